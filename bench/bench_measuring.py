@@ -16,8 +16,7 @@ from deadbeat.catalog import load_catalog
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.rounds_kept import without_overlapped
+from deadbeat.kinds.contention.figures import run_figures, without_overlapped
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JOB_COUNTED, JOB_FINISHED
 from deadbeat.model.results import Point, RunKey

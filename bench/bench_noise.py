@@ -29,7 +29,7 @@ from deadbeat.catalog import load_catalog
 from deadbeat.executors.base import Hog, Injection, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.rounds_kept import RoundSums, RunMean, Witness, without_overlapped
+from deadbeat.kinds.contention.figures import RoundSums, RunMean, Witness, without_overlapped
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey

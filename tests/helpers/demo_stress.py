@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from deadbeat.kinds.contention.point import group_cell
+from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import Point, RunKey, Summary
 from deadbeat.model.traces import PARTS
 from helpers.demo_summary import demo_summary, model_slowdown, wobble
-from helpers.rows import cells_from, sets_from
+from helpers.rows import sets_from
 
 EVENTS = ("context_switches", "cpu_migrations", "page_faults", "cycles", "cache_misses")
 
@@ -29,7 +28,7 @@ def demo_stress(
     kind: str = "simulated",
 ) -> Summary:
     """Groups of random task sets; with ``critical`` of (1, 2), groups ``M=4 k=1`` and so on."""
-    rows: list[dict[str, Any]] = []
+    cells: list[CellFigures] = []
     sets: list[dict[str, Any]] = []
     first = 0
     for group in groups:
@@ -41,7 +40,11 @@ def demo_stress(
                     for place in range(sets_per_group)
                 ]
                 sets += own
-                rows.append(_row(label, group, factor, k, own))
+                cores = int(group[2:]) if group.startswith("M=") else 0
+                where = CellFigures(
+                    group=label, cores=cores, critical_cores=k, deadline_factor=factor
+                )
+                cells.append(group_cell(where, sets_from(own)))
             first += sets_per_group
     base = demo_summary(name=name, labels=labels, kind=kind, cores=(), steps=1)
     meta = dict(base.meta)
@@ -55,7 +58,7 @@ def demo_stress(
         meta["causes_unavailable"] = "tracefs is not mounted and cannot be mounted here"
     return Summary(
         mode="stress",
-        cells=cells_from(rows),
+        cells=tuple(cells),
         sets=sets_from(sets),
         findings=base.findings,
         noise_floor=base.noise_floor,
@@ -117,55 +120,6 @@ def _parts(slowdown: float, effect: float, causes: bool) -> dict[str, float]:
     waits = {"wake_up": 0.03, "core_wait": 0.02 + 0.01 * effect, "stall": 0.002}
     waits["resource_wait"] = 0.7 * max(0.0, slowdown - 1)
     return waits | {"execution": 1 + 0.3 * max(0.0, slowdown - 1)}
-
-
-def _row(
-    label: str, group: str, factor: float, k: int, own: list[dict[str, Any]]
-) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "group": label,
-        "cores": int(group[2:]) if group.startswith("M=") else None,
-        "critical_cores": k,
-        "deadline_factor": factor,
-        "task_sets": len(own),
-        "jobs": sum(item["jobs"] for item in own),
-        "released": sum(item["jobs"] for item in own),
-    }
-    for metric in ("slowdown", "delay_ratio"):
-        known = np.array([item[f"{metric}_mean"] for item in own])
-        mean, arm = float(known.mean()), 2 * float(known.std()) / math.sqrt(len(known))
-        values |= {f"{metric}_mean": mean, f"{metric}_ci_low": mean - arm}
-        values |= {f"{metric}_ci_high": mean + arm}
-        for share in (5, 25, 50, 75, 95, 99):
-            values[f"{metric}_p{share}"] = float(np.percentile(known, share))
-        values[f"{metric}_max"] = float(known.max())
-    values["response_ratio_mean"] = float(np.mean([i["response_ratio_mean"] for i in own]))
-    ratios = np.array([item["deadline_miss_ratio"] for item in own])
-    missed = ratios[ratios > 0]
-    share = len(missed) / len(own)
-    arm = 2 * math.sqrt(max(share * (1 - share), 0.01) / len(own))
-    mean = sum(item["deadline_misses"] for item in own) / values["jobs"]
-    values |= {
-        "deadline_miss_ratio": mean,
-        "deadline_miss_ci_low": mean * 0.7,
-        "deadline_miss_ci_high": min(1.0, mean * 1.4) if mean else 1 - 0.05 ** (1 / len(own)),
-        "miss_set_share": share,
-        "miss_set_share_ci_low": max(0.0, share - arm),
-        "miss_set_share_ci_high": min(1.0, share + arm),
-        "deadline_miss_p50_nonzero": float(np.median(missed)) if len(missed) else None,
-        "deadline_miss_p95_nonzero": float(np.percentile(missed, 95)) if len(missed) else None,
-        "miss_episodes": sum(item["miss_episodes"] for item in own),
-        "overruns": sum(item["deadline_misses"] for item in own) // 4,
-        "left_out": 0,
-    }
-    for column in ("sync_share_real", "contended_ratio_real", "overlap_real"):
-        known_real = [item[column] for item in own if item[column] is not None]
-        values[column] = float(np.mean(known_real))
-    for part in PARTS:
-        column = f"{part}_ratio"
-        known_parts = [item[column] for item in own]
-        values[column] = None if None in known_parts else float(np.mean(known_parts))
-    return values
 
 
 def _late(place: int) -> dict[str, Any]:

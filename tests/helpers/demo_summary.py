@@ -9,8 +9,11 @@ from typing import Any
 
 from attrs import evolve
 
+from deadbeat.kinds.contention.point import point_cell
+from deadbeat.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import NoiseFacts, Point, RunKey, Summary
+from deadbeat.model.traces import PARTS
 from helpers.rows import cells_from, rows_of, sets_from, sets_of
 
 #: Standard deviation of the formula's noise on a set's slowdown.
@@ -52,25 +55,28 @@ def demo_summary(
     never measured. ``contention`` scales the effect; 0 gives a campaign where nothing happens.
     """
     grid = [index / steps for index in range(steps + 1)]
-    rows, sets, distributions = [], [], []
+    cells, sets, distributions = list[CellFigures](), list[SetFigures](), []
     for m in cores:
         for rho in grid:
             for alpha in grid:
                 if holes and (m, rho, alpha) == (cores[-1], 0.75, 0.25):
                     continue
-                own = [
+                own = sets_from(
                     _set(m, rho, alpha, replica, contention) for replica in range(sets_per_point)
-                ]
-                row = _row(m, rho, alpha, own)
+                )
+                where = CellFigures(
+                    cores=m, sync_share=rho, contended_ratio=alpha,
+                    deadline_factor=10.0, tasks_per_core=1,
+                )  # fmt: skip
                 if holes and (m, rho, alpha) == (cores[-1], 0.25, 0.75):
-                    row = _undecided(row)
+                    cells.append(point_cell(where, (), ()))
                 else:
-                    distributions += _distributions(m, rho, alpha, row, contention)
-                rows.append(row)
+                    cells.append(_cell(where, own))
+                    distributions += _distributions(cells[-1], contention)
                 sets += own
     return Summary(
-        cells=cells_from(rows),
-        sets=sets_from(sets),
+        cells=tuple(cells),
+        sets=tuple(sets),
         distributions=tuple(distributions),
         findings=_findings(),
         noise_floor=_noise(floor),
@@ -96,6 +102,7 @@ def _set(m: int, rho: float, alpha: float, replica: int, contention: float) -> d
         "seed": 7_000_000 + 1000 * m + replica,
         "tasks": m,
         "jobs": jobs,
+        "released": jobs,
         "delay_ratio_mean": slowdown * (1 + 0.006 * wobble(replica, m)),
         "slowdown_mean": slowdown,
         "response_ratio_mean": slowdown * 1.04,
@@ -110,103 +117,45 @@ def _set(m: int, rho: float, alpha: float, replica: int, contention: float) -> d
     }
 
 
-def _row(m: int, rho: float, alpha: float, own: list[dict[str, Any]]) -> dict[str, Any]:
-    slow = _mean(own, "slowdown_mean")
-    delay = _mean(own, "delay_ratio_mean")
-    jobs = sum(item["jobs"] for item in own)
-    misses = sum(item["deadline_misses"] for item in own)
-    miss = misses / jobs
-    return {
-        "cores": m,
-        "sync_share": rho,
-        "contended_ratio": alpha,
-        "deadline_factor": 10.0,
-        "tasks_per_core": 1,
-        "task_sets": len(own),
-        "jobs": jobs,
-        "delay_ratio_mean": delay,
-        "delay_ratio_p50": delay * 0.998,
-        "delay_ratio_p95": delay * 1.05,
-        "delay_ratio_max": delay * 1.6,
-        "delay_ratio_ci_low": delay - 0.006,
-        "delay_ratio_ci_high": delay + 0.006,
-        "delay_ratio_ci_basis": "sets",
-        "slowdown_mean": slow,
-        "slowdown_p50": slow * 0.997,
-        "slowdown_ci_low": slow - 0.005,
-        "slowdown_ci_high": slow + 0.005,
-        "slowdown_ci_basis": "sets",
-        "slowdown_calm": slow * 0.999,
-        "slowdown_rough": slow * 1.001,
-        "compute_ratio": 1.002,
-        "compute_ratio_ci_low": 0.998,
-        "compute_ratio_ci_high": 1.006,
-        "response_ratio_mean": _mean(own, "response_ratio_mean"),
-        "response_ratio_predicted": _mean(own, "response_ratio_predicted"),
-        "deadline_miss_ratio": miss,
-        "deadline_miss_ci_low": miss * 0.6,
-        "deadline_miss_ci_high": min(1.0, miss * 1.5) if misses else 3 / jobs,
-        "miss_sets": sum(item["deadline_misses"] > 0 for item in own),
-        "miss_sets_ci_low": 0.0,
-        "miss_sets_ci_high": 1.0,
-        "alone_miss_ratio": 0.0,
-        "alone_miss_ci_low": 0.0,
-        "alone_miss_ci_high": 3 / jobs,
-        "miss_excess": miss,
-        "miss_excess_ci_low": miss * 0.6 - 3 / jobs,
-        "miss_excess_ci_high": min(1.0, miss * 1.5) if misses else 3 / jobs,
-        **_needed(slow),
-        "miss_episodes": (misses + 2) // 3,
-        "released": jobs,
-        "overruns": misses // 4,
-        "left_out": 0,
-        "sync_share_real": _mean(own, "sync_share_real"),
-        "contended_ratio_real": _mean(own, "contended_ratio_real"),
-        "overlap_real": _mean(own, "overlap_real"),
-        "wake_up_ratio": slow * 0.04,
-        "core_wait_ratio": 0.0,
-        "resource_wait_ratio": 0.6 * (slow - 1),
-        "execution_ratio": slow - 0.6 * (slow - 1),
-        "stall_ratio": 0.0,
-        "half_width": None,
-        "stopped": None,
+def _cell(where: CellFigures, own: Sequence[SetFigures]) -> CellFigures:
+    """A point as the product sums its sets, but for what only their jobs say."""
+    found = point_cell(where, own, ())
+    slow, delay = found.slowdown.value or 0.0, found.value("delay_ratio_mean") or 0.0
+    jobs, misses = found.jobs or 0, sum(each.deadline_misses for each in own)
+    miss, none, waits = misses / jobs, 3 / jobs, 0.6 * (slow - 1)
+    low, high = miss * 0.6, min(1.0, miss * 1.5) if misses else none
+    more = {
+        "slowdown_mean": Figure(slow, slow - 0.005, slow + 0.005, "sets"),
+        "delay_ratio_mean": Figure(delay, delay - 0.006, delay + 0.006, "sets"),
+        "deadline_miss_ratio": Figure(miss, low, high),
+        "alone_miss_ratio": Figure(0.0, 0.0, none),
+        "miss_excess": Figure(miss, low - none, high),
     }
-
-
-def _needed(slow: float) -> dict[str, float | None]:
-    """Deadlines that jobs need: the tail is longer than the mean, and its end is not known."""
-    found: dict[str, float | None] = {}
+    parts = (slow * 0.04, 0.0, waits, slow - waits, 0.0)
+    more |= {f"{part}_ratio": Figure(value) for part, value in zip(PARTS, parts, strict=True)}
+    # Deadlines that jobs need: the tail is longer than the mean, and its end is not known.
     for side, mean in (("", slow), ("alone_", 1.0)):
         for name, times in (("p99", 1.3), ("p999", 1.6)):
-            needed, column = mean * times, f"{side}deadline_needed_{name}"
-            high = needed * 1.2 if name == "p99" else None
-            found |= {column: needed, f"{column}_low": needed * 0.9, f"{column}_high": high}
-        found[f"{side}deadline_needed_all"] = mean * 1.8
-    return found
+            needed = mean * times
+            high_end = needed * 1.2 if name == "p99" else None
+            more[f"{side}deadline_needed_{name}"] = Figure(needed, needed * 0.9, high_end)
+        more[f"{side}deadline_needed_all"] = Figure(mean * 1.8)
+    return found.with_figures(**more)
 
 
-def _undecided(row: dict[str, Any]) -> dict[str, Any]:
-    kept = {"cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"}
-    return {key: value if key in kept else None for key, value in row.items()} | {
-        "task_sets": 0,
-        "jobs": 0,
-    }
-
-
-def _distributions(
-    m: int, rho: float, alpha: float, row: dict[str, Any], contention: float
-) -> list[dict[str, Any]]:
+def _distributions(cell: CellFigures, contention: float) -> list[dict[str, Any]]:
     """A log-normal bell around the mean with a tail that grows with the contention."""
+    m, rho, alpha = cell.cores, cell.sync_share, cell.contended_ratio
     edges = [0.5 * 10 ** (index / 40) for index in range(61)]
     result = []
     for metric in ("slowdown", "delay_ratio", "response_ratio"):
-        centre = row[f"{metric}_mean"]
+        centre = cell.value(f"{metric}_mean") or 1.0
         width = 0.01 + 0.08 * contention * rho * alpha * (m - 1) / 3
         counts = []
         for low, high in pairwise(edges):
             z = math.log((low * high) ** 0.5 / centre) / max(width, 0.03)
             tail = 0.01 * rho * alpha * contention * (low > centre) * (centre / low) ** 2
-            counts.append(round(row["jobs"] * (0.2 * math.exp(-z * z / 2) + tail)))
+            counts.append(round((cell.jobs or 0) * (0.2 * math.exp(-z * z / 2) + tail)))
         result.append(
             {
                 "cores": m,
@@ -283,10 +232,6 @@ def _meta(name: str, kind: str, host: str) -> dict[str, Any]:
         },
         "sessions": [{"session": 1, "before": before, "after": after}],
     }
-
-
-def _mean(own: list[dict[str, Any]], key: str) -> float:
-    return sum(item[key] for item in own) / len(own)
 
 
 def with_factors(summary: Summary, factors: tuple[float, ...]) -> Summary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from deadbeat.kinds.contention.facts import grid_of
-from deadbeat.kinds.contention.paper_figures import _charts, words_of
+from deadbeat.kinds.contention.kind import _charts, words_of
 from deadbeat.model.results import Summary
 from deadbeat.report.paper import draw_charts
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from attrs import define, field
 
-from deadbeat.experiment.base import Outcome
 from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
@@ -26,15 +25,10 @@ def precise_spec(
     return tiny_spec({"grid": grid, "precision": asked})
 
 
-def run_precise(spec: CampaignSpec, store: CampaignStore, **options: Any) -> Outcome[RunKey]:
-    """One session."""
-    return run(spec, store, **options)
-
-
 def finished(folder: Path, spec: CampaignSpec) -> CampaignStore:
     """A campaign that ran to its end."""
     store = begin(folder, spec)
-    run_precise(spec, store)
+    run(spec, store)
     return store
 
 

@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import deadbeat
 from deadbeat.compare.page import write_comparison
-from deadbeat.kinds.contention.document import write_report
+from deadbeat.kinds.contention.kind import write_report
 
 pytestmark = pytest.mark.browser
 

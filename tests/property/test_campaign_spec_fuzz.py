@@ -58,7 +58,6 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-TABLES = st.dictionaries(KEYS | st.text(max_size=6), VALUES, max_size=8)
 
 
 def accepted_or_refused(layer: dict[str, Any]) -> None:
@@ -69,12 +68,6 @@ def accepted_or_refused(layer: dict[str, Any]) -> None:
         assert str(error).isprintable()
         return
     assert read_spec(spec_dict(spec)) == spec
-
-
-@settings(max_examples=80, deadline=None)
-@given(TABLES)
-def test_any_layer_is_read_or_refused(layer: dict[str, Any]) -> None:
-    accepted_or_refused(layer)
 
 
 @settings(max_examples=80, deadline=None)
@@ -99,20 +92,6 @@ def test_a_stored_specification_that_is_damaged_is_refused(values: Any) -> None:
     except UsageError:
         return
     raise AssertionError("read from nothing")
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_any_file_is_toml_or_refused(data: bytes) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.toml"
-        path.write_bytes(data)
-        try:
-            found = read_toml(path)
-        except UsageError as error:
-            assert "\n" not in str(error)
-            return
-    assert found == tomllib.loads(data.decode())
 
 
 WHOLE = Path(__file__).parent.joinpath("campaign.toml").read_bytes()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.kinds.contention import drawn as draws
-from deadbeat.kinds.contention.drawn import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
+from deadbeat.kinds.contention import stress as draws
+from deadbeat.kinds.contention.stress import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
 from deadbeat.model import rules
 from deadbeat.synthesis.stream import Stream
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from deadbeat.executors.metrics import job_columns, quantiles
 from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.overlap import ContendedUses, overlap_share
+from deadbeat.kinds.contention.run_parts import ContendedUses, overlap_share
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError
 from deadbeat.model.jobs import JobTable

@@ -7,7 +7,7 @@ import pytest
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.rounds_kept import RoundSums, RunMean
+from deadbeat.kinds.contention.figures import RoundSums, RunMean
 from deadbeat.stats.intervals import mean_interval, own_interval
 
 Floats = NDArray[np.float64]

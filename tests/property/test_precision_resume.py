@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence
-from helpers.precision import precise_spec, run_precise
+from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence, run
+from helpers.precision import precise_spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +31,7 @@ def uninterrupted() -> tuple[dict[str, Any], int]:
     """The campaign, and how many attempts it took."""
     with TemporaryDirectory() as folder:
         store, log = begin(Path(folder), SPEC), Log()
-        run_precise(SPEC, store, executor=FakeExecutor(faults=FAULTS), on_event=log)
+        run(SPEC, store, executor=FakeExecutor(faults=FAULTS), on_event=log)
         done = everything(store)
     assert 30 < len(done["jobs"]) < len(KEYS)
     return done, len(done["jobs"]) + len(done["failed"])
@@ -45,7 +45,7 @@ def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
         before_run = Fuse(after if place == "before a run" else None)
         after_write = Fuse(after if place == "after a write" else None)
         try:
-            run_precise(
+            run(
                 SPEC,
                 CampaignStore.open(store.path),
                 executor=CrashingExecutor(executor, before_run),
@@ -53,7 +53,7 @@ def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
             )
         except Crash:
             continue
-    run_precise(SPEC, CampaignStore.open(store.path), executor=executor)
+    run(SPEC, CampaignStore.open(store.path), executor=executor)
     return store
 
 

@@ -10,13 +10,6 @@ import numpy as np
 import pytest
 
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.classes import (
-    SATURATED,
-    by_class,
-    class_mean,
-    class_words,
-    is_saturated,
-)
 from deadbeat.kinds.contention.plan import (
     class_of,
     class_unit,
@@ -26,6 +19,13 @@ from deadbeat.kinds.contention.plan import (
     resolve,
     round_of,
     shares_objects,
+)
+from deadbeat.kinds.contention.point import (
+    SATURATED,
+    by_class,
+    class_mean,
+    class_words,
+    is_saturated,
 )
 from deadbeat.kinds.contention.spec import CampaignSpec, specify
 from deadbeat.model.errors import UsageError

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.campaigns import TINY, begin, example_catalog, run, tiny_spec
+from helpers.campaigns import begin, example_catalog, run, tiny_spec
 
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import plan_slots
-from deadbeat.kinds.contention.cost import estimate, run_length_s, run_seconds
 from deadbeat.kinds.contention.plan import batches, parameters, plan, resolve, set_seed
+from deadbeat.kinds.contention.runner import estimate, run_length_s, run_seconds
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import Point, RunKey
-from deadbeat.synthesis import seed_for, synthesise
+from deadbeat.synthesis import synthesise
 
 #: The random mix: six sets at every point.
 RANDOM = {"preset": "quick", "grid": {"mix": "random", "replicas": 6}}
@@ -48,11 +48,6 @@ def test_a_loaded_set_has_two_tasks_a_core_that_ask_for_all_of_it() -> None:
         loaded = key.point.per_core == 2
         assert found.tasks == key.point.cores * (2 if loaded else 1)
         assert found.deadline_factor == (2 if loaded else 10)
-
-
-@pytest.mark.parametrize("key", [plan(SPEC)[0], *(k for k in plan(SPEC) if k.point.per_core)][:3])
-def test_the_name_of_a_run_reads_back(key: RunKey) -> None:
-    assert RunKey.parse(key.text) == key
 
 
 def test_the_alphas_of_a_block_are_adjacent() -> None:
@@ -86,14 +81,6 @@ def test_the_order_is_the_seeds_alone() -> None:
         "m002-s1000-c0000-r0000",
     ]
     assert plan(tiny_spec({"seed": 2})) != plan(tiny_spec())
-
-
-def test_random_numbers_are_common_to_rho_and_alpha() -> None:
-    same = {
-        (key.point.cores, key.replica): seed_for(SPEC.seed, key.point.cores, key.replica)
-        for key in plan(SPEC)
-    }
-    assert len(set(same.values())) == 2 * SPEC.grid.replicas
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 90, 1000])
@@ -189,8 +176,3 @@ def test_simulated_slots_take_no_time() -> None:
     quick = estimate(SPEC, simulated=True)
     assert quick.seconds < 15 and quick.jobs == estimate(SPEC).jobs
     assert run_seconds(SPEC, simulated=True) < 0.2 < run_seconds(SPEC, simulated=False)
-
-
-def test_tiny_is_what_the_other_tests_believe() -> None:
-    assert len(plan(tiny_spec())) == 8
-    assert specify(TINY).name == "tiny"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import pytest
-from attrs import field, frozen
 from helpers.campaigns import (
     Log,
     begin,
@@ -16,12 +14,12 @@ from helpers.campaigns import (
     tiny_spec,
 )
 
-from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import UNSCALED_PPM, RunOutcome
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import RunDone, RunFailed, Started
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.errors import CalibrationError, DeadbeatError, TargetError
+from deadbeat.model.errors import CalibrationError, TargetError
 from deadbeat.model.results import RunKey
 from deadbeat.store import jobfile
 from deadbeat.store.campaign import CampaignStore
@@ -60,13 +58,6 @@ def test_the_environment_is_recorded_before_and_after_every_session(tmp_path: Pa
     assert all(record.before and record.after for record in records)
 
 
-def test_a_lost_machine_keeps_what_was_finished(tmp_path: Path) -> None:
-    store = begin(tmp_path, SPEC)
-    with pytest.raises(TargetError):
-        run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=3)))
-    assert {key.text for key in store.committed()} == set(KEYS[:3])
-
-
 def test_tables_and_files_give_the_same_campaign(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "files").mkdir()
@@ -75,49 +66,6 @@ def test_tables_and_files_give_the_same_campaign(tmp_path: Path) -> None:
     run(SPEC, by_file, executor=FakeExecutor(files=tmp_path / "files"))
     assert essence(by_table) == essence(by_file)
     assert list((tmp_path / "files").iterdir()) == []
-
-
-@frozen(kw_only=True)
-class Counting(FakeExecutor):
-    """Notes every run that is asked of it; ``slow``: its runs meet a host that is slower."""
-
-    slow: bool = False
-    asked: list[str] = field(factory=list)
-
-    def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
-    ) -> CountingSession:
-        plain = super().open(requests, settings, program=program)
-        return CountingSession(
-            **{a.name: getattr(plain, a.name) for a in attrs.fields(FakeSession)}
-        )
-
-
-@frozen(kw_only=True)
-class CountingSession(FakeSession):
-    def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
-        machine = self.executor
-        assert isinstance(machine, Counting)
-        machine.asked.append(key.text)
-        outcome = super().run(key, period_ppm=period_ppm)
-        if machine.slow and outcome.table is not None:
-            outcome.table.probes["value_ps"] *= 2
-        return outcome
-
-
-@pytest.mark.parametrize("slow", [False, True])
-def test_each_set_is_run_once_whatever_its_host_did(tmp_path: Path, slow: bool) -> None:
-    store, machine = begin(tmp_path, SPEC), Counting(slow=slow)
-    result = run(SPEC, store, executor=machine)
-    assert machine.asked == KEYS
-    assert (result.done, result.failed) == (8, {})
-    assert sorted(path.name for path in (store.path / "jobs").iterdir()) == sorted(
-        f"{key}.jobs" for key in KEYS
-    )
 
 
 def test_a_failed_run_is_kept_named_and_left_alone(tmp_path: Path) -> None:
@@ -202,36 +150,6 @@ def test_a_campaign_is_not_continued_on_a_foreign_machine(tmp_path: Path) -> Non
         run(SPEC, store, executor=FakeExecutor(name="other"))
     assert len(store.committed()) == 3
     assert len(store.sessions()) == 1
-
-
-def test_two_processes_do_not_write_one_campaign(tmp_path: Path) -> None:
-    import os  # noqa: PLC0415
-
-    store = begin(tmp_path, SPEC)
-    ready_read, ready_write = os.pipe()
-    done_read, done_write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(done_write)
-        with store.lock():
-            os.write(ready_write, b"1")
-            os.read(done_read, 1)
-        os._exit(0)
-    os.close(done_read)
-    os.read(ready_read, 1)
-    try:
-        with pytest.raises(DeadbeatError, match="another deadbeat"):
-            run(SPEC, store)
-    finally:
-        os.close(done_write)
-        os.waitpid(child, 0)
-    assert store.committed() == set()
-
-
-def test_simulated_is_on_every_summary(tmp_path: Path) -> None:
-    store = begin(tmp_path, SPEC)
-    run(SPEC, store)
-    assert "simulated" in summarise(store).labels
 
 
 def test_each_job_file_is_read_once_from_begin_to_summary(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.causes import has_split, part_figures, split_parts
 from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.run_parts import has_split, part_figures, split_parts
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import PART_COLUMNS

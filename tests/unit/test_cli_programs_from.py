@@ -97,10 +97,6 @@ def test_what_contradicts_the_stored_programs_is_refused_by_name(
     assert not Path("runs/tiny-2").exists()
 
 
-def test_an_unknown_run_is_refused(tiny: Path, capsys: Capture) -> None:
-    assert "did you mean tiny?" in refused(capsys, *FROM, "tinny")
-
-
 def test_a_run_without_programs_is_refused(tiny: Path, capsys: Capture) -> None:
     shutil.rmtree(tiny / "programs")
     assert "tiny holds no programs" in refused(capsys, *FROM, "tiny")
@@ -119,11 +115,6 @@ def test_cpus_may_be_chosen_and_must_exist(tiny: Path, capsys: Capture) -> None:
     assert "M = 2 asked" in refused(capsys, *FROM, "tiny", "--cpus", "1")
     assert main((*FROM, "tiny", "--cpus", "1,0")) == 0
     assert json.loads(Path("runs/tiny-2/campaign.json").read_text())["spec"]["cpus"] == [1, 0]
-
-
-def test_a_damaged_calibration_of_the_source_is_one_line(tiny: Path, capsys: Capture) -> None:
-    (tiny / "calibration.json").write_text("{")
-    assert "calibration.json is damaged" in refused(capsys, *FROM, "tiny", status=3)
 
 
 def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(capsys: Capture) -> None:

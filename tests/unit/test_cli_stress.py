@@ -124,27 +124,6 @@ def test_the_simulator_runs_random_task_sets() -> None:
     assert all(float(row["slowdown_p50"]) >= 1 for row in found)
 
 
-def test_damage_is_listed_and_mended_by_the_same_command(capsys: Capture) -> None:
-    assert main(OPTIONS) == 0
-    victim = sorted(Path("runs/tiny/jobs").iterdir())[0]
-    whole = victim.read_bytes()
-    victim.write_bytes(whole[:100])
-    (listed,) = answer(capsys, "runs")
-    assert (listed["state"], listed["done"]) == ("damaged", 6)
-    assert victim.name in listed["problem"]
-    assert main(OPTIONS) == 3
-    assert "only this run is measured again; or begin anew with --fresh" in capsys.readouterr().err
-    assert main((*OPTIONS, "--fresh")) == 0
-    assert main(("report", "tiny", "--no-figures")) == 3
-    assert "repeat the campaign's command" in capsys.readouterr().err
-    victim.unlink()
-    assert main(OPTIONS) == 0
-    assert "continue runs/tiny, 5 of 6 task sets done: at most" in capsys.readouterr().err
-    assert victim.read_bytes()[:8] == whole[:8]
-    assert [each["state"] for each in answer(capsys, "runs")] == ["finished", "finished"]
-    assert not Path("runs/tiny-3").exists()
-
-
 def test_a_campaign_without_runs_does_not_blame_the_host(capsys: Capture) -> None:
     assert main(OPTIONS) == 0
     for file in Path("runs/tiny/jobs").iterdir():
@@ -208,12 +187,6 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(capsys: Capture) -> N
     assert main(["profile", *FEW, *ASKED, "--time-budget", "2h"]) == 0
     assert "continue runs/p, 0 of 36" in capsys.readouterr().err
     assert [path.name for path in Path("runs").iterdir() if path.is_dir()].count("p") == 1
-
-
-def test_a_budget_bounds_a_fixed_design_too(capsys: Capture) -> None:
-    assert main(["profile", *FEW, "--sets", "2", "--time-budget", "0.000001s"]) == 3
-    assert "the time is over" in capsys.readouterr().out
-    assert main(["profile", *FEW, "--sets", "2"]) == 0
 
 
 def test_stress_takes_it_too(capsys: Capture) -> None:

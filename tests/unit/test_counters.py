@@ -8,7 +8,7 @@ import numpy as np
 from attrs import evolve
 from helpers.runs import RunTask, Slot, job_table, ran
 
-from deadbeat.kinds.contention.counters import EventStates, counter_figures
+from deadbeat.kinds.contention.run_parts import EventStates, counter_figures
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import COUNTER_COLUMNS
 from deadbeat.model.jobs import JobTable

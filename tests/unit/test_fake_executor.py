@@ -18,7 +18,7 @@ from deadbeat.executors.metrics import job_columns
 from deadbeat.executors.scheduled import SimExecutor, parse_simulated
 from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
-from deadbeat.kinds.contention.predict import (
+from deadbeat.kinds.contention.run_reader import (
     Priced,
     predict_tasks,
     predicted_jobs,

@@ -10,8 +10,7 @@ import pytest
 from helpers.rows import cells_from, sets_from
 from helpers.runs import calibration, key
 
-from deadbeat.kinds.contention.evidence import CampaignEvidence
-from deadbeat.kinds.contention.findings import collect_findings
+from deadbeat.kinds.contention.findings import CampaignEvidence, collect_findings
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import NoiseFacts
 from deadbeat.store.campaign import SessionRecord

@@ -9,7 +9,7 @@ from helpers.runs import task_set as planned
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.figures import count_episodes, run_figures
-from deadbeat.kinds.contention.overlap import contended_plan, overlap_share
+from deadbeat.kinds.contention.run_parts import contended_plan, overlap_share
 from deadbeat.kinds.contention.summarise import EDGES, bin_counts
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Resource

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from helpers.demo_summary import demo_summary
 
-from deadbeat.kinds.contention.object_charts import object_charts, shared_objects, speed_charts
-from deadbeat.kinds.contention.overlap import ContendedUses
 from deadbeat.kinds.contention.profile_charts import core_charts
-from deadbeat.kinds.contention.samples import SetSample
+from deadbeat.kinds.contention.run_parts import ContendedUses, shared_objects
+from deadbeat.kinds.contention.samples import SetSample, object_charts, speed_charts
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.tasks import Resource, Task, TaskSet
 

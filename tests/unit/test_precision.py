@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.campaigns import Log, begin, essence, tiny_spec
-from helpers.precision import Drawn, finished, precise_spec, run_precise
+from helpers.campaigns import Log, begin, essence, run, tiny_spec
+from helpers.precision import Drawn, finished, precise_spec
 from helpers.rows import rows_of
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
@@ -83,13 +83,6 @@ def test_what_is_broken_off_is_not_finished() -> None:
 # -- the order
 
 
-def test_every_round_holds_every_point() -> None:
-    values = {Point(2, 500, ratio): noisy(0.5, 60, seed=ratio) for ratio in (0, 500)}
-    design = Drawn(PrecisionSpec(target=0.01, sets_min=10, sets_max=60), values)
-    design.run()
-    assert [key.replica for key in design.asked] == sorted(key.replica for key in design.asked)
-
-
 # -- rounds and programs
 
 
@@ -145,8 +138,6 @@ def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
 
 
 def test_a_fixed_design_has_no_such_columns(tmp_path: Path) -> None:
-    from helpers.campaigns import run  # noqa: PLC0415
-
     store = begin(tmp_path, tiny_spec())
     run(tiny_spec(), store)
     rows = rows_of(summarise(store))
@@ -170,12 +161,12 @@ def test_the_time_may_be_over_first_and_the_next_session_goes_on(tmp_path: Path)
     (tmp_path / "a").mkdir()
     whole = essence(finished(tmp_path / "a", spec))
     store, ticks = begin(tmp_path / "b", spec), iter(range(10**6))
-    result = run_precise(spec, store, budget_s=40, clock=lambda: float(next(ticks)))
+    result = run(spec, store, budget_s=40, clock=lambda: float(next(ticks)))
     assert not result.complete and 0 < result.done < 30
     record = store.load_precision()
     assert record is not None and not record.complete
     assert state_of(store.path).state == "unfinished"
-    assert run_precise(spec, CampaignStore.open(store.path)).complete
+    assert run(spec, CampaignStore.open(store.path)).complete
     assert essence(store) == whole
 
 
@@ -183,7 +174,7 @@ def test_failed_runs_take_a_round(tmp_path: Path) -> None:
     spec = precise_spec()
     key = RunKey(Point(2, 1000, 500), 2)
     store = begin(tmp_path, spec)
-    run_precise(spec, store, executor=FakeExecutor(faults=Faults(fail={key.text: 9})))
+    run(spec, store, executor=FakeExecutor(faults=Faults(fail={key.text: 9})))
     record = store.load_precision()
     assert record is not None and record.complete
     known = record.points[point_text(key.point)]
@@ -194,7 +185,7 @@ def test_failed_runs_take_a_round(tmp_path: Path) -> None:
 def test_progress_tells_points_and_estimates_the_rest(tmp_path: Path) -> None:
     log = Log()
     spec = precise_spec()
-    run_precise(spec, begin(tmp_path, spec), on_event=log)
+    run(spec, begin(tmp_path, spec), on_event=log)
     assert log.of(Started)[0].decided == (0, 6)
     done = log.of(RunDone)
     assert done[0].total == 30

@@ -14,8 +14,7 @@ from helpers.answers import validator
 import deadbeat
 from deadbeat.model.errors import UsageError
 from deadbeat.prediction.document import answer, charts, document, plain
-from deadbeat.prediction.engine import predict
-from deadbeat.prediction.read import read_cases, read_matrix
+from deadbeat.prediction.engine import predict, read_cases, read_matrix
 from deadbeat.prediction.results import (
     Predictions,
     SetPrediction,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.classes import by_class, class_mean
+from deadbeat.kinds.contention.point import by_class, class_mean
 from deadbeat.kinds.contention.precision import Allocation
 from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.model.examples import example_platform

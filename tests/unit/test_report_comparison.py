@@ -11,7 +11,7 @@ from helpers.pages import Page
 
 from deadbeat.compare.charts import comparison_charts
 from deadbeat.compare.page import comparison_document, write_comparison
-from deadbeat.kinds.contention.overlays import common_sets, overlay_charts
+from deadbeat.kinds.contention.stress_charts import common_sets, overlay_charts
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import UNDECIDED
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attrs import evolve
-from helpers.demo_summary import demo_summary, with_factors
+from helpers.demo_summary import demo_summary
 from helpers.rows import rows_of, summary_of, with_rows
 
 from deadbeat.kinds.contention.facts import grid_of, loaded_cells, noise_floor
@@ -204,22 +204,6 @@ def test_a_loaded_row_takes_its_sets_and_distributions_along():
 def test_points_without_an_answer_are_counted_over_the_whole_grid():
     answer = headline(demo_summary())
     assert answer[-1] == "Without an answer: 1 undecided, 1 not measured, of 75 points."
-
-
-def test_the_demo_slows_and_misses_what_its_formulas_say():
-    # Slowdown 1 + 0.28 (M - 1) rho alpha^1.4; misses above 1.35.
-    sentence = " ".join(headline(demo_summary()))
-    assert sentence.startswith("The largest slowdown (time together / alone) is 1.839")
-    assert (
-        "from M = 4, ρ = 0.5, α = 1 on: 0.16 % of jobs, alone 0 %; most at M = 4, ρ = 1,"
-        " α = 1: 8.1 %" in sentence
-    )
-
-
-def test_several_deadlines_are_answered_at_the_shortest():
-    sentence = " ".join(headline(with_factors(demo_summary(), (2.0, 5.0))))
-    assert "At D = 2 C, running together causes extra misses" in sentence
-    assert "They are still missed at D = 5 C." in sentence
 
 
 def test_the_smallest_effect_in_words():

@@ -8,21 +8,16 @@ import pytest
 from attrs import evolve
 from helpers.demo_stress import demo_stress
 from helpers.figures import figures, svg_words
-from helpers.pages import HOSTILE, Page
+from helpers.pages import Page
 from helpers.rows import rows_of, sets_of, with_rows
 
-from deadbeat.kinds.contention import cause_charts as causes
-from deadbeat.kinds.contention.configurations import group_samples
-from deadbeat.kinds.contention.counter_charts import counter_charts
-from deadbeat.kinds.contention.document import campaign_document, write_report
 from deadbeat.kinds.contention.facts import head_facts, levels, noise_floor
-from deadbeat.kinds.contention.headline import headline
-from deadbeat.kinds.contention.page_data import sets_data
-from deadbeat.kinds.contention.paper_figures import draw_figures
-from deadbeat.kinds.contention.samples import distribution_charts
-from deadbeat.kinds.contention.stress_charts import interval_curve, stress_charts
-from deadbeat.kinds.contention.stress_words import group_answers
-from deadbeat.kinds.contention.tables import group_table
+from deadbeat.kinds.contention.headline import group_answers, headline
+from deadbeat.kinds.contention.kind import campaign_document, draw_figures
+from deadbeat.kinds.contention.profile_charts import jobs_table
+from deadbeat.kinds.contention.samples import distribution_charts, group_samples
+from deadbeat.kinds.contention.stress_charts import counter_charts, interval_curve, stress_charts
+from deadbeat.kinds.contention.tables import sets_data
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import LateJob
@@ -46,7 +41,7 @@ def test_the_answer_names_the_worst_group_and_how_bad_it_is(demo):
     sentence = " ".join(headline(demo_stress()))
     start = r"Of 240 task sets the slowest 5 % of group M=8 run at least [\d.]+ times as long"
     assert re.match(start, sentence)
-    assert re.search(r"[\d.]+ % of the sets of group M=8 miss a deadline\.$", sentence)
+    assert re.search(r"[\d.]+ % of the sets of group M=8 miss a deadline \(not certainly", sentence)
     assert "M=2" in demo.words
 
 
@@ -202,14 +197,6 @@ def test_what_was_not_counted_is_named_and_not_drawn():
     assert sum(len(curve.x) for curve in chart.panels[1].curves) == 30
 
 
-def test_without_the_split_the_page_says_how_to_get_it():
-    summary = demo_stress(**SMALL, causes=False, counters=False)
-    page = Page(html_of.page(campaign_document(summary)))
-    assert "How response times split was not recorded" in page.text
-    assert "Not traced: tracefs is not mounted and cannot be mounted here." in page.text
-    assert "No events were counted" in page.text
-
-
 def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
     for words in ("resource held", "kworker/2:1 (pid 88, FIFO 99)", "wake-up 40 µs"):
         assert words in demo.text
@@ -217,7 +204,7 @@ def test_the_worst_jobs_say_what_they_are_put_down_to(demo):
 
 def test_response_deadline_and_lateness_are_columns_of_their_own(demo):
     late = [LateJob(**job) for job in demo_stress(**SMALL).meta["causes"]]
-    jobs = causes.jobs_table(late)
+    jobs = jobs_table(late)
     assert [c.heading for c in jobs.columns][1:4] == ["response", "deadline", "late by"]
     cells = jobs.texts()
     assert cells[0][1:4] == ["5.44 ms", "4 ms", "1.44 ms"]
@@ -252,34 +239,6 @@ def test_a_page_of_very_many_sets_stays_small():
     page = html_of.page(campaign_document(summary))
     assert len(sets_of(summary)) == 17000
     assert len(page) < 2_000_000
-
-
-def test_the_terminal_shows_a_line_per_group():
-    summary = demo_stress(**SMALL)
-    lines = group_table(summary).texts(terminal=True)
-    assert [line[0] for line in lines] == ["M=2", "M=8"]
-    assert len(lines[0]) == 8
-
-
-def test_hostile_names_stay_text():
-    base = demo_stress(**SMALL, name=HOSTILE, labels=(HOSTILE,))
-    late = [
-        job | {"holder": HOSTILE, "evidence": HOSTILE, "run": HOSTILE}
-        for job in base.meta["causes"]
-    ]
-    rows = tuple(row | {"group": HOSTILE} for row in rows_of(base)[:1])
-    sets = tuple(item | {"group": HOSTILE, "file": HOSTILE} for item in sets_of(base))
-    meta = base.meta | {"causes": late, "counters": {HOSTILE: HOSTILE}}
-    page = Page(html_of.page(campaign_document(with_rows(base, rows=rows, sets=sets, meta=meta))))
-    assert len(page.scripts) == 4
-    assert not [tag for tag, _ in page.elements if tag == "img"]
-    assert not [name for _, attributes in page.elements for name in attributes if name[:2] == "on"]
-
-
-def test_the_same_summary_gives_the_same_bytes(tmp_path):
-    summary = demo_stress(groups=("M=2",), sets_per_group=4, counters=False)
-    first, second = (write_report(summary, tmp_path / name) for name in "ab")
-    assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
 from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.rounds_kept import RoundSums, Witness, without_overlapped
+from deadbeat.kinds.contention.figures import RoundSums, Witness, run_figures, without_overlapped
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 

@@ -13,8 +13,8 @@ from helpers.campaigns import example_catalog
 
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.cost import estimate
 from deadbeat.kinds.contention.plan import batches, group_of, parameters, plan, resolve, set_seed
+from deadbeat.kinds.contention.runner import estimate
 from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
 from deadbeat.kinds.contention.stress import groups, mean_milli
 from deadbeat.model.errors import UsageError
@@ -179,10 +179,6 @@ def test_levels_of_one_set_are_adjacent_in_random_order_with_the_same_seed(mode:
     assert all("-d002000-" in key.text or "-d0" in key.text for key in keys)
     for batch in batches(keys, 30):
         assert len(batch) % 3 == 0, "the levels of a set were cut apart"
-
-
-def test_one_level_leaves_no_trace_in_the_key() -> None:
-    assert all("-d" not in key.text for key in plan(stress(cores="2", sets=3)))
 
 
 def test_a_utilisation_is_exact_and_leaves_the_deadline_factor_alone() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from deadbeat.kinds.contention.drawn import CoreChoice, Drawn
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
-from deadbeat.kinds.contention.stress import StressSpec
+from deadbeat.kinds.contention.stress import CoreChoice, Drawn, StressSpec
 from deadbeat.model.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from deadbeat.kinds.contention.stress_rows import group_cell
+from deadbeat.kinds.contention.point import group_cell
 from deadbeat.model.figures import CellFigures, SetFigures, Value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
 import json
 import subprocess
 import sys
@@ -38,7 +37,6 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import FORMAT
 from deadbeat.store.summary import cell, read_summary, write_summary
 
 SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
@@ -88,73 +86,45 @@ def row_of(store: CampaignStore, contended_ratio: float) -> dict[str, Any]:
     return row
 
 
-def test_a_point_is_the_mean_of_its_sets(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
+def test_a_point_by_hand(store: CampaignStore) -> None:
+    row, none = row_of(store, 1.0), row_of(store, 0.0)
     assert (row["cores"], row["sync_share"], row["task_sets"]) == (2, 0.5, 2)
-    assert (row["jobs"], row["released"]) == (14, 16)
-    assert row["slowdown_mean"] == pytest.approx((1.2 + 1.4) / 2)
-    assert row["delay_ratio_mean"] == pytest.approx((1.2 + 1.4) / 2)
-    assert row["response_ratio_mean"] == pytest.approx((1.2 + 1.4) / 2)
-
-
-def test_quantiles_pool_the_jobs(store: CampaignStore) -> None:
-    # Eight jobs of 1.2 and six of 1.4: the median of the jobs is not the mean of the medians.
-    row = row_of(store, 1.0)
-    assert row["delay_ratio_p50"] == pytest.approx(1.2)
-    assert row["slowdown_p50"] == pytest.approx(1.2)
-    assert row["delay_ratio_p95"] == pytest.approx(1.4)
-    assert row["delay_ratio_max"] == pytest.approx(1.4)
-
-
-def test_misses_pool_the_jobs(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
-    assert row["deadline_miss_ratio"] == pytest.approx(2 / 16)
-    assert (row["miss_episodes"], row["overruns"]) == (2, 2)
-    assert 0 <= row["deadline_miss_ci_low"] < 2 / 16 < row["deadline_miss_ci_high"] <= 1
-
-
-def test_sets_that_miss_are_counted_apart(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
-    assert row["miss_sets"] == 1
-    # Clopper and Pearson: one of two.
-    ends = (row["miss_sets_ci_low"], row["miss_sets_ci_high"])
-    assert ends == pytest.approx((0.0126, 0.9874), abs=1e-4)
-
-
-def test_misses_alone_are_the_hosts_floor(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
-    assert row["alone_miss_ratio"] == 0.0
-    # Two sets of one round each.
-    assert row["alone_miss_ci_high"] == pytest.approx(1 - 0.05**0.5)
-    assert row["miss_excess"] == pytest.approx(2 / 16)
-    assert row["miss_excess_ci_low"] < 0 < row["miss_excess"] < row["miss_excess_ci_high"]
-
-
-def test_needed_deadlines_are_multiples_of_c(store: CampaignStore) -> None:
-    # Two of sixteen jobs never ran: no deadline is long enough for all but one in a hundred.
-    row = row_of(store, 1.0)
-    assert row["deadline_needed_p99"] is row["deadline_needed_all"] is None
-    assert row["deadline_needed_p99_low"] == pytest.approx(1.2)
-    assert row["deadline_needed_p99_high"] is None
-    none = row_of(store, 0.0)
-    assert none["deadline_needed_p999"] == none["deadline_needed_all"] == pytest.approx(1.0)
-    assert none["deadline_needed_p999_high"] is None
-    assert none["alone_deadline_needed_p99"] == pytest.approx(1.0)
-
-
-def test_intervals_hold_their_means_and_know_how_few_sets_there_are(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
+    assert (row["jobs"], row["released"], row["slowdown_ci_basis"]) == (14, 16, "sets")
+    for metric in ("slowdown", "delay_ratio", "response_ratio"):
+        assert row[f"{metric}_mean"] == pytest.approx((1.2 + 1.4) / 2)
     assert row["slowdown_ci_low"] < 1.2
     assert row["slowdown_ci_high"] > 1.4
     assert row["delay_ratio_ci_low"] < row["delay_ratio_mean"] < row["delay_ratio_ci_high"]
-
-
-def test_realised_axes_and_overlap_come_from_the_plan(store: CampaignStore) -> None:
-    row = row_of(store, 1.0)
+    # One round says nothing of its error.
+    assert none["slowdown_ci_low"] is none["slowdown_ci_basis"] is None
+    # Eight jobs of 1.2 and six of 1.4: the median of the jobs is not the mean of the medians.
+    assert row["delay_ratio_p50"] == row["slowdown_p50"] == pytest.approx(1.2)
+    assert row["delay_ratio_p95"] == row["delay_ratio_max"] == pytest.approx(1.4)
+    # What the plan says
     assert (row["sync_share_real"], row["contended_ratio_real"]) == (0.5, 1.0)
     assert row["overlap_real"] == 1.0
-    assert row_of(store, 0.0)["contended_ratio_real"] == 0.0
-    assert row_of(store, 0.0)["overlap_real"] is None
+    assert none["contended_ratio_real"] == 0.0
+    assert none["overlap_real"] is None
+
+
+def test_misses_and_needed_deadlines_by_hand(store: CampaignStore) -> None:
+    row, none = row_of(store, 1.0), row_of(store, 0.0)
+    assert row["deadline_miss_ratio"] == row["miss_excess"] == pytest.approx(2 / 16)
+    assert (row["miss_episodes"], row["overruns"], row["miss_sets"]) == (2, 2, 1)
+    assert 0 <= row["deadline_miss_ci_low"] < 2 / 16 < row["deadline_miss_ci_high"] <= 1
+    # Clopper and Pearson: one of two.
+    ends = (row["miss_sets_ci_low"], row["miss_sets_ci_high"])
+    assert ends == pytest.approx((0.0126, 0.9874), abs=1e-4)
+    # Two sets of one round each.
+    assert row["alone_miss_ratio"] == 0.0
+    assert row["alone_miss_ci_high"] == pytest.approx(1 - 0.05**0.5)
+    assert row["miss_excess_ci_low"] < 0 < row["miss_excess"] < row["miss_excess_ci_high"]
+    # Two of sixteen jobs never ran: no deadline is long enough for all but one in a hundred.
+    assert row["deadline_needed_p99"] is row["deadline_needed_all"] is None
+    assert row["deadline_needed_p99_low"] == pytest.approx(1.2)
+    assert row["deadline_needed_p99_high"] is none["deadline_needed_p999_high"] is None
+    assert none["deadline_needed_p999"] == none["deadline_needed_all"] == pytest.approx(1.0)
+    assert none["alone_deadline_needed_p99"] == pytest.approx(1.0)
 
 
 def in_rounds(slots: int = 4) -> JobTable:
@@ -196,13 +166,6 @@ def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -
     arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
     assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
     assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
-
-
-def test_several_sets_have_the_interval_over_sets(store: CampaignStore) -> None:
-    assert row_of(store, 1.0)["slowdown_ci_basis"] == "sets"
-    # One round says nothing of its error.
-    one = row_of(store, 0.0)
-    assert one["slowdown_ci_low"] is one["slowdown_ci_basis"] is None
 
 
 def test_a_point_without_a_run_is_undecided(store: CampaignStore) -> None:
@@ -265,10 +228,6 @@ def test_distributions_hold_every_job(store: CampaignStore) -> None:
     assert slow["edges"][0] <= 1.2 < slow["edges"][1]
     assert slow["edges"][-2] <= 1.4 < slow["edges"][-1]
     assert (slow["counts"][0], slow["counts"][-1]) == (8, 6)
-
-
-def test_the_same_campaign_gives_the_same_summary(store: CampaignStore) -> None:
-    assert summarise(store) == summarise(CampaignStore.open(store.path))
 
 
 def test_labels_say_what_kind_of_run_it_was(tmp_path: Path) -> None:
@@ -334,43 +293,11 @@ def test_points_are_in_order(tmp_path: Path) -> None:
 # -- derived files
 
 
-def test_summary_csv_has_the_columns_of_the_issue_and_nothing_for_none(
-    store: CampaignStore,
-) -> None:
-    write_summary(store, summarise(store))
-    lines = (store.path / "summary.csv").read_text().splitlines()
-    assert lines[0] == ",".join(SUMMARY_COLUMNS)
-    assert lines[0].startswith(
-        "cores,sync_share,contended_ratio,deadline_factor,tasks_per_core,task_sets,jobs,"
-    )
-    undecided = lines[2].split(",")
-    assert undecided[:7] == ["2", "0.5", "0.5", "", "", "0", "0"]
-    assert undecided[7] == undecided[-1] == ""
-    assert all(len(line.split(",")) == len(SUMMARY_COLUMNS) for line in lines)
-
-
-def test_sets_csv_has_a_line_per_set(store: CampaignStore) -> None:
-    write_summary(store, summarise(store))
-    with (store.path / "sets.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["slowdown_mean"] for row in rows] == ["1", "1.2", "1.4"]
-    assert [row["realtime"] for row in rows] == ["true"] * 3
-
-
 def test_the_stored_summary_is_the_summary(store: CampaignStore) -> None:
     summary = summarise(store)
     assert read_summary(store) is None
     write_summary(store, summary)
     assert read_summary(store) == summary
-
-
-def test_summary_json_is_plain_json_with_a_format(store: CampaignStore) -> None:
-    write_summary(store, summarise(store))
-    plain = json.loads((store.path / "summary.json").read_text())
-    assert plain["format"] == FORMAT
-    assert plain["noise_floor"]["smallest_effect"] is None
-    assert plain["meta"]["created_at"] == "2026-01-01T00:00:00+00:00"
-    assert {"id", "severity", "message", "cure", "where"} == set(plain["findings"][0])
 
 
 @pytest.mark.parametrize("name", ["summary.json", "sets.json"])

@@ -13,7 +13,7 @@ from helpers.rows import sets_of
 from helpers.runs import RunTask, job_table
 
 from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.worst_job import moment_of, worst_job_charts
+from deadbeat.kinds.contention.late import moment_of, worst_job_charts
 from deadbeat.model import jobs as j
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.report.building import moment_chart

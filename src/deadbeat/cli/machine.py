@@ -325,9 +325,9 @@ def emit(
     calibration: Path | None,
     runs: Path,
 ) -> Shown:
-    made = emit_tree(campaign, out, runs=runs, keys=keys, port=port, calibration=calibration)
-    sets = [{"set": key, "set_id": name} for key, name in made.sets]
-    plain = {"out": str(out), "port": port, "sets": sets, "files": list(made.files)}
-    lines = [f"set {number}: {key} ({name[:12]})" for number, (key, name) in enumerate(made.sets)]
+    files, made = emit_tree(campaign, out, runs=runs, keys=keys, port=port, calibration=calibration)
+    sets = [{"set": key, "set_id": name} for key, name in made]
+    plain = {"out": str(out), "port": port, "sets": sets, "files": files}
+    lines = [f"set {number}: {key} ({name[:12]})" for number, (key, name) in enumerate(made)]
     go_on = f"next: make -C {out} check" if port == "posix" else f"next: {out / 'PORTING.md'}"
-    return Shown(plain=plain, parts=[*lines, f"{len(made.files)} files in {out}; {go_on}"])
+    return Shown(plain=plain, parts=[*lines, f"{len(files)} files in {out}; {go_on}"])

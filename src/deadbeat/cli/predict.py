@@ -13,7 +13,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.kinds.registry import find
 from deadbeat.prediction.document import SETS, document, plain
 from deadbeat.prediction.engine import predict as predicted
-from deadbeat.prediction.read import read_cases, read_matrix
+from deadbeat.prediction.engine import read_cases, read_matrix
 from deadbeat.report.document import csv_of
 from deadbeat.report.html import write_page
 from deadbeat.report.paper import Words, write_charts

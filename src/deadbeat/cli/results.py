@@ -15,7 +15,7 @@ from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
 from deadbeat.kinds.base import ExperimentKind, Shown
-from deadbeat.kinds.contention.jobs_file import SUFFIX, TaskOfRun, read_run
+from deadbeat.kinds.contention.emitting import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.kinds.study.preset import presets

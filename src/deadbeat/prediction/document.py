@@ -77,7 +77,6 @@ def _share(count: int, whole: int) -> str:
 
 
 def answer(found: Predictions) -> tuple[str, ...]:
-    """How far to believe it, whether that is more than nothing, and what is extrapolated."""
     start = "Simulated: of" if "SIMULATED" in found.labels else "Of"
     made = [_quality(found, start), *_against(found), *_beyond(found)]
     return tuple(filter(None, made))
@@ -118,7 +117,6 @@ def _against(found: Predictions) -> list[str]:
 
 
 def _beyond(found: Predictions) -> list[str]:
-    """What is predicted of other numbers of cores, a sentence for each kind of prediction."""
     told: dict[str, list[str]] = {}
     for cores, sets in found.beyond().items():
         values = [each.predicted or 0.0 for each in sets]
@@ -186,7 +184,6 @@ def _predictors(found: Predictions) -> list[Predictor]:
 
 
 def charts(found: Predictions) -> list[Chart]:
-    """Predicted against measured; and over cores, where some were predicted elsewhere."""
     made = [_against_measured(found)] if found.judged or found.calibrating else []
     return [*made, _over_cores(found)] if found.beyond() else made
 
@@ -270,28 +267,22 @@ _OWN = ("calibration", "held-out")
 
 
 def _over(label: str, sets: Iterable[SetPrediction], what: str, place: dict[str, float]) -> Curve:
-    """Points of one kind over cores, sets beside each other."""
-    points = []
+    points, beyond = [], what == "extrapolated"
     for each in sets:
         x = each.cores * place[each.key]
         if what == "measured":
             points.append(_measured(each, x * 1.01))
-        elif each.predicted is not None and what == _kind(each):
-            ends = each.range if what == "extrapolated" else each.interval
+        elif each.predicted is not None and beyond == (each.role == "extrapolated"):
+            ends = each.range if beyond else each.interval
             points.append(CurvePoint(x, each.predicted, *(ends or ())))
     look = {"measured": _MEASURED, "predicted": _PREDICTED, "extrapolated": _EXTRAPOLATED}[what]
     return curve(label, points, look=look, kind="errors")
-
-
-def _kind(each: SetPrediction) -> str:
-    return "extrapolated" if each.role == "extrapolated" else "predicted"
 
 
 # ---------- the whole ----------
 
 
 def document(found: Predictions, platform: Platform) -> Document:
-    """The predictions for people."""
     words = answer(found)
     quality = Table(name="quality", columns=PREDICTORS, rows=_predictors(found), terminal=True)
     rows = sorted(found.sets, key=lambda each: (each.cores, -abs(each.off or 0.0), each.key))
@@ -333,7 +324,6 @@ def document(found: Predictions, platform: Platform) -> Document:
 
 
 def rows(found: Predictions) -> list[dict[str, Json]]:
-    """A mapping for each set."""
     return [
         {
             **attrs.asdict(each, recurse=False, filter=lambda field, _: field.name != "covered"),
@@ -352,7 +342,6 @@ def _plain(interval: Interval | None) -> list[float] | None:
 
 
 def plain(found: Predictions) -> dict[str, Json]:
-    """JSON values."""
     return {
         "matrix": found.matrix,
         "result": found.result,

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.prices.rates import Covered
-from deadbeat.stats.intervals import Interval, clopper_pearson, fewest, quantile, student_half_width
+from deadbeat.stats.intervals import Interval, clopper_pearson, quantile, student_half_width
 
 #: Share of like cases that a stated interval is to hold.
 LEVEL = 0.90
@@ -57,14 +57,12 @@ class SetPrediction:
 
     @property
     def off(self) -> float | None:
-        """Predicted over measured, minus 1."""
         if self.predicted is None or self.measured is None:
             return None
         return self.predicted / self.measured - 1
 
     @property
     def held(self) -> bool | None:
-        """Whether the interval holds what was measured."""
         if self.interval is None or self.measured is None:
             return None
         return self.interval.low <= self.measured <= self.interval.high
@@ -72,13 +70,9 @@ class SetPrediction:
 
 @frozen(kw_only=True)
 class Predictor:
-    """The model, or a trivial predictor beside it, on some held-out sets.
-
-    Attributes:
-        errors: Relative, without sign.
-        gain: 95 % interval of how much smaller the model's mean error is; None: it is the model, or
-            of one set.
-    """
+    """The model, or a trivial predictor beside it, on some held-out sets. ``errors``: relative,
+    without sign. ``gain``: 95 % interval of how much smaller the model's mean error is; None: it is
+    the model, or of one set."""
 
     name: str
     errors: tuple[float, ...]
@@ -103,13 +97,9 @@ class Predictor:
 
 @frozen(kw_only=True)
 class Predictions:
-    """Everything that was predicted.
-
-    Attributes:
-        matrix, result: Names of what it rests on.
-        figure: ``slowdown`` or ``breakdown``.
-        scale: Quantile of the calibration sets' errors, in units of their `difficulty`.
-    """
+    """Everything that was predicted. ``matrix``, ``result``: names of what it rests on. ``figure``:
+    ``slowdown`` or ``breakdown``. ``scale``: quantile of the calibration sets' errors, in units of
+    their `difficulty`."""
 
     matrix: str
     result: str
@@ -146,7 +136,6 @@ class Predictions:
 
     @property
     def held(self) -> int:
-        """Held-out sets inside their interval."""
         return sum(bool(each.held) for each in self.judged)
 
     @property
@@ -242,8 +231,3 @@ def _with_interval(found: SetPrediction, scale: float, usual: float) -> SetPredi
     factor = math.exp(scale * difficulty(known))
     interval = Interval(found.predicted / factor, found.predicted * factor)
     return attrs.evolve(found, interval=interval)
-
-
-def few(calibrating: int) -> bool:
-    """Whether so few calibration sets leave the intervals unknown."""
-    return calibrating < fewest(LEVEL)

@@ -1,4 +1,4 @@
-"""Begins a campaign, or continues one: on which machine, where, and with whose programs."""
+"""Begins or continues a campaign: on which machine, where, with whose programs; what it shows."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import attrs
-from attrs import define
+from attrs import define, field
 
 from deadbeat.executors.base import Executor
 from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.executors.metrics import job_columns
 from deadbeat.experiment.programs import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.contention.cost import estimate
-from deadbeat.kinds.contention.place import LATEST, choose, find_campaign, state_of
-from deadbeat.kinds.contention.plan import Resolved, resolve
-from deadbeat.kinds.contention.programs import origin_of, require_fragments
-from deadbeat.kinds.contention.runner import CampaignExperiment, standing
-from deadbeat.kinds.contention.so_far import CampaignSoFar
+from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.headline import strength_of
+from deadbeat.kinds.contention.place import (
+    LATEST,
+    choose,
+    find_campaign,
+    origin_of,
+    require_fragments,
+    state_of,
+)
+from deadbeat.kinds.contention.plan import Resolved, group_of, resolve
+from deadbeat.kinds.contention.runner import CampaignExperiment, estimate, standing
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Cpus, Name, RefusedError
 from deadbeat.model.specification import usage
 from deadbeat.model.tasks import Kind
 from deadbeat.model.words import Json
+from deadbeat.report.document import CellMap
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
 from deadbeat.store.serial import CALIBRATION_FILE
@@ -47,11 +57,7 @@ class _Asked:
 
 
 def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
-    """As `ExperimentKind.begin`.
-
-    Args:
-        write: Writes everything derived from a campaign.
-    """
+    """As `ExperimentKind.begin`. ``write``: writes everything derived from a campaign."""
     found = _borrowed(asked) if asked.given.get("programs_from") else _own(asked)
     executor, spec = found.executor, found.resolved.spec
     catalog = make_catalog(executor)
@@ -124,7 +130,6 @@ def follow(asked: Begin, first: Path) -> Begin:
 
 
 def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
-    """The machine that is asked for, until all is over."""
     return asked.held.enter_context(closing(make_executor(cpus, **asked.machine)))
 
 
@@ -138,11 +143,8 @@ def _own(asked: Begin) -> _Asked:
 
 
 def _classes(executor: Executor, spec: CampaignSpec) -> list[str]:
-    """The objects that the sets of ``spec`` can share on a machine.
-
-    Raises:
-        UsageError: One that is asked for by name cannot run there, or there is none.
-    """
+    """The objects that the sets of ``spec`` can share on a machine. Raises UsageError: one that is
+    asked for by name cannot run there, or there is none."""
     catalog, run = make_catalog(executor), spec.run
     lacking = executor.unavailable(
         catalog, policy=run.policy, participants=max(map(spec.most_tasks, spec.core_counts))
@@ -170,12 +172,8 @@ def _classes(executor: Executor, spec: CampaignSpec) -> list[str]:
 
 
 def _borrowed(asked: Begin) -> _Asked:
-    """The programs of another campaign, on this machine.
-
-    Raises:
-        UsageError: An option contradicts them, or they cannot run here.
-        DataError: One of them is damaged.
-    """
+    """The programs of another campaign, on this machine. Raises UsageError: an option contradicts
+    them, or they cannot run here; DataError: one of them is damaged."""
     _check_options(asked)
     layer, text = asked.typed, asked.given["programs_from"]
     source = _source(asked.runs, text, str(layer.get("mode", "profile")))
@@ -214,7 +212,6 @@ def _check_options(asked: Begin) -> None:
 
 
 def _source(runs: Path, text: str, mode: str) -> CampaignStore:
-    """The campaign whose programs are to be run."""
     store = CampaignStore.open(find_campaign(runs, text))
     origin = store.load_origin()
     if text == LATEST and origin is not None and state_of(store.path).state != "finished":
@@ -240,7 +237,6 @@ def _given(layer: Mapping[str, Json], key: str, rule: Any) -> Any:
 
 
 def _announce_programs(asked: Begin, origin: Origin) -> None:
-    """Says whose programs run, and what that means for their costs."""
     made = origin.original
     what = "programs" if made.system == origin.platform.system else "task sets"
     asked.say(f"{what} of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
@@ -248,3 +244,67 @@ def _announce_programs(asked: Begin, origin: Origin) -> None:
         asked.say(f"they are built for {origin.platform.kernel}: the same fragments, compiled anew")
     if not origin.same_hardware:
         asked.say("costs come from another platform: read the slowdown, not the delay ratio")
+
+
+@define
+class CampaignSoFar:
+    """Remembers slowdown and missed jobs of every run."""
+
+    store: CampaignStore
+    spec: CampaignSpec
+    _seen: dict[tuple[str, ...], list[tuple[float, int]]] = field(factory=dict)
+    _read: set[RunKey] = field(factory=set)
+
+    def __call__(self) -> CellMap:
+        new = self.store.committed() - self._read
+        self._read |= new
+        for key in sorted(new):
+            table = self.store.table(key)
+            found = run_figures(table, job_columns(table)).of_set
+            if found.slowdown_mean is not None:
+                known = self._seen.setdefault(self._place(key), [])
+                known.append((found.slowdown_mean, found.deadline_misses))
+        return self._groups() if self.spec.stress is not None else self._grid()
+
+    def _place(self, key: RunKey) -> tuple[str, ...]:
+        group, point = group_of(self.spec, key), key.point
+        if group is not None:
+            return (group.name,)
+        alpha, rho = point.contended_ratio_milli / 1000, point.sync_share_milli / 1000
+        return f"{point.cores}", f"{rho:g}", f"{alpha:g}"
+
+    def _groups(self) -> CellMap:
+        found = self._seen
+        return CellMap(
+            title="slowdown so far",
+            corner="group",
+            columns=("sets", "mean", "worst", "missed jobs"),
+            rows=[name for (name,) in found],
+            cells=[
+                (
+                    str(len(known)),
+                    f"{mean(s for s, _ in known):.2f}",
+                    f"{max(s for s, _ in known):.2f}",
+                    str(sum(missed for _, missed in known)),
+                )
+                for known in found.values()
+            ],
+            strength=[(0, 0, 0, 0)] * len(found),
+        )
+
+    def _grid(self) -> CellMap:
+        found = {place: mean(s for s, _ in known) for place, known in self._seen.items()}
+        cores = max(found, key=found.__getitem__)[0] if found else ""
+        rows = sorted({rho for _, rho, _ in found}, key=float)
+        columns = sorted({alpha for _, _, alpha in found}, key=float)
+        cells = [[found.get((cores, rho, alpha)) for alpha in columns] for rho in rows]
+        return CellMap(
+            title=f"mean slowdown so far, M = {cores}; ρ: sync, α: shared",
+            corner="ρ \\ α",
+            columns=columns,
+            rows=rows,
+            cells=[["·" if v is None else f"{v:.2f}" for v in line] for line in cells],
+            strength=[
+                [0 if v is None or v < 1.05 else strength_of(v) for v in line] for line in cells
+            ],
+        )

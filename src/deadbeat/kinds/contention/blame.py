@@ -15,8 +15,8 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.executors.metrics import Integers, JobColumns, job_columns
-from deadbeat.kinds.contention.causes import has_split, split_parts
-from deadbeat.kinds.contention.causes import in_us as _us
+from deadbeat.kinds.contention.run_parts import behind_own, has_split, split_parts
+from deadbeat.kinds.contention.run_parts import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import TaskSet
@@ -34,8 +34,6 @@ _OF_PART = {
     "wake_up": ("wake-up", "between release and start"),
     "core_wait": ("core held", "waiting for its core"),
     "resource_wait": ("resource held", "asleep within the job"),
-    "execution": ("execution", "own execution"),
-    "stall": ("host stall", "suspected host stall"),
 }
 
 
@@ -136,12 +134,12 @@ def _totals(run: BlamedRun, job: int, trace: JobTrace | None) -> JobTotals | Non
 def _name(
     run: BlamedRun, job: int, part: str, excess_ns: int, totals: JobTotals | None
 ) -> _Verdict:
-    """The cause of ``excess_ns`` in ``part``."""
     moved = _moved(run, job, totals)
     if moved and part in ("wake_up", "core_wait", "execution"):
         return moved
     if part in ("stall", "execution"):
-        return _interrupts(excess_ns, totals) or _of_own_time(run, job, part, excess_ns)
+        rest = _of_execution(run, job, excess_ns) if part == "execution" else _of_stall(excess_ns)
+        return _interrupts(excess_ns, totals) or rest
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
     if totals is None:
@@ -172,15 +170,12 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
 
 
 def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
-    """Who ran while the job was ready."""
     names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
         return _Verdict("core held", f"{_us(excess_ns)} ready; events do not say who")
     whole = sum(names.values())
     if whole < EXPLAINED * excess_ns:
-        words = f"{_us(excess_ns)} more than usual ready; events show {_us(whole)} of it"
-        words += _missing(totals)
-        return _Verdict("core held", words)
+        return _Verdict("core held", _shown(totals, excess_ns, whole, "ready"))
     realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
     instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
     if sum(instead.values()) > whole / 2:
@@ -197,10 +192,11 @@ def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Ve
     return _Verdict("core held", words, holder)
 
 
-def _missing(totals: JobTotals) -> str:
-    """``; events of 5 us of it are missing``, where some are."""
+def _shown(totals: JobTotals, excess_ns: int, seen_ns: int, state: str) -> str:
+    """How little events show of an excess, and how much of them is missing."""
+    words = f"{_us(excess_ns)} more than usual {state}; events show {_us(seen_ns)} of it"
     unknown = totals.unknown_ns
-    return f"; events of {_us(unknown)} of the job are missing" if unknown else ""
+    return words + (f"; events of {_us(unknown)} of the job are missing" if unknown else "")
 
 
 def _by_name(
@@ -216,19 +212,17 @@ def _by_name(
 
 
 def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
-    """Who ended most of its sleep within the job."""
     by_waker = _by_name(run, totals, lambda share: share.slept_ns)
     if not by_waker:
         words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
         return _Verdict("resource held", words + _object_words(run, job))
     slept = sum(by_waker.values())
     if slept + totals.roused_ns < EXPLAINED * excess_ns:
-        words = f"{_us(excess_ns)} more than usual asleep; events show {_us(slept)} of it"
-        words += _missing(totals)
+        words = _shown(totals, excess_ns, slept, "asleep")
         return _Verdict("resource held", words + _object_words(run, job))
     longest = max(totals.threads, key=lambda share: share.longest_ns)
     sleeps = sum(share.sleeps for share in totals.threads)
-    holder = max(by_waker, key=lambda name: by_waker[name])
+    holder = max(by_waker, key=by_waker.__getitem__)
     words = f"slept {_us(slept)} in {sleeps} waits, {_us(longest.longest_ns)} in the longest"
     if holder:
         by = "an interrupt" if holder == INTERRUPT else holder
@@ -241,7 +235,6 @@ def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) ->
 
 
 def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
-    """Its timer, or what ran when it should have fired."""
     release = int(run.columns.release_ns[job])
     start = int(run.columns.start_ns[job])
     woken = totals.woken_ns
@@ -258,21 +251,11 @@ def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> 
 
 def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
     """The job before it, where that one still ran at its release: known without events."""
-    release, before = int(run.columns.release_ns[job]), _previous(run, job)
-    if before is None or int(run.columns.finish_ns[before]) - release < EXPLAINED * excess_ns:
+    late_ns = int(behind_own(run.columns)[job])
+    if not late_ns or late_ns < EXPLAINED * excess_ns:
         return None
-    late = _us(int(run.columns.finish_ns[before]) - release)
-    words = f"its own job before it finished {late} after this release"
+    words = f"its own job before it finished {_us(late_ns)} after this release"
     return _Verdict("core held", words, "its own previous job")
-
-
-def _previous(run: BlamedRun, job: int) -> int | None:
-    """The job of the same task and slot before this one, if it finished."""
-    columns, before = run.columns, job - 1
-    if before < 0 or columns.task[before] != columns.task[job]:
-        return None
-    same = columns.slot[before] == columns.slot[job]
-    return before if same and columns.finished[before] else None
 
 
 def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
@@ -285,15 +268,12 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
     return _Verdict("core held", words, f"interrupt ({name})")
 
 
-def _of_own_time(run: BlamedRun, job: int, part: str, excess_ns: int) -> _Verdict:
-    if part == "execution":
-        return _of_execution(run, job, excess_ns)
+def _of_stall(excess_ns: int) -> _Verdict:
     words = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor slept"
     return _Verdict("host stall", f"{words}, or pure computation stood still")
 
 
 def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
-    """Its own code: which use of it took longest over its usual."""
     use = _use_of(run, job)
     name = str(use.get("use", ""))
     words = f"its own code took {_us(excess_ns)} longer than usual"
@@ -363,59 +343,46 @@ def blame_late(run: BlamedRun, late: Lateness, traces: Mapping[int, JobTrace]) -
     """
     if late.finished:
         return blame(run, late.job, traces.get(late.job))
-    if late.blocker in (late.job, -1):
-        return _of_nobody(run, late)
+    if late.blocker == late.job:
+        return _late_job(run, late, "started, and not finished when its slot ended")
+    if late.blocker == -1:
+        words = f"{_row(late)} never started, and no job of its task before them in their slot"
+        return _late_job(run, late, words)
     return _behind(run, late, traces.get(late.blocker))
 
 
 def _behind(run: BlamedRun, late: Lateness, trace: JobTrace | None) -> LateJob:
-    """The row stood behind an earlier job of its task."""
     columns, response = run.columns, late.until_ns - int(run.columns.release_ns[late.job])
     words = f"{_row(late)} skipped: job {late.blocker} of its task"
     if not columns.finished[late.blocker]:
         words += f" still ran {_us(response)} later, when its slot ended"
-        return _late_job(run, late, "core held", words, parts_ns=_waited(response))
+        return _late_job(run, late, words, waited_ns=response)
     took = late.until_ns - int(columns.release_ns[late.blocker])
     words += f" took {_us(took)} and finished {_us(response)} after this release"
     if not has_split(run.table, columns)[late.blocker]:
-        return _late_job(run, late, "core held", words, parts_ns=_waited(response))
+        return _late_job(run, late, words, waited_ns=response)
     before = blame(run, late.blocker, trace)
     words += f"; that one: {before.cause}" + (f": {before.holder}" if before.holder else "")
     words += f" ({before.evidence})" if before.evidence else ""
-    return _late_job(
-        run, late, "core held", words, parts_ns=_waited(response), trace=trace, behind=before
-    )
-
-
-def _of_nobody(run: BlamedRun, late: Lateness) -> LateJob:
-    """Started and not finished, or nothing of its task ran before it in its slot."""
-    words = (
-        "started, and not finished when its slot ended"
-        if late.blocker == late.job
-        else f"{_row(late)} never started, and no job of its task before them in their slot"
-    )
-    return _late_job(run, late, "unknown", words, parts_ns={})
+    return _late_job(run, late, words, waited_ns=response, trace=trace, behind=before)
 
 
 def _row(late: Lateness) -> str:
     return f"{late.skipped} release{'s in a row' if late.skipped > 1 else ''}"
 
 
-def _waited(response_ns: int) -> dict[str, int]:
-    return {part: response_ns if part == "core_wait" else 0 for part in PARTS}
-
-
 def _late_job(
     run: BlamedRun,
     late: Lateness,
-    cause: str,
     words: str,
     *,
-    parts_ns: dict[str, int],
+    waited_ns: int | None = None,
     trace: JobTrace | None = None,
     behind: LateJob | None = None,
 ) -> LateJob:
+    """``waited_ns``: how long it waited for the core that its own previous job had."""
     task = int(run.columns.task[late.job])
+    parts_ns = {} if waited_ns is None else dict.fromkeys(PARTS, 0) | {"core_wait": waited_ns}
     facts: dict[str, Any] = {"behind": late.blocker} if late.blocker >= 0 else {}
     if behind is not None:
         facts |= {"behind_cause": behind.cause, "behind_holder": behind.holder}
@@ -426,8 +393,8 @@ def _late_job(
         response_ns=late.until_ns - int(run.columns.release_ns[late.job]),
         deadline_ns=int(run.table.tasks[task]["deadline_ns"]),
         parts_ns=parts_ns,
-        cause=cause,
-        holder="its own previous job" if cause == "core held" else "",
+        cause="core held" if parts_ns else "unknown",
+        holder="its own previous job" if parts_ns else "",
         evidence=words,
         traced=behind is not None and behind.traced,
         finished=False,

@@ -1,4 +1,4 @@
-"""Task sets of a campaign, stored or planned, as a C tree of their own."""
+"""Task sets of a campaign as a C tree of their own, and the files that its programs leave."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from attrs import frozen
 
 from deadbeat.build.tree import PORTS, tree_files, write_tree
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import RunSettings
+from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.plan import plan, resolve, synthesised
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, specify
+from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.specification import names_in_file
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import read_toml
+from deadbeat.store.files import followed, read_toml
+from deadbeat.store.jobfile import read_job_table
 from deadbeat.store.serial import given_calibration
 from deadbeat.synthesis import Synthesiser
 
@@ -39,18 +44,6 @@ const struct db_core_options db_core_defaults = {{
     .period_ppm = 1000000,
 }};
 """
-
-
-@frozen(kw_only=True)
-class Emitted:
-    """What was written.
-
-    Attributes:
-        files: Paths below the folder. ``sets``: key and identifier of each set, as numbered.
-    """
-
-    files: tuple[str, ...]
-    sets: tuple[tuple[str, str], ...]
 
 
 @frozen(kw_only=True)
@@ -72,17 +65,12 @@ def emit_tree(
     keys: Sequence[str],
     port: str,
     calibration: Path | None,
-) -> Emitted:
-    """Writes task sets of ``campaign`` (a result, or a TOML file of parameters) below ``out``.
-
-    Args:
-        keys: Of the sets, as ``deadbeat show`` names runs; none: the first one.
-        calibration: Costs for a file of parameters; a stored campaign has its own.
-
-    Raises:
-        UsageError: No such campaign, set or calibration; ``out`` is taken; a fragment does not
-            run on ``port``.
-    """
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Writes task sets of ``campaign`` (a result, or a TOML file of parameters) below ``out``;
+    which files, and key and identifier of each set. ``keys``: of the sets, as ``deadbeat show``
+    names runs; none: the first one. ``calibration``: costs for a file of parameters; a stored
+    campaign has its own. Raises UsageError: no such campaign, set or calibration; ``out`` is taken;
+    a fragment does not run on ``port``."""
     catalog = load_catalog()
     planned = campaign.endswith(".toml")
     if calibration is not None and not planned:
@@ -102,10 +90,7 @@ def emit_tree(
     )
     write_tree(out, files)
     ids = [task_set_id(each) for each in sets]
-    return Emitted(
-        files=tuple(files),
-        sets=tuple((key.text, name) for key, name in zip(chosen, ids, strict=True)),
-    )
+    return list(files), [(key.text, name) for key, name in zip(chosen, ids, strict=True)]
 
 
 def _stored(campaign: str, runs: Path) -> _Source:
@@ -192,3 +177,74 @@ def _facts(source: _Source, keys: Sequence[RunKey], sets: Sequence[TaskSet]) -> 
         "calibrated": f"{platform.name} ({platform.kind})",
         "table": "\n".join(rows),
     }
+
+
+SUFFIX = ".jobs"
+
+
+@frozen(kw_only=True)
+class TaskOfRun:
+    """One task, from its counted jobs beside the others; ``slowdown`` is against itself alone.
+
+    What no job tells is None.
+    """
+
+    task: int
+    core: int
+    cpu: int
+    priority: int
+    jobs: int
+    missed: int
+    slowdown: float | None
+    delay_ratio: float | None
+    longest_response_us: float | None
+
+
+@frozen(kw_only=True)
+class RunOfFile:
+    """One run; ``slowdown`` is the mean over its tasks, ``measured_s`` the time of its slots, s."""
+
+    file: str
+    set_id: str
+    realtime: bool
+    one_process: bool
+    measured_s: float
+    slowdown: float | None
+    tasks: tuple[TaskOfRun, ...]
+
+
+def read_run(path: Path) -> RunOfFile:
+    """The run in ``path``. Raises UsageError: there is no such file; DataError: it is damaged."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", "name a file that a task set's program wrote")
+    table = read_job_table(followed(path))
+    columns = job_columns(table)
+    tasks = tuple(_task(table, columns, number) for number in range(len(table.tasks)))
+    known = [each.slowdown for each in tasks if each.slowdown is not None]
+    flags = int(table.header["flags"])
+    return RunOfFile(
+        file=str(path),
+        set_id=table.set_id,
+        realtime=bool(flags & j.RUN_REALTIME),
+        one_process=bool(flags & j.RUN_ONE_PROCESS),
+        measured_s=int(table.header["measured_ns"]) / 1e9,
+        slowdown=float(np.mean(known)) if known else None,
+        tasks=tasks,
+    )
+
+
+def _task(table: JobTable, columns: JobColumns, number: int) -> TaskOfRun:
+    row = table.tasks[number]
+    mine = columns.counted & (columns.task == number)
+    together, alone = mine & ~columns.solo, mine & columns.solo
+    spans, solo = (columns.span_ns[each & columns.finished] for each in (together, alone))
+    responses = columns.response_ns[together & columns.finished]
+    return TaskOfRun(
+        task=number,
+        **{name: int(row[name]) for name in ("core", "cpu", "priority")},
+        jobs=int(together.sum()),
+        missed=int((columns.missed & together).sum()),
+        slowdown=float(spans.mean() / solo.mean()) if len(spans) and len(solo) else None,
+        delay_ratio=float(spans.mean() / float(row["wcet_ns"])) if len(spans) else None,
+        longest_response_us=float(responses.max() / 1000) if len(responses) else None,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,40 +35,18 @@ _RUNS = 4
 
 @frozen(kw_only=True)
 class NoiseFloor:
-    """The smallest effect that can be seen in a campaign.
-
-    Attributes:
-        share: Smallest slowdown above 1 that can be seen (0.012 is 1.2 %); None: not known.
-        text: The sentence that stands on every figure.
-        basis: One line: what it rests on; "" when not recorded.
-    """
+    """The smallest effect that can be seen in a campaign. ``share``: smallest slowdown above 1 that
+    can be seen (0.012 is 1.2 %); None: not known. ``text``: the sentence that stands on every
+    figure. ``basis``: one line: what it rests on; "" when not recorded."""
 
     share: float | None
     text: str
     basis: str
 
     def marks(self, axis: str) -> tuple[Mark, ...]:
-        """What lies within it."""
         if not self.share:
             return ()
         return (Mark(axis=axis, at=1.0, to=1 + self.share, label="too small to see"),)
-
-
-@frozen(kw_only=True)
-class SessionFacts:
-    """State of the machine before and after one invocation, as flat ``path: text`` tables."""
-
-    title: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Keys whose value differs or is there only once; none while one side is not recorded."""
-        if not self.before or not self.after:
-            return ()
-        keys = sorted(self.before.keys() | self.after.keys())
-        return tuple(key for key in keys if self.before.get(key) != self.after.get(key))
 
 
 def number(value: Any) -> float | None:
@@ -80,23 +58,17 @@ def number(value: Any) -> float | None:
 
 @frozen
 class Level:
-    """A deadline factor of a campaign.
-
-    Attributes:
-        option: What tells its figures from those of others; "": there is one factor.
-        suffix: Of their names.
-    """
+    """A deadline factor of a campaign. ``option``: what tells its figures from those of others; "":
+    there is one factor. ``suffix``: of their names."""
 
     factor: float
     option: str = ""
     suffix: str = ""
 
     def holds(self, factor: float | None) -> bool:
-        """Whether it is this one."""
         return not self.option or (factor or 0.0) == self.factor
 
     def of(self, items: Iterable[Of]) -> list[Of]:
-        """Those of this factor."""
         return [each for each in items if self.holds(each.deadline_factor)]
 
 
@@ -115,7 +87,6 @@ def factors(items: Iterable[CellFigures | SetFigures]) -> tuple[float, ...]:
 
 
 def multiple(value: float) -> str:
-    """A multiple of C with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -174,7 +145,6 @@ def _per_core(summary: Summary) -> int:
 
 
 def noise_floor(summary: Summary) -> NoiseFloor:
-    """The smallest effect, with the sentence for the figures."""
     found = summary.noise_floor
     share = found.smallest_effect if found else None
     text = f"only slowdowns of {percent(share or 0)} or more could be seen here"
@@ -207,7 +177,6 @@ def origin_text(summary: Summary) -> str:
 
 
 def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Label and text of what stands under the title."""
     machine = platform(summary)
     cpus = machine.get("cpus")
     host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
@@ -256,16 +225,12 @@ def labels(summary: Summary) -> tuple[str, ...]:
     return (*loud(filter(None, own)), *beside_label(asked.get("beside")))
 
 
-def sessions(summary: Summary) -> tuple[SessionFacts, ...]:
-    """Environment records, one per invocation of the campaign, in order."""
-    return tuple(
-        SessionFacts(
-            title=f"Session {inside(record).get('session', position)}",
-            before=dict(flatten(inside(record).get("before"))),
-            after=dict(flatten(inside(record).get("after"))),
-        )
-        for position, record in enumerate(summary.meta.get("sessions") or (), start=1)
-    )
+def sessions(summary: Summary) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """Title of each invocation of the campaign, in order; the state of the machine before and after
+    it, as flat ``path: text`` tables."""
+    for position, record in enumerate(summary.meta.get("sessions") or (), start=1):
+        before, after = (dict(flatten(inside(record).get(when))) for when in ("before", "after"))
+        yield f"Session {inside(record).get('session', position)}", before, after
 
 
 def precision_text(summary: Summary) -> str:
@@ -303,13 +268,11 @@ def listed_prices(summary: Summary) -> PriceTable | None:
 
 
 def about(summary: Summary) -> list[str]:
-    """Whose programs they are, and how well points are known where that was asked."""
     origin, precision = origin_text(summary), precision_text(summary)
     return [*([f"programs {origin}"] if origin else []), *([precision] if precision else [])]
 
 
 def leaves(summary: Summary, part: str) -> tuple[tuple[str, str], ...]:
-    """A part of what is known of the campaign as ``path``, text."""
     return tuple(flatten(summary.meta.get(part)))
 
 

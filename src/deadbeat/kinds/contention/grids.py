@@ -61,7 +61,6 @@ class GridMetric:
         return found
 
     def drawn(self, cell: CellFigures) -> Figure:
-        """In the axis' unit."""
         return self.of(cell).scaled(self.scale)
 
     def digits(self, decimals: int) -> Callable[[float], str]:
@@ -96,10 +95,7 @@ METRICS: tuple[GridMetric, ...] = (
 @frozen(kw_only=True)
 class Scale:
     """Colour range and contour levels of a metric, common to every M so that M can be compared.
-
-    Attributes:
-        noise: The smallest effect that could be seen, as a share; 0: of another quantity.
-    """
+    ``noise``: the smallest effect that could be seen, as a share; 0: of another quantity."""
 
     low: float
     high: float
@@ -113,7 +109,6 @@ class Scale:
 
 
 def cores_of(summary: Summary) -> tuple[int, ...]:
-    """The values of M that occur, ascending."""
     return tuple(sorted({cell.cores for cell in summary.cells}))
 
 
@@ -140,11 +135,8 @@ def at_places(cells: Iterable[CellFigures], cores: int) -> dict[tuple[int, int],
 
 
 def state_of(cell: CellFigures | None, metric: GridMetric, noise: float = 0.0) -> str:
-    """How far a cell is known; a point without a run, or without a value, is undecided.
-
-    Args:
-        noise: As of `Scale`: a ratio whose interval comes that close to 1, or has none, is faint.
-    """
+    """How far a cell is known; a point without a run, or without a value, is undecided. ``noise``:
+    as of `Scale`: a ratio whose interval comes that close to 1, or has none, is faint."""
     if cell is None:
         return ABSENT
     found = metric.of(cell)
@@ -161,11 +153,8 @@ def state_of(cell: CellFigures | None, metric: GridMetric, noise: float = 0.0) -
 def grid(
     summary: Summary, metric: GridMetric, cores: int, scale: Scale, level: Level | None = None
 ) -> Heat:
-    """The points of one M by rho (rows) and alpha (columns).
-
-    Args:
-        level: Deadline factor of the points; None: the campaign has one.
-    """
+    """The points of one M by rho (rows) and alpha (columns). ``level``: deadline factor of the
+    points; None: the campaign has one."""
     shares, ratios = axis_of(summary, "sync_share"), axis_of(summary, "contended_ratio")
     level = level or levels(summary.cells)[0]
     cells = at_places(level.of(summary.cells), cores)

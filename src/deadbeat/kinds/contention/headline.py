@@ -1,28 +1,170 @@
-"""The answer in words: what sharing costs, what slows down, where deadlines begin to be missed."""
+"""The answer in words and on one screen: what sharing costs, what slows down, what misses."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.facts import (
-    deadline_words,
-    factors,
-    grid_of,
-    loaded_cells,
-    loads,
-    noise_floor,
-    nothing_decided,
-    price_table,
-)
-from deadbeat.kinds.contention.grids import axis_of, point_words
+from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
-from deadbeat.kinds.contention.stress_words import stress_sentence
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
-from deadbeat.report.document import percent
+from deadbeat.report.document import CellMap, percent
 from deadbeat.report.prices import price_words
+
+_FACTOR = attrgetter("factor")
+#: More shielded groups than this are read in the table.
+_SHIELDED_SHOWN = 4
+
+
+def group_answers(summary: Summary) -> dict[str, list[str]]:
+    by_group: dict[str, list[CellFigures]] = {}
+    for cell in summary.cells:
+        by_group.setdefault(cell.group, []).append(cell)
+    return {group: _group_lines(cells) for group, cells in by_group.items()}
+
+
+def _quantiles(cell: CellFigures) -> str:
+    """``median slowdown 1.02, 5 % of the sets above 1.31, worst 2.4``."""
+    parts = []
+    for column, words in (
+        ("slowdown_p50", "median slowdown {}"),
+        ("slowdown_p95", "5 % of the sets above {}"),
+        ("slowdown_max", "worst {}"),
+    ):
+        value = cell.value(column)
+        if value is not None:
+            parts.append(words.format(f"{value:.3g}" if value >= 10 else f"{value:.3f}"))
+    return ", ".join(parts) or f"slowdown {cell.slowdown.value:.3f}"
+
+
+def _group_lines(cells: Sequence[CellFigures]) -> list[str]:
+    first = min(cells, key=_FACTOR)
+    count = first.task_sets
+    if not count:
+        return ["No task set has a result."]
+    levels = f", {len(cells)} deadline factors each" if len(cells) > 1 else ""
+    lines = [f"{count:,} task sets{levels}. {_slowdown_line(first)}"]
+    lines.append(_miss_line(first, several=len(cells) > 1))
+    if len(cells) > 1:
+        lines.append(_until(cells))
+    return lines
+
+
+def _slowdown_line(cell: CellFigures) -> str:
+    found = cell.slowdown
+    if found.value is None:
+        return "Slowdown: undecided."
+    ends = found.interval("{:.3f}".format)
+    whose = " of the critical tasks" if cell.critical_cores else ""
+    return f"Mean slowdown{whose} {found.value:.3f} ({ends}); {_quantiles(cell)}."
+
+
+def _miss_line(cell: CellFigures, *, several: bool) -> str:
+    share = cell.figure("miss_set_share")
+    where = f"At D/C = {cell.factor:g}: " if several else ""
+    if share.value is None:
+        return f"{where}Misses: undecided."
+    if share.value == 0:
+        none = "no set" if where else "No set"
+        return f"{where}{none} missed a deadline{_at_most(cell)}."
+    words = f"{where}{percent(share.value)} of the sets missed a deadline"
+    words += f" ({share.interval(percent)})"
+    half = cell.value("deadline_miss_p50_nonzero")
+    if half is not None:
+        words += f"; half of these missed more than {percent(half)} of their jobs"
+    return f"{words}; {percent(cell.miss_ratio.value or 0.0)} of all jobs."
+
+
+def _at_most(cell: CellFigures) -> str:
+    high = cell.figure("miss_set_share").high
+    return "" if high is None else f" (95 %: at most {percent(high)} of such sets would miss one)"
+
+
+def _until(cells: Sequence[CellFigures]) -> str:
+    ordered = sorted(cells, key=_FACTOR)
+    missed = [cell for cell in ordered if cell.miss_ratio.value]
+    if not missed:
+        return "No level has a miss."
+    last = missed[-1]
+    if last is ordered[-1]:
+        return f"Deadlines are still missed at the longest, D/C = {last.factor:g}."
+    after = ordered[ordered.index(last) + 1]
+    return f"From D/C = {after.factor:g} on no set missed a deadline{_at_most(after)}."
+
+
+def stress_sentence(summary: Summary) -> str:
+    """The answer: how slow and how late random task sets get, and how well critical ones fare."""
+    decided = [cell for cell in summary.cells if cell.value("slowdown_p50") is not None]
+    if not decided:
+        return facts.nothing_decided(summary)
+    worst = facts.most(decided, "slowdown_p95")
+    p50, p95, slowest = (worst.value(f"slowdown_{name}") or 0.0 for name in ("p50", "p95", "max"))
+    first = decided[0].deadline_factor
+    sets = sum(cell.task_sets for cell in decided if cell.deadline_factor == first)
+    floor = facts.noise_floor(summary).share
+    text = (
+        f"Of {sets} task sets the slowest 5 %{_of_group(worst, decided)}"
+        f" run at least {p95:.2f} times as long as alone (median {p50:.2f}, worst {slowest:.2f});"
+    )
+    late = [cell for cell in decided if cell.value("miss_set_share")]
+    if late:
+        worse = facts.most(late, "miss_set_share")
+        share = percent(worse.value("miss_set_share") or 0.0)
+        text += f" {share} of the sets{_of_group(worse, decided)} miss a deadline{_beyond(worse)}."
+    else:
+        text += " no set misses a deadline."
+    return " ".join([text, *_doubt(p95, floor), *_shielding(decided)])
+
+
+def _beyond(cell: CellFigures) -> str:
+    """Whether the host alone may be to blame; "" where that was not measured."""
+    if cell.value("miss_excess") is None:
+        return ""
+    more = "certainly" if cell.misses else "not certainly"
+    return f" ({more} more jobs than miss alone)"
+
+
+def _doubt(slowdown: float, floor: float | None) -> list[str]:
+    """What the smallest effect leaves of the answer."""
+    if floor is None:
+        return ["The smallest effect that can show is not known: too few sets share nothing."]
+    if slowdown <= 1 + floor:
+        return ["The slowdown is no more than can be seen here."]
+    return []
+
+
+def _name(cell: CellFigures, cells: Sequence[CellFigures]) -> str:
+    several = len({other.deadline_factor for other in cells}) > 1
+    return cell.group + (f" at T = {cell.factor:g} C" if several else "")
+
+
+def _of_group(cell: CellFigures, cells: Sequence[CellFigures]) -> str:
+    return f" of group {_name(cell, cells)}" if len(cells) > 1 else ""
+
+
+def _shielding(cells: Sequence[CellFigures]) -> list[str]:
+    """How much of the interference reaches critical tasks, against the same sets unshielded."""
+    unshielded = {
+        (cell.group, cell.deadline_factor): cell for cell in cells if not cell.critical_cores
+    }
+    found = []
+    for cell in cells:
+        if not cell.critical_cores:
+            continue
+        base = cell.group.rsplit(" k=", 1)[0]
+        slow = f"{cell.slowdown.value:.3f} times as long as alone"
+        text = f"With {_name(cell, cells)} critical tasks run {slow}"
+        other = unshielded.get((base, cell.deadline_factor))
+        if other is not None:
+            text += f", {other.slowdown.value:.3f} times where nothing is shielded ({base})"
+        found.append((cell.slowdown.value or 0.0, text + "."))
+    if len(found) <= _SHIELDED_SHOWN:
+        return [text for _, text in found]
+    return [f"Of {len(found)} shielded groups the worst:", max(found)[1]]
+
 
 Cells = Sequence[CellFigures]
 
@@ -35,19 +177,19 @@ def headline(summary: Summary) -> tuple[str, ...]:
     if not summary.cells:
         return ("Nothing was measured yet.",)
     if not any(_having(summary.cells, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
-        return (nothing_decided(summary),)
-    own = grid_of(summary)
+        return (facts.nothing_decided(summary),)
+    own = facts.grid_of(summary)
     ordered = sorted(own.cells, key=_ORDER)
-    every = factors(ordered)
+    every = facts.factors(ordered)
     cells = [cell for cell in ordered if cell.factor == every[0]]
-    floor = noise_floor(summary).share
+    floor = facts.noise_floor(summary).share
     places = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
-    prices = price_table(summary)
+    prices = facts.price_table(summary)
     lines = (
         *(price_words(prices) if prices else ()),
         _shared_words(summary) if summary.points else _slowdown_words(cells, floor),
         _miss_words(cells) + _longer_words(ordered, every),
-        *(_loaded_words(found) for found in loads(loaded_cells(summary))),
+        *(_loaded_words(found) for found in facts.loads(facts.loaded_cells(summary))),
         predicted_words(summary),
         _open_words(cells, places * len({cell.cores for cell in cells}), _sharing_points(summary)),
     )
@@ -55,7 +197,6 @@ def headline(summary: Summary) -> tuple[str, ...]:
 
 
 def _sharing_points(summary: Summary) -> list[PointFigures]:
-    """Points of a balanced grid whose sets share objects."""
     usual = min((point.tasks_per_core or 1 for point in summary.points), default=1)
     return [p for p in summary.points if p.by_class and (p.tasks_per_core or 1) == usual]
 
@@ -100,7 +241,7 @@ def _miss_words(cells: Cells) -> str:
     known = _having(cells, "deadline_miss_ratio")
     if not known:
         return "Misses: no point has an answer."
-    deadline = deadline_words(known[0])
+    deadline = facts.deadline_words(known[0])
     compared = _having(known, "miss_excess")
     if not compared:
         worst = facts.most(known, "deadline_miss_ratio")
@@ -129,7 +270,6 @@ def _missed(cell: CellFigures) -> str:
 
 
 def _longer_words(cells: Cells, every: Sequence[float]) -> str:
-    """From which deadline factor on nothing is missed beyond the host's own; "" for one factor."""
     if len(every) < 2:
         return ""
     missed = [f for f in every if any(cell.misses for cell in cells if cell.factor == f)]
@@ -142,7 +282,6 @@ def _longer_words(cells: Cells, every: Sequence[float]) -> str:
 
 
 def _loaded_words(cells: Cells) -> str:
-    """A row of points with a number of tasks a core of its own."""
     known = _having(cells, "deadline_miss_ratio")
     start = f"With {load_words(cells[0])}"
     if not known:
@@ -163,7 +302,7 @@ def _loaded_words(cells: Cells) -> str:
 def load_words(cell: CellFigures, joint: str = " and ") -> str:
     """``2 tasks a core and D = 2 C``."""
     tasks = cell.tasks_per_core or 1
-    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{deadline_words(cell)}"
+    return f"{tasks} task{'s' if tasks > 1 else ''} a core{joint}{facts.deadline_words(cell)}"
 
 
 def _share(cell: CellFigures) -> str:
@@ -217,3 +356,83 @@ def _open_words(cells: Cells, places: int, sharing: Sequence[PointFigures]) -> s
     parts = ((undecided, "undecided"), (places - len(cells), "not measured"))
     missing = [f"{count} {state}" for count, state in parts if count > 0]
     return f"Without an answer: {', '.join(missing)}, of {places} points." if missing else ""
+
+
+#: From which slowdown on a cell is drawn stronger.
+_STEPS = (1.1, 1.25, 1.5)
+
+
+def short_answer(summary: Summary) -> tuple[str, ...]:
+    """What stands above the picture: above prices the dearest one; above a map all of it."""
+    lines = headline(summary)
+    return lines[:1] if facts.listed_prices(summary) else (*lines, *facts.about(summary))
+
+
+def below_prices(summary: Summary) -> tuple[str, ...]:
+    """What stands below the list of prices, where that is the picture."""
+    if not facts.listed_prices(summary):
+        return ()
+    return (*headline(summary)[1:], *facts.about(summary))
+
+
+def slowdown_map(summary: Summary) -> CellMap | None:
+    """Slowdown of the M with the largest one, by rho (rows) and alpha (columns); None: no point has
+    an answer. Only what lies surely beyond the noise has a block, a point that misses has a ``+``.
+    """
+    own = facts.grid_of(summary)
+    points = facts.levels(own.cells)[0].of(own.cells)
+    known = [point for point in points if point.slowdown.value is not None]
+    if not known:
+        return None
+    cores = facts.most(known, "slowdown_mean").cores
+    shares, ratios = axis_of(own, "sync_share"), axis_of(own, "contended_ratio")
+    floor = facts.noise_floor(summary).share
+    places = at_places(points, cores)
+    cells = [[places.get((milli(share), milli(ratio))) for ratio in ratios] for share in shares]
+    every = cores_of(own)
+    missing = (
+        "; +: certainly more misses than alone"
+        if any(point.misses for point in places.values())
+        else ""
+    )
+    of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
+    return CellMap(
+        title=(
+            f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
+            f" objects{missing}"
+        ),
+        corner="ρ \\ α",
+        columns=[f"{ratio:g}" for ratio in ratios],
+        rows=[f"{share:g}" for share in shares],
+        cells=[[_text(cell) for cell in line] for line in cells],
+        strength=[[_strength(cell, floor) for cell in line] for line in cells],
+    )
+
+
+def _text(cell: CellFigures | None) -> str:
+    value = cell and cell.slowdown.value
+    return "?" if cell is None or value is None else f"{value:.2f}" + "+" * cell.misses
+
+
+def _strength(cell: CellFigures | None, floor: float | None) -> int:
+    return strength_of(cell.slowdown.value or 0.0) if cell and slows(cell, floor) else 0
+
+
+def strength_of(slowdown: float) -> int:
+    return 1 + sum(slowdown >= step for step in _STEPS)
+
+
+def next_steps(summary: Summary) -> list[tuple[str, str]]:
+    verb = "stress" if summary.mode == "stress" else "profile"
+    name = shlex.quote(facts.campaign_name(summary))
+    if any(label.lower() == "simulated" for label in facts.labels(summary)):
+        return [(f"deadbeat {verb} --quick", "measure this machine")]
+    steps = []
+    if summary.meta.get("failed"):
+        steps.append((f"deadbeat {verb} --retry", "measure again what has no result"))
+    if summary.meta.get("causes"):
+        steps.append((f"deadbeat why {name}", "why the worst jobs were late"))
+    elif facts.platform(summary).get("kind") == "hardware":
+        steps.append((f"deadbeat {verb} --quick --causes", "find out who had the core or the lock"))
+    again = f"deadbeat {verb} --programs-from {name}"
+    return [*steps, (again, "the same programs on another kernel")]

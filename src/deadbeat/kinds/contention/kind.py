@@ -1,24 +1,39 @@
-"""What commands do with the folder of a campaign."""
+"""A campaign as a document and as files, and what commands do with its folder.
+
+All text of a campaign is untrusted: `report.html` escapes it, or embeds it as data that is only
+ever set as text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import attrs
 from attrs import evolve
 
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.contention import facts, tables
+from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.begin import begin, follow
-from deadbeat.kinds.contention.cause_charts import job_time
-from deadbeat.kinds.contention.document import campaign_document, write_figures, write_report
-from deadbeat.kinds.contention.facts import labels, price_table
-from deadbeat.kinds.contention.headline import headline
-from deadbeat.kinds.contention.late import WORST, late_of
+from deadbeat.kinds.contention.headline import (
+    below_prices,
+    group_answers,
+    headline,
+    next_steps,
+    short_answer,
+    slowdown_map,
+    stress_sentence,
+)
+from deadbeat.kinds.contention.late import WORST, late_of, perfetto, worst_job_charts
 from deadbeat.kinds.contention.observe import COMPARABLE
-from deadbeat.kinds.contention.perfetto import perfetto
 from deadbeat.kinds.contention.place import FOLDERS, state_of
+from deadbeat.kinds.contention.predicted import is_priced, predicted_charts, predicted_parts
+from deadbeat.kinds.contention.samples import speed_charts
+from deadbeat.kinds.contention.stress_charts import counter_charts, counters_note, stress_charts
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.table import TableKind
@@ -29,11 +44,284 @@ from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import Json
 from deadbeat.prices.stage import prices_in
-from deadbeat.report.document import Table, said
-from deadbeat.report.prices import ns_text, price_rows, shown_prices
+from deadbeat.report.beside import with_beside
+from deadbeat.report.building import spread
+from deadbeat.report.charts import Chart
+from deadbeat.report.document import (
+    Document,
+    FactList,
+    Figures,
+    Findings,
+    Lines,
+    Markup,
+    Note,
+    Part,
+    Section,
+    Sentence,
+    Subsection,
+    Table,
+    said,
+)
+from deadbeat.report.html import asset, encode, terms, write_page
+from deadbeat.report.paper import FORMATS, Words, draw_charts, write_drawn
+from deadbeat.report.prices import (
+    ns_text,
+    price_chart,
+    price_list,
+    price_parts,
+    price_rows,
+    shown_prices,
+)
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.summary import write_summary
+
+_DIGITS = (
+    "In brackets: 95 % intervals (how: docs, metrics). Figures here carry six significant digits;"
+    " summary.csv, summary.json and sets.json hold them in full."
+)
+_NOTHING = "Nothing was measured yet."
+_LOADED = (
+    "Points with more tasks a core and shorter deadlines. The figures above do not include them."
+)
+#: Rows of the list of prices on the first screen.
+_PRICES_SHOWN = 13
+
+
+def campaign_document(summary: Summary) -> Document:
+    stress = summary.mode == "stress"
+    sections = _stress(summary) if stress else _profile(summary)
+    words = terms("stress", "profile") if stress else terms("profile")
+    prices = facts.listed_prices(summary)
+    picture = tables.group_table(summary) if stress else slowdown_map(summary)
+    return Document(
+        title=facts.campaign_name(summary),
+        kind="stress" if stress else "profile",
+        source="the stored results of this campaign",
+        labels=facts.labels(summary),
+        noise=facts.noise_floor(summary).text,
+        head=facts.head_facts(summary),
+        answer=short_answer(summary),
+        picture=price_list(prices) if prices else picture,
+        rows=_PRICES_SHOWN if prices else 8,
+        below=below_prices(summary),
+        steps=next_steps(summary),
+        data_files="summary.csv and sets.csv" if stress else "summary.csv",
+        sections=(
+            *sections,
+            Section("circumstances", "Circumstances", _circumstances(summary)),
+            Section("glossary", "How to read this", (FactList(words, terms=True),)),
+        ),
+        scripts=("words.js", "sets.js" if stress else "page.js"),
+        data={
+            "deadbeat-data": encode(
+                tables.sets_data(summary) if stress else tables.page_data(summary)
+            )
+        },
+        draws=True,
+    )
+
+
+def _noise(summary: Summary) -> tuple[Part, ...]:
+    """The smallest effect and what it rests on; whose programs, and how well points are known."""
+    floor = facts.noise_floor(summary)
+    text = f"{floor.text[:1].upper()}{floor.text[1:]}"
+    words = Sentence(f"{text} ({floor.basis})." if floor.basis else f"{text}.")
+    return words, Lines(facts.about(summary), terminal=True, page=False)
+
+
+def _profile(summary: Summary) -> tuple[Section, ...]:
+    own, prices = facts.grid_of(summary), facts.listed_prices(summary)
+    points = tables.point_tables(summary)
+    answer: tuple[Part, ...] = (
+        *(Sentence(line, answer=True, terminal=True) for line in headline(summary)),
+        *_noise(summary),
+        *(table for table in points if not table.page),
+    )
+    figures = (
+        Note("Click on a cell of a heat map to see its sets."),
+        Figures([*profile.grid_charts(own)], _NOTHING),
+        Figures(
+            [*profile.core_charts(own), *profile.profile_charts(own), *profile.shared_charts(own)]
+        ),
+    )
+    loaded = [Subsection(table.title, (table,)) for table in points if table.page]
+    rows: list[Part] = [Markup(asset("points.html"))]
+    if summary.cells:
+        title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
+        rows.append(Subsection(title, (tables.further_table(summary),), folded=True))
+    rows.append(Note(_DIGITS))
+    return (
+        Section("answer", "Where it starts to miss", answer, "Answer"),
+        *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
+        Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+        Section("figures", "Figures", figures),
+        *([Section("loaded", "Loaded cores", (Sentence(_LOADED), *loaded), "")] if loaded else []),
+        Section("point", "One point", (Markup(asset("point.html")),)),
+        Section("points", "All points", rows),
+        _why_late(summary, own),
+        *([_predicted(summary)] if is_priced(summary) else []),
+    )
+
+
+def _predicted(summary: Summary) -> Section:
+    parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
+    return Section("predicted", "Predicted from prices", parts, "Predicted")
+
+
+def _stress(summary: Summary) -> tuple[Section, ...]:
+    answers = group_answers(summary)
+    answer = (
+        Sentence(stress_sentence(summary), answer=True, terminal=True),
+        Lines([*answers.values()], heads=[*answers]),
+        *_noise(summary),
+    )
+    return (
+        Section("answer", "How bad it gets", answer, "Answer"),
+        Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+        Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
+        _why_late(summary, summary),
+        Section("groups", "Groups", (tables.group_table(summary),)),
+        Section(
+            "sets", "Worst task sets", (Markup(asset("sets.html")), Note(tables.sets_note(summary)))
+        ),
+    )
+
+
+def _why_late(summary: Summary, drawn: Summary) -> Section:
+    charts = [*worst_job_charts(summary), *profile.split_charts(drawn), *counter_charts(summary)]
+    parts = (Figures(charts), *counters_note(summary), *profile.worst_jobs(summary))
+    return Section("why", "Why late", parts)
+
+
+# ---------- circumstances ----------
+
+
+def _circumstances(summary: Summary) -> tuple[Part, ...]:
+    sessions = tuple(_session(*each) for each in facts.sessions(summary))
+    failed = FactList(facts.failed_runs(summary), empty="None.")
+    return (
+        Figures([*speed_charts(summary.sets)]),
+        Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
+        Subsection("Environment before and after", sessions or (FactList(()),)),
+        Subsection("Failed runs", (failed,)),
+        Subsection("Platform", (FactList(facts.leaves(summary, "platform")),)),
+        Subsection("Parameters", (FactList(facts.leaves(summary, "parameters")),)),
+    )
+
+
+def _session(title: str, before: Mapping[str, str], after: Mapping[str, str]) -> Part:
+    """Changed values stay in sight; the others fold away."""
+    every = [(key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
+    changed = [row for row in every if before and after and row[1] != row[2]]
+    rest = [row for row in every if row not in changed]
+    told: Part = Sentence("Nothing differs between before and after.")
+    if not after:
+        told = Sentence("The state afterwards was not recorded: the session was cut off.")
+    elif changed:
+        told = _before_after(changed, title)
+    head = f"{len(rest)} values {'that did not change' if after else 'before'}"
+    folded = Subsection(head, (_before_after(rest, title),), folded=True)
+    return Subsection(title, (told, *((folded,) if rest else ())))
+
+
+def _before_after(rows: Sequence[tuple[str, str | None, str | None]], title: str) -> Table:
+    """Values before and after; a change is marked by a word, by its amount if it has one."""
+    return Table(
+        name="session-table",
+        title=title,
+        columns=(
+            said("what", itemgetter(0)),
+            said("before", itemgetter(1), long=True),
+            said("after", itemgetter(2), long=True),
+            said("difference", _difference, words=True),
+        ),
+        rows=rows,
+        differs=_difference,
+        dense=True,
+    )
+
+
+def _difference(row: tuple[str, str | None, str | None]) -> str:
+    _, before, after = row
+    if before == after:
+        return ""
+    if before is None or after is None:
+        return "not there before" if before is None else "not there after"
+    with suppress(ValueError):
+        return f"changed by {float(after) - float(before):+.6g}"
+    return "changed"
+
+
+# ---------- files ----------
+
+
+def write_report(summary: Summary, out_dir: Path) -> Path:
+    """Writes ``report.html`` into ``out_dir`` (made when missing) and returns its path. Raises
+    DeadbeatError: the folder or file cannot be written."""
+    return write_page(
+        Path(out_dir) / REPORT_FILE, with_beside(campaign_document(summary), Path(out_dir))
+    )
+
+
+def write_figures(summary: Summary, out_dir: Path) -> list[Path]:
+    """Writes every figure in every format into ``out_dir``/figures and returns their paths. Raises
+    DeadbeatError: the folder or a file cannot be written."""
+    return write_drawn(Path(out_dir) / "figures", draw_figures(summary))
+
+
+#: Deadline factors with figures of their own on paper; the page has all.
+_LEVELS = 3
+
+
+def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator[tuple[str, bytes]]:
+    """Yields file name and content of every figure, one at a time; of a profile, of its grid."""
+    words, summary = words_of(summary), facts.grid_of(summary)
+    yield from draw_charts(_charts(summary), words, formats)
+
+
+def _charts(summary: Summary) -> Iterator[Chart]:
+    note = _of_levels(summary)
+    drawn: list[Chart] = [*profile.split_charts(summary, most=_LEVELS), *counter_charts(summary)]
+    if summary.mode == "stress":
+        drawn += stress_charts(summary, most=_LEVELS)
+    else:
+        prices = facts.listed_prices(summary)
+        drawn += [price_chart(prices)] if prices else []
+        drawn += profile.profile_charts(summary)
+        drawn += profile.core_charts(summary, _LEVELS)
+        drawn += profile.shared_charts(summary)
+        drawn += profile.overview_charts(summary, _LEVELS)
+        drawn += profile.distribution_charts(summary, _LEVELS)
+        drawn += predicted_charts(summary) if is_priced(summary) else []
+        # Without a choice beside it a figure is titled by what it shows.
+        drawn += [evolve(chart, title="") for chart in profile.grid_charts(summary, _LEVELS)]
+    for chart in drawn:
+        several = "D/C" in chart.option
+        yield evolve(chart, caption=f"{note}{chart.caption}") if several else chart
+
+
+def _of_levels(summary: Summary) -> str:
+    every = facts.factors(summary.cells)
+    shown = [f"{factor:g}" for factor in spread(every, _LEVELS)]
+    if len(shown) == len(every):
+        return ""
+    words = f"{', '.join(shown[:-1])} and {shown[-1]} of {len(every)} levels"
+    return f"Drawn here: D/C {words}; report.html has all. "
+
+
+def words_of(summary: Summary) -> Words:
+    machine = facts.platform(summary)
+    origin = [facts.campaign_name(summary)]
+    origin += [str(machine[key]) for key in ("name", "soc", "kernel") if machine.get(key)]
+    if machine.get("preemption"):
+        # An unknown model carries its reason behind a colon; the page has room for it.
+        origin.append(f"preemption {str(machine['preemption']).split(':')[0]}")
+    floor = facts.noise_floor(summary).text
+    return Words(
+        labels=", ".join(facts.labels(summary)),
+        caption=f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}.",
+    )
 
 
 def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
@@ -47,7 +335,6 @@ def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
 
 
 def plain(summary: Summary, store: CampaignStore) -> dict[str, Json]:
-    """What ``--json`` prints of a campaign."""
     path = store.path
     state = state_of(path)
     failed = summary.meta.get("failed") or {}
@@ -58,11 +345,11 @@ def plain(summary: Summary, store: CampaignStore) -> dict[str, Json]:
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
-        "labels": list(labels(summary)),
+        "labels": list(facts.labels(summary)),
         "origin": summary.meta.get("origin"),
         "noise_floor": attrs.asdict(summary.noise_floor) if summary.noise_floor else None,
         "precision": summary.meta.get("precision"),
-        "prices": price_rows(price_table(summary)),
+        "prices": price_rows(facts.price_table(summary)),
         "points": [attrs.asdict(point) for point in summary.points],
         "rows": [cell.row(summary.mode) for cell in summary.cells],
         "report": str(report) if report.is_file() else None,
@@ -93,7 +380,6 @@ _TABLE = TableKind(
 
 
 def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
-    """Everything derived, and where it is."""
     shown = _TABLE.answered(store, write(store, figures, worst or WORST))
     return evolve(shown, empty=not store.committed())
 
@@ -144,14 +430,16 @@ def _prices_of(store: CampaignStore, runs: Sequence[str]) -> list[str]:
 
 def _parts(job: LateJob) -> str:
     known = ((part.replace("_", " "), job.parts_ns.get(part)) for part in PARTS)
-    return ", ".join(f"{name} {job_time(job, ns)}" for name, ns in known if ns) or "not known"
+    return (
+        ", ".join(f"{name} {profile.job_time(job, ns)}" for name, ns in known if ns) or "not known"
+    )
 
 
 _LATE = (
     said("run", lambda job: job.run),
     said("job", lambda job: f"t{job.task} {job.job}", words=True),
-    said("response", lambda job: job_time(job, job.response_ns)),
-    said("late by", lambda j: job_time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
+    said("response", lambda job: profile.job_time(job, job.response_ns)),
+    said("late by", lambda j: profile.job_time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
     said("parts of the response", _parts, long=True),
     said("cause", lambda job: job.cause + (f": {job.holder}" if job.holder else ""), long=True),
 )

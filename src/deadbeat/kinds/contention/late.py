@@ -1,26 +1,34 @@
-"""The worst jobs of a campaign and what each is put down to."""
+"""The worst jobs of a campaign: what each is put down to, the worst over time, and their events."""
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterator, Sequence
 
 import attrs
+import cattrs
+import numpy as np
+from cattrs.errors import BaseValidationError
 
 from deadbeat.kinds.contention.blame import BlamedRun, blame_late
-from deadbeat.kinds.contention.causes import in_us
-from deadbeat.kinds.contention.rounds_kept import without_overlapped
-from deadbeat.kinds.contention.worst_job import moment_of
+from deadbeat.kinds.contention.figures import without_overlapped
+from deadbeat.kinds.contention.run_parts import in_us
 from deadbeat.model import jobs as j
-from deadbeat.model.errors import DataError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
-from deadbeat.model.traces import LateJob, RunTrace, WorstMoment
-from deadbeat.model.words import Json, inside
+from deadbeat.model.results import RunKey, Summary
+from deadbeat.model.traces import Activity, JobTrace, LateJob, RunTrace, WorstMoment
+from deadbeat.model.words import Json, inside, time_text
+from deadbeat.report.building import moment_chart
+from deadbeat.report.charts import Chart
+from deadbeat.report.perfetto import TraceRecord, record, span, trace_text
+from deadbeat.report.perfetto import named as naming
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.serial import to_plain
 from deadbeat.store.traces import MOST
 from deadbeat.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
+from deadbeat.trace.timeline import IDLE, timeline
 
 #: Jobs that are named, unless asked otherwise.
 WORST = 20
@@ -60,15 +68,11 @@ class Worst:
                 break
 
     def keys(self) -> set[RunKey]:
-        """The runs they belong to."""
         return {key for _, _, key, _ in self._heap}
 
     def moment(self, store: CampaignStore) -> WorstMoment | None:
-        """The worst job of all over time, whether its response was split or not.
-
-        Raises:
-            DataError: A file of the campaign is damaged, other than those of events.
-        """
+        """The worst job of all over time, whether its response was split or not. Raises DataError:
+        a file of the campaign is damaged, other than those of events."""
         if self._first is None:
             return None
         _, key, late, table = self._first
@@ -76,10 +80,7 @@ class Worst:
 
     def named(self, store: CampaignStore) -> LateJobs:
         """What each is put down to, the worst first, and what is to be known of their events.
-
-        Raises:
-            DataError: A file of the campaign is damaged, other than those of events.
-        """
+        Raises DataError: a file of the campaign is damaged, other than those of events."""
         runs: dict[RunKey, BlamedRun] = {}
         damaged: list[str] = []
         found = []
@@ -101,14 +102,9 @@ class Worst:
 
 @attrs.frozen(kw_only=True)
 class LateJobs:
-    """The worst jobs of a campaign.
-
-    Attributes:
-        jobs: The worst first.
-        unavailable: Why there are no events, or none of some runs; "": there are.
-        notes: What else the events do not say: files that are damaged, events that were lost, and
-            events that were left out.
-    """
+    """The worst jobs of a campaign. ``jobs``: the worst first. ``unavailable``: why there are no
+    events, or none of some runs; "": there are. ``notes``: what else the events do not say: files
+    that are damaged, events that were lost, and events that were left out."""
 
     jobs: list[LateJob]
     unavailable: str = ""
@@ -116,11 +112,8 @@ class LateJobs:
 
 
 def late_of(store: CampaignStore, *, count: int = WORST) -> LateJobs:
-    """The worst jobs of the campaign in ``store``.
-
-    Raises:
-        DataError: A file of the campaign is damaged, other than those of events.
-    """
+    """The worst jobs of the campaign in ``store``. Raises DataError: a file of the campaign is
+    damaged, other than those of events."""
     worst = Worst(count)
     for key in sorted(store.committed()):
         worst.consider(key, _table(store, key))
@@ -128,7 +121,6 @@ def late_of(store: CampaignStore, *, count: int = WORST) -> LateJobs:
 
 
 def _trace_of(store: CampaignStore, key: RunKey) -> tuple[RunTrace | None, str]:
-    """The trace of a run, and what is wrong with its file ("": nothing)."""
     try:
         return store.traces.load(key), ""
     except DataError as error:
@@ -177,7 +169,6 @@ def _table(store: CampaignStore, key: RunKey) -> JobTable:
 
 
 def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedRun:
-    """``key`` with its trace and its plan, as far as they are there."""
     table = _table(store, key)
     planned = store.programs.planned(key)
     return BlamedRun(key.text, table, trace, planned.task_set if planned else None)
@@ -185,11 +176,8 @@ def run_of(store: CampaignStore, key: RunKey, trace: RunTrace | None) -> BlamedR
 
 def late_facts(store: CampaignStore, worst: Worst) -> dict[str, Json]:
     """``worst_job`` of a summary's meta; where responses were split also ``causes``,
-    ``causes_unavailable`` and ``causes_notes``.
-
-    Raises:
-        DataError: A file of the campaign is damaged, other than those of events.
-    """
+    ``causes_unavailable`` and ``causes_notes``. Raises DataError: a file of the campaign is
+    damaged, other than those of events."""
     late, moment = worst.named(store), worst.moment(store)
     drawn: dict[str, Json] = {"worst_job": to_plain(moment)} if moment else {}
     if not late.jobs:
@@ -200,3 +188,176 @@ def late_facts(store: CampaignStore, worst: Worst) -> dict[str, Json]:
         "causes_unavailable": late.unavailable,
         "causes_notes": list(late.notes),
     }
+
+
+_JOB, _TASKS, _OTHERS, _HANDLERS = (
+    "this job",
+    "other tasks of the set",
+    "other threads",
+    "interrupts",
+)
+_WAITS = "released, not started"
+_KINDS = (_JOB, _TASKS, _OTHERS, _HANDLERS, _WAITS)
+_TRACED = "Drawn from the kernel's events."
+_RECORDED = (
+    "Drawn from the recorded starts and finishes: a started job may be waiting or preempted. With"
+    " --causes, where the kernel can be traced, it shows who had each CPU."
+)
+#: Stretches that are kept, the longest: more cannot be told apart.
+_MOST = 600
+
+
+def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None) -> WorstMoment:
+    """From the kernel's events where they are kept, else from the jobs of its run."""
+    jobs = table.jobs
+    release, task = int(jobs["release_ns"][late.job]), int(jobs["task"][late.job])
+    response = late.until_ns - release
+    deadline = int(table.tasks["deadline_ns"][task])
+    kept = next((one for one in (trace.jobs if trace else ()) if one.job == late.looked_at), None)
+    if trace and kept and kept.events:
+        found = sorted(set(_traced(kept, trace, task, release, response)))
+    else:
+        kept, found = None, list(_recorded(table, late, release, response))
+    names = sorted({name for _, name, *_ in found}, key=_numbered)
+    stretches = [
+        Activity(row=names.index(name), kind=kind, begin_ns=begin, end_ns=end, text=text)
+        for kind, name, begin, end, text in found
+    ]
+    stretches.sort(key=lambda each: each.begin_ns - each.end_ns)
+    ended = "" if late.finished else "at least "
+    marks = {"release": 0, "deadline": deadline} | ({"finish": response} if late.finished else {})
+    return WorstMoment(
+        what=f"Job {late.job} of task t{task}, run {run}: {ended}{time_text(response)} after its"
+        f" release, deadline {time_text(deadline)}",
+        rows=tuple(names),
+        stretches=tuple(sorted(stretches[:_MOST], key=lambda each: _KINDS.index(each.kind))),
+        marks=dict(sorted(marks.items(), key=lambda mark: mark[1])),
+        source=_TRACED if kept else _RECORDED,
+    )
+
+
+def _numbered(name: str) -> tuple[list[int], str]:
+    """CPU 2 before CPU 10."""
+    return [int(digits) for digits in re.findall(r"\d+", name)], name
+
+
+_Found = tuple[str, str, int, int, str]
+
+
+def _traced(
+    kept: JobTrace, trace: RunTrace, task: int, release: int, response: int
+) -> Iterator[_Found]:
+    lines = timeline(kept.events, lambda _pid, _name: False, until_ns=release + response)
+    for cpu, slices in lines.slices.items():
+        for each in slices:
+            of = trace.threads.get(each.thread.pid)
+            kind = _JOB if of == task else _TASKS if of is not None else _OTHERS
+            begin, end = max(each.begin_ns - release, 0), min(each.end_ns - release, response)
+            if end > begin and each.thread.pid != IDLE:
+                yield kind, f"CPU {cpu}", begin, end, each.thread.text
+    for cpu, handlers in lines.handlers.items():
+        for one in handlers:
+            begin, end = max(one.begin_ns - release, 0), min(one.end_ns - release, response)
+            if end > begin:
+                yield _HANDLERS, f"CPU {cpu}, interrupts", begin, end, one.text
+
+
+def _recorded(table: JobTable, late: Lateness, release: int, response: int) -> Iterator[_Found]:
+    """Every job that was there meanwhile, on the row of its task."""
+    jobs, tasks = table.jobs, table.tasks
+    started = jobs["flags"] & j.JOB_STARTED != 0
+    finished = jobs["flags"] & j.JOB_FINISHED != 0
+    until = np.where(finished, jobs["finish_ns"], release + response)
+    there = started & (jobs["release_ns"] < release + response) & (until > release)
+    there &= jobs["slot"] == jobs["slot"][late.job]
+    there[late.job] = True
+    for place in np.flatnonzero(there):
+        task = int(jobs["task"][place])
+        name = f"t{task}, core {int(tasks['core'][task])}"
+        kind = _JOB if place == late.job else _TASKS
+        begin = int(jobs["start_ns"][place]) - release if started[place] else response
+        due, end = int(jobs["release_ns"][place]) - release, int(until[place]) - release
+        text = f"job {place} of t{task}"
+        for what, low, high in ((_WAITS, due, begin), (kind, begin, end)):
+            if min(high, response) > max(low, 0):
+                yield what, name, max(low, 0), min(high, response), text
+
+
+def worst_job_charts(summary: Summary) -> list[Chart]:
+    """The worst job over time; nothing where no job was recorded."""
+    plain = summary.meta.get("worst_job")
+    try:
+        moment = cattrs.structure(plain, WorstMoment)
+    except (BaseValidationError, TypeError, ValueError):
+        return []
+    if not moment.stretches or any(s.row not in range(len(moment.rows)) for s in moment.stretches):
+        return []
+    return [moment_chart(moment, name="worst-job", title="The worst job over time")]
+
+
+#: Perfetto: first track of the CPUs, of their interrupts, and of the tasks.
+_CPUS, _INTERRUPTS, _OF_TASKS = 0, 10_000, 20_000
+
+
+def perfetto(store: CampaignStore, jobs: Sequence[LateJob]) -> str:
+    """Those of ``jobs`` whose events are kept. Raises UsageError: of none; DataError: a file of the
+    campaign is damaged."""
+    runs = dict.fromkeys(job.run for job in jobs if job.traced)
+    if not runs:
+        hint = "run it with --causes where the kernel can be traced: deadbeat doctor"
+        raise UsageError(f"no events of the worst jobs of {store.path.name} are kept", hint)
+    return trace_text(
+        each
+        for process, run in enumerate(runs, start=1)
+        for each in _run(store, process, run, [job for job in jobs if job.run == run])
+    )
+
+
+def _run(
+    store: CampaignStore, process: int, run: str, jobs: Sequence[LateJob]
+) -> Iterator[TraceRecord]:
+    key = RunKey.parse(run)
+    trace, table = store.traces.load(key), store.table(key)
+    yield record("M", process, 0, "process_name", args={"name": f"run {run}"})
+    named: dict[int, str] = {}
+    wanted = {job.job: job for job in jobs}
+    every = trace.jobs if trace else ()
+    until: dict[int, int] = {}
+    for begin_ns, end_ns, track, name in sorted({one for kept in every for one in _pieces(kept)}):
+        begin = max(begin_ns, until.get(track, begin_ns))  # what is kept of two jobs may overlap
+        if begin <= end_ns:
+            until[track] = end_ns
+            named.setdefault(track, _track(track))
+            yield span(process, track, name, begin, end_ns)
+    for kept in every:
+        late = wanted.get(kept.job)
+        if late is None:
+            continue
+        track = _OF_TASKS + late.task
+        named.setdefault(track, f"task t{late.task}")
+        release_ns = int(table.jobs["release_ns"][kept.job])
+        yield span(
+            process, track, f"job {kept.job}: {late.cause}", release_ns,
+            release_ns + late.response_ns,
+            deadline_us=late.deadline_ns / 1e3, evidence=late.evidence,
+        )  # fmt: skip
+        deadline_us = (release_ns + late.deadline_ns) / 1e3
+        yield record("i", process, track, "deadline", ts=deadline_us, s="t")
+    for track, name in named.items():
+        yield from naming(process, track, name)
+
+
+def _pieces(kept: JobTrace) -> Iterator[tuple[int, int, int, str]]:
+    """Begin, end, track and name of what each CPU did around a job."""
+    last_ns = max((event.at_ns for event in kept.events), default=0)
+    lines = timeline(kept.events, lambda _pid, _name: False, until_ns=last_ns)
+    for cpu, slices in lines.slices.items():
+        for each in slices:
+            yield each.begin_ns, each.end_ns, _CPUS + cpu, each.thread.text
+    for cpu, handlers in lines.handlers.items():
+        for handler in handlers:
+            yield handler.begin_ns, handler.end_ns, _INTERRUPTS + cpu, handler.text
+
+
+def _track(track: int) -> str:
+    return f"CPU {track}" if track < _INTERRUPTS else f"CPU {track - _INTERRUPTS} interrupts"

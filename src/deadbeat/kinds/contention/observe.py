@@ -16,17 +16,18 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from deadbeat.kinds.contention import facts
-from deadbeat.kinds.contention.identity import (
-    ProgramStanding,
-    name_of,
-    require_identical,
-    standing_of,
-)
-from deadbeat.kinds.contention.overheads import overhead_lines
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.run_reader import factor_at, spec_of
 from deadbeat.kinds.contention.spec import read_spec
-from deadbeat.kinds.contention.view import CampaignView, open_campaign
+from deadbeat.kinds.contention.view import (
+    CampaignView,
+    ProgramStanding,
+    name_of,
+    open_campaign,
+    overhead_lines,
+    require_identical,
+    standing_of,
+)
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.figures import MEASURES, SetFigures
@@ -78,23 +79,16 @@ _POINT = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor",
 
 @frozen(kw_only=True)
 class CampaignSubject(Subject):
-    """A campaign, and what became of its programs."""
-
     view: CampaignView = field(repr=False)
     standing: ProgramStanding = field(repr=False)
 
 
 def read_campaign(path: Path) -> CampaignSubject:
-    """The campaign in ``path``.
-
-    Raises:
-        DataError: It is damaged, or no campaign.
-    """
+    """The campaign in ``path``. Raises DataError: it is damaged, or no campaign."""
     return campaign_of(open_campaign(path))
 
 
 def campaign_of(view: CampaignView) -> CampaignSubject:
-    """A campaign that is open already."""
     platform, standing = facts.platform(view.summary), standing_of(view)
     return CampaignSubject(
         view=view,
@@ -130,7 +124,6 @@ def repeats_among(
 
 
 def align(lineup: Lineup) -> Aligned:
-    """Campaigns of the identical programs."""
     baseline, *rest = lineup.every
     found = [each for c in rest for each in require_identical(baseline.view, c.view)]
     tables = []
@@ -155,7 +148,6 @@ def align(lineup: Lineup) -> Aligned:
 
 
 def observe(campaign: CampaignSubject) -> Observations:
-    """Every program with a result."""
     cells = planned_cells(campaign)
 
     def rows() -> Iterator[Observation]:
@@ -281,7 +273,7 @@ def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
 
 
 def _overlays(subjects: Sequence[CampaignSubject], levels: int | None) -> list[Any]:
-    from deadbeat.kinds.contention.overlays import overlay_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.contention.stress_charts import overlay_charts  # noqa: PLC0415  heavy
 
     names = [subject.name for subject in subjects]
     return overlay_charts(names, [subject.view.summary for subject in subjects], levels)

@@ -1,20 +1,28 @@
-"""Which folder a campaign lives in, and how far each is."""
+"""Which folder a campaign lives in, how far it is, and how its programs run somewhere else.
+
+Of a campaign with foreign programs these, and the costs from which C, T and D follow, are the other
+campaign's: the two differ in nothing but the machine, and can be compared program by program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.emit import task_set_id
+from deadbeat.executors.base import RunRequest
 from deadbeat.experiment.folders import Folders
 from deadbeat.experiment.programs import begun_elsewhere
-from deadbeat.kinds.contention.plan import is_complete, planned_runs
+from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
 from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
+from deadbeat.model.results import RunKey
 from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import reading
 from deadbeat.store.origin import Origin
 from deadbeat.store.place import (
     BREAKDOWN,
@@ -27,6 +35,8 @@ from deadbeat.store.place import (
     no_result,
     other_parameters,
 )
+from deadbeat.store.programs import Program, file_hash
+from deadbeat.synthesis import Synthesiser
 
 LATEST = "latest"
 
@@ -34,11 +44,8 @@ LATEST = "latest"
 @frozen(kw_only=True)
 class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
-    there can be until all are decided.
-
-    Attributes:
-        programs_from: Campaign whose programs it runs; "": its own.
-    """
+    there can be until all are decided. ``programs_from``: campaign whose programs it runs; "": its
+    own."""
 
     programs_from: str = ""
 
@@ -123,7 +130,6 @@ def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[
 
 
 def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:
-    """How the programs of a campaign differ from those it would get now."""
     if kept is None and asked is None:
         return
     if kept is not None and asked is not None and kept.same_programs(asked):
@@ -134,11 +140,8 @@ def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:
 
 
 def find_campaign(runs: Path, text: str) -> Path:
-    """The folder of the campaign that ``text`` names: a path, or a name under ``runs``.
-
-    Raises:
-        UsageError: There is none, but something else of that name, which is said, or the nearest.
-    """
+    """The folder of the campaign that ``text`` names: a path, or a name under ``runs``. Raises
+    UsageError: there is none, but something else of that name, which is said, or the nearest."""
     if (found := CAMPAIGN.find(runs, text)) is not None:
         return found
     for kind in (MATRIX, LOAD_TEST, BREAKDOWN, PROGRAM):
@@ -147,3 +150,279 @@ def find_campaign(runs: Path, text: str) -> Path:
             hint = f"deadbeat show {name} and deadbeat report {name} take it"
             raise UsageError(f"{name} is a {kind.noun}, not a campaign", hint)
     raise no_result(runs, text)
+
+
+_COPY_HINT = "delete it and repeat the command: it is copied again"
+_ELF_MAGIC = b"\x7fELF"
+
+
+def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> Origin:
+    """Whose programs ``spec`` (resolved) runs on ``platform``, everything checked that can be.
+    Raises UsageError: they cannot run here, or are not all there; DataError: a program is damaged.
+    """
+    name = source.path.resolve().name
+    if is_of_windows(source.spec):
+        raise UsageError(
+            f"the programs of {name} are of an earlier version, which measured in windows",
+            "measure that campaign again with this version, then run its programs here",
+        )
+    calibration, programs = source.load_calibration(), source.programs.all()
+    if calibration is not None:
+        _require_runnable(source, calibration.platform, platform)
+    if calibration is None or not programs:
+        raise UsageError(
+            f"{name} holds no programs: it was interrupted before any was built",
+            "finish it first with its own command, then run its programs here",
+        )
+    planned = plan(spec)
+    lacking = len(planned) - len(source.programs.keys().intersection(planned))
+    # one that stopped when it was known built no more than it wanted, and is offered that
+    known = spec.precision is not None and is_complete(read_spec(source.spec), source)
+    if lacking and not known:
+        raise UsageError(
+            f"{name} holds the programs of {len(planned) - lacking} of {len(planned)} task sets",
+            "finish it first with its own command, then run its programs here",
+        )
+    kept = source.load_origin()
+    built_for = calibration.platform
+    hashes = {
+        program.batch: _checked_hashes(source, kept, program, platform) for program in programs
+    }
+    # another system runs the same task sets, in programs of its own
+    built = platform.system == built_for.system
+    return Origin(
+        name=name,
+        elf={batch: found.get("elf") if built else None for batch, found in hashes.items()},
+        source={batch: found["c"] for batch, found in hashes.items()},
+        index={batch: found["json"] for batch, found in hashes.items()},
+        original=built_for,
+        platform=platform,
+    )
+
+
+def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
+    """Raises UsageError where no program of ``source`` can run on ``platform``."""
+    name, verb = source.path.resolve().name, _verb(source)
+    here, there = (kind == "simulated" for kind in (platform.kind, built_for.kind))
+    if here and not there:
+        raise UsageError(
+            f"{name} was measured on {built_for.name}: its executables do not run on"
+            f" {platform.name}, which is simulated",
+            f"deadbeat sched predict {name} compares predicted with measured; or simulate task sets"
+            f" of their own: deadbeat {verb} --simulated",
+        )
+    if there and not here:
+        raise UsageError(
+            f"{name} holds no executables that could run on {platform.name}: it was simulated",
+            f"measure first (deadbeat {verb}); deadbeat sched predict then compares predicted with"
+            " measured",
+        )
+    if built_for.machine != platform.machine:
+        raise UsageError(
+            f"the programs of {name} were built for {built_for.machine}; {platform.name} is"
+            f" {platform.machine}",
+            f"run them on a machine of the same architecture; deadbeat {verb} without"
+            " --programs-from makes task sets for this one, which cannot be compared with them",
+        )
+
+
+def require_fragments(
+    source: CampaignStore, platform: Platform, lacking: Mapping[str, str]
+) -> None:
+    """Refuses task sets that use what another system has not. ``lacking``: fragment -> reason of
+    one line. Raises UsageError: naming each fragment with its reason."""
+    keys = [key for program in source.programs.all() for key in program.keys]
+    stored = [source.programs.planned(key) for key in keys]
+    tasks = (task for each in stored if each is not None for task in each.task_set.tasks)
+    used = {use.entry.fragment for task in tasks for use in task.uses}
+    wrong = sorted(used & set(lacking))
+    if wrong:
+        raise UsageError(
+            f"{source.path.resolve().name} has task sets that {platform.kernel} cannot run: "
+            + "; ".join(f"{name} {lacking[name]}" for name in wrong),
+            f"begin it with fragments that both have: deadbeat fragments --executor"
+            f" {platform.system.lower()} names them",
+        )
+
+
+def _verb(source: CampaignStore) -> str:
+    return str(source.spec.get("mode", "profile"))
+
+
+def _checked_hashes(
+    source: CampaignStore, kept: Origin | None, program: Program, platform: Platform
+) -> dict[str, str]:
+    """SHA-256 by suffix of what is there of a batch, compared with what was recorded."""
+    files = _files_of(source, program)
+    recorded = source.programs.recorded_hashes(program.batch)
+    if kept is not None:
+        recorded = _hashes(kept, program.batch)
+    name = source.path.resolve().name
+    if program.elf is None and ("elf" in recorded or platform.kind != "simulated"):
+        if "elf" in recorded:
+            raise DataError(
+                f"program {files['c'].with_suffix('.elf')} is missing",
+                f"put it back, or begin a new campaign (deadbeat {_verb(source)}): without it"
+                f" {name} cannot be run elsewhere",
+            )
+        raise UsageError(
+            f"{name} holds no executable of {program.batch}", "name a campaign that was measured"
+        )
+    found = {suffix: file_hash(path) for suffix, path in files.items()}
+    wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
+    if not recorded and "elf" in files and not _is_elf(files["elf"]):
+        wrong = ["elf"]
+    if wrong:
+        raise DataError(
+            f"program {files[wrong[0]]} is damaged: it is not what was built",
+            f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})",
+        )
+    return found
+
+
+def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
+    files = {"c": program.source, "json": program.source.with_suffix(".json")}
+    return files | ({"elf": program.elf} if program.elf is not None else {})
+
+
+def _is_elf(path: Path) -> bool:
+    """Whether it begins as an executable does: all that can be told where no hash was recorded."""
+    with reading(path) as stream:
+        return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
+
+
+def _hashes(origin: Origin, batch: str) -> dict[str, str]:
+    """Recorded SHA-256 by suffix, the index last; empty for a batch it does not know."""
+    if batch not in origin.index:
+        return {}
+    elf = origin.elf.get(batch)
+    built = {"elf": elf} if elf is not None else {}
+    return {"c": origin.source[batch], **built, "json": origin.index[batch]}
+
+
+def check_place(origin: Origin, platform: Platform) -> None:
+    """Refuses to continue a campaign with foreign programs on yet another machine. Raises
+    CalibrationError: ``platform`` is not where it was begun."""
+    begun = origin.platform
+    if begun.fingerprint != platform.fingerprint:
+        raise CalibrationError(
+            f"the campaign was begun on {begun.name} ({begun.soc}), not on {platform.name}"
+            f" ({platform.soc}) with its frequency policy and toolchain",
+            "continue it there, or begin anew here with --fresh",
+        )
+
+
+def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Origin) -> None:
+    """Makes ``store`` hold every program of its origin, the index of each last. ``source``: where
+    they are; None: they are all there already. Raises DataError: one is missing and cannot be
+    copied, or differs from what was recorded."""
+    folder = store.path / "programs"
+    for batch in sorted(origin.index):
+        # what was built is checked when it is run; here only that it is there
+        for suffix, digest in _hashes(origin, batch).items():
+            name = f"{batch}.{suffix}"
+            if (folder / name).exists():
+                continue
+            there = source.path / "programs" / name if source else None
+            if there is None or not there.exists():
+                raise DataError(
+                    f"program {folder / name} is missing",
+                    "repeat the command with --programs-from: it is copied again",
+                )
+            if file_hash(there) != digest:
+                raise DataError(
+                    f"program {there} is not the one with which {store.path.name} was begun",
+                    "put the old one back, or begin anew with --fresh",
+                )
+            store.programs.copy_file(name, there)
+        # the record of hashes is a copy of what the origin says; an old campaign has none
+        record = f"{batch}.sha256"
+        there = source.path / "programs" / record if source else None
+        if there and there.exists() and not (folder / record).exists():
+            store.programs.copy_file(record, there)
+
+
+def verify_program(store: CampaignStore, origin: Origin, program: Program) -> None:
+    """Raises DataError unless what ``store`` holds of a batch is what the origin recorded."""
+    files = _files_of(store, program)
+    for suffix, digest in _hashes(origin, program.batch).items():
+        if suffix not in files:
+            raise DataError(
+                f"program {program.source.with_suffix('.' + suffix)} is missing",
+                "repeat the command: it is copied again",
+            )
+        if file_hash(files[suffix]) != digest:
+            raise DataError(
+                f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
+            )
+
+
+# ---------- the task sets of a batch ----------
+
+
+@frozen(kw_only=True)
+class Batch:
+    """The task sets of one program. ``requests``: in the order of the program's table. ``set_ids``:
+    identifier of each run's task set. ``program``: already built of exactly these; None: it is to
+    be built."""
+
+    requests: tuple[RunRequest, ...]
+    set_ids: dict[RunKey, str]
+    program: Path | None = None
+
+
+@frozen(kw_only=True)
+class Generated:
+    """Task sets by synthesis from the campaign's own calibration."""
+
+    spec: CampaignSpec
+    synthesiser: Synthesiser
+
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """Programs of as many task sets as one may hold, of whole rounds where there are any."""
+        batches = programs_of(self.spec, keys)
+        return tuple((f"batch-{index:03d}", batch) for index, batch in enumerate(batches))
+
+    def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
+        """Synthesises every set; ``name`` does not matter."""
+        requests = tuple(
+            RunRequest(key, synthesised(self.spec, self.synthesiser, key)) for key in keys
+        )
+        ids = {request.key: task_set_id(request.task_set) for request in requests}
+        return Batch(requests=requests, set_ids=ids)
+
+
+@frozen(kw_only=True)
+class StoredPrograms:
+    """The programs that a campaign holds already, each verified against its origin."""
+
+    store: CampaignStore
+    origin: Origin
+
+    def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
+        """As they were built, the batch of the first key first."""
+        home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
+        found: dict[str, list[RunKey]] = {}
+        for key in keys:
+            if key not in home:
+                raise DataError(
+                    f"no program of {self.origin.name} holds {key.text}", "begin anew with --fresh"
+                )
+            found.setdefault(home[key], []).append(key)
+        return tuple((name, tuple(batch)) for name, batch in found.items())
+
+    def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:
+        """Every set of the program, also those that are not run: their places tell them apart."""
+        (program,) = [each for each in self.store.programs.all() if each.batch == name]
+        verify_program(self.store, self.origin, program)
+        requests, ids = [], {}
+        for key in program.keys:
+            planned = self.store.programs.planned(key)
+            assert planned is not None
+            requests.append(RunRequest(key, planned.task_set))
+            ids[key] = planned.set_id
+        return Batch(requests=tuple(requests), set_ids=ids, program=program.elf)
+
+
+#: Hands out batches; the same name and keys give the same batch in every session.
+Supply = Generated | StoredPrograms

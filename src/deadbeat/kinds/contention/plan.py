@@ -25,10 +25,10 @@ from deadbeat.experiment.tasksets import (
     fitted,
     usable_cpus,
 )
-from deadbeat.kinds.contention.drawn import CoresRule
 from deadbeat.kinds.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.kinds.contention.stress import (
     PRESETS,
+    CoresRule,
     Group,
     SetDraw,
     draw_set,
@@ -49,12 +49,8 @@ from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 @frozen(kw_only=True)
 class Resolved:
-    """A specification that fits a machine.
-
-    Attributes:
-        spec: With cores and cpus filled in.
-        missing_cores: Core counts the preset names that do not exist here; they are left out.
-    """
+    """A specification that fits a machine. ``spec``: with cores and cpus filled in.
+    ``missing_cores``: core counts the preset names that do not exist here; they are left out."""
 
     spec: CampaignSpec
     missing_cores: tuple[int, ...] = ()
@@ -67,15 +63,10 @@ def resolve(
     names: Mapping[str, str] | None = None,
     classes: Callable[[CampaignSpec], Sequence[str]] = lambda _: (),
 ) -> Resolved:
-    """Fills in what depends on the machine, and refuses what it does not have.
-
-    Args:
-        classes: The objects of a balanced mix that can run there.
-        names: What a path is called where it was written (``cores`` -> ``--cores``).
-
-    Raises:
-        UsageError: A CPU or a core count that does not exist here.
-    """
+    """Fills in what depends on the machine, and refuses what it does not have. ``classes``: the
+    objects of a balanced mix that can run there. ``names``: what a path is called where it was
+    written (``cores`` -> ``--cores``). Raises UsageError: a CPU or a core count that does not exist
+    here."""
     names = names or {}
     if spec.stress is not None:
         whole, missing = _resolve_stress(spec, usable_cpus(spec, platform, names), names)
@@ -359,12 +350,9 @@ def class_unit(spec: CampaignSpec, key: RunKey) -> str:
 
 
 def offered(spec: CampaignSpec, held: frozenset[RunKey] | None) -> tuple[RunKey, ...]:
-    """The runs in the order in which they are offered.
-
-    Args:
-        held: Runs that programs exist of where none is built; None: all can be. A campaign that
-            stopped when it was known built no more than it wanted.
-    """
+    """The runs in the order in which they are offered. ``held``: runs that programs exist of where
+    none is built; None: all can be. A campaign that stopped when it was known built no more than it
+    wanted."""
     if spec.precision is None:
         return plan(spec)
     keys = tuple(sorted(plan(spec), key=lambda key: round_of(spec, key)))

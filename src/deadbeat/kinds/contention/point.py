@@ -1,9 +1,9 @@
-"""A point of a campaign: from its task sets and their jobs to a row of summary.csv."""
+"""A point, a class at a point, or a group: from its task sets and jobs to a row of summary.csv."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -19,7 +19,8 @@ from deadbeat.model.figures import (
     Figure,
     SetFigures,
 )
-from deadbeat.model.results import NoiseFacts
+from deadbeat.model.results import ClassFigures, NoiseFacts, PointFigures
+from deadbeat.report.document import percent
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
@@ -28,15 +29,19 @@ from deadbeat.stats.intervals import (
     difference,
     mean_interval,
     own_interval,
+    share_over_sets,
+    stratified_interval,
     t_quantile,
 )
+from deadbeat.stats.proportions import wilson
 
 Sets = Sequence[SetFigures]
 
 #: Fewer null sets do not tell how much sets differ without an effect.
 NULL_SETS_MIN = 3
 #: Where a point or task set lies.
-_AXES = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor")
+_AXES = ("cores", "sync_share", "contended_ratio", "deadline_factor")
+_PLACE = attrgetter(*_AXES)
 _SHARING = "that share neither an object nor a core"
 #: Means over sets that have no interval: what the sets were made of, and the parts of a response.
 REALISED = ("sync_share_real", "contended_ratio_real", "overlap_real", *PART_COLUMNS)
@@ -113,10 +118,7 @@ def _miss_figures(sets: Sets, runs: Sequence[RunFigures]) -> dict[str, Figure]:
     missing = sum(each.deadline_misses > 0 for each in ran)
     over_sets = clopper_pearson(missing, len(ran)) if ran else None
     sides = (with_ends(e.value, e.interval) if e else Figure() for e in (together, alone))
-    return {
-        **miss_shares(*sides),
-        "miss_sets": with_ends(missing if ran else None, over_sets),
-    }
+    return {**miss_shares(*sides), "miss_sets": with_ends(missing if ran else None, over_sets)}
 
 
 def miss_shares(together: Figure, alone: Figure) -> dict[str, Figure]:
@@ -154,7 +156,6 @@ def needed_figures(runs: Sequence[RunFigures]) -> dict[str, Figure]:
 
 
 def known(sets: Iterable[SetFigures], column: str) -> Floats:
-    """The values of the sets that have one."""
     values = (each.column(column) for each in sets)
     return np.array([value for value in values if value is not None], dtype=np.float64)
 
@@ -173,7 +174,7 @@ def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
     for place, cell in enumerate(cells):
         if cell.cores == 1 or not cell.sync_share or not cell.contended_ratio:
             tasks = cell.cores * cell.tasks_per_core
-            own = [each for each in sets if each.tasks == tasks and _AXES(each) == _AXES(cell)]
+            own = [each for each in sets if each.tasks == tasks and _PLACE(each) == _PLACE(cell)]
             values = known(own, "slowdown_mean")
             groups.setdefault((cell.cores, cell.tasks_per_core), {})[place] = values
     found = list(cells)
@@ -219,3 +220,134 @@ def noise_floor(cells: Sequence[CellFigures], sets: Sets) -> NoiseFacts:
         sd=spread,
         basis=f"{len(values)} sets of the campaign {_SHARING}",
     )
+
+
+#: From this share of jobs on that did not finish before their next release a class is saturated.
+SATURATED = 0.05
+
+
+def is_saturated(unfinished_share: float | None) -> bool:
+    return unfinished_share is not None and unfinished_share >= SATURATED
+
+
+def by_class(sets: Sets) -> dict[str, ClassFigures]:
+    """What the sets of each class say, by name."""
+    names = sorted({each.object_class for each in sets if each.object_class})
+    return {name: _class(_of_class(sets, name)) for name in names}
+
+
+def _of_class(sets: Sets, name: str) -> Sets:
+    return [each for each in sets if each.object_class == name]
+
+
+def _class(sets: Sets) -> ClassFigures:
+    released = sum(each.released for each in sets)
+    late = sum((each.unfinished_share or 0.0) * each.released for each in sets)
+    share = late / released if released else None
+    if is_saturated(share):
+        bounds = known(sets, "slowdown_bound")
+        return ClassFigures(
+            sets=len(sets),
+            unfinished_share=share,
+            saturated=True,
+            at_least=math.exp(np.log(bounds).mean()) if len(bounds) else None,
+        )
+    mean, interval = _geometric([_logs(sets)])
+    low, high = interval or (None, None)
+    return ClassFigures(sets=len(sets), slowdown=mean, low=low, high=high, unfinished_share=share)
+
+
+def class_words(found: ClassFigures) -> str:
+    """``2.17 (1.90 to 2.48)``, ``saturated (84 % unfinished, at least 12 times)``."""
+    if found.saturated:
+        bound = "" if found.at_least is None else f", at least {found.at_least:.3g} times"
+        return f"saturated ({percent(found.unfinished_share or 0.0)} unfinished{bound})"
+    if found.slowdown is None:
+        return "undecided"
+    narrow = found.low is not None and found.high is not None
+    return f"{found.slowdown:.2f}" + (f" ({found.low:.2f} to {found.high:.2f})" if narrow else "")
+
+
+def _logs(sets: Sets) -> Floats:
+    values = known(sets, "slowdown_mean")
+    return np.log(values[values > 0])
+
+
+def _geometric(groups: Iterable[Floats]) -> tuple[float | None, Interval | None]:
+    """Geometric mean over groups, each weighing the same, and its 95 % interval."""
+    filled = [values for values in groups if len(values)]
+    if not filled:
+        return None, None
+    mean, interval = stratified_interval(filled)
+    return math.exp(mean), interval and Interval(*map(math.exp, interval))
+
+
+def class_mean(sets: Sets, classes: Mapping[str, ClassFigures]) -> Figure:
+    """Slowdown of the point: the geometric mean over the classes that are not saturated; none where
+    half of them are."""
+    kept = [name for name, each in classes.items() if not each.saturated]
+    if 2 * len(kept) <= len(classes):
+        return Figure()
+    return with_ends(*_geometric(_logs(_of_class(sets, name)) for name in kept), "classes")
+
+
+def point_figures(cell: CellFigures, sets: Sets) -> PointFigures:
+    """A point of ``results.points``."""
+    classes = by_class(sets)
+    slowdown = cell.slowdown
+    return PointFigures(
+        **{name: getattr(cell, name) for name in _AXES},
+        tasks_per_core=cell.tasks_per_core or None,
+        task_sets=len(sets),
+        slowdown=slowdown.value,
+        low=slowdown.low,
+        high=slowdown.high,
+        saturated=tuple(name for name, each in classes.items() if each.saturated),
+        by_class=classes,
+        far_share={
+            "together": mean_of(known(sets, "far_share")),
+            "alone": mean_of(known(sets, "far_share_alone")),
+        },
+    )
+
+
+_SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "max": 1.0}
+
+
+def group_cell(where: CellFigures, sets: Sequence[SetFigures]) -> CellFigures:
+    """What the task sets of a group say together."""
+    figures: dict[str, Figure] = {}
+    for metric, shared in (("slowdown", 0.0), ("delay_ratio", common_half_width(sets))):
+        figures |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
+    figures |= measured(sets, groups=True) | set_misses(sets)
+    jobs = sum(each.jobs for each in sets) if sets else None
+    return evolve(summed(where, sets), jobs=jobs, figures=figures)
+
+
+def _spread(metric: str, values: Floats, *, common: float) -> dict[str, Figure]:
+    found = zip(_SHARES, quantiles(values, *_SHARES.values()), strict=True)
+    return {
+        f"{metric}_mean": with_ends(mean_of(values), mean_interval(values, common=common)),
+        **{f"{metric}_{name}": Figure(value) for name, value in found},
+    }
+
+
+def set_misses(sets: Sequence[SetFigures]) -> dict[str, Figure]:
+    """Jobs pooled, together and alone, with intervals over sets; and the sets that missed anything,
+    apart from those that did not."""
+    ran = [each for each in sets if each.released]
+    released, missed = known(ran, "released"), known(ran, "deadline_misses")
+    late = (missed / released)[missed > 0]
+    p50, p95 = quantiles(late, 0.5, 0.95)
+    sides = ((missed, released), (known(ran, "alone_misses"), known(ran, "alone_released")))
+    shares = (
+        with_ends(float(e.sum() / t.sum()) if t.any() else None, share_over_sets(e, t))
+        for e, t in sides
+    )
+    share, ends = (len(late) / len(ran), wilson(len(late), len(ran))) if ran else (None, None)
+    return {
+        **miss_shares(*shares),
+        "miss_set_share": with_ends(share, ends),
+        "deadline_miss_p50_nonzero": Figure(p50),
+        "deadline_miss_p95_nonzero": Figure(p95),
+    }

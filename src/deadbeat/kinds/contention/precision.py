@@ -18,10 +18,9 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from deadbeat.executors.metrics import job_columns, of_tasks
-from deadbeat.kinds.contention.classes import is_saturated
-from deadbeat.kinds.contention.figures import run_figures
+from deadbeat.kinds.contention.figures import run_figures, without_overlapped
 from deadbeat.kinds.contention.plan import class_unit, group_of, most_runs, round_of, unit_of
-from deadbeat.kinds.contention.rounds_kept import without_overlapped
+from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.finding import Finding, finding
@@ -51,10 +50,7 @@ Sample = tuple[float, ...]
 @frozen
 class MeanEstimate:
     """A mean and its 95 % interval, as the summary has it: the part that further sets can tighten.
-
-    Attributes:
-        student: Half width of Student's interval; 0 where sets do not differ.
-    """
+    ``student``: half width of Student's interval; 0 where sets do not differ."""
 
     mean: float
     low: float
@@ -177,16 +173,7 @@ class Precision:
     def record(self) -> PrecisionRecord:
         """What came of it."""
         points = {name: self._outcome(unit) for name, unit in sorted(self._units.items())}
-        return PrecisionRecord(
-            target=self._spec.target,
-            metric=self._spec.metric,
-            relative=self._spec.relative,
-            sets_min=self._spec.sets_min,
-            sets_max=self._spec.sets_max,
-            complete=all(point.stopped != UNFINISHED for point in points.values()),
-            planned=sum(unit.attended for unit in self._units.values()),
-            points=points,
-        )
+        return _record(self._spec, points, sum(unit.attended for unit in self._units.values()))
 
     def _outcome(self, unit: _Unit) -> KnownPoint:
         estimate = unit.estimated(self._spec.metric)
@@ -303,36 +290,35 @@ class Allocation:
         interval = stratified_interval(groups)[1]
         return 1.0 if interval is None else (interval.high - interval.low) / 2
 
-    def _reason(self, *, over: bool, width: float) -> str:
-        if not over:
-            return UNFINISHED
-        if width <= self._spec.target:
-            return REACHED
-        return CAP if self._spec.sets_mean is None else SPENT
-
-    def _over(self) -> bool:
-        return not self._unspent or self._asked >= len(self._places)
-
     def record(self) -> PrecisionRecord:
+        """As of `Precision`."""
         points: dict[str, KnownPoint] = {}
+        rest = CAP if self._spec.sets_mean is None else SPENT
+        if self._unspent and self._asked < len(self._places):
+            rest = UNFINISHED
         for point in sorted({point for point, _ in self._strata}):
             own = [each for (its, _), each in self._strata.items() if its == point]
-            width, over = self._width(point), self._over()
+            width = self._width(point)
+            reached = rest != UNFINISHED and width <= self._spec.target
             points[point] = KnownPoint(
                 sets=sum(len(each.logs) for each in own),
                 half_width=width if width < 1 else None,
-                stopped=self._reason(over=over, width=width),
+                stopped=REACHED if reached else rest,
             )
-        return PrecisionRecord(
-            target=self._spec.target,
-            metric=self._spec.metric,
-            relative=True,
-            sets_min=self._spec.sets_min,
-            sets_max=self._spec.sets_max,
-            complete=self._over(),
-            planned=sum(each.attended for each in self._strata.values()),
-            points=points,
-        )
+        return _record(self._spec, points, sum(each.attended for each in self._strata.values()))
+
+
+def _record(spec: PrecisionSpec, points: dict[str, KnownPoint], planned: int) -> PrecisionRecord:
+    return PrecisionRecord(
+        target=spec.target,
+        metric=spec.metric,
+        relative=spec.relative,
+        sets_min=spec.sets_min,
+        sets_max=spec.sets_max,
+        complete=all(point.stopped != UNFINISHED for point in points.values()),
+        planned=planned,
+        points=points,
+    )
 
 
 def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | Allocation | None:

@@ -8,8 +8,8 @@ from operator import attrgetter
 
 from attrs import frozen
 
-from deadbeat.kinds.contention.classes import is_saturated
 from deadbeat.kinds.contention.facts import labels, platform, price_table
+from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.results import Summary
 from deadbeat.report.building import CurvePoint, curve
@@ -29,13 +29,9 @@ _WORST = 12
 
 @frozen(kw_only=True)
 class PredictionCheck:
-    """How well prices explain a campaign.
-
-    Attributes:
-        sets: Sets that share objects, are not saturated and have both sides; ``slowed``: those of
-            them that are slowed by `SLOWED` or more.
-        told, judged: Sets whose saturation is predicted rightly, and all with both sides.
-    """
+    """How well prices explain a campaign. ``sets``: sets that share objects, are not saturated and
+    have both sides; ``slowed``: those of them that are slowed by `SLOWED` or more. ``told``,
+    ``judged``: sets whose saturation is predicted rightly, and all with both sides."""
 
     sets: tuple[SetFigures, ...]
     slowed: tuple[SetFigures, ...]
@@ -77,7 +73,6 @@ def _measured(own: SetFigures) -> float:
 
 
 def off(own: SetFigures) -> float:
-    """Predicted minus measured slowdown."""
     return _predicted(own) - _measured(own)
 
 
@@ -103,7 +98,6 @@ def _is_inside(own: SetFigures) -> bool:
 
 
 def check(summary: Summary) -> PredictionCheck:
-    """Over the sets of several cores that share objects."""
     sharing = [each for each in summary.sets if each.cores > 1 and each.contends]
     judged = [each for each in sharing if each.unfinished_predicted is not None]
     told = sum(
@@ -189,7 +183,6 @@ def _side(summary: Summary) -> str:
 
 
 def predicted_charts(summary: Summary) -> list[Chart]:
-    """Measured over predicted slowdown, a mark per set, by its object."""
     found = check(summary)
     by_object: dict[str, list[SetFigures]] = {}
     for own in found.sets:

@@ -1,19 +1,21 @@
-"""How the runs of a campaign are measured, and with which calibration."""
+"""What a campaign takes, and how its runs are measured, with which calibration."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+import attrs
+from attrs import frozen
+
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Executor, RunOutcome, Session
+from deadbeat.executors.base import SLOT_MIN_NS, Costing, Executor, RunOutcome, Session
+from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_min, slot_lengths
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
-from deadbeat.kinds.contention import plan as design
-from deadbeat.kinds.contention.cost import run_seconds
-from deadbeat.kinds.contention.overheads import OWN_SECONDS
-from deadbeat.kinds.contention.precision import Allocation, Precision, precision_of, sample_of
-from deadbeat.kinds.contention.programs import (
+from deadbeat.kinds.contention.place import (
     Batch,
     Generated,
     StoredPrograms,
@@ -21,15 +23,137 @@ from deadbeat.kinds.contention.programs import (
     check_place,
     copy_programs,
 )
+from deadbeat.kinds.contention.plan import (
+    group_of,
+    is_complete,
+    most_runs,
+    offered,
+    plan,
+    planned_runs,
+)
+from deadbeat.kinds.contention.precision import Allocation, Precision, precision_of, sample_of
 from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.kinds.contention.stress import Group
+from deadbeat.kinds.contention.view import OWN_SECONDS
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.campaign import CampaignStore, estimate_bytes
 from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
+
+#: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.
+_SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
+#: Wall time of a run beyond its timetable (start, set-up, commit), s.
+_OVERHEAD_S = 0.05
+#: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
+_PROGRAM_BYTES = 48 * 1024
+
+
+@frozen(kw_only=True)
+class CampaignCost:
+    runs: int
+    jobs: int
+    bytes: int
+    seconds: float
+
+
+def estimate(
+    spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False
+) -> CampaignCost:
+    """What a resolved campaign takes, from its parameters alone; bytes are an upper bound.
+    ``calibrated``: no calibration is to be made. ``simulated``: nobody waits for the slots to pass:
+    jobs are computed."""
+    keys = plan(spec)
+    need = jobs = 0
+    seconds = 0.0
+    cells = Counter((key.point.per_core, key.point.cores, group_of(spec, key)) for key in keys)
+    for (per_core, cores, group), runs in cells.items():
+        row = _row_of(spec, per_core)
+        tasks = row.most_tasks(cores, group)
+        sampled = min(tasks, SOLO_SAMPLE)
+        length_s = run_length_s(row, tasks)
+        slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
+        # of the slots one in 1 + sampled runs all tasks, the others one each
+        running = (tasks + sampled) / (1 + sampled)
+        per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
+        jobs += runs * per_run
+        seconds += runs * (length_s + _OVERHEAD_S)
+        need += estimate_bytes(
+            runs=runs,
+            jobs=per_run,
+            tasks=tasks,
+            slots=slots,
+            cores=cores,
+            details=spec.run.causes,
+            counted=slots * tasks if spec.run.counters else 0,
+        )
+        need += runs * _PROGRAM_BYTES * max(1, tasks // 2)
+    runs = most_runs(spec)
+    part = runs / len(keys)
+    seconds, jobs, need = part * seconds, math.ceil(part * jobs), math.ceil(part * need)
+    if simulated:
+        seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
+    elif not calibrated:
+        seconds += spec.calibration.seconds
+    return CampaignCost(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
+
+
+def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
+    """``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid."""
+    tasks = spec.tasks
+    if spec.loaded is not None and per_core:
+        factors = (spec.loaded.deadline_factor,)
+        tasks = attrs.evolve(tasks, per_core=per_core, deadline_factor=factors)
+    return attrs.evolve(spec, loaded=None, tasks=tasks)
+
+
+def run_length_s(spec: CampaignSpec, tasks: int) -> float:
+    """Length of the timetable of a run of so many tasks of the grid or the groups, s: the fewest
+    rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
+    """
+    slowest_ns = int(spec.longest_period_ns)
+    slowest = RunTiming(
+        period_ns=slowest_ns, deadline_ns=slowest_ns, offset_ns=0, wcet_ns=slowest_ns // 10, core=0
+    )
+    round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
+        slot_lengths([slowest], [slowest], spec.run.settings)
+    )
+    return max(spec.run.seconds, rounds_min(tasks) * round_ns / 1e9)
+
+
+def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:
+    """Wall time of a run of a resolved specification before any is known."""
+    whole = estimate(spec, calibrated=True, simulated=simulated)
+    return whole.seconds / whole.runs
+
+
+def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:
+    """Mean release rate of a task, 1/s, or a bound on it."""
+    if spec.by_utilisation:
+        rate = 1e9 / spec.tasks.period_min
+    else:
+        factors = spec.tasks.deadline_factor
+        rate = _inverse_wcet(spec) * float(sum(1 / factor for factor in factors) / len(factors))
+    if group is not None and group.critical_cores and spec.stress is not None:
+        # A task alone on a core that is filled has the whole fill.
+        rate = max(rate, _inverse_wcet(spec) * float(spec.stress.fill_utilisation))
+    return rate
+
+
+def _inverse_wcet(spec: CampaignSpec) -> float:
+    """Mean of 1/C, 1/s; for non-uniform C its bound, that of the shortest C."""
+    low, high, drawn = spec.tasks.wcet_min, spec.tasks.wcet_max, spec.stress
+    if drawn is not None and drawn.wcet_min is not None:
+        return 1e9 / drawn.wcet_min.smallest
+    plain = drawn is None or (drawn.distribution or drawn.wcet_max) is None
+    if plain and spec.tasks.distribution == "uniform" and high > low:
+        # E[1/C] of a uniform C.
+        return 1e9 * math.log(high / low) / (high - low)
+    return 1e9 / low
+
 
 #: After so many sets prices are measured again, each time for a part of their first time.
 _PRICED_EVERY, _PARTS = 24, 4
@@ -41,14 +165,9 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
     """What ``store`` lacks of a campaign: everything that is neither committed nor failed.
 
     A batch always holds the same task sets, whatever of it is left to do: its program is the same
-    in every session.
-
-    Args:
-        spec: Resolved (``plan.resolve``).
-        retry_failed: Whether failed runs are tried again.
-        source: The campaign whose programs ``store`` was begun for (it has an origin); may be None
-            once they are all copied.
-    """
+    in every session. ``spec``: resolved (``plan.resolve``). ``retry_failed``: whether failed runs
+    are tried again. ``source``: the campaign whose programs ``store`` was begun for (it has an
+    origin); may be None once they are all copied."""
 
     def __init__(
         self,
@@ -71,11 +190,8 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
-        """The campaign's calibration, made if need be, and its task sets.
-
-        Raises:
-            CalibrationError: The calibration there is belongs to another platform or settings.
-        """
+        """The campaign's calibration, made if need be, and its task sets. Raises CalibrationError:
+        the calibration there is belongs to another platform or settings."""
         spec, store = self._spec, self._store
         origin = store.load_origin()
         borrowed = None
@@ -84,7 +200,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
             copy_programs(self._source, store, origin)
             borrowed = _borrow(store, self._source)
         with self._calibrated(tell, borrowed=borrowed) as costs:
-            self._keys = design.offered(spec, None if origin is None else store.programs.keys())
+            self._keys = offered(spec, None if origin is None else store.programs.keys())
             self._supply: Supply = (
                 Generated(spec=spec, synthesiser=Synthesiser(self._catalog, costs))
                 if origin is None
@@ -127,7 +243,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         failed = {} if self._retry else self._store.failed()
         self._attempted = {*self._committed, *failed}
         self._lacking = {k for k in self._keys if k not in self._committed and k not in failed}
-        total = min(len(self._keys), design.most_runs(self._spec))
+        total = min(len(self._keys), most_runs(self._spec))
         done = sum(key in self._committed for key in self._keys)
         bounded = isinstance(self._precision, Allocation)
         return Todo(
@@ -212,7 +328,6 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         return standing(self._spec, self._store)
 
     def _keep_trace(self, found: RunOutcome, table: JobTable) -> None:
-        """The trace of a committed run; the store keeps those of the worst jobs."""
         if found.trace is None:
             return
         worst = worst_jobs(table, 1)
@@ -222,7 +337,6 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
 
 def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
-    """The costs of the campaign whose programs are run."""
     costs = store.load_calibration() or (source.load_calibration() if source else None)
     if costs is None:
         raise DataError(
@@ -233,10 +347,9 @@ def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
 
 
 def standing(spec: CampaignSpec, store: CampaignStore) -> Outcome[RunKey]:
-    """Where the campaign in ``store`` stands."""
     return Outcome(
-        planned=design.planned_runs(spec, store),
+        planned=planned_runs(spec, store),
         done=len(store.committed()),
         failed={key: str(record.get("reason", "")) for key, record in store.failed().items()},
-        complete=design.is_complete(spec, store),
+        complete=is_complete(spec, store),
     )

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
+from statistics import mean, median
 from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from deadbeat.kinds.contention.facts import NoiseFloor
-from deadbeat.model.figures import SetFigures
-from deadbeat.report.building import cumulative, histogram, log_edges, percentiles
-from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel
+from deadbeat.kinds.contention import grids
+from deadbeat.kinds.contention.facts import Level, NoiseFloor, levels
+from deadbeat.kinds.contention.point import set_misses
+from deadbeat.model.figures import CellFigures, SetFigures
+from deadbeat.model.results import Summary
+from deadbeat.model.words import inside
+from deadbeat.report.building import (
+    CurvePoint,
+    aside,
+    cumulative,
+    curve,
+    histogram,
+    log_edges,
+    percentiles,
+)
+from deadbeat.report.charts import COLOURS, Bars, Chart, Curve, Mark, Panel
 
 T = TypeVar("T")
 
@@ -180,3 +194,166 @@ def thinned(items: Sequence[T], key: Callable[[T], float], most: int) -> list[T]
     every = (len(ordered) - worst) / (most - worst)
     spread = [ordered[int(place * every)] for place in range(most - worst)]
     return spread + ordered[len(ordered) - worst :]
+
+
+#: Parameter and column of a task set, and what it is called.
+_LISTED = {"sync_share": "ρ", "contended_ratio": "α"}
+
+
+def groups(summary: Summary) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cell.group for cell in summary.cells))
+
+
+def places(summary: Summary) -> tuple[str, ...]:
+    if summary.mode == "stress":
+        return groups(summary)
+    return tuple(f"M = {m}" for m in grids.cores_of(summary))
+
+
+def place_of(summary: Summary, item: CellFigures | SetFigures) -> str:
+    """That of a point, group or task set of such a campaign."""
+    return item.group if summary.mode == "stress" else f"M = {item.cores}"
+
+
+def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
+    sets = level.of(summary.sets)
+    return samples(sets, groups(summary), attrgetter("group"))
+
+
+def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
+    """The task sets of each group at one deadline factor, those apart that picked other values from
+    lists."""
+    names = _configurations(summary)
+    if not names:
+        return group_samples(summary, level)
+    return samples(level.of(summary.sets), names, lambda item: _label(summary, item))
+
+
+def factor_cells(summary: Summary) -> Sequence[CellFigures]:
+    """Misses of each configuration, named as a group, at each deadline factor."""
+    if not _configurations(summary):
+        return summary.cells
+    return [
+        CellFigures(group=each.label, deadline_factor=level.factor, figures=set_misses(each.sets))
+        for level in levels(summary.cells)
+        for each in configuration_samples(summary, level)
+        if each.sets
+    ]
+
+
+def _configurations(summary: Summary) -> tuple[str, ...]:
+    """The groups in order, each with the values that its sets picked from lists; none where they
+    are the groups, or more than curves can be told apart."""
+    if not _columns(summary):
+        return ()
+    known = {_label(summary, item): _key(summary, item) for item in summary.sets}
+    names = tuple(sorted(known, key=lambda label: known[label]))
+    return names if len(names) <= len(COLOURS) and names != groups(summary) else ()
+
+
+def _columns(summary: Summary) -> tuple[str, ...]:
+    """What each task set picked from a list of several values."""
+    stress = inside(summary.meta, "parameters", "stress")
+    if stress.get("per_task"):
+        return ()
+    picked = ((column, stress.get(column)) for column in _LISTED)
+    return tuple(name for name, each in picked if isinstance(each, list | tuple) and len(each) > 1)
+
+
+def _key(summary: Summary, item: SetFigures) -> tuple[float, ...]:
+    order = groups(summary)
+    place = order.index(item.group) if item.group in order else len(order)
+    return (place, *(getattr(item, column) for column in _columns(summary)))
+
+
+def _label(summary: Summary, item: SetFigures) -> str:
+    values = ((name, getattr(item, name)) for name in _columns(summary))
+    return ", ".join((item.group, *(f"{_LISTED[name]} = {value:g}" for name, value in values)))
+
+
+#: Part of a set's contended time from which on an object stands for the set.
+_PART = 0.25
+#: Marks of one object, and objects of one figure.
+_MARKS, _OBJECTS = 200, 24
+
+
+def _parts(item: SetFigures) -> list[tuple[str, float]]:
+    pairs = (text.partition("=") for text in (item.shared_objects or "").split())
+    return [(name, float(part)) for name, _, part in pairs]
+
+
+def object_charts(made_of: Sequence[SetSample]) -> Iterator[Chart]:
+    found: dict[str, list[tuple[SetSample, float]]] = {}
+    for sample in made_of:
+        for item in sample.sets:
+            slowdown = item.slowdown_mean
+            for name, part in _parts(item) if slowdown else ():
+                if part >= _PART and slowdown:
+                    found.setdefault(name, []).append((sample, slowdown))
+    ordered = sorted(found.items(), key=lambda item: -mean(value for _, value in item[1]))
+    shown = ordered[:_OBJECTS]
+    if len(shown) < 2:
+        return
+
+    def points(sample: SetSample, place: int) -> Iterable[CurvePoint]:
+        for at, (name, every) in enumerate(shown):
+            own = sorted((v for each, v in every if each is sample), reverse=True)[:_MARKS]
+            for k, value in enumerate(own):
+                x = at + aside(place, len(made_of)) + aside(k, len(own), room=0.5 / len(made_of))
+                yield CurvePoint(x, value, text=f"{name}: {value:.3f}")
+
+    left_out = len(ordered) - len(shown)
+    more = f" {left_out} objects with less are left out." if left_out else ""
+    yield Chart(
+        name="objects",
+        title="Which shared object goes with it",
+        caption="A mark is a task set that spends a quarter or more of its contended time in"
+        " the object; most share several, so this says what goes together, not why." + more,
+        panels=(
+            Panel(
+                title="",
+                x_label="object, by the mean over its sets",
+                y_label="slowdown of a task set",
+                categories=tuple(f"{name} ({len(every)})" for name, every in shown),
+                curves=tuple(
+                    curve(each.label, points(each, place), look=each.look, kind="points")
+                    for place, each in enumerate(made_of)
+                ),
+                marks=(Mark(axis="y", at=1.0, label="no slowdown"),),
+                y_log=True,
+            ),
+        ),
+    )
+
+
+def speed_charts(sets: Sequence[SetFigures]) -> Iterator[Chart]:
+    """How fast the host computed while the sets ran, over the time of the run."""
+    known = sorted(
+        (each.began_ns, each.witness_ps) for each in sets if each.began_ns and each.witness_ps
+    )
+    if len(known) < 3:
+        return
+    first, usual = known[0][0], median(pace for _, pace in known)
+    points = [CurvePoint((began - first) / 60e9, 100 * (usual / pace - 1)) for began, pace in known]
+    yield Chart(
+        name="host-speed",
+        title="Speed of the host over the run",
+        caption="Each mark is a task set: the median time of a fixed computation after its"
+        " jobs, alone, against the median of all sets.",
+        panels=(
+            Panel(
+                title="",
+                x_label="minutes since the first set",
+                y_label="faster or slower than usual (%)",
+                curves=(curve("", points, kind="points"),),
+                marks=(Mark(axis="y", at=0.0, label=""),),
+                y_limits=_around([point.y for point in points]),
+            ),
+        ),
+    )
+
+
+def _around(values: Sequence[float]) -> tuple[float, float]:
+    """Ends of an axis, at least 5 % each way: noise must not fill it."""
+    room = 0.05 * (max(values) - min(values))
+    return min(-5.0, min(values) - room), max(5.0, max(values) + room)

@@ -36,11 +36,8 @@ _SETS = rules.Whole(2, 10_000)
 
 @frozen(kw_only=True)
 class MapSpec(GridSpec):
-    """The axes of a profile, and which objects its sets draw.
-
-    Attributes:
-        classes: Resolved (`plan.resolve`): the objects that can run here, each a class of its own.
-    """
+    """The axes of a profile, and which objects its sets draw. ``classes``: resolved
+    (`plan.resolve`): the objects that can run here, each a class of its own."""
 
     mix: Literal["balanced", "random"] = fields.choice(
         "--mix balanced|random",
@@ -89,9 +86,7 @@ class PrecisionSpec:
     """
 
     target: float = keyed(
-        rules.Number("0.001", "1"),
-        "--precision X",
-        "Draw sets until this narrow.  [profile: 0.02]",
+        rules.Number("0.001", "1"), "--precision X", "Draw sets until this narrow.  [profile: 0.02]"
     )
     metric: str = keyed(
         rules.Choice(METRICS),
@@ -117,7 +112,6 @@ class PrecisionSpec:
         return self.metric != "deadline_miss_ratio"
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong between fields that are each right."""
         if self.sets_min > self.sets_max:
             text = f"{self.sets_min} is above sets_max = {self.sets_max}"
             yield Problem("sets_min", text, "lower it or raise sets_max")
@@ -144,11 +138,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "paper": {
         "cores": list(range(1, 17)),
-        "grid": {
-            "sync_share": {"step": 0.1},
-            "contended_ratio": {"step": 0.1},
-            "mix": "random",
-        },
+        "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}, "mix": "random"},
     },
 }
 
@@ -219,12 +209,10 @@ class CampaignSpec(TaskSetSpec):
         return cores * max(self.tasks.per_core if d is None else d.largest for d in drawn)
 
     def _largest(self, name: str) -> int:
-        """Of all sets, of a number in [tasks] that [stress] may draw."""
         drawn = getattr(self.stress, name, None)
         return int(getattr(self.tasks, name)) if drawn is None else int(drawn.largest)
 
     def problems(self) -> list[Problem]:
-        """What is wrong between tables that are each right."""
         return [
             *self._wrong_mode(),
             *self._wrong_rows(),
@@ -324,14 +312,9 @@ _OWN_POINTS = {
 
 
 def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> CampaignSpec:
-    """The specification the layers describe over their preset.
-
-    Args:
-        names: What a path is called where it was written (``run.seconds`` -> ``--duration``).
-
-    Raises:
-        UsageError: Naming every problem.
-    """
+    """The specification the layers describe over their preset. ``names``: what a path is called
+    where it was written (``run.seconds`` -> ``--duration``). Raises UsageError: naming every
+    problem."""
     asked = layered(CampaignSpec, *layers)
     problems = [*_unknown_preset(asked), *_contradictions(layers, names or {})]
     values = _with_most_sets(_values(asked))
@@ -363,7 +346,6 @@ def _unknown_preset(asked: dict[str, Json]) -> list[Problem]:
 
 
 def _values(asked: dict[str, Json]) -> dict[str, Json]:
-    """What ``asked`` says over the defaults and the preset of its mode."""
     if asked.get("mode") == "stress":
         preset = asked.get("preset", "random")
         if isinstance(preset, str) and preset in stress.ALIASES:
@@ -386,7 +368,6 @@ def _values(asked: dict[str, Json]) -> dict[str, Json]:
 
 
 def _says(values: Mapping[str, Json], section: str, key: str) -> bool:
-    """Whether ``values`` have one of their own there."""
     return inside(values, section).get(key) is not None
 
 
@@ -397,11 +378,8 @@ FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
 def _contradictions(
     layers: Sequence[Mapping[str, Json]], names: Mapping[str, str]
 ) -> list[Problem]:
-    """A fixed number of sets beside a precision; a precision asked later replaces one.
-
-    Args:
-        names: What a path is called where it was written.
-    """
+    """A fixed number of sets beside a precision; a precision asked later replaces one. ``names``:
+    what a path is called where it was written."""
     typed = names.get("precision.target", "").startswith("--")
     most = "--sets-max" if typed else "precision.sets_max"
     hint = f"drop one; {most} is the most sets a point may get"

@@ -1,36 +1,228 @@
-"""Mode 2: random task sets, in groups.
+"""Mode 2: random task sets, in groups; what may differ from set to set, as written and as drawn.
 
 A stress campaign is a number of groups (``M=4``, ``M=8``, ``random``, ``M=4 k=1``), each with a
 number of task sets. The replica of a run's key is the number of its set in the whole campaign, and
 so tells the group. What a set is drawn with comes from streams named by the campaign's seed, the
 group and the purpose: to draw one parameter differently shifts no other. Groups that differ in
 their critical cores alone draw the same sets.
+
+One grammar, in files and on a command line: ``0.5`` | ``0,0.5,1`` (each set picks one) | ``random``
+(the whole sensible range) | ``random:0.2..0.8``. Everything is whole numbers (shares in
+thousandths, times in nanoseconds) or words, so that what is drawn is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 
-from attrs import fields_dict, frozen
+from attrs import evolve, field, fields_dict, frozen
 
 from deadbeat.experiment import fields
 from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
-from deadbeat.kinds.contention.drawn import (
-    CoreChoice,
-    CoresRule,
-    DrawKind,
-    Drawn,
-    SpreadRule,
-    drawn_by,
-    shares,
-)
 from deadbeat.model import rules
-from deadbeat.model.rules import Problem
+from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import given_by, keyed, rule_of
+from deadbeat.model.words import shown
 from deadbeat.synthesis.stream import Stream
+
+Value = int | str
+
+
+_RANDOM = re.compile(r"random(?:\s*:\s*(?P<low>[^.\s][^\s]*?)\s*\.\.\s*(?P<high>[^\s]+))?")
+
+
+@frozen
+class Drawn:
+    """Where the value of a set comes from: one of ``options``, or from ``low`` to ``high``."""
+
+    options: tuple[Value, ...] = ()
+    low: int = 0
+    high: int = 0
+
+    @property
+    def fixed(self) -> bool:
+        return len(self.options) == 1 or (not self.options and self.low == self.high)
+
+    @property
+    def ranged(self) -> bool:
+        return not self.options
+
+    @property
+    def largest(self) -> int:
+        return max((int(option) for option in self.options), default=self.high)
+
+    @property
+    def smallest(self) -> int:
+        return min((int(option) for option in self.options), default=self.low)
+
+    def draw(self, stream: Stream) -> Value:
+        if self.options:
+            return self.options[stream.below(len(self.options))]
+        return stream.between(self.low, self.high)
+
+
+@frozen
+class DrawKind:
+    """What a single value is.
+
+    Attributes:
+        parse: From what was written; raises RefusedError.
+        plain: Canonical text or number of a value.
+        low, high: The whole sensible range, for numbers.
+        words: All choices, for words.
+        example: How one is written.
+    """
+
+    parse: Callable[[Any], Value]
+    plain: Callable[[Any], Any]
+    low: int = 0
+    high: int = 0
+    words: tuple[str, ...] = ()
+    example: str = "1"
+
+
+def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind:
+    """Thousandths, of ``least`` of them to 1."""
+
+    return DrawKind(
+        partial(rules.share_milli, least=least),
+        lambda milli: milli / 1000,
+        *sensible,
+        example="random:0.2..0.8",
+    )
+
+
+def drawn_by(rule: Any, low: int = 0, high: int = 0) -> DrawKind:
+    """What ``rule`` reads; ``random`` alone means any of its words, or numbers in [low, high]."""
+    if isinstance(rule, rules.Choice):
+        return DrawKind(rule.parse, str, words=rule.words, example=",".join(rule.words[:2]))
+    if isinstance(rule, rules.DurationNs):
+        return DrawKind(rule.parse, rule.plain, low, high, example="random:100us..300us")
+    return DrawKind(rule.parse, int, low, high, example=f"random:{low}..{high}")
+
+
+@frozen
+class SpreadRule:
+    """The rule of a value that may differ from set to set. ``optional``: whether nothing (None) may
+    be said: then it is as in [tasks]."""
+
+    kind: DrawKind = field()
+    optional: bool = True
+
+    def parse(self, value: Any) -> Drawn | None:
+        if isinstance(value, Drawn):
+            return value
+        if value is None and self.optional:
+            return None
+        # Random priorities are a kind of priorities: there the word is a choice like others.
+        text = value.strip() if isinstance(value, str) and "random" not in self.kind.words else ""
+        if text.startswith("random"):
+            return self._random(text)
+        if isinstance(value, dict):
+            raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
+        listed = rules.items(value, "a value, a list or random", self.kind.example)
+        if len(listed) == 1:
+            return Drawn((self.kind.parse(listed[0]),))
+        found = rules.each(listed, self.kind.parse)
+        doubled = [option for option in found if found.count(option) > 1]
+        if doubled:
+            raise refuse(f"{self.kind.plain(doubled[0])} is listed twice", "list each once")
+        return Drawn(tuple(found))
+
+    def _random(self, text: str) -> Drawn:
+        match = _RANDOM.fullmatch(text)
+        hint = f"write it like random or {self.kind.example}"
+        if match is None:
+            raise refuse(f"{shown(text)} is not understood", hint)
+        if self.kind.words:
+            if match["low"] is not None:
+                raise refuse(f"{shown(text)}: words have no range", "write random, or list them")
+            return Drawn(self.kind.words)
+        if match["low"] is None:
+            return Drawn((), self.kind.low, self.kind.high)
+        try:
+            low, high = (int(self.kind.parse(match[end])) for end in ("low", "high"))
+        except RefusedError as error:
+            raise RefusedError(
+                *(Problem("", f"{shown(text)}: {p.found}", p.hint) for p in error.problems)
+            ) from None
+        if low > high:
+            raise refuse(f"{shown(text)} is not an ascending range", hint)
+        return Drawn((), low, high)
+
+    def plain(self, drawn: Drawn | None) -> Any:
+        """The canonical text: ``parse`` of it gives ``drawn`` again."""
+        if drawn is None:
+            return None
+        if drawn.ranged:
+            return f"random:{self.kind.plain(drawn.low)}..{self.kind.plain(drawn.high)}"
+        listed = [self.kind.plain(option) for option in drawn.options]
+        return listed[0] if len(listed) == 1 else listed
+
+
+@frozen
+class CoreChoice:
+    """Core counts M: each of ``fixed`` gets all its sets; with ``drawn`` a group draws its own.
+    ``fixed``: None: every count there is here (``resolve``). ``low``, ``high``: range of the drawn
+    group; None: chosen on the machine."""
+
+    fixed: tuple[int, ...] | None = ()
+    drawn: bool = False
+    low: int | None = None
+    high: int | None = None
+
+
+@frozen
+class CoresRule:
+    """The rule of M: ``4,8``, ``all``, ``random``, ``random:2..8`` or both kinds in one list."""
+
+    def parse(self, value: Any) -> CoreChoice:
+        if isinstance(value, CoreChoice):
+            return value
+        if value is None or value == "all":
+            return CoreChoice(fixed=None)
+        found = CoreChoice()
+        counts: list[Any] = []
+        # TOML has lists of both kinds; a text has commas.
+        parts = value.split(",") if isinstance(value, str) else value
+        for part in parts if isinstance(parts, list | tuple) else [parts]:
+            if isinstance(part, str) and part.strip().startswith("random"):
+                if found.drawn:
+                    raise refuse("random is listed twice", "one group draws its core counts")
+                found = self._random(part.strip(), found)
+            else:
+                counts.append(part)
+        if counts or not found.drawn:
+            text = ",".join(map(str, counts)) if isinstance(value, str) else counts
+            found = evolve(found, fixed=rules.CORES.parse(text))
+        return found
+
+    @staticmethod
+    def _random(text: str, found: CoreChoice) -> CoreChoice:
+        if text == "random":
+            return evolve(found, drawn=True)
+        drawn = _COUNTS.parse(text)
+        assert drawn is not None
+        return evolve(found, drawn=True, low=drawn.low, high=drawn.high)
+
+    @staticmethod
+    def plain(choice: CoreChoice) -> Any:
+        """The canonical form."""
+        if choice.fixed is None:
+            return None
+        drawn = [] if not choice.drawn else ["random"]
+        if drawn and choice.high is not None:
+            drawn = [f"random:{choice.low}..{choice.high}"]
+        return [*choice.fixed, *drawn]
+
+
+_COUNTS = SpreadRule(drawn_by(rules.Whole(1, 1024), 1, 1024))
+
 
 _GROUPS_MAX = 1000
 
@@ -60,11 +252,8 @@ ALIASES = {"2a": "fixed-cores", "2b": "random"}
 def _of_tasks(
     name: str, low: int = 0, high: int = 0, *, kind: DrawKind | None = None, help: str = ""
 ) -> Any:
-    """A field of [tasks], of which each set may have a value of its own here.
-
-    Args:
-        low, high: The sensible range, for numbers.
-        kind: What a value is; None: as there. ``help``: likewise.
+    """A field of [tasks], of which each set may have a value of its own here. ``low``, ``high``:
+    the sensible range, for numbers. ``kind``: what a value is; None: as there. ``help``: likewise.
     """
     option = given_by(TasksSpec, name)[0]
     rule = SpreadRule(kind or drawn_by(rule_of(TasksSpec, name), low, high))
@@ -139,7 +328,6 @@ class StressSpec:
     utilisation: Drawn | None = _of_tasks("utilisation", kind=shares(least=1, sensible=(50, 700)))
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong between fields that are each right."""
         most, counts = max(self.critical_cores), self.cores
         bounds = [*(counts.fixed or ()), *([] if counts.low is None else [counts.low])]
         if few := [count for count in bounds if count <= most]:
@@ -163,17 +351,12 @@ def leave_none(critical: int) -> str:
     return f"{critical} critical core{' leaves' if critical == 1 else 's leave'} none"
 
 
-@frozen(kw_only=True)
+@frozen
 class Group:
-    """Task sets that are summarised together.
+    """Task sets that are summarised together. ``cores``: M; None: each set draws its own from
+    ``low`` to ``high``. ``critical_cores``: k; 0: nothing is shielded. ``first``: number of its
+    first set in the campaign."""
 
-    Attributes:
-        cores: M; None: each set draws its own from ``low`` to ``high``.
-        critical_cores: k; 0: nothing is shielded.
-        first: Number of its first set in the campaign.
-    """
-
-    index: int
     cores: int | None
     low: int
     high: int
@@ -193,36 +376,20 @@ class Group:
 
 @lru_cache(maxsize=16)
 def groups(stress: StressSpec) -> tuple[Group, ...]:
-    """All groups of a resolved specification, in order."""
     counts = stress.cores
     bases: list[int | None] = [*(counts.fixed or ()), *([None] if counts.drawn else [])]
     found: list[Group] = []
     first = 0
-    for cores in bases:
+    for cores, critical in product(bases, stress.critical_cores):
         sets = stress.sets if cores is not None else (stress.random_sets or stress.sets)
-        for critical in stress.critical_cores:
-            low, high = (cores, cores) if cores is not None else (counts.low or 1, counts.high or 1)
-            found.append(
-                Group(
-                    index=len(found),
-                    cores=cores,
-                    low=low,
-                    high=high,
-                    critical_cores=critical,
-                    first=first,
-                    sets=sets,
-                )
-            )
-            first += sets
+        low, high = (cores, cores) if cores is not None else (counts.low or 1, counts.high or 1)
+        found.append(Group(cores, low, high, critical, first, sets))
+        first += sets
     return tuple(found)
 
 
 def group_at(stress: StressSpec, replica: int) -> Group:
-    """The group of the set numbered ``replica``.
-
-    Raises:
-        KeyError: The campaign has no such set.
-    """
+    """The group of the set numbered ``replica``. Raises KeyError: the campaign has no such set."""
     for group in groups(stress):
         if group.first <= replica < group.first + group.sets:
             return group
@@ -255,7 +422,6 @@ PLAIN.remove("per_core")
 
 
 def draw_set(stress: StressSpec, seed: int, replica: int) -> SetDraw:
-    """The parameters of the set numbered ``replica`` of a resolved specification."""
     group = group_at(stress, replica)
     place = (group.base, replica - group.first)
 
@@ -292,13 +458,13 @@ def draw_tasks(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """rho and alpha of every task of a set, in thousandths, where each task has its own."""
     group = group_at(stress, replica)
-    place = (group.base, replica - group.first)
-    rho = Stream(seed, "stress", "sync_share of tasks", *place)
-    alpha = Stream(seed, "stress", "contended_ratio of tasks", *place)
-    return (
-        tuple(int(stress.sync_share.draw(rho)) for _ in range(tasks)),
-        tuple(int(stress.contended_ratio.draw(alpha)) for _ in range(tasks)),
-    )
+
+    def drawn(name: str, share: Drawn) -> tuple[int, ...]:
+        stream = Stream(seed, "stress", f"{name} of tasks", group.base, replica - group.first)
+        return tuple(int(share.draw(stream)) for _ in range(tasks))
+
+    rho, alpha = stress.sync_share, stress.contended_ratio
+    return drawn("sync_share", rho), drawn("contended_ratio", alpha)
 
 
 def mean_milli(values: tuple[int, ...]) -> int:

@@ -1,18 +1,34 @@
-"""The figures of a stress campaign: distributions, deadline factors, critical cores, drivers."""
+"""The figures of a stress campaign, counted events, and campaigns laid on each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter, itemgetter
 
-from deadbeat.kinds.contention.configurations import configuration_samples, factor_cells
+from attrs import evolve
+
+from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.facts import factors, levels, noise_floor
-from deadbeat.kinds.contention.object_charts import object_charts
-from deadbeat.kinds.contention.samples import SetSample, distribution_charts, of_option, thinned
-from deadbeat.model.figures import CellFigures, SetFigures
+from deadbeat.kinds.contention.samples import (
+    SetSample,
+    configuration_samples,
+    distribution_charts,
+    factor_cells,
+    object_charts,
+    of_option,
+    place_of,
+    places,
+    samples,
+    thinned,
+)
+from deadbeat.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.model.results import Summary
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.document import Note, Sentence
 from deadbeat.stats.correlate import spearman
 
 #: Points of one panel of a scatter plot.
@@ -22,11 +38,8 @@ _WIDE = 50
 
 
 def stress_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
-    """Every figure that the summary has the numbers for.
-
-    Args:
-        most: At most so many deadline factors have distributions of their own; None: all.
-    """
+    """Every figure that the summary has the numbers for. ``most``: at most so many deadline factors
+    have distributions of their own; None: all."""
     charts: list[Chart] = []
     floor = noise_floor(summary)
     for level in levels(summary.cells, most):
@@ -53,11 +66,7 @@ _ORDER = (
 
 
 def factor_charts(
-    cells: Sequence[CellFigures],
-    *,
-    label: Callable[[CellFigures], str],
-    name: str,
-    title: str = "",
+    cells: Sequence[CellFigures], *, label: Callable[[CellFigures], str], name: str, title: str = ""
 ) -> Iterator[Chart]:
     """Miss ratio over D / C, a curve per label, where there are several factors."""
     by_label: dict[str, list[CellFigures]] = {}
@@ -92,13 +101,7 @@ _FACTOR_PANELS = (
 
 
 def interval_curve(
-    text: str,
-    look: int,
-    cells: Sequence[CellFigures],
-    x: str,
-    column: str,
-    *,
-    scale: float = 1.0,
+    text: str, look: int, cells: Sequence[CellFigures], x: str, column: str, *, scale: float = 1.0
 ) -> Curve:
     """A figure of cells over their ``x``, with its interval; an end that is not known is the value
     itself.
@@ -123,7 +126,6 @@ _CRITICAL_PANELS = (
 
 
 def _critical(cells: Sequence[CellFigures]) -> Iterator[Chart]:
-    """Slowdown of the critical tasks over the number of cores they have to themselves."""
     if not any(cell.critical_cores for cell in cells):
         return
     cores = sorted({str(cell.cores or "drawn") for cell in cells}, key=lambda m: (len(m), m))
@@ -165,11 +167,7 @@ def _overlap(item: SetFigures) -> float | None:
 _DRIVERS: tuple[tuple[str, str, Callable[[SetFigures], float | None]], ...] = (
     ("Contended share", "contended share of C, realised ρ × α (%)", _contention),
     ("Overlap", "overlap: contended time with another core inside (%)", _overlap),
-    (
-        "Utilisation",
-        "utilisation of the task set, sum of C / T",
-        attrgetter("utilisation"),
-    ),
+    ("Utilisation", "utilisation of the task set, sum of C / T", attrgetter("utilisation")),
 )
 
 
@@ -233,3 +231,152 @@ def _pairs(
         x, y = value_of(item), item.column(column)
         if x is not None and y is not None:
             yield x, y
+
+
+COUNTED = "counted"
+
+
+def name_of(event: str) -> str:
+    return event.replace("cpu_", "CPU ").replace("_", " ")
+
+
+def states(summary: Summary) -> Mapping[str, str]:
+    """Event -> ``counted``, ``not supported here``, ``refused: why`` or ``failed: why``.
+
+    Empty: none asked for.
+    """
+    found = summary.meta.get("counters") or {}
+    known = [event for event in COUNTER_EVENTS if event in found]
+    return {event: str(found[event]) for event in dict.fromkeys((*known, *found))}
+
+
+def counter_charts(summary: Summary) -> list[Chart]:
+    """A panel for each event that was counted: what was not is never drawn as zero."""
+    own = samples(summary.sets, places(summary), partial(place_of, summary))
+    missing = _missing(summary)
+    panels = []
+    for event, state in states(summary).items():
+        name, unit = name_of(event), "µs" if event == "task_clock" else "number"
+        heading, axis = name[:1].upper() + name[1:], f"{name} per job ({unit})"
+        if state == COUNTED and len(_values(summary, event)) > 1:
+            panels.append(scatter(own, heading, axis, _value_of(event), _AGAINST))
+    drawn = tuple(panel for panel in panels if panel is not None)
+    caption = f"{missing} {SCATTER_CAPTION}".lstrip()
+    title = "Delay ratio and counted events"
+    return [Chart(name="counters", title=title, caption=caption, panels=drawn)] if drawn else []
+
+
+def counters_note(summary: Summary) -> tuple[Sentence | Note, ...]:
+    """Why no event is drawn; the figure says itself which are missing from it."""
+    if not states(summary):
+        return (
+            Note("No events were counted: run with --counters to see which go with the delay."),
+        )
+    missing = _missing(summary)
+    return () if not missing or counter_charts(summary) else (Sentence(missing),)
+
+
+_AGAINST = ("delay_ratio_mean", "delay ratio of a task set (span / C)")
+
+
+def _missing(summary: Summary) -> str:
+    """Names of the events that are not drawn, by the reason they share; "": all are."""
+    by_reason: dict[str, list[str]] = {}
+    for event, state in states(summary).items():
+        values = _values(summary, event)
+        if state == COUNTED and len(values) > 1:
+            continue
+        same = (
+            f"{values.pop():g} per job in every task set" if values else "no task set has a value"
+        )
+        by_reason.setdefault(same if state == COUNTED else state, []).append(name_of(event))
+    told = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return f"Not drawn: {'; '.join(told)}." if told else ""
+
+
+def _values(summary: Summary, event: str) -> set[float]:
+    known = map(_value_of(event), summary.sets)
+    return {value for value in known if value is not None}
+
+
+def _value_of(event: str) -> Callable[[SetFigures], float | None]:
+    """The event's mean count per job (COUNTER_COLUMNS)."""
+    column, scale = f"counter_{event}_per_job", 1e-3 if event == "task_clock" else 1.0
+    return lambda item: Figure(item.column(column)).scaled(scale).value
+
+
+def overlay_charts(
+    names: Sequence[str], summaries: Sequence[Summary], most: int | None
+) -> list[Chart]:
+    """Every figure, the baseline first; ``most``: at most so many deadline factors have
+    distributions, None: all."""
+    return [*_overlays(names, summaries, most), *_factor_overlays(names, summaries)]
+
+
+def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | None) -> list[Chart]:
+    common = common_sets(summaries)
+    first = common[0] if common else ()
+    if not first:
+        return []
+    floor = facts.noise_floor(summaries[0])
+    charts = []
+    # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
+    for place in reversed(places(summaries[0])):
+        for level in facts.levels(first, most):
+            own = tuple(
+                SetSample(
+                    label=name,
+                    look=look,
+                    sets=tuple(s for s in level.of(sets) if place_of(summaries[0], s) == place),
+                )
+                for look, (name, sets) in enumerate(zip(names, common, strict=True))
+            )
+            option = ", ".join(filter(None, (place, level.option)))
+            suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}{level.suffix}"
+            charts += of_option(distribution_charts(own, floor), option, suffix)
+    order = [chart.family for chart in charts]
+    return sorted(charts, key=lambda chart: order.index(chart.family))
+
+
+def common_sets(summaries: Sequence[Summary]) -> list[tuple[SetFigures, ...]]:
+    """Of each campaign the task sets that all of them have: the same programs on every side."""
+    if not summaries:
+        return []
+    keys = set.intersection(*({each.key for each in summary.sets} for summary in summaries))
+    return [tuple(item for item in summary.sets if item.key in keys) for summary in summaries]
+
+
+def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list[Chart]:
+    """Miss ratio over D / C with a curve per campaign; of a grid its most contended point."""
+    if not summaries or len(facts.factors(summaries[0].cells)) < 2:
+        return []
+    panels = []
+    for place in places(summaries[0]):
+        curves = []
+        for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
+            own = [cell for cell in summary.cells if place_of(summaries[0], cell) == place]
+            drawn, column = _most_contended(own), "deadline_miss_ratio"
+            curves.append(interval_curve(name, look, drawn, "factor", column, scale=100.0))
+        panels.append(
+            Panel(
+                title=place,
+                x_label="deadline factor D / C",
+                y_label="deadline miss ratio (% of jobs)",
+                curves=tuple(curves),
+            )
+        )
+    where = "" if summaries[0].mode == "stress" else " at the largest ρ and α"
+    chart = Chart(
+        name="deadline-factor",
+        title=f"Deadline misses over the deadline factor{where}",
+        caption="Bands: 95 % of each campaign alone, over task sets. Whether campaigns"
+        " differ is for the verdicts, which compare program by program.",
+        panels=tuple(panels[:12]),
+    )
+    return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
+
+
+def _most_contended(cells: Sequence[CellFigures]) -> Sequence[CellFigures]:
+    """All groups; of the points those at the largest rho and alpha."""
+    places = [(cell.sync_share, cell.contended_ratio) for cell in cells]
+    return [cell for cell, place in zip(cells, places, strict=True) if place == max(places)]

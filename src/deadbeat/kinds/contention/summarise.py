@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.classes import by_class, class_mean, point_figures
-from deadbeat.kinds.contention.evidence import CampaignEvidence, where_it_ran
 from deadbeat.kinds.contention.figures import RunFigures
-from deadbeat.kinds.contention.findings import collect_findings
+from deadbeat.kinds.contention.findings import CampaignEvidence, collect_findings, where_it_ran
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.plan import group_of, group_text
-from deadbeat.kinds.contention.point import noise_floor, point_cell, pool_plain
+from deadbeat.kinds.contention.point import (
+    by_class,
+    class_mean,
+    group_cell,
+    noise_floor,
+    point_cell,
+    point_figures,
+    pool_plain,
+)
 from deadbeat.kinds.contention.precision import precision_findings, with_precision
-from deadbeat.kinds.contention.predict import is_plain
-from deadbeat.kinds.contention.run_reader import RunReader
+from deadbeat.kinds.contention.run_reader import RunReader, is_plain
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
-from deadbeat.kinds.contention.stress_rows import group_cell
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures
 from deadbeat.model.results import (
@@ -78,7 +82,6 @@ class Attempts:
         )
 
     def points(self) -> list[Point]:
-        """Every point that was planned or tried, in order."""
         keys = itertools.chain(self.committed, self.failed, self.planned)
         return sorted({key.point for key in keys})
 
@@ -101,96 +104,66 @@ class Attempts:
 
 @frozen(kw_only=True)
 class _Cell:
-    """What is summarised: a point, or a group at a deadline factor.
-
-    Attributes:
-        name: As `plan.unit_of`.
-        where: Which it is.
-        balanced: Of a balanced mix; ``classes``: and its sets share objects, a class each.
-    """
+    """What is summarised: a point, or a group at a deadline factor; ``name``: as `plan.unit_of`."""
 
     name: str
     where: JobHistogram
     keys: list[RunKey]
     point: Point | None = None
     group: Group | None = None
-    balanced: bool = False
-    classes: bool = False
 
 
-@frozen(kw_only=True)
-class _Parts:
-    """What a summary consists of, beside what holds for the whole campaign."""
-
-    cells: list[CellFigures] = field(factory=list)
-    sets: list[SetFigures] = field(factory=list)
-    distributions: list[JobHistogram] = field(factory=list)
-    of_points: list[list[SetFigures]] = field(factory=list)
-
-    @classmethod
-    def of(cls, cells: Iterable[_Cell], reader: RunReader, attempts: Attempts) -> _Parts:
-        parts, every = cls(), list(cells)
-        # what shares nothing says at which pace the others are predicted
-        first = sorted(every, key=lambda cell: cell.point is None or not is_plain(cell.point))
-        made = {cell.name: cls._of(cell, reader, attempts) for cell in first}
-        for own in (made[cell.name] for cell in every):
-            parts.cells.extend(own.cells)
-            parts.sets.extend(own.sets)
-            parts.distributions.extend(own.distributions)
-            parts.of_points.extend(own.of_points)
-        return parts
-
-    @classmethod
-    def _of(cls, cell: _Cell, reader: RunReader, attempts: Attempts) -> _Parts:
-        sets, runs = [], list[RunFigures]()
-        counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
-        for key in cell.keys:
-            figures, of_set = reader.read(key, group=cell.group)
-            sets.append(of_set)
-            if cell.point:
-                runs.append(figures)
-            for name in DISTRIBUTED:
-                counts[name] += bin_counts(getattr(figures, name))
-        where = CellFigures.of(cell.where)
-        found = point_cell(where, sets, runs) if cell.point else group_cell(where, sets)
-        if cell.classes:
-            found = found.with_figures(slowdown_mean=class_mean(sets, by_class(sets)))
-        return cls(
-            cells=[with_precision(found, attempts.precision, cell.name, sets)],
-            sets=sets,
-            distributions=list(_distributions(cell.where, counts)),
-            of_points=[sets] if cell.balanced else [],
-        )
+def _summed(
+    cell: _Cell, reader: RunReader, attempts: Attempts
+) -> tuple[CellFigures, list[SetFigures], list[JobHistogram]]:
+    sets, runs = [], list[RunFigures]()
+    counts = {name: np.zeros(len(EDGES) - 1, np.int64) for name in DISTRIBUTED}
+    for key in cell.keys:
+        figures, of_set = reader.read(key, group=cell.group)
+        sets.append(of_set)
+        if cell.point:
+            runs.append(figures)
+        for name in DISTRIBUTED:
+            counts[name] += bin_counts(getattr(figures, name))
+    where = CellFigures.of(cell.where)
+    found = point_cell(where, sets, runs) if cell.point else group_cell(where, sets)
+    if reader.balanced and cell.point and not is_plain(cell.point):
+        found = found.with_figures(slowdown_mean=class_mean(sets, by_class(sets)))
+    found = with_precision(found, attempts.precision, cell.name, sets)
+    return found, sets, [*_distributions(cell.where, counts)]
 
 
 def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
-    """The campaign in ``store`` as numbers; deterministic.
-
-    Args:
-        worst: Jobs that are named with what they are put down to, where the split was recorded.
-
-    Raises:
-        DataError: A file of the campaign is damaged; names it and what to do.
-    """
+    """The campaign in ``store`` as numbers; deterministic. ``worst``: jobs that are named with what
+    they are put down to, where the split was recorded. Raises DataError: a file of the campaign is
+    damaged; names it and what to do."""
     attempts = Attempts.of(store)
     calibration = store.load_calibration()
     origin = store.load_origin()
     reader = RunReader(store, calibration)
     reader.worst = Worst(worst)
-    if attempts.mode == "stress":
-        cells = _groups(reader, read_spec(store.spec), attempts)
-    else:
-        cells = _points(reader, attempts)
-    parts = _Parts.of(cells, reader, attempts)
-    found = pool_plain(parts.cells, parts.sets) if reader.balanced else parts.cells
-    noise = noise_floor(found, parts.sets)
-    # of a balanced map alone
-    points = [*map(point_figures, found, parts.of_points)]
+    stress = attempts.mode == "stress"
+    cells = [
+        *(_groups(reader, read_spec(store.spec), attempts) if stress else _points(reader, attempts))
+    ]
+    # what shares nothing says at which pace the others are predicted
+    first = sorted(cells, key=lambda cell: cell.point is None or not is_plain(cell.point))
+    made = {cell.name: _summed(cell, reader, attempts) for cell in first}
+    parts = [made[cell.name] for cell in cells]
+    found, sets = [cell for cell, _, _ in parts], [each for _, own, _ in parts for each in own]
+    if reader.balanced:
+        found = pool_plain(found, sets)
+    noise = noise_floor(found, sets)
+    points = [
+        point_figures(cell, own)
+        for cell, (_, own, _) in zip(found, parts, strict=True)
+        if reader.balanced
+    ]
     evidence = CampaignEvidence(
         calibration=calibration,
         sessions=store.sessions(),
         cells=found,
-        sets=parts.sets,
+        sets=sets,
         failed=attempts.failed,
         solo_cost_ratios=reader.solo_cost_ratios,
         overloaded=sorted(reader.overloaded),
@@ -202,12 +175,12 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     return Summary(
         mode=attempts.mode,
         cells=tuple(found),
-        sets=tuple(parts.sets),
+        sets=tuple(sets),
         points=tuple(points),
-        distributions=tuple(parts.distributions),
+        distributions=tuple(each for _, _, own in parts for each in own),
         findings=(*collect_findings(evidence), *precision_findings(attempts.precision)),
         noise_floor=noise,
-        labels=labels_of(calibration, origin, realtime=all(each.realtime for each in parts.sets)),
+        labels=labels_of(calibration, origin, realtime=all(each.realtime for each in sets)),
         meta={
             **_meta(store, calibration, attempts),
             **late_facts(store, reader.worst),
@@ -230,14 +203,7 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
             "tasks_per_core": reader.tasks_per_core(point),
         }
         keys = by_point.get(point, [])
-        yield _Cell(
-            name=point_text(point),
-            where=where,
-            keys=keys,
-            point=point,
-            balanced=reader.balanced,
-            classes=reader.balanced and not is_plain(point),
-        )
+        yield _Cell(name=point_text(point), where=where, keys=keys, point=point)
 
 
 def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterator[_Cell]:
@@ -269,7 +235,6 @@ def bin_counts(values: Floats) -> NDArray[np.int64]:
 def _distributions(
     where: JobHistogram, histograms: dict[str, NDArray[np.int64]]
 ) -> Iterator[JobHistogram]:
-    """Histograms of a point or group, cut to the bins that hold something."""
     for name, counts in histograms.items():
         filled = np.flatnonzero(counts)
         if len(filled) == 0:
@@ -286,7 +251,6 @@ def _distributions(
 def labels_of(
     calibration: Calibration | None, origin: Origin | None, *, realtime: bool
 ) -> tuple[str, ...]:
-    """What must show on every figure."""
     labels = []
     platform = where_it_ran(calibration, origin)
     if platform and platform.kind != "hardware":

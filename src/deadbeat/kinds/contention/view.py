@@ -1,41 +1,49 @@
-"""`deadbeat.open`: a campaign for whoever analyses it in Python."""
+"""`deadbeat.open`: a campaign for whoever reads it in Python; whether two ran alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import attrs
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.base import OpenedResult, Shown
-from deadbeat.kinds.contention.evidence import where_it_ran
-from deadbeat.kinds.contention.plan import group_of
-from deadbeat.kinds.contention.predict import (
+from deadbeat.kinds.contention.facts import platform
+from deadbeat.kinds.contention.figures import without_overlapped
+from deadbeat.kinds.contention.findings import where_it_ran
+from deadbeat.kinds.contention.plan import group_of, is_complete, plan
+from deadbeat.kinds.contention.run_reader import (
     Priced,
     TaskPrediction,
+    factor_at,
     is_plain,
     pace_in,
     predict_tasks,
+    spec_of,
     why_not,
 )
-from deadbeat.kinds.contention.rounds_kept import without_overlapped
-from deadbeat.kinds.contention.run_reader import factor_at, spec_of
+from deadbeat.kinds.contention.spec import read_spec
 from deadbeat.kinds.contention.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import Platform, differing_platforms, shortened
 from deadbeat.model.results import RunKey, Summary
+from deadbeat.model.specification import differing
 from deadbeat.model.tasks import TaskSet
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, inside, time_text
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.programs import file_hash
 from deadbeat.store.summary import read_summary
 
 _SPLIT_COLUMNS = (
@@ -216,3 +224,261 @@ def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:
         running = found["cpu_ns"] + found["run_delay_within_ns"]
         found["blocked_ns"] = np.where(split, columns.span_ns - running, np.nan)
     return found
+
+
+_KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
+#: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
+#: [quiet].
+_OWN = ("name", "preset", "cpus", "calibration", "quiet")
+#: Settings under which the same program is another measurement.
+_HOW = ("policy", "overrun", "layout", "seconds", "slot_periods", "warmup_jobs", "split")
+
+
+@frozen(kw_only=True)
+class ProgramStanding:
+    """The programs of a campaign by what became of them; each is in one of the four.
+
+    Attributes:
+        done: They have a result.
+        failed: They failed.
+        left: They are not run yet: the campaign is unfinished.
+        unwanted: Never run, since their point was known well enough (``--precision``).
+        decided: Whether it is known that all of ``left`` will be run.
+    """
+
+    done: frozenset[RunKey]
+    failed: frozenset[RunKey]
+    left: frozenset[RunKey]
+    unwanted: frozenset[RunKey]
+    decided: bool
+
+    @property
+    def planned(self) -> frozenset[RunKey]:
+        return self.done | self.failed | self.left | self.unwanted
+
+    @property
+    def left_text(self) -> str:
+        """``3 of 10 programs are not run yet``; "": it is finished."""
+        most = "" if self.decided else "up to "
+        many = f"{most}{len(self.left)} of {len(self.planned)} programs"
+        return f"{many} are not run yet" if self.left else ""
+
+
+def standing_of(view: CampaignView) -> ProgramStanding:
+    """What became of the programs of ``view``. Raises DeadbeatError: its parameters cannot be read,
+    or a record is damaged."""
+    store = view.store
+    spec = read_spec(store.spec)
+    done = frozenset(view.keys)
+    failed = frozenset(store.failed()) - done
+    others = (store.programs.keys() | frozenset(plan(spec))) - done - failed
+    complete = is_complete(spec, store)
+    return ProgramStanding(
+        done=done,
+        failed=failed,
+        left=frozenset() if complete else others,
+        unwanted=others if complete else frozenset(),
+        decided=spec.precision is None,
+    )
+
+
+def name_of(view: CampaignView) -> str:
+    return view.store.path.resolve().name
+
+
+def require_identical(baseline: CampaignView, other: CampaignView) -> tuple[Finding, ...]:
+    """What to know of the pairing of two campaigns of the identical programs. Raises UsageError:
+    they are not: how many programs differ, which first, and which parameters; DataError: a file is
+    damaged."""
+    one, two = standing_of(baseline), standing_of(other)
+    mine, theirs = _set_ids(baseline), _set_ids(other)
+    shared = sorted(mine.keys() & theirs.keys())
+    changed = [key for key in shared if mine[key] != theirs[key]]
+    if changed or one.planned ^ two.planned or not shared:
+        raise _refusal(baseline, other, changed, shared=len(shared))
+    _require_executables(baseline, other, shared)
+    sides = ((baseline, one), (other, two))
+    return (*_unfinished(sides), *_unpaired(sides), *_other_settings(baseline, other))
+
+
+def _set_ids(view: CampaignView) -> dict[RunKey, str]:
+    """Identifier of every planned task set; from the results where the plan does not record it."""
+    ids = {key: found for key, found in view.store.programs.set_ids().items() if found}
+    missing = [key for key in view.keys if key not in ids]
+    return ids | {key: view.store.table(key).set_id for key in missing}
+
+
+def _own_programs(view: CampaignView) -> str:
+    verb = "stress" if view.store.spec.get("mode") == "stress" else "profile"
+    return f"run the baseline's own programs: deadbeat {verb} --programs-from {name_of(view)}"
+
+
+def _refusal(
+    baseline: CampaignView, other: CampaignView, changed: list[RunKey], *, shared: int
+) -> UsageError:
+    one, two = name_of(baseline), name_of(other)
+    kinds = [str(view.store.spec.get("mode", "profile")) for view in (baseline, other)]
+    if kinds[0] != kinds[1]:
+        message = f"{one} is of {kinds[0]}, {two} of {kinds[1]}: they have no program in common"
+        return UsageError(message, _own_programs(baseline))
+    parameters = _differing_specs(baseline, other)
+    mine, theirs = standing_of(baseline).planned, standing_of(other).planned
+    message = f"{one} and {two} have no program in common"
+    if mine & theirs:
+        differ = f"{len(changed)} of {shared} task sets differ ({_some(changed)})"
+        parts = [differ] if changed else []
+        parts += [
+            f"{len(keys)} of {len(mine | theirs)} task sets are planned in {name} alone"
+            f" ({_some(sorted(keys))})"
+            for name, keys in ((one, mine - theirs), (two, theirs - mine))
+            if keys
+        ]
+        parts = parts or ["no task set was built on both sides yet"]
+        message = f"{one} and {two} are not of the same programs: {'; '.join(parts)}"
+    told = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
+    if len(parameters) > _PARAMETERS_SHOWN:
+        told.append(f"and {len(parameters) - _PARAMETERS_SHOWN} more parameters")
+    if not parameters:
+        told.append(
+            "the parameters are the same: each was calibrated by itself, so the same seed made"
+            " other task sets"
+        )
+    return UsageError(message, _own_programs(baseline), tuple(told))
+
+
+def _some(keys: Sequence[RunKey]) -> str:
+    names = ", ".join(key.text for key in keys[:_KEYS_SHOWN])
+    return names + (", ..." if len(keys) > _KEYS_SHOWN else "")
+
+
+def _require_executables(baseline: CampaignView, other: CampaignView, shared: list[RunKey]) -> None:
+    """Raises UsageError where the same task sets were built into other executables."""
+    mine, theirs = _executables(baseline), _executables(other)
+    both = [key for key in shared if key in mine and key in theirs]
+    # Only programs of the same task sets can be the same file.
+    wrong = [k for k in both if mine[k][1] == theirs[k][1] and mine[k][0] != theirs[k][0]]
+    if wrong:
+        lines = differing_platforms(platform(baseline.summary), platform(other.summary))
+        raise UsageError(
+            f"{name_of(baseline)} and {name_of(other)} have the same task sets in other"
+            f" executables: {len(wrong)} of {len(both)} runs ({_some(wrong)}); compiler, flags,"
+            " runtime or fragments differ",
+            _own_programs(baseline),
+            tuple(line for line in lines if "toolchain" in line),
+        )
+
+
+def _executables(view: CampaignView) -> dict[RunKey, tuple[str, tuple[RunKey, ...]]]:
+    found: dict[RunKey, tuple[str, tuple[RunKey, ...]]] = {}
+    for program in view.store.programs.all():
+        if program.elf is not None:
+            digest = file_hash(program.elf)
+            found |= dict.fromkeys(program.keys, (digest, program.keys))
+    return found
+
+
+Sides = tuple[tuple[CampaignView, ProgramStanding], tuple[CampaignView, ProgramStanding]]
+
+
+def _unfinished(sides: Sides) -> Iterator[Finding]:
+    paired = len(sides[0][1].done & sides[1][1].done)
+    for view, found in sides:
+        if found.left:
+            yield finding(
+                "campaign-unfinished",
+                f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
+                " are compared",
+                where=name_of(view),
+            )
+
+
+def _unpaired(sides: Sides) -> Iterator[Finding]:
+    """Programs that are over but have no result on both sides."""
+    (baseline, one), (other, two) = sides
+    paired, planned = one.done & two.done, one.planned
+    if not paired:
+        raise UsageError(
+            f"{name_of(baseline)} and {name_of(other)} have the same programs but no run with a"
+            " result on both sides",
+            "deadbeat show says why runs failed; repeat the command with --retry",
+        )
+    failed = one.failed | two.failed
+    if failed:
+        lacking = [f"{len(s.failed)} in {name_of(view)}" for view, s in sides if s.failed]
+        names = " and ".join(name_of(view) for view, s in sides if s.failed)
+        yield finding(
+            "unpaired-runs",
+            f"{len(failed)} of {len(planned)} programs failed"
+            f" ({', '.join(lacking)}): only {len(paired)} are compared",
+            severity="warning" if len(failed) * 5 > len(planned) else "info",
+            cure=f"deadbeat show says why; repeat the command of {names} with --retry",
+        )
+    once = (one.done & two.unwanted) | (two.done & one.unwanted)
+    if once:
+        yield finding(
+            "unpaired-runs",
+            f"{len(once)} programs ran on one side only, because the other knew their"
+            f" points well enough before (--precision): only {len(paired)} are compared",
+        )
+
+
+def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
+    mine, theirs = (inside(view.store.spec, "run") for view in (baseline, other))
+    different = [
+        f"run.{key}: {mine.get(key)} | {theirs.get(key)}"
+        for key in _HOW
+        if mine.get(key) != theirs.get(key)
+    ]
+    if different:
+        yield finding(
+            "run-settings-differ",
+            f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
+            f" {'; '.join(different)}",
+        )
+
+
+def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
+    """``path: A's value | B's value`` for every parameter that makes a task set or a run."""
+    mine, theirs = (
+        {key: value for key, value in view.store.spec.items() if key not in _OWN}
+        for view in (baseline, other)
+    )
+    return [
+        f"{path}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
+        for path, a, b in differing(mine, theirs)
+    ]
+
+
+#: Time for measuring the objects of a system that runs another's task sets, s.
+OWN_SECONDS = 5.0
+
+
+def overhead_lines(one: CampaignView, two: CampaignView) -> Iterator[str]:
+    """Lines ``what: A's value | B's value``, where the systems differ; none where they do not."""
+    places = (one.place, two.place)
+    if None in places or len({each.system for each in places if each}) == 1:
+        return
+    wakes = [_wake_up_ns(view) for view in (one, two)]
+    if all(wakes):
+        yield f"wake-up, median: {' | '.join(time_text(each) for each in wakes)}"
+    costs = [_own_costs(view) for view in (one, two)]
+    seen: set[str] = set()
+    for entry in costs[0]:
+        fragment = entry.partition("/")[0]
+        if entry in costs[1] and fragment not in seen:
+            seen.add(fragment)
+            yield f"a use of {entry}: {' | '.join(time_text(side[entry]) for side in costs)}"
+
+
+def _wake_up_ns(view: CampaignView) -> float:
+    found = [each.wake_up_p50_ns for each in view.summary.sets if each.wake_up_p50_ns]
+    return median(found) if found else 0.0
+
+
+def _own_costs(view: CampaignView) -> dict[str, int]:
+    own: Calibration | None = view.store.load_own_costs()
+    if own is None and view.store.load_origin() is None:
+        own = view.store.load_calibration()
+    return (
+        {entry: round(cost[0].repeat_ps / 1000) for entry, cost in own.costs.items()} if own else {}
+    )
