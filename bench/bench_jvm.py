@@ -20,7 +20,6 @@ from deadbeat.build.jvm import Jdk, jdks
 from deadbeat.executors.programs import guarded, put_runtime
 from deadbeat.kinds.primitives import foreign
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, plan, resolved
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
@@ -183,7 +182,7 @@ def length_of_the_suite(bench: Bench) -> None:
 def main() -> None:
     """Every JDK that is installed."""
     with closing(LocalTarget()) as target, tempfile.TemporaryDirectory() as name:
-        engine = ForeignPrimitives(HardwarePrimitives(target, lock_wait=600), target, lock_wait=600)
+        engine = ForeignPrimitives(target, lock_wait=600)
         spec = resolved(read(PrimitivesSpec, {}, {}), engine.topology())
         bench, folder = Bench(target, engine, spec), Path(name) / "jlbh"
         shutil.copytree(Path(__file__).parent / "jlbh", folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,6 @@ from pathlib import Path
 from common import cpu_seconds, report
 
 from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.runner import local_workers
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
             "sets": spec.total,
             "contenders": len(spec.contenders),
             "figure_files": figures,
-            "cores": local_workers(),
+            "cores": len(os.sched_getaffinity(0)),
             "repeats": options.repeats,
         },
     )

@@ -63,6 +63,9 @@ def test_a_folder_is_listed_shown_and_made_again(
     assert all(shown[key] == latest[key] for key in shown.keys() - {"report", "path"})
     assert main(("show", "tinny")) == 2
     assert "did you mean tiny?" in capsys.readouterr().err
+    if kind == "breakdown":
+        assert main(("why", "tiny")) == 2
+        assert "tiny is a breakdown search, not a campaign" in capsys.readouterr().err
     Path("runs/empty").mkdir()
     assert main(("show", "empty")) == 2
     assert "no campaign.json, latency.json" in capsys.readouterr().err
