@@ -50,7 +50,6 @@ def python(code: str, *arguments: str) -> subprocess.Popen[str]:
 @contextmanager
 def other_process_holding(path: Path) -> Iterator[subprocess.Popen[str]]:
     child = python(CHILD_LOCK, str(path))
-    assert child.stdout is not None
     assert child.stdout.readline() == "held\n"
     try:
         yield child

@@ -103,7 +103,6 @@ def ended(target: LocalTarget, argv: Sequence[str]) -> tuple[int, str]:
     """Status and last line of a program that ends long before what it runs would."""
     with (Path(target.folder) / "said").open("w+") as said:
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=said, stderr=said)
-        assert process.stdin is not None
         process.stdin.write(f"run 0 1000000 {target.folder}/jobs\n".encode())
         process.stdin.flush()
         began = None

@@ -80,7 +80,6 @@ signal.pause()
 @pytest.mark.parametrize("also_the_shell", [False, True])
 def test_after_kill_9_nothing_stays(tracefs: None, also_the_shell: bool) -> None:
     child = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
     word, shell = child.stdout.readline().split()
     assert word == "on"
     assert f"deadbeat-{shell}" in (look() or "")

@@ -90,7 +90,6 @@ def test_a_worker_of_a_load_that_stands_still_is_seen(maker: str) -> None:
             os.kill(still, signal.SIGCONT)
         finally:
             load.stop()
-    assert said.workers is not None
     assert said.workers["timerfd"] == (1, 1, 0) and said.workers["timer"][:2] == (1, 1)
     assert set(said.least) == {"timer switches/s"}
 

@@ -119,7 +119,6 @@ def test_what_the_kernel_made_of_a_value_goes_back_after_a_kill_right_then(
     alone: None, tmp_path: Path
 ) -> None:
     path = _rounded()
-    assert path is not None
     before = path.read_text()
     try:
         path.write_text("100")

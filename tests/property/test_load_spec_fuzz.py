@@ -37,8 +37,6 @@ def test_a_specification_or_a_refusal(values: dict[str, object]) -> None:
         assert all(line and "\n" not in line for line in told)
         return
     assert read_spec(plain_of(spec)) == spec
-    assert spec.round is not None
-    assert spec.deadline is not None
     assert spec.deadline > spec.round
     assert spec.period is None or spec.period >= spec.deadline
     keys = plan(spec, {name: RemedyChange(words=name) for name in spec.remedies})

@@ -85,7 +85,6 @@ def coverage(host: Host, sets: int, points: int) -> tuple[float, float, float]:
     held = 0
     for _ in range(points):
         found = mean_interval(random.choice(values, SETS))
-        assert found is not None
         held += found[0] <= values.mean() <= found[1]
     own = 0
     for run in runs:

@@ -109,7 +109,6 @@ def late_run(job: Job, events: list[TraceEvent], **accounts: int) -> BlamedRun:
 
 
 def named(run: BlamedRun) -> LateJob:
-    assert run.trace is not None
     return blame(run, 10, run.trace.jobs[0] if run.trace.jobs else None)
 
 
@@ -391,7 +390,6 @@ def test_totals_say_more_than_the_events_that_were_kept() -> None:
         events += [waking(at + 1500, ("db-t1", 300), cpu=1), switch(at + 1500, (*PEER, "R"), ME)]
     job = ran(R, R, R + 20 * MS)
     run = late_run(job, events[:300], cpu_ns=10 * MS, voluntary_switches=10_000)
-    assert run.trace is not None
     (trace,) = run.trace.jobs
     part = attrs.evolve(trace, totals=totals([*events[:300], gap(events[300].at_ns)], R + 20 * MS))
     found = blame(run, 10, part)

@@ -31,7 +31,6 @@ def blocks(language: str) -> list[str]:
 def example(tmp_path: Path) -> Path:
     """The example in a pool folder of its own, under the name the page gives it."""
     found = re.search(r"Save this as `fragments/(ns/\w+\.c)`", section())
-    assert found is not None
     path = tmp_path / found[1]
     path.parent.mkdir()
     path.write_text(blocks("c")[0], encoding="utf-8")
@@ -51,7 +50,6 @@ def try_fragment(path: Path) -> subprocess.CompletedProcess[str]:
 def substitution() -> tuple[str, str]:
     """The mistake of step 3, as the page's own sed command makes it."""
     found = re.search(r"sed -i 's/(.+?)/(.+?)/' ", section())
-    assert found is not None
     return found[1], found[2]
 
 

@@ -34,15 +34,12 @@ def table(*, together: int = 150, offset: int = 0) -> JobTable:
 
 def test_slowdown_is_together_over_alone() -> None:
     seen = observe(table())
-    assert seen is not None
     assert seen.slowdown == pytest.approx(1.5)
     assert seen.span_ratio == pytest.approx(1.25)
 
 
 def test_overlap_is_the_share_of_jobs_met_by_another() -> None:
     met, missed = observe(table(offset=100)), observe(table(offset=500))
-    assert met is not None
-    assert missed is not None
     assert (met.overlap, missed.overlap) == (1.0, 0.0)
 
 

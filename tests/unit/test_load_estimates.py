@@ -107,7 +107,6 @@ def test_one_run_has_no_interval() -> None:
 def test_a_difference_is_of_pairs() -> None:
     found = difference_of(runs(*[(1, 1, 1)] * 3), runs((), (), ()))
     assert found.estimate.value == -3.0
-    assert found.estimate.high is not None
     assert found.estimate.high < 0
     # 9 to 0: 2 * 0.5^9, and 9 standard deviations of sqrt(9)
     assert found.p == pytest.approx(2 * 0.5**9, rel=0.5)
@@ -128,14 +127,12 @@ def test_no_failures_anywhere_is_no_difference() -> None:
 
 def test_a_side_without_a_failure_may_have_occasions_of_the_other_sides_size() -> None:
     found = difference_of(runs((10,), (), ()), runs((), (), ()))
-    assert found.estimate.high is not None
     # 10 / 3 fewer seen; of none at most 3.689 occasions of about 10 failures in 3 s
     assert found.estimate.high > 3.689 * 9.9 / 3 - 10 / 3
 
 
 def test_a_failing_side_and_a_free_one_differ_for_sure() -> None:
     found = difference_of(runs(*[(100,)] * 3, released=100), runs((), (), (), released=100))
-    assert found.estimate.high is not None
     assert found.estimate.high < -90
 
 
@@ -155,9 +152,7 @@ def test_p99_of_runs_that_are_alike_is_no_certainty() -> None:
     side = [np.arange(1, 501)] * 3
     found = p99_difference(side, side, seed=1)
     assert found.value == 0.0
-    assert found.low is not None
     assert found.low < -2
-    assert found.high is not None
     assert found.high > 2
 
 

@@ -125,7 +125,6 @@ def test_a_campaign_stops_when_it_is_known_and_lacks_nothing(tmp_path: Path) -> 
 def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
     store = finished(tmp_path, precise_spec())
     record = store.load_precision()
-    assert record is not None
     summary = summarise(store)
     assert {row["stopped"] for row in rows_of(summary)} == {"target reached", "most sets"}
     for row in rows_of(summary):
@@ -151,7 +150,6 @@ def test_other_metrics(tmp_path: Path, metric: str) -> None:
     target = 0.16 if metric == "deadline_miss_ratio" else 0.2
     store = finished(tmp_path, precise_spec(target, metric=metric))
     record = store.load_precision()
-    assert record is not None
     sets = {point.sets for point in record.points.values()}
     assert sets == ({8} if metric == "deadline_miss_ratio" else {5})
 

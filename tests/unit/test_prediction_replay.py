@@ -279,7 +279,6 @@ def test_saturation_that_two_cores_show_is_predicted_exactly(cores: int) -> None
     rates = Rates(matrix_of(works, repeats=2, slots=1))
     programs = draw_set(works, cores, 5, busy=lambda draw: draw.uniform(0.2, 0.6))
     truth = true_slowdown(programs, 10e6, seed=1)
-    assert truth is not None
     assert truth > 1.01
     found = slowdown_of(replayed(programs, works), rates, horizon_ns=10e6)
     assert found == pytest.approx(truth, rel=1e-3)
@@ -294,7 +293,5 @@ def test_saturation_that_two_cores_hide_is_missed_and_inside_the_range() -> None
         slowdown_of(replayed(programs, works), Rates(found, bend), horizon_ns=10e6)
         for bend in (-1, 0, 1)
     )
-    assert truth is not None
-    assert high is not None
     assert low == mean == pytest.approx(1.0)
     assert 1.3 < truth < high

@@ -261,7 +261,6 @@ def test_what_the_program_writes_is_kept_whole() -> None:
     row = cell_of(KEY.case, [run])
     # a preempted sample counts: it is told, not dropped
     assert (row.samples, row.times.max_ns, row.looked, row.tagged) == (3, 5000, 1, 2)
-    assert row.worst is not None
     assert row.worst.words == "preempted, waited for its CPU"
     assert row.stall_ns == 900_000
     # 100 ns are less than five steps of 30 ns
@@ -345,7 +344,6 @@ def test_an_interval_is_over_repeats_and_needs_three() -> None:
     assert row.interval([100, 110]) is None
     # Student: mean 110, standard error 10 / sqrt(3), t = 4.3027 for two degrees of freedom
     found = row.interval([100, 110, 120])
-    assert found is not None
     assert (round(found.low, 2), round(found.high, 2)) == (85.16, 134.84)
 
 

@@ -55,7 +55,6 @@ def test_samples_lie_beside_their_run_and_not_in_it(tmp_path: Path) -> None:
     store = kept(tmp_path / "r", placements="all", sizes=64)
     (key,) = store.committed()
     samples = store.samples(key)
-    assert samples is not None
     assert samples.shape == (7, 8)  # eight CPUs
     assert "samples" not in store.run_path(key).read_text(encoding="utf-8")
     run = store.load(key)
@@ -68,7 +67,6 @@ def test_of_a_pair_only_its_handler_has_a_column(tmp_path: Path) -> None:
     store = kept(tmp_path / "r", tests="event:futex", placements="same", threads=3)
     (key,) = store.committed()
     samples = store.samples(key)
-    assert samples is not None
     assert samples.shape == (7, 3)
 
 

@@ -210,7 +210,6 @@ def test_the_compute_ratio_compares_a_task_with_itself_alone() -> None:
 def test_the_calm_half_is_told_by_the_witness() -> None:
     table = witnessed(WITNESSES)
     calm = Witness.of(table).calm_rounds()
-    assert calm is not None
     assert calm.tolist() == [True, False, False]
     row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_calm"] == pytest.approx((2 + 1) / 2)

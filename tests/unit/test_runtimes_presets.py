@@ -202,7 +202,6 @@ def test_a_ratio_is_of_the_same_repeats() -> None:
     """By hand: logarithms of 2, 2, 2 do not spread; of 1 and 4 they do by ln 4."""
     assert ratio_interval([20, 40, 60], [10, 20, 30]) == pytest.approx((2, 2))
     wide = ratio_interval([1, 4], [1, 1])
-    assert wide is not None
     assert wide.low * wide.high == pytest.approx(4)  # around 2
     # Student's t of one degree at 97.5 %: 12.706; half of ln 4 is the standard error
     assert np.log(wide.high / 2) == pytest.approx(12.706 * np.log(4) / 2, rel=1e-4)

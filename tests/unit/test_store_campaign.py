@@ -184,7 +184,6 @@ def test_task_sets_are_read_back_run_by_run(tmp_path: Path) -> None:
     assert (program.batch, program.elf, program.keys) == ("b0", stored, (key(), key(replica=1)))
     assert program.source.read_text() == "int x;\n"
     planned = again.programs.planned(key(replica=1))
-    assert planned is not None
     assert (planned.index, planned.set_id) == (1, "b" * 64)
     assert again.programs.planned(key(replica=2)) is None
     with pytest.raises(DataError, match="no program"):

@@ -101,7 +101,6 @@ def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
     announced = -1
     for round_ in range(0, 8, 2):
         child = python(CHILD_COMMITS, str(tmp_path))
-        assert child.stdout is not None
         for _ in range(1 + round_):
             announced = int(child.stdout.readline())
         child.send_signal(signal.SIGKILL)
@@ -112,7 +111,6 @@ def test_kill_9_leaves_whole_files_only(tmp_path: Path) -> None:
         assert {made.replica for made in done} >= set(range(announced))
         assert all(len(store.table(made).jobs) == 200 for made in done)
         record = store.load_precision()
-        assert record is not None
         assert record.planned >= announced - 2
         with store.lock():
             store.clean()

@@ -32,7 +32,6 @@ def keys_by_group(spec: CampaignSpec) -> dict[str, list[RunKey]]:
     found: dict[str, list[RunKey]] = {}
     for key in plan(spec):
         group = group_of(spec, key)
-        assert group is not None
         found.setdefault(group.name, []).append(key)
     return found
 
@@ -185,7 +184,6 @@ def test_a_utilisation_is_exact_and_leaves_the_deadline_factor_alone() -> None:
     spec = stress(cores="2", sets=20, utilisation="random:0.2..0.4", per_core=2)
     for key in plan(spec):
         asked = parameters(spec, key)
-        assert asked.utilisation is not None
         assert Fraction(1, 5) <= asked.utilisation <= Fraction(2, 5)
         assert asked.utilisation * 1000 == int(asked.utilisation * 1000)
         assert asked.deadline_factor == 10

@@ -136,7 +136,6 @@ def running(folder: Path, *words: str, ready: str) -> Iterator[subprocess.Popen[
         text=True,
     )
     try:
-        assert process.stdout is not None
         said = []
         while ready not in (line := process.stdout.readline()):
             said.append(line)
@@ -203,7 +202,6 @@ def test_labgrids_own_coordinator(sshd, tmp_path, monkeypatch):
         code = "import sys; from deadbeat.targets.opening import open_target as o\n"
         code += "t = o('labgrid:board'); print('open', flush=True); sys.stdin.read()"
         with python(code) as owner:
-            assert owner.stdout is not None
             assert owner.stdout.readline() == "open\n"
             assert "acquired: None" not in client("-p", "board", "show")
             owner.kill()

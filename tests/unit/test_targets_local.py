@@ -81,7 +81,6 @@ def another_owner(there: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     argv = [sys.executable, "-c", OWNER.format(pid=ended.pid)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            assert process.stdout is not None
             yield process, Path(process.stdout.readline().strip())
         finally:
             process.kill()

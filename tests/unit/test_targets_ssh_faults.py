@@ -97,7 +97,6 @@ def killed(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int, Pat
     """What a process that is killed has: a connection, a command, a folder there and one here."""
     monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(server.config))
     with python(OWNER, server.word) as owner:
-        assert owner.stdout is not None
         connection, command, there, here = owner.stdout.readline().split()
         assert is_alive(int(connection))
         assert is_alive(int(command))
@@ -122,7 +121,6 @@ def test_a_silent_cut_leaves_nothing_once_the_next_one_connects(sshd, monkeypatc
 
     monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(sshd.config))
     with python(OWNER, sshd.word) as owner:
-        assert owner.stdout is not None
         master, command, folder, _ = owner.stdout.readline().split()
         stop()
         servers = [each for each in stopped if b"sshd" in command_of(each)]

@@ -210,7 +210,6 @@ def test_a_killed_user_leaves_nothing(target: LocalTarget, tracefs: Path) -> Non
     tracer = Tracer(target, cpus=(0,), place=str(tracefs))
     tracer.start()
     process = tracer._process
-    assert process is not None
     assert process.close(timeout=10).returncode == 0
     assert not list((tracefs / "instances").iterdir())
 
@@ -220,7 +219,6 @@ def test_what_a_killed_shell_left_is_removed_though_its_user_lives(
 ) -> None:
     with Tracer(target, cpus=(0,), place=str(tracefs)) as tracer:
         process = tracer._process
-        assert process is not None
         process.kill()
         assert list((tracefs / "instances").iterdir())
         tracer.start()
@@ -316,7 +314,6 @@ def test_a_mask_is_written_as_the_kernel_reads_it(cpus: tuple[int, ...], mask: s
 
 def test_a_line_of_the_kernel() -> None:
     found = parse_line(SWITCH, epoch_ns=24_435_000_000_000)
-    assert found is not None
     assert (found.at_ns, found.cpu, found.name) == (748_429_000, 1, "sched_switch")
     assert (found.thread, found.pid) == ("<idle>", 0)
     assert found.fields == {
@@ -336,7 +333,6 @@ def test_a_line_of_the_kernel() -> None:
 def test_other_layouts_of_a_line(line: str) -> None:
     """With the option record-tgid, with irq-info off, and with nanoseconds."""
     found = parse_line(line, epoch_ns=0)
-    assert found is not None
     assert (found.at_ns, found.thread, found.pid) == (10_000_001_000, "irq/9-acpi", 44)
     assert found.fields == {"vec": 9, "action": "RCU"}
 
@@ -416,7 +412,6 @@ def test_the_totals_are_of_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
     (job,) = extract(table, "\n".join(lines), {5: 0}, count=1).jobs
     assert job.left_out > 250
-    assert job.totals is not None
     assert (job.totals.asleep_ns, job.totals.ready_ns) == (90 * 5000, 90 * 2000)
     assert job.totals.unknown_ns == 0
     shares = {share.name: share for share in job.totals.threads}
@@ -435,7 +430,6 @@ def test_before_the_oldest_event_of_a_cpu_that_lost_some_nothing_is_known() -> N
     ]
     text = "\n".join(lines)
     (job,) = extract(table, text, {5: 0}, lost=1000, lost_cpus=(0,), count=1).jobs
-    assert job.totals is not None
     assert (job.totals.unknown_ns, job.totals.ran_ns, job.totals.asleep_ns) == (
         600_000,
         200_000,
@@ -444,7 +438,6 @@ def test_before_the_oldest_event_of_a_cpu_that_lost_some_nothing_is_known() -> N
     assert job.events[0].name == GAP
     # the other CPU lost some: that says nothing about this one
     (job,) = extract(table, text, {5: 0}, lost=1000, lost_cpus=(1,), count=1).jobs
-    assert job.totals is not None
     assert job.totals.unknown_ns == 0
 
 
@@ -482,7 +475,6 @@ def test_a_session_extracts_jobs_that_count(tmp_path: Path) -> None:
     )
     session._tracer = tracer
     trace, known = session._trace_ends(path)
-    assert trace is not None
     assert [(one.job, one.lost) for one in trace.jobs] == [(1, 3)]
     assert known is not None and len(known.jobs) == 2
 

@@ -145,7 +145,6 @@ def test_pages_that_are_not_watched_ask_nobody(followed: Followed) -> None:
 def test_it_ends_by_a_signal(followed: Followed) -> None:
     command = [sys.executable, "-m", "deadbeat", "watch", "tiny"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
-        assert served.stderr is not None
         assert " at http://127.0.0.1:" in served.stderr.readline()
         served.send_signal(signal.SIGINT)
         assert served.wait(60) == 0
