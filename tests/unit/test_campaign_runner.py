@@ -158,3 +158,21 @@ def test_each_job_file_is_read_once_from_begin_to_summary(
     read.clear()
     summarise(CampaignStore.open(store.path))
     assert len(read) == len(KEYS)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_each_set_is_run_once_whatever_its_host_did(
+    slow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, plain = [], FakeSession.run
+
+    def counted(session: FakeSession, key: RunKey, **more: int) -> RunOutcome:
+        asked.append(key.text)
+        outcome = plain(session, key, **more)
+        if slow:
+            outcome.table.probes["value_ps"] *= 2
+        return outcome
+
+    monkeypatch.setattr(FakeSession, "run", counted)
+    result = run(SPEC, begin(tmp_path, SPEC))
+    assert (asked, result.done, result.failed) == (KEYS, 8, {})
