@@ -154,9 +154,6 @@ def test_a_file_of_the_users_own(tmp_path):
         "rt",
     )
     assert config_options(kernel.config.read_text())["HZ"] == "1000"
-    other = tmp_path / "config"
-    other.write_text("CONFIG_PREEMPT=y\n")
-    assert Kernel.of_file(path, config=other, folder=tmp_path).preemption.default == "full"
     assert str(tmp_path) not in str(kernel.facts)
 
 
