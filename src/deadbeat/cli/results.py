@@ -87,8 +87,7 @@ def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
     if kind.why is None and perfetto is not None:
         return kind.show(path)
     if kind.why is None:
-        hint = f"deadbeat show {path.name} and deadbeat report {path.name} take it"
-        raise UsageError(f"{path.name} is a {kind.folder.noun}, not a campaign", hint)
+        raise kind.folder.no_campaign(path)
     return kind.why(path, worst)
 
 

@@ -339,9 +339,7 @@ def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
     compared."""
     kind, path = find(runs, name)
     if kind.comparable is None:
-        own = path.resolve().name
-        hint = f"deadbeat show {own} and deadbeat report {own} take it"
-        raise UsageError(f"{own} is a {kind.folder.noun}, not a campaign", hint)
+        raise kind.folder.no_campaign(path)
     return kind.comparable, path
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:  # a value as JSON holds it
+if TYPE_CHECKING:  # a JSON value
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-else:  # of what reads annotations nobody knows such a type
+else:  # cattrs and typing.get_type_hints do not resolve a recursive alias
     Json = Any
 
 

@@ -97,10 +97,14 @@ class FolderKind:
 
     def find(self, runs: Path, text: str) -> Path | None:
         """The folder that ``text`` names, a path or a name under ``runs``; None: it names none."""
-        for path in (runs / text, Path(text)):
-            if self.holds(path):
-                return followed(path)
-        return None
+        places = (runs / text, Path(text))
+        return next((followed(path) for path in places if self.holds(path)), None)
+
+    def no_campaign(self, path: Path) -> UsageError:
+        """That ``path``, one of them, is asked for what only a campaign has."""
+        name = path.resolve().name
+        hint = f"deadbeat show {name} and deadbeat report {name} take it"
+        return UsageError(f"{name} is a {self.noun}, not a campaign", hint)
 
 
 CAMPAIGN = FolderKind(CAMPAIGN_FILE, "campaign")
@@ -124,13 +128,11 @@ def no_result(runs: Path, text: str) -> UsageError:
     """That no folder is meant by ``text``, and the nearest name."""
     if (runs / text).is_dir():
         message = f"{runs / text} holds no result: no {', '.join(HEADS)} is in it"
-        return UsageError(
-            message, f"restore it from a backup if it was a result folder; {LIST_HINT}"
-        )
+        hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
+        return UsageError(message, hint)
     known = [path.name for path in sorted(entries(runs)) if has_head(path)]
-    hint = near(text, known) or LIST_HINT
-    if not known:
-        hint = f"{runs} holds none: deadbeat profile, latency or load"
+    none = f"{runs} holds none: deadbeat profile, latency or load"
+    hint = (near(text, known) or LIST_HINT) if known else none
     return UsageError(f"there is no result {text}", hint)
 
 

@@ -146,9 +146,7 @@ def find_campaign(runs: Path, text: str) -> Path:
         return found
     for kind in (MATRIX, LOAD_TEST, BREAKDOWN, PROGRAM):
         if (other := kind.find(runs, text)) is not None:
-            name = other.resolve().name
-            hint = f"deadbeat show {name} and deadbeat report {name} take it"
-            raise UsageError(f"{name} is a {kind.noun}, not a campaign", hint)
+            raise kind.no_campaign(other)
     raise no_result(runs, text)
 
 
