@@ -61,6 +61,10 @@ def test_noise_is_one_state_and_groups_are_two(trips: Floats, states: list[str])
     assert list(pair_states(trips).trips_ps) == states
 
 
+def test_one_state_is_at_the_median() -> None:
+    assert pair_states([100.0, 450.0, 100.0]).trips_ps == {STEADY: 100.0}
+
+
 @pytest.mark.parametrize("spread", [0.02, 0.06, 0.12])
 def test_noise_within_two_states_leaves_them_two(spread: float) -> None:
     found = pair_states(both(150, 50, spread))

@@ -315,3 +315,10 @@ def test_a_simulated_comparison_shows_both_runtimes(tmp_path: Path) -> None:
     assert all(len(row["p99s_ns"]) == 1 for row in done.rows)
     again = deadbeat.open(tmp_path / "primitives")
     assert again.simulated and again.rows == done.rows
+
+
+def test_a_jvm_keeps_its_samples_too() -> None:
+    found, refused = cases(
+        asked(runtimes=JVM, tests="copy", placements="one", samples="300", keep=True), TWO
+    )
+    assert (len(found), refused) == (1, {})
