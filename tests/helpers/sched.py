@@ -12,6 +12,7 @@ from oracles import schedule as reference
 from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 from oracles.schedule.state import TIE_KEYS
 
+from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
 from deadbeat.sched.files import load_task_system
@@ -186,6 +187,19 @@ def twin_answers(finding: reference.Finding) -> tuple[object, ...]:
     return (finding.schedulable, *found, finding.placed)
 
 
+def defined(system: TaskSystem, scheduler: Scheduler) -> bool:
+    """Whether the policy takes the system; asserts that core and twin agree on that."""
+    finding = reference.run(system, scheduler, until=0)
+    refused = bool(finding.refused) and finding.schedulable == "undecided"
+    try:
+        verdict = simulate(system, scheduler, model="periodic-offset", horizon=1)
+    except UsageError:
+        assert refused, (system, scheduler)
+        return False
+    assert refused == (verdict.schedulable == "undecided" and verdict.until == 0), verdict.because
+    return not refused
+
+
 def compare_answers(system: TaskSystem, scheduler: Scheduler) -> Verdict:
     """Asserts that core and twin answer alike, and tells what the core said."""
     model = "periodic-offset" if any(task.offset for task in system.tasks) else None
@@ -203,7 +217,12 @@ def compare_answers(system: TaskSystem, scheduler: Scheduler) -> Verdict:
 def compare_runs(system: TaskSystem, scheduler: Scheduler, horizon: int) -> Verdict:
     """Asserts that core and twin see the same jobs, segments and figures, past misses too."""
     verdict = simulate(
-        system, scheduler, horizon=horizon, run_on=True, record_jobs=True, record_segments=True
+        system,
+        scheduler,
+        horizon=horizon,
+        run_on=True,
+        record_jobs=True,
+        record_segments=True,
     )
     finding = reference.run(system, scheduler, until=verdict.until)
     assert answers(verdict)[1:] == twin_answers(finding)[1:], (system, scheduler)

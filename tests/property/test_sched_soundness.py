@@ -10,14 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from attrs import evolve
-from helpers.sched import Draw
 from numpy.typing import NDArray
-from oracles.schedulability import TWINS, Question
-from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 
 from deadbeat import sched
-from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import Scheduler, TaskBatch
 from deadbeat.sched.analysis import ANY_SCHEDULER, GIVEN_TIES, TEST_ANSWERS
 
@@ -25,6 +20,7 @@ from deadbeat.sched.analysis import ANY_SCHEDULER, GIVEN_TIES, TEST_ANSWERS
 PERIODS = np.array([2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30])
 ACCEPTED = TEST_ANSWERS.index("accepted")
 REFUTED = TEST_ANSWERS.index("refuted")
+FIXED_PRIORITY = ("g-fp", "p-fp")
 #: What each test must be shown to accept, of 1000 systems of a class it takes, to have been tested.
 ACCEPTED_SHARE = 5
 
@@ -142,67 +138,214 @@ def test_no_test_accepts_what_simulation_refutes_in_a_million(seed: int) -> None
             check(batch, policy, "index", with_offsets(batch, rng))
 
 
-def drawn(seed: int) -> Question:
-    """A small system of any class of deadlines, and options."""
-    draw = Draw(seed)
-    system = draw.system(implicit=draw.chance(0.3), offsets=False)
-    if draw.chance(0.3):  # exact tests of one processor
-        system = TaskSystem(processors=1, tasks=system.tasks[:3])
-    if draw.chance(0.1):  # what no test may take for granted
-        system = evolve(
-            system,
-            tasks=tuple(evolve(task, wcet=task.wcet + draw.between(0, 4)) for task in system.tasks),
-        )
-    if draw.chance(0.3):
-        system = draw.with_homes(system, system.processors)
-    return Question(
-        system=system,
-        ties=draw.one_of(sched.tie_rules()),
-        priorities=draw.one_of(("rm", "dm", "given")),
-        partition=draw.one_of(HEURISTICS),
-        order=draw.one_of(tuple(ORDERS)),
-        admission=draw.one_of(ADMISSIONS),
-        blocking=draw.between(0, 2) if draw.chance(0.3) else 0,
+# --- placements ---------------------------------------------------------------------------------
+
+
+def placeable(batch: TaskBatch, policy: str) -> NDArray[np.bool_]:
+    """Whether some placement meets all deadlines of each system, by trying all: which subsets of
+    its tasks one processor can have, by simulation, then how few of those make up the whole."""
+    lengths = np.diff(batch.starts)
+    tasks = np.concatenate(
+        [
+            batch.tasks[start : start + length][picked]
+            for start, length in zip(batch.starts[:-1], lengths, strict=True)
+            for picked in subsets(length)
+        ]
+    )
+    sizes = np.concatenate([[sum(picked) for picked in subsets(length)] for length in lengths])
+    alone = TaskBatch(
+        tasks=tasks,
+        starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        processors=np.ones(len(sizes), np.int32),
+    )
+    found = sched.simulate_batch(
+        alone,
+        Scheduler(policy=policy, priorities="dm"),
+        model="periodic-sync",
+        budget=100_000,
+    )
+    assert (found["answer"] != 2).all(), "a simulation of one processor is always decided"
+    fits = np.split(found["answer"] == 1, np.cumsum(2**lengths - 1)[:-1])
+    return np.array(
+        [
+            _covers(fit, length) <= processors
+            for fit, length, processors in zip(fits, lengths, batch.processors, strict=True)
+        ]
     )
 
 
-def compare(seeds: range) -> dict[tuple[str, str], int]:
-    """Asserts that core and twins agree on every test; how often each answer was given."""
-    seen: dict[tuple[str, str], int] = {}
-    for seed in seeds:
-        question = drawn(seed)
-        analysis = sched.analyze(
-            question.system,
-            ties=question.ties,
-            priorities=question.priorities,
-            partition=question.partition,
-            order=question.order,
-            admission=question.admission,
-            blocking=question.blocking,
-        )
-        for result in analysis.results:
-            name = result.facts.name
-            finding = TWINS[name](question)
-            assert result.answer == finding.answer, (seed, name, question)
-            if finding.bounds is not None:
-                assert result.bounds == finding.bounds, (seed, name, question)
-            seen[name, result.answer] = seen.get((name, result.answer), 0) + 1
-    return seen
+def subsets(length: int) -> NDArray[np.bool_]:
+    """[mask - 1, task]: every subset but the empty one."""
+    return (np.arange(1, 2**length)[:, None] >> np.arange(length)) % 2 == 1
 
 
-def test_every_test_has_a_twin() -> None:
-    assert set(TWINS) == set(sched.tests())
+def _covers(fits: NDArray[np.bool_], length: int) -> float:
+    """The fewest fitting subsets that make up the whole; inf where none do."""
+    fewest = [0.0] + [np.inf] * (2**length - 1)
+    for mask in range(1, 2**length):
+        lowest, part = mask & -mask, mask
+        while part:
+            if part & lowest and fits[part - 1]:
+                fewest[mask] = min(fewest[mask], 1 + fewest[mask ^ part])
+            part = (part - 1) & mask
+    return fewest[-1]
 
 
-def test_twins_agree() -> None:
-    seen = compare(range(2000))
-    for name, facts in sched.tests().items():
-        positive = "refuted" if facts.kind == "necessary" else "accepted"
-        negative = {"exact": "refuted"}.get(facts.kind, "not accepted")
-        assert seen.get((name, positive), 0) >= 10, name
-        assert seen.get((name, negative), 0) >= 10, name
+def check_placements(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for deadlines in ("implicit", "constrained"):
+        batch = random_batch(rng, count, deadlines, most_processors=3)
+        batch = chosen(batch, np.diff(batch.starts) <= 6)
+        for policy in ("p-fp", "p-edf"):
+            names = names_about(policy)
+            answers = sched.test_batch(batch, names, priorities="dm")
+            possible = placeable(batch, policy)
+            refuted = (answers == REFUTED).any(axis=1)
+            accepted = (answers == ACCEPTED).any(axis=1)
+            assert refuted.sum() > count / 50 and accepted.sum() > count / 10
+            for wrong in (refuted & possible, accepted & ~possible):
+                found = np.nonzero(wrong)[0]
+                assert not len(found), (policy, batch.system(int(found[0])))
+
+
+def test_only_what_no_placement_meets_is_refuted() -> None:
+    check_placements(500, seed=21)
 
 
 @pytest.mark.statistical
-def test_twins_agree_often() -> None:
-    compare(range(2000, 100_000))
+def test_only_what_no_placement_meets_is_refuted_of_a_hundred_thousand() -> None:
+    for seed in range(50):
+        check_placements(1_000, seed=1_000 + seed)
+
+
+# --- bounds hold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        ("g-edf", ("bcl-iter", "rta-edf")),
+        ("g-fp", ("rta-fp", "rta-fp-guan", "uni-rta")),
+        ("edf-us", ("edf-us-light",)),
+        ("fpedf", ("fpedf-light",)),
+    ],
+)
+def test_no_response_is_above_its_bound(policy: str, names: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(3)
+    seen = dict.fromkeys(names, 0)
+    for most in (1, 4):
+        batch = random_batch(rng, 150, "constrained", most_processors=most)
+        for index in range(len(batch)):
+            system = batch.system(index)
+            analysis = sched.analyze(system, names=names, ties="index", priorities="dm")
+            if not any(result.answer == "accepted" for result in analysis.results):
+                continue
+            verdict = sched.simulate(system, Scheduler(policy=policy, priorities="dm"))
+            for result in analysis.results:
+                if result.answer == "accepted" and None not in result.bounds:
+                    assert (verdict.figures["response_max"] <= np.array(result.bounds)).all()
+                    seen[result.facts.name] += 1
+    assert min(seen.values()) >= 20, seen
+
+
+def test_responses_of_one_processor_are_attained() -> None:
+    """Exact, so the largest response of synchronous releases is the bound."""
+    rng = np.random.default_rng(4)
+    seen = 0
+    for deadlines in ("constrained", "arbitrary"):
+        batch = random_batch(rng, 300, deadlines, most_processors=1)
+        for index in range(len(batch)):
+            system = batch.system(index)
+            result = sched.analyze(system, names=["uni-rta"]).result("uni-rta")
+            if result.answer == "accepted":
+                verdict = sched.simulate(system, Scheduler(policy="g-fp"))
+                assert verdict.figures["response_max"].tolist() == list(result.bounds)
+                seen += 1
+    assert seen >= 100
+
+
+def test_no_job_is_later_than_the_tardiness_bound() -> None:
+    """Over some hyper-periods with U up to m, past misses."""
+    rng = np.random.default_rng(5)
+    batch = random_batch(rng, 600, "implicit")
+    late = 0
+    for index in range(len(batch)):
+        system = batch.system(index)
+        result = sched.analyze(system, names=["tardiness"]).result("tardiness")
+        if result.answer == "accepted":
+            verdict = sched.simulate(system, horizon=1200, run_on=True)
+            tardiness = verdict.figures["tardiness_max"]
+            assert (tardiness <= np.array(result.bounds)).all(), system
+            late += int(tardiness.max() > 0)
+    assert late >= 20
+
+
+# --- what accepts more than what ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weaker", "stronger", "deadlines"),
+    [
+        ("bcl", "bcl-iter", "constrained"),
+        ("bcl-iter", "rta-edf", "constrained"),
+        ("gfb", "ff-dbf", "constrained"),
+        ("load", "ff-dbf", "constrained"),
+        ("rta-fp", "rta-fp-guan", "constrained"),
+        ("edf-us-bound", "edf-us-light", "implicit"),
+    ],
+)
+def test_a_stronger_test_accepts_all_the_weaker_does(
+    weaker: str, stronger: str, deadlines: str
+) -> None:
+    """By construction, as docs/reference/schedulability-tests.md argues."""
+    batch = random_batch(np.random.default_rng(6), 6_000, deadlines)
+    below, above = sched.test_batch(batch, [weaker, stronger]).T == ACCEPTED
+    assert below.sum() >= 30
+    assert not (below & ~above).any()
+    assert (above & ~below).any()
+
+
+def test_ff_dbf_is_gfb_for_implicit_deadlines() -> None:
+    """F_i(t, s) <= u_i t with equality at deadlines: only the slope at s = max u is left."""
+    batch = random_batch(np.random.default_rng(7), 6_000, "implicit")
+    gfb, ff_dbf = sched.test_batch(batch, ["gfb", "ff-dbf"]).T
+    assert (gfb == ff_dbf).all()
+    assert (gfb == ACCEPTED).sum() >= 100
+
+
+def test_one_processor_of_a_partition_is_that_processor() -> None:
+    """p-edf and p-fp with m = 1 are QPA and the uniprocessor response times."""
+    rng = np.random.default_rng(8)
+    for deadlines in ("implicit", "constrained", "arbitrary"):
+        batch = random_batch(rng, 2_000, deadlines, most_processors=1)
+        for names in (["qpa", "p-edf"], ["uni-rta", "p-fp"]):
+            one, partition = sched.test_batch(batch, names).T
+            assert (one == partition).all()
+            assert set(one) == {ACCEPTED, REFUTED}
+
+
+def test_edf_is_optimal_on_one_processor() -> None:
+    """What fixed priorities schedule, EDF does (Dertouzos 1974); LOAD and FF-DBF see it too."""
+    rng = np.random.default_rng(9)
+    batch = random_batch(rng, 4_000, "constrained", most_processors=1)
+    names = ["uni-rta", "qpa", "load", "ff-dbf"]
+    fixed, edf, load, ff_dbf = sched.test_batch(batch, names, priorities="dm").T == ACCEPTED
+    assert not (fixed & ~edf).any()
+    assert (load == edf).all()
+    assert (ff_dbf == edf).all()
+
+
+# --- metamorphic ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [3, 2**41 + 7])
+def test_scaling_time_changes_no_answer_of_tests_in_fractions(factor: int) -> None:
+    """Tests that count whole instants may gain from a finer unit; the others may not change."""
+    names = ["gfb", "bak", "bcl", "load", "ff-dbf", "qpa", "uni-rta", "p-edf", "p-fp", "necessary"]
+    names += ["edf-us-bound", "fpedf-bound"]
+    for deadlines in ("implicit", "constrained"):
+        batch = random_batch(np.random.default_rng(12), 1_500, deadlines)
+        rows = batch.tasks.copy()
+        rows[:, :3] *= factor
+        scaled = TaskBatch(tasks=rows, starts=batch.starts, processors=batch.processors)
+        assert (sched.test_batch(batch, names) == sched.test_batch(scaled, names)).all()

@@ -7,7 +7,18 @@ from itertools import pairwise
 
 import pytest
 from attrs import evolve
-from helpers.sched import Draw, compare_answers, compare_runs, missing_policies
+from helpers.sched import (
+    BALANCES,
+    PRIORITIES,
+    TIES,
+    Draw,
+    compare_answers,
+    compare_runs,
+    defined,
+    missing_policies,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles import schedule as reference
 
 from deadbeat.model.systems import TaskSystem, TimedTask
@@ -152,7 +163,8 @@ def test_spans_with_skipped_jobs_equal_the_twins(policy: str) -> None:
 def within_periods(system: TaskSystem) -> TaskSystem:
     """Servers take no deadlines after the next release."""
     return evolve(
-        system, tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks)
+        system,
+        tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks),
     )
 
 
@@ -166,3 +178,43 @@ def test_many_verdicts_and_runs_equal_the_twins(policy: str) -> None:
         if round_ % 10 == 0:
             costs = draw.costs() if draw.chance(0.5) else Costs()
             compare_runs(system, evolve(scheduler, costs=costs), draw.between(1, 150))
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> TaskSystem:
+    """Smallest first: one processor, one task, C = T = D = 1."""
+    hyperperiod = draw(st.sampled_from([1, 2, 4, 6, 12, 24]))
+    periods = [d for d in range(1, hyperperiod + 1) if hyperperiod % d == 0]
+    tasks = []
+    for _ in range(draw(st.integers(1, 6))):
+        period = draw(st.sampled_from(periods))
+        wcet = draw(st.integers(1, period))
+        tasks.append(
+            TimedTask(
+                wcet=wcet,
+                period=period,
+                deadline=draw(st.one_of(st.just(period), st.integers(1, 2 * period))),
+                offset=draw(st.integers(0, period)),
+                priority=draw(st.integers(0, 3)),
+            )
+        )
+    return TaskSystem(processors=draw(st.integers(1, 4)), tasks=tuple(tasks))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(system=systems(), data=st.data())
+def test_any_small_system_runs_as_in_the_twin(
+    policy: str, system: TaskSystem, data: st.DataObject
+) -> None:
+    scheduler = Scheduler(
+        policy=policy,
+        ties=data.draw(st.sampled_from(TIES)),
+        priorities=data.draw(st.sampled_from(PRIORITIES)),
+        unplaced=data.draw(st.sampled_from(["reject", "least-loaded"])),
+        balance=data.draw(st.sampled_from(BALANCES)),
+        cluster_size=data.draw(st.integers(1, 4)),
+    )
+    if defined(system, scheduler):
+        compare_answers(system, scheduler)
+        compare_runs(system, scheduler, data.draw(st.integers(1, 60)))

@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.sched import Draw, compare_answers, compare_runs, system_of
 from oracles.schedule.partition import HEURISTICS
@@ -199,6 +200,28 @@ def test_srinivasan_and_anderson_2002_pd2_uses_every_processor_fully(m: int) -> 
         assert decide(system, "pd2", ties=rule).schedulable == "yes", (system, rule)
 
 
+def test_park_et_al_2005_edzl_does_as_edf_where_edf_is_on_time() -> None:
+    """A job at zero laxity that EDF lets wait is late: before that EDZL changes nothing."""
+    rng = np.random.default_rng(5)
+    on_time = saved = 0
+    for _ in range(150):
+        m = int(rng.integers(2, 4))
+        tasks = []
+        for _ in range(int(rng.integers(m + 1, 7))):
+            period = int(rng.choice([2, 3, 4, 6, 8, 12]))
+            tasks.append((int(rng.integers(1, period)), period))
+        system = system_of(m, *tasks)
+        edf, edzl = decide(system, "g-edf"), decide(system, "edzl")
+        if edf.schedulable == "yes":
+            on_time += 1
+            ran = [observe(system, policy, 24) for policy in ("g-edf", "edzl")]
+            for task in range(len(tasks)):
+                assert stretches(ran[0], task) == stretches(ran[1], task), system
+        saved += (edf.schedulable, edzl.schedulable) == ("no", "yes")
+        assert edzl.schedulable == "yes" or edf.schedulable == "no", system
+    assert on_time > 30 and saved > 3
+
+
 @pytest.mark.parametrize("heuristic", HEURISTICS)
 @pytest.mark.parametrize("m", [2, 3, 4])
 def test_lopez_diaz_garcia_2000_one_task_more_than_processors(m: int, heuristic: str) -> None:
@@ -250,14 +273,22 @@ def test_linux_revised_wake_up_rule_of_constrained_servers() -> None:
 
     The rest of that job, and the job of 12 behind it, run on the next period's runtime.
     """
-    server: dict[str, list[Any]] = {"budget": [4], "server_period": [16], "server_deadline": [8]}
+    server: dict[str, list[Any]] = {
+        "budget": [4],
+        "server_period": [16],
+        "server_deadline": [8],
+    }
     verdict = observe(system_of(1, (2, 6, 100), **server), "g-cbs", 18)
     assert stretches(verdict, 0) == [(0, 2), (6, 7), (16, 18)]
 
 
 def test_linux_lets_constrained_servers_wait_for_their_next_period() -> None:
     """Runtime 4, deadline 8, period 16: who comes at 10, after the deadline, waits until 16."""
-    server: dict[str, list[Any]] = {"budget": [4], "server_period": [16], "server_deadline": [8]}
+    server: dict[str, list[Any]] = {
+        "budget": [4],
+        "server_period": [16],
+        "server_deadline": [8],
+    }
     verdict = observe(system_of(1, (3, 10, 100), **server), "g-cbs", 20)
     assert stretches(verdict, 0) == [(0, 3), (16, 19)]
 
@@ -275,3 +306,38 @@ def test_sched_fifo_serves_a_level_in_order_of_wake_up() -> None:
         assert stretches(ran, 2) == [(4, 6)]
     static = observe(system, "p-fp", 10, priorities="given", ties="reverse")
     assert stretches(static, 2) == [(2, 4)]
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_utilisation_bounds_of_the_literature_hold(m: int) -> None:
+    """Goossens, Funk and Baruah 2003; Srinivasan and Baruah 2002; Baruah 2004.
+
+    Sets right at each bound: utilisations drawn, then scaled so that the bound is just met.
+    """
+    rng = np.random.default_rng(10 + m)
+    reached = dict.fromkeys(("g-edf", "edf-us", "edf-us half", "fpedf"), 0)
+    for _ in range(150):
+        tasks = []
+        for _ in range(int(rng.integers(m + 1, 8))):
+            period = int(rng.choice([4, 6, 8, 12, 24]))
+            tasks.append((int(rng.integers(1, period + 1)), period))
+        system = system_of(m, *tasks)
+        total, largest = system.utilisation, max(task.utilisation for task in system.tasks)
+        bounds = {
+            "g-edf": m - (m - 1) * largest,
+            "edf-us": Fraction(m * m, 2 * m - 1),
+            "edf-us half": Fraction(m + 1, 2),
+            "fpedf": max(m - (m - 1) * largest, Fraction(m, 2) + largest),
+        }
+        for name, bound in bounds.items():
+            if total > bound:
+                continue
+            reached[name] += 1
+            threshold = (1, 2) if name == "edf-us half" else None
+            rule = str(rng.choice(tie_rules()))
+            scheduler = Scheduler(policy=name.split()[0], threshold=threshold, ties=rule)
+            assert compare_answers(system, scheduler).schedulable == "yes", (system, scheduler)
+    assert min(reached.values()) > 3, reached

@@ -199,7 +199,24 @@ def test_necessary_conditions() -> None:
     assert answer("necessary", 3, *[(1, 10, 1)] * 3) == "not accepted"
 
 
+# --- the page -------------------------------------------------------------------------------------
+
+
 # --- what they share ------------------------------------------------------------------------------
+
+
+CONSTRAINED = [(1, 4, 3), (1, 5, 4)]
+ARBITRARY = [(1, 4, 5), (1, 5, 4)]
+
+
+@pytest.mark.parametrize("facts", sched.tests().values(), ids=lambda facts: facts.name)
+def test_outside_its_class_a_test_is_not_applicable(facts: TestFacts) -> None:
+    takes = {"implicit": 0, "constrained": 1, "arbitrary": 2}[facts.deadlines]
+    one = 1 if facts.name in ("qpa", "uni-rta") else 2
+    for width, tasks in enumerate(([(1, 4), (1, 5)], CONSTRAINED, ARBITRARY)):
+        found = result(facts.name, one, *tasks)
+        assert (found.answer == "not applicable") == (width > takes)
+        assert bool(found.reason) or found.answer != "not applicable"
 
 
 @pytest.mark.parametrize("name", sched.tests())
@@ -264,6 +281,17 @@ def test_given_ties_are_named() -> None:
     assert answer("uni-rta", 1, *loose) == "accepted"
     assert answer("uni-rta", 1, *loose, ties="reverse") == "refuted"
     assert result("gfb", 1, *loose).ties == "any"
+
+
+def test_partition_options_are_looked_at() -> None:
+    """In the order of the file 4 + 2 and 3 + 3 of 6 fit by first fit, not by next fit."""
+    tasks: list[Terse] = [(4, 6), (3, 6), (2, 6), (3, 6)]
+    assert answer("p-edf", 2, *tasks, order="file") == "accepted"
+    found = result("p-edf", 2, *tasks, order="file", partition="next-fit")
+    assert (found.answer, found.reason) == (
+        "not accepted",
+        "this placement fails, another meets all deadlines",
+    )
 
 
 @pytest.mark.parametrize(
