@@ -358,3 +358,13 @@ def test_set_ids_are_those_of_the_task_sets(runs: Path) -> None:
     ids = programs.set_ids()
     assert {*ids} == programs.keys()
     assert ids == {key: programs.planned(key).set_id for key in ids}
+
+
+def test_a_cell_that_the_other_lost_is_not_equal(runs: Path, tmp_path: Path) -> None:
+    copied(runs, tmp_path, "a")
+    faults = Faults(fail={f"m002-s1000-c1000-r000{n}": 99 for n in range(8)})
+    made(tmp_path, "ill", FakeExecutor(faults=faults))
+    found = compared(tmp_path, "a", "ill")
+    assert found.verdict == "undecided"
+    ids = ("survivors-differ", "unpaired-runs")
+    assert [finding_of(found, each).severity for each in ids] == ["warning"] * 2
