@@ -12,7 +12,7 @@ from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.load.engine import SimulatedLoad
-from deadbeat.kinds.load.kind import counts, fails
+from deadbeat.kinds.load.kind import _cases, counts
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import LoadKey, LoadRun
@@ -72,16 +72,16 @@ def test_what_ends_with_status_1() -> None:
     late = run_of(back_to_back([20 * MS] * 9), repeat=2)
     bad = run_of(back_to_back([10 * MS] * 9), repeat=3, problems=invalid)
 
-    def found(*runs: LoadRun, failed: int = 0) -> frozenset[str]:
-        return fails(summary_of_runs(runs), failed=failed)
+    def found(*runs: LoadRun) -> dict[str, str]:
+        bad = (case for case in _cases(summary_of_runs(runs)) if case.verdict == "failed")
+        return {case.group: case.message.partition(",")[0] for case in bad}
 
     assert counts(summary_of_runs([fine, late, bad]))
     assert not counts(summary_of_runs([bad]))
     assert not counts(summary_of_runs([evolve(fine, key=LoadKey(4, "all", 1))]))
-    assert found(fine) == frozenset()
-    assert found(fine, late) == {"misses"}
-    assert found(fine, bad) == {"invalid"}
-    assert found(fine, failed=1) == {"invalid"}
+    assert found(fine) == {}
+    assert found(fine, late) == {"load.misses": "9 of 18 rounds missed"}
+    assert found(fine, bad) == {"load.invalid": "1 of 2 runs are invalid"}
 
 
 class Refusing(SimulatedLoad):

@@ -164,6 +164,33 @@ def test_measuring_verbs_and_compare_write_their_cases(tmp_path: Path) -> None:
     assert counts(tmp_path / "c.xml")["tests"] >= 3
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        ("load --normal 4 --repeats 1 --remedies none", 1, r"misses: \d+ of \d+ rounds missed, .*"),
+        ("latency --quick --limits 1us", 1, r"misses: latest wake-up .* \(.* CPU 0 1 µs\), and .*"),
+        ("latency --quick --limits 1s", 0, ""),
+        (
+            "run --deadline 300us -- made-up",
+            1,
+            r"misses: \d+ of 2,000 jobs, allowed: 0 \(made up\)",
+        ),
+        ("interfere --quick", 1, r"slowed: [\d.]+ times as long \(.*\), allowed: .* beside .*"),
+        ("primitives --repeats 1 --tests event", 0, ""),
+    ],
+)
+def test_a_status_of_1_has_its_reason(
+    words: str, status: int, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, *more = words.split()
+    word = {"interfere": "slowed", "primitives": "invalid"}.get(verb, "misses")
+    asked = ("--simulated", "--no-figures", "--fail-on", word)
+    assert main((verb, *asked, *more)) == status
+    said = [line for line in capsys.readouterr().err.splitlines() if "--fail-on" in line]
+    assert len(said) == status
+    assert re.fullmatch(f"deadbeat: --fail-on {reason}", said[0]) if status else not reason
+
+
 def test_the_workflow_of_the_guide_asks_for_what_there_is() -> None:
     lines = re.findall(r"^\s+(?:- run: )?deadbeat (.+)$", HOWTO.read_text(encoding="utf-8"), re.M)
     assert len(lines) == 6

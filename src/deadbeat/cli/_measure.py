@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -69,8 +69,14 @@ class Ended:
     kept: str = ""
 
     def status(self, fail_on: str | None) -> int:
-        """Exit status of the command."""
-        return DeadbeatError.exit_status if self.shown.empty else int(fail_on in self.shown.fails)
+        """Exit status of the command; where it is that of ``--fail-on``, says why."""
+        if self.shown.empty:
+            return DeadbeatError.exit_status
+        bad = list(_failed(self.shown.cases, fail_on))
+        if bad:
+            more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+            say(f"--fail-on {fail_on}: {bad[0].message} ({bad[0].name}){more}")
+        return int(bool(bad))
 
 
 def measure(
@@ -239,6 +245,11 @@ def _check_beside(begin: Begin) -> None:
     found(words[0])
 
 
+def _failed(cases: Iterable[Verdicted], word: str | None) -> Iterator[Verdicted]:
+    """What failed of what ``--fail-on`` names."""
+    return (c for c in cases if c.verdict == "failed" and c.group.endswith(f".{word}"))
+
+
 def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
     """Whether anything counts, whether what it is to fail on is so, and the kind's own verdicts;
     of these what it was not asked to fail on does not."""
@@ -246,7 +257,7 @@ def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
     told = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
     asked = {"something-counts": shown.empty}
     if fail_on is not None:
-        asked[f"no-{fail_on}"] = fail_on in shown.fails
+        asked[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
     return [
         Verdicted(name=name, verdict="failed" if failed else "passed", message=told)
         for name, failed in asked.items()

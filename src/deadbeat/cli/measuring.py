@@ -16,6 +16,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
 from deadbeat.model.words import Json
 
+#: What ``--fail-on`` may name of every measurement.
+_INVALID = {"invalid": "a run is invalid or has no result"}
+
 
 @frozen(kw_only=True)
 class Measuring:
@@ -29,7 +32,7 @@ class Measuring:
         quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
         options: What it takes beside; the kind finds it in `Begin.given`.
         file: Option of a file of parameters. ``machine``: those that name the machine.
-        fail_on: What ``--fail-on`` may name, and when that is so.
+        fail_on: What ``--fail-on`` may name beside ``invalid``, and when that is so.
     """
 
     kind: str = ""
@@ -63,12 +66,9 @@ def command(name: str) -> click.Command:
     values = own.values()
     more = [opt("--quick", own.quick)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
-    when = ", ".join(f"{word} ({meaning})" for word, meaning in own.fail_on.items())
-    failing = opt(
-        f"--fail-on {'|'.join(own.fail_on)}",
-        f"Exit with status 1 on {when}.",
-        type=OneOf(*own.fail_on),
-    )
+    bad = {**own.fail_on, **_INVALID}
+    when = ", ".join(f"{word} ({meaning})" for word, meaning in bad.items())
+    failing = opt(f"--fail-on {'|'.join(bad)}", f"Exit with status 1 on {when}.", type=OneOf(*bad))
 
     def call(**options: Any) -> int:
         asked = typed(values, options)
@@ -95,7 +95,7 @@ def command(name: str) -> click.Command:
             *options_in(own.file),
             *value_options(values),
             *taken,
-            *([failing, *CI] if own.fail_on else []),
+            *([failing, *CI] if own.machine else []),
             *machine,
             opt("--fresh", "Begin anew instead of continuing."),
             opt("--time-budget TIME", "Begin no run after 30m or 2h; the same command continues."),

@@ -18,6 +18,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.html import write_text
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.sched_drawing import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
 from deadbeat.report.sched_trace import schedule_trace
@@ -106,10 +107,16 @@ def simulate(
         else:  # a warning has said why
             del outputs[kind]
     written = {_WRITTEN[kind]: str(path) for kind, path in outputs.items()}
+    failed, why = _fails(answer, fail_on), verdict_lines(answer)[0]
+    if failed:
+        say(f"--fail-on {fail_on}: {why}")
     return Shown(
         plain={**answer, "files": written},
         parts=list(_parts(system, answer, written)),
-        status=FAILED if _fails(answer, fail_on) else 0,
+        cases=[
+            Verdicted(name="schedulable", verdict="failed" if failed else "passed", message=why)
+        ],
+        status=FAILED if failed else 0,
     )
 
 

@@ -91,11 +91,10 @@ def _together(
         again = to_repeat(asked.begin.words)
         notes.append(f"no result of {', '.join(failed)}: repeat with: {again}")
     lacking = bool(failed) or any(each.shown.empty for each in found)
-    fails = frozenset[str]().union(*(each.shown.fails for each in found))
     cases = [named(each.path.name, case) for each in found for case in each.shown.cases]
     return Ended(
         path=found[0].path,
-        shown=evolve(shown, empty=lacking, fails=fails, cases=cases, status=0),
+        shown=evolve(shown, empty=lacking, cases=cases, status=0),
         notes=tuple(notes),
         kept=kept,
     )

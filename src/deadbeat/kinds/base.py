@@ -53,8 +53,8 @@ class Shown:
         status: Exit status of the command.
         empty: Nothing counts: the question of a measurement has no answer.
         invalid: Runs that count nowhere.
-        fails: What ``--fail-on`` may name that is so.
-        cases: What passed or failed, for a CI's own format.
+        cases: What passed or failed, for a CI's own format. ``--fail-on WORD`` is about those of a
+            group that ends with ``.WORD``.
         metrics: The figures as OpenMetrics text.
     """
 
@@ -74,7 +74,6 @@ class Shown:
     status: int = 0
     empty: bool = False
     invalid: int = 0
-    fails: frozenset[str] = frozenset()
     cases: Sequence[Verdicted] = ()
     metrics: Callable[[], str] | None = None
 

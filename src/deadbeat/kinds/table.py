@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,6 +17,7 @@ from deadbeat.model.words import Json
 from deadbeat.report.beside import with_beside
 from deadbeat.report.document import Column, Document, csv_of
 from deadbeat.report.html import write_result
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.folder import OwnedFolder
@@ -88,6 +89,17 @@ def begun_store(
     return store
 
 
+def _lacking(kind: str, state: FolderState) -> Verdicted:
+    """Whether every run counts."""
+    return Verdicted(
+        name="runs",
+        group=f"{kind}.invalid",
+        verdict="failed" if state.invalid or state.failed else "passed",
+        message=f"{state.invalid} of {state.planned} runs are invalid and {state.failed} have no"
+        " result, allowed: 0",
+    )
+
+
 @frozen(kw_only=True)
 class TableKind(Generic[W, F]):
     """A kind with a row for each cell.
@@ -100,7 +112,7 @@ class TableKind(Generic[W, F]):
         sort: Kind of the answer, where it is not the name.
         columns: Of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
-        fails: What ``--fail-on`` may name that is so.
+        cases: What passed or failed, beside runs that count nowhere.
         lines: What ``deadbeat why`` says below.
         words: Labels and caption of every figure on paper.
         shown: `Shown` where a folder is shown. ``judged``: what else is said of a report;
@@ -120,7 +132,7 @@ class TableKind(Generic[W, F]):
     sort: Callable[[F], str] | None = None
     columns: Sequence[Column] = ()
     files: Callable[[F], Mapping[str, str | dict[str, Json]]] = lambda found: {}
-    fails: Callable[[F], frozenset[str]] = lambda found: frozenset()
+    cases: Callable[[F], Iterable[Verdicted]] = lambda found: ()
     lines: Sequence[str] = ()
     words: Callable[[Any], Words] = lambda found: Words(labels=" · ".join(found.labels), caption="")
     empty: Callable[[Any], bool] = lambda found: not found.cells
@@ -146,15 +158,17 @@ class TableKind(Generic[W, F]):
 
     def answered(self, store: W, found: F) -> Shown:
         """What ``found`` says."""
+        state = self.folders.state_of(store.path)
         return Shown(
             kind=self.name if self.sort is None else self.sort(found),
-            state=self.folders.state_of(store.path).state,
+            state=state.state,
             headline=" ".join(self.answer(found)),
             plain=self.plain(found, store),
             document=with_beside(self.document(found, store), store.path),
             page=store.path / REPORT_FILE,
             empty=self.empty(found),
-            fails=self.fails(found),
+            invalid=state.invalid,
+            cases=(*self.cases(found), _lacking(self.name, state)),
         )
 
     def show(self, path: Path) -> Shown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from deadbeat.kinds.contention import facts
@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.report.document import CellMap, percent
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.prices import price_words
 
 _FACTOR = attrgetter("factor")
@@ -261,6 +262,18 @@ def _miss_words(cells: Cells) -> str:
     if worst is not first:
         words += f"; most at {point_words(worst)}: {_missed(worst)}"
     return f"{words}."
+
+
+def cases(summary: Summary) -> Iterator[Verdicted]:
+    """A case for each point or group: whether more jobs miss than of the same tasks alone."""
+    for cell in _having(summary.cells, "deadline_miss_ratio"):
+        known = cell.value("miss_excess") is not None
+        yield Verdicted(
+            name=f"{cell.group or point_words(cell)}, {facts.deadline_words(cell)}",
+            group=f"{summary.mode}.misses",
+            verdict="failed" if cell.misses else "passed" if known else "skipped",
+            message=_missed(cell),
+        )
 
 
 def _missed(cell: CellFigures) -> str:

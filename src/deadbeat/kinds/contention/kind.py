@@ -21,6 +21,7 @@ from deadbeat.kinds.contention import profile_charts as profile
 from deadbeat.kinds.contention.begin import begin, follow
 from deadbeat.kinds.contention.headline import (
     below_prices,
+    cases,
     group_answers,
     headline,
     next_steps,
@@ -373,6 +374,7 @@ _TABLE = TableKind(
     plain=plain,
     rows=lambda found: [cell.row(found.mode) for cell in found.cells],
     sort=lambda found: found.mode,
+    cases=cases,
     shown=_shown,
     judged=lambda _found, store: {"empty": not store.committed()},
     write=write,

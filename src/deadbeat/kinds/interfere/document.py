@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import attrs
 from attrs import evolve, frozen
@@ -29,6 +30,7 @@ from deadbeat.report.document import (
     machine_facts,
     said,
 )
+from deadbeat.report.machines import Verdicted
 from deadbeat.report.prices import price_list, price_parts, price_rows, state_words
 from deadbeat.stats.intervals import Interval
 from deadbeat.store.place import REPORT_FILE
@@ -125,6 +127,20 @@ def _times(found: InterfereSummary, cell: Slowdown) -> str:
     where = f" on {place_words(cell.place)}" if len(found.places) > 1 else ""
     beside = f"beside {cell.aggressor.text}{where} ({_interval(cell.interval)})"
     return f"{cell.value:.2f} times as long {beside}"
+
+
+def cases(found: InterfereSummary) -> Iterator[Verdicted]:
+    """A case for each pair."""
+    for cell in found.cells:
+        if cell.aggressor:
+            where = f" on {place_words(cell.place)}" if len(found.places) > 1 else ""
+            yield Verdicted(
+                name=f"{cell.victim.text} beside {cell.aggressor.text}{where}",
+                group="interfere.slowed",
+                verdict="failed" if cell.shows else "skipped" if cell.undecided else "passed",
+                message=f"{cell.value:.2f} times as long ({_interval(cell.interval)}), allowed:"
+                f" {cell.least:.2f}",
+            )
 
 
 def _cell(cell: Slowdown | None) -> HeatCell:

@@ -15,6 +15,7 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.interfere.document import (
     COLUMNS,
     answer,
+    cases,
     document,
     place_words,
     rows,
@@ -215,4 +216,5 @@ KIND = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
+    cases=cases,
 ).kind(begin, keys=("victim", "aggressor", "place"), comparable=COMPARABLE)

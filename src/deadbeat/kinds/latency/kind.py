@@ -358,16 +358,6 @@ def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState, sai
     return evolve(said, findings=summary.findings, lines=(*failed[:_TOLD], stand))
 
 
-def _judged(summary: LatencySummary, store: LatencyStore) -> dict[str, object]:
-    return {"invalid": summary.invalid_runs, "cases": tuple(_cases(summary))}
-
-
-def fails(summary: LatencySummary) -> frozenset[str]:
-    """What is so: ``misses``, a wake-up was later than one of the limits; ``invalid``."""
-    bad = (case for case in _cases(summary) if case.verdict == "failed")
-    return frozenset(case.group.rpartition(".")[2] for case in bad)
-
-
 def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
     """A case for each load, CPU and limit, and one for the invalid runs of a load."""
     for cell in summary.cells:
@@ -458,9 +448,8 @@ KIND = TableKind(
     document=lambda found, store: latency_document(found, platform=asdict(store.platform)),
     plain=plain,
     rows=latency_rows,
-    fails=fails,
+    cases=_cases,
     empty=lambda found: found.runs == found.invalid_runs,
     shown=_shown,
-    judged=_judged,
     write=write_latency,
 ).kind(begin, keys=("load", "engine", "cpu"), why=_why, perfetto=_perfetto, comparable=COMPARABLE)

@@ -96,18 +96,13 @@ def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Json]:
 
 
 def _judged(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
-    """What is said of a report. DeadbeatError where no run has a result."""
-    failed = store.failed()
+    """Nothing more. DeadbeatError where no run has a result."""
     if not store.committed():
-        run, reason = min(((key.text, why) for key, why in failed.items()), default=("", ""))
+        lost = ((key.text, why) for key, why in store.failed().items())
+        run, reason = min(lost, default=("", ""))
         why = f", for example {run}: {reason}" if run else ""
         raise DeadbeatError(f"{store.path}: no run has a result{why}", "repeat its command")
-    return {
-        "empty": not counts(summary),
-        "invalid": len(store.invalid()),
-        "fails": fails(summary, failed=len(failed)),
-        "cases": tuple(_cases(summary)),
-    }
+    return {}
 
 
 def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
@@ -137,14 +132,6 @@ def counts(summary: LoadSummary) -> list[LoadCell]:
     return [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
 
 
-def fails(summary: LoadSummary, *, failed: int = 0) -> frozenset[str]:
-    """What is so: ``misses``, a deadline was missed without a remedy; ``invalid``, a run is invalid
-    or one of ``failed`` without a result."""
-    misses = ["misses"] * any(cell.failures for cell in counts(summary))
-    invalid = failed > 0 or any(cell.invalid for cell in summary.cells)
-    return frozenset([*misses, *["invalid"] * invalid])
-
-
 def _perfetto(path: Path, _count: int) -> str:
     summary = summary_of(LoadStore.open(path))
     if summary.worst is None:
@@ -163,6 +150,8 @@ KIND = TableKind(
     plain=_plain,
     rows=lambda found: list(records(COLUMNS, found.cells)),
     columns=COLUMNS,
+    cases=_cases,
+    empty=lambda found: not counts(found),
     files=lambda found: {"summary.json": summary_dict(found)},
     words=paper_words,
     shown=lambda _found, _store, state, said: evolve(

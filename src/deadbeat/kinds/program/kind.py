@@ -32,6 +32,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import read
+from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -190,6 +191,15 @@ KIND = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
-    fails=lambda found: frozenset(["misses"] * any(cell.misses for cell in found.cells)),
+    cases=lambda found: [
+        Verdicted(
+            name=cell.name,
+            group="program.misses",
+            verdict="failed" if cell.misses else "passed",
+            message=f"{cell.misses:,} of {cell.jobs:,} jobs, allowed: 0",
+        )
+        for cell in found.cells
+        if cell.deadline_ns
+    ],
     lines=(UNTRACED,),
 ).kind(begin)
