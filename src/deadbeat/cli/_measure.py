@@ -41,7 +41,6 @@ class Order:
     """What a command that measures is asked, whichever kind it is of.
 
     Attributes:
-        budget_s: No run begins later; None: at any time.
         retries: Whether the command has ``--retry``.
         fail_on: What it is to fail on.
     """
@@ -49,7 +48,6 @@ class Order:
     kind: ExperimentKind
     begin: Begin
     figures: bool | None = None
-    budget_s: float | None = None
     retries: bool = False
     fail_on: str | None = None
 
@@ -98,6 +96,7 @@ def measure(
     target: str | None = None,
     cross: str | None = None,
     quick: bool | None = None,
+    quick_s: float | None = None,
     fail_on: str | None = None,
     junit: Path | None = None,
     annotations: bool = False,
@@ -110,6 +109,7 @@ def measure(
         asked: What of the specification was typed. ``given``: options of this command alone.
         series: What measures on several machines; None: ``target`` is one.
         retry: None: the command has no such option.
+        quick_s: Time that is promised.
     """
     written = written_in(file, command)
     begin = Begin(
@@ -123,6 +123,7 @@ def measure(
         simulated=simulated,
         target=target,
         cross=cross,
+        budget_s=quick_s if time_budget is None else budget_seconds(time_budget),
         given={**given, "quick": quick},
         words=words_typed(command),
         say=say,
@@ -132,7 +133,6 @@ def measure(
         kind=kind_of(name),
         begin=begin,
         figures=figures,
-        budget_s=None if time_budget is None else budget_seconds(time_budget),
         retries=retry is not None,
         fail_on=fail_on,
     )
@@ -157,7 +157,7 @@ def measured(asked: Order) -> Ended:
     """
     begin = asked.begin
     with begin.held:
-        begun, outcome = carried_out(asked.kind, begin, budget_s=asked.budget_s)
+        begun, outcome = carried_out(asked.kind, begin)
         experiment = begun.experiment
         try:
             say("summarise and draw")
@@ -165,7 +165,7 @@ def measured(asked: Order) -> Ended:
         except KeyboardInterrupt:
             _say_kept(experiment, begin.words)
             raise Told from None
-    over = outcome is not None and not outcome.complete and asked.budget_s is not None
+    over = outcome is not None and not outcome.complete and begin.budget_s is not None
     return Ended(
         path=experiment.store.path,
         shown=evolve(shown, cases=_cases(shown, asked.fail_on)),
@@ -269,9 +269,7 @@ def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
     ]
 
 
-def carried_out(
-    kind: ExperimentKind, begin: Begin, *, budget_s: float | None = None
-) -> tuple[Begun, Outcome[Any] | None]:
+def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any] | None]:
     """Begins or continues, and measures; None: a finished one is kept, which answers it already.
 
     Raises:
@@ -290,7 +288,8 @@ def carried_out(
         point_latest(path.parent, path.name)
         so_far = begun.so_far or partial(kind.picture, path)
         with Watch(path.name, unit=experiment.unit, so_far=so_far) as watch:
-            return begun, run(experiment, on_event=watch, beside=begun.beside, budget_s=budget_s)
+            left_s, beside = begin.left_s, begun.beside
+            return begun, run(experiment, on_event=watch, beside=beside, budget_s=left_s)
     except KeyboardInterrupt:
         _say_kept(experiment, begin.words)
         raise Told from None

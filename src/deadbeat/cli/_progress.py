@@ -109,10 +109,7 @@ class Watch:
         began, promised = self._promise
         whole = self._clock() - began + eta_s
         if promised and whole > max(_LATER * promised, promised + _LATER_S):
-            self.note(
-                f"runs take longer than planned: about {duration(whole)} in all,"
-                f" not {duration(promised)}"
-            )
+            self.note(f"runs take longer than planned: about {duration(eta_s)} left")
             self._promise = None
 
     def share(self, done: float, left: str = "", *, tell: bool = False) -> None:

@@ -14,7 +14,7 @@ from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_i
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, duration
 
 #: What ``--fail-on`` may name of every measurement.
 _INVALID = {"invalid": "a run is invalid or has no result"}
@@ -29,7 +29,8 @@ class Measuring:
         spec: ``module:class`` of its specification below ``kinds``, whose options it has
             ``without`` some, those of the table ``first`` first; "": the kind's own.
         text: Its help.
-        quick: Help of ``--quick``; ``presets``: of ``--preset``; "": there is none.
+        quick: Seconds that ``--quick`` takes at most. ``presets``: help of ``--preset``; none:
+            there is no such option.
         options: What it takes beside; the kind finds it in `Begin.given`.
         file: Option of a file of parameters. ``machine``: those that name the machine.
         fail_on: What ``--fail-on`` may name beside ``invalid``, and when that is so.
@@ -40,7 +41,7 @@ class Measuring:
     without: Sequence[str] = ()
     first: str = ""
     text: str
-    quick: str = ""
+    quick: int = 0
     presets: str = ""
     options: Mapping[str, object] = {}
     file: Mapping[str, object] = {"FILE": True}
@@ -64,7 +65,8 @@ def command(name: str) -> click.Command:
     taken = [*options_in(own.options)]
     machine = [*options_in(dict.fromkeys(own.machine))]
     values = own.values()
-    more = [opt("--quick", own.quick)] if own.quick else []
+    brief = f"Measure for at most {duration(own.quick)}: few runs, wide intervals."
+    more = [opt("--quick", brief)] if own.quick else []
     more += [opt("--preset NAME", own.presets)] if own.presets else []
     bad = {**own.fail_on, **_INVALID}
     when = ", ".join(f"{word} ({meaning})" for word, meaning in bad.items())
@@ -84,7 +86,12 @@ def command(name: str) -> click.Command:
         several = "," in str(options.get("target") or "")
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
-        return int(measure(name, own.kind or name, asked, given, series=series, **options))
+        promised = own.quick if options.get("quick") and not options.get("simulated") else None
+        return int(
+            measure(
+                name, own.kind or name, asked, given, series=series, quick_s=promised, **options
+            )
+        )
 
     return Titled(
         name,
@@ -98,7 +105,7 @@ def command(name: str) -> click.Command:
             *([failing, *CI] if own.machine else []),
             *machine,
             opt("--fresh", "Begin anew instead of continuing."),
-            opt("--time-budget TIME", "Begin no run after 30m or 2h; the same command continues."),
+            opt("--time-budget TIME", "End within 30m or 2h; the same command continues."),
             FIGURES,
             RUNS,
             JSON,

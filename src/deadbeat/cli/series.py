@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,13 +44,11 @@ def measured_on(asked: Order, command: str) -> Ended:
     words = {f"{base}-{slug(word)}": word for word in targets}
     if len(words) < len(targets):
         raise UsageError("two machines would have results of one name", "measure one by one")
-    over = None if asked.budget_s is None else time.monotonic() + asked.budget_s
 
     def measure(name: str, first: Ended | None) -> Ended:
-        left = None if over is None else max(0.0, over - time.monotonic())
         own = _begun_on(begin, name, words[name])
         own = own if first is None else asked.kind.follow(own, first.path)
-        return measured(evolve(asked, begin=own, budget_s=left))
+        return measured(evolve(asked, begin=own))
 
     return _together(asked, *in_series(words, measure, say))
 

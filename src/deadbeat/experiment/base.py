@@ -146,9 +146,12 @@ class Experiment(ABC, Generic[K, R]):
 
     Attributes:
         unit: What is counted.
+        budget_s: What all of this call may take; what comes before the first run takes a part of
+            it. None: as long as it takes.
     """
 
     unit = "runs"
+    budget_s: float | None = None
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,6 +27,8 @@ S = TypeVar("S", bound=CampaignStore)
 M = TypeVar("M")
 #: Of the jobs of a campaign so much is kept in memory until it is summarised.
 _TABLES_BYTES = 64_000_000
+#: Parts of a budget that come before the first run, at most.
+_PRICES, _CALIBRATION = 0.12, 0.15
 
 
 class TaskSetExperiment(Experiment[RunKey, M]):
@@ -92,12 +95,20 @@ class TaskSetExperiment(Experiment[RunKey, M]):
             ),
         )
 
+    @property
+    def price_s(self) -> float:
+        """What the first prices take; of a budget not much."""
+        return self._within(self._asked.calibration.prices, _PRICES)
+
+    def _within(self, seconds: float, part: float) -> float:
+        return min(seconds, max(1.0, part * (self.budget_s or math.inf)))
+
     def _price(self, tell: Watcher) -> None:
         """Before the first run, unless they are there: said as soon as they are known."""
         if self.prices is None or self.prices.stored() is not None:
             return
         tell(Phase(name="prices"))
-        tell(PricesKnown(table=self.prices.begin(self._asked.calibration.prices)))
+        tell(PricesKnown(table=self.prices.begin(self.price_s)))
 
     def _known(self) -> Calibration | None:
         """The folder's own calibration, else the one given."""
@@ -117,7 +128,7 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         tell(Phase(name="calibration"))
         asked = Costing(
             pool=spec.calibration.pool,
-            seconds=spec.calibration.seconds,
+            seconds=self._within(spec.calibration.seconds, _CALIBRATION),
             basis=spec.calibration.basis,
             policy=spec.run.policy,
             layout=spec.run.layout,

@@ -5,6 +5,7 @@ Every run is stored as soon as it ends, so that the same call continues after an
 
 from __future__ import annotations
 
+import math
 import shlex
 import signal
 import time
@@ -53,7 +54,8 @@ def run(
         on_event: Called between runs only.
         beside: A program of the user's that runs from before the first run until after the last;
             where it ends with status 0 it is started again.
-        budget_s: No run begins later than this after the call; what is left stays for another.
+        budget_s: All ends within this: no run begins that would end later, and some of it is left
+            for the summary. What is lacking stays for another call.
         clock: Seconds; for the budget, and the estimate of what is left.
 
     Raises:
@@ -62,16 +64,17 @@ def run(
         KeyboardInterrupt: Passed on, after everything that was started is gone; nothing is lost.
     """
     log = experiment.store.path / BESIDE_LOG
-    ends = None if budget_s is None else clock() + budget_s
+    ends = math.inf if budget_s is None else clock() + (1 - _SUMMARY) * budget_s
+    experiment.budget_s = budget_s
     with experiment.store.lock(), experiment.prepared(on_event):
         experiment.store.clean()
-        work = _Work(experiment, experiment.todo(), on_event, clock)
+        work = _Work(experiment, experiment.todo(), on_event, clock, ends)
         work.start()
         with (
             closing(_Beside(beside if work.todo.left else (), log)) as program,
             closing(experiment.measure(on_event)) as results,
         ):
-            while ends is None or clock() < ends:
+            while clock() + work.next_s < ends:
                 result = next(results, None)
                 if result is None:
                     work.exhausted = True
@@ -138,6 +141,8 @@ class _Beside:
         return starts
 
 
+#: Part of a budget that summary and page take.
+_SUMMARY = 0.05
 #: Runs of this call from which on their pace tells the end.
 _PACED = 3
 
@@ -150,6 +155,7 @@ class _Work(Generic[K, R]):
     todo: Todo
     tell: Watcher
     clock: Clock
+    ends: float
     first_ended: float = 0.0
     at_first: int = 0
     ended: int = 0
@@ -157,6 +163,7 @@ class _Work(Generic[K, R]):
     invalid: int = 0
     exhausted: bool = False
     failed: dict[K, str] = field(factory=dict)
+    next_s: float = 0.0
 
     def start(self) -> None:
         self.tell(
@@ -212,15 +219,20 @@ class _Work(Generic[K, R]):
     def _end(self, size: int) -> None:
         if not self.ended:
             self.first_ended, self.at_first = self.clock(), size
+            self.next_s = self.experiment.seconds(1)
         self.ended += size
+        if self.ended > self.at_first:
+            self.next_s = (self.clock() - self.first_ended) / (self.ended - self.at_first)
 
     def _eta_s(self) -> float:
         """Seconds left: by the plan, from a few runs on by the pace since the first ended, which
-        may have waited for a build."""
+        may have waited for a build; at most what the budget leaves."""
         left = self._left()
-        if self.ended < _PACED or self.ended == self.at_first:
-            return self.experiment.seconds(left)
-        return left * (self.clock() - self.first_ended) / (self.ended - self.at_first)
+        paced = self.ended >= _PACED and self.ended > self.at_first
+        return min(left * self.next_s if paced else self.experiment.seconds(left), self._over_s())
+
+    def _over_s(self) -> float:
+        return max(0.0, self.ends - self.clock()) if self.ends < math.inf else math.inf
 
     def _left(self) -> int:
         if self.experiment.decided() is None:

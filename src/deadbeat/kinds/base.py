@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -91,6 +92,7 @@ class Begin:
         retry_failed, retry_invalid: Measure again what failed, or is invalid.
         simulated: Use a made-up machine.
         target: Word for the machine (`deadbeat.targets.opening`); None: this one.
+        budget_s: What all may take from ``started`` on; None: as long as it takes.
         cross: What builds programs for it (`Toolchain.find`); None: as found for it.
         given: Options of the kind alone that are no part of its specification.
         words: The command as it was typed.
@@ -109,10 +111,19 @@ class Begin:
     simulated: bool = False
     target: str | None = None
     cross: str | None = None
+    budget_s: float | None = None
+    started: float = field(factory=time.monotonic)
     given: Mapping[str, Any] = field(factory=dict)
     words: Sequence[str] = ()
     say: Callable[[str], None] = field(default=lambda text: None)
     held: ExitStack = field(factory=ExitStack)
+
+    @property
+    def left_s(self) -> float | None:
+        """What is left of the budget."""
+        if self.budget_s is None:
+            return None
+        return max(0.0, self.started + self.budget_s - time.monotonic())
 
     @property
     def machine(self) -> MachineOptions:
@@ -134,7 +145,6 @@ class Begin:
         made_up: bool = False,
         details: str = "",
         seconds: float | None = None,
-        bound: str = "about",
         need: int | None = None,
     ) -> None:
         """Says what will happen.
@@ -142,7 +152,8 @@ class Begin:
         Args:
             total: Runs in all, of which ``left`` are lacking; ``unit``: what they are called.
             made_up: The machine is.
-            seconds: What they take, ``bound`` (about, at most); None: nobody knows.
+            seconds: What they take, about; None: unknown. Where that may be more than the budget,
+                the budget is said instead.
             need: Bytes they take on the disk.
 
         Raises:
@@ -156,7 +167,10 @@ class Begin:
             self.say(MADE_UP)
         runs = f"{total} {unit.removesuffix('s') if total == 1 else unit}"
         done = f"{total - left} of {runs} done" if place.resumed else runs
-        cost = [] if seconds is None else [f"{bound} {duration(seconds)}"]
+        if self.budget_s and (seconds is None or _SURE * seconds > self.budget_s):
+            cost = [f"at most {duration(self.budget_s)}"]
+        else:
+            cost = [] if seconds is None else [f"about {duration(seconds)}"]
         cost += [] if need is None else [f"{size(need)} of disk ({size(free)} free)"]
         verb = "continue" if place.resumed else "begin"
         head = f"{verb} {place.path}, {done}"
@@ -168,6 +182,8 @@ class Begin:
             )
 
 
+#: A plan that may take longer than said by this factor.
+_SURE = 1.25
 #: Said where no machine is measured.
 MADE_UP = "SIMULATED: a made-up machine; nothing here says anything about this one"
 

@@ -66,7 +66,8 @@ def begin(asked: Begin) -> Begun:
     if store is None or store.load_calibration() is None:
         seconds += spec.calibration.seconds
     made_up = platform.kind == "simulated"
-    asked.announce(place, total=runs, left=left, made_up=made_up, seconds=seconds)
+    known_s = None if made_up else seconds
+    asked.announce(place, total=runs, left=left, made_up=made_up, seconds=known_s)
     if store is None:
         store = BreakdownStore.create(place.path, to_plain(spec), spec.seed)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)

@@ -7,7 +7,7 @@ interrupted goes on the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 
@@ -197,17 +197,25 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         return estimate_seconds(self._spec) * runs / planned(self._spec)
 
     def measure(self, tell: Watcher) -> Generator[Measured]:
-        last = self._spec.breakdown.steps
-        yield from self._all(range(last), tell, solo=False)
-        yield from self._all(range(last, last + 1), tell, solo=True)
+        """All sets step by step; within a budget one set of every cell after the other: what has
+        not ended when the time is over answers nothing."""
+        last, waves = self._spec.breakdown.steps, [self._requests]
+        if self.budget_s is not None:
+            replicas = sorted({request.key.replica for request in self._requests})
+            waves = [tuple(r for r in self._requests if r.key.replica == n) for n in replicas]
+        for wave in waves:
+            yield from self._all(wave, range(last), tell, solo=False)
+            yield from self._all(wave, range(last, last + 1), tell, solo=True)
 
     def _lacking(self, request: RunRequest) -> int:
         """Runs that a set lacks and may still get: a set that has ended lacks its last one."""
         return 0 if request.key in self._given_up else self.results.lacking(request.key)
 
-    def _all(self, steps: range, tell: Watcher, *, solo: bool) -> Generator[Measured]:
-        """These steps of all sets; the program is opened only if there is anything to run."""
-        if not any(self._lacking(request) > int(not solo) for request in self._requests):
+    def _all(
+        self, wave: Sequence[RunRequest], steps: range, tell: Watcher, *, solo: bool
+    ) -> Generator[Measured]:
+        """These steps of a wave; the program is opened only if there is anything to run."""
+        if not any(self._lacking(request) > int(not solo) for request in wave):
             return
         tell(Phase(name="build"))
         stored = next((program.elf for program in self._store.programs.all()), None)
@@ -216,17 +224,17 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
             ids = [task_set_id(request.task_set) for request in self._requests]
             self._keep_program(_PROGRAM, session, self._requests, ids)
             for step in steps:
-                for request in self._order(step):
+                for request in self._order(wave, step):
                     if self._lacking(request) == self._spec.breakdown.steps + 1 - step:
                         yield self._run(session, request)
 
-    def _order(self, step: int) -> list[RunRequest]:
+    def _order(self, wave: Sequence[RunRequest], step: int) -> list[RunRequest]:
         seed = self._spec.seed
 
         def rank(request: RunRequest) -> bytes:
             return sha256(f"breakdown {seed} {step} {request.key.text}".encode()).digest()
 
-        return sorted(self._requests, key=rank)
+        return sorted(wave, key=rank)
 
     def _run(self, session: Session, request: RunRequest) -> Measured:
         level = self.results.walk(request.key).level

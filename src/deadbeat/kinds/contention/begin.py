@@ -92,8 +92,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         left=whole.runs - done,
         unit="task sets",
         made_up=simulated,
-        seconds=(1 - done / whole.runs) * whole.seconds,
-        bound="at most",
+        seconds=None if simulated else (1 - done / whole.runs) * whole.seconds,
         need=round((1 - done / whole.runs) * whole.bytes),
     )
     store = store or CampaignStore.create(

@@ -168,6 +168,13 @@ def _shielding(cells: Sequence[CellFigures]) -> list[str]:
 
 
 Cells = Sequence[CellFigures]
+#: Figures of which a cell has one at least, or has no answer.
+_ANSWERS = {"stress": ["slowdown_p50"], "profile": ["slowdown_mean", "deadline_miss_ratio"]}
+
+
+def unanswered(summary: Summary) -> bool:
+    """Whether no point or group has an answer."""
+    return not any(_having(summary.cells, name) for name in _ANSWERS[summary.mode])
 
 
 def headline(summary: Summary) -> tuple[str, ...]:
@@ -177,7 +184,7 @@ def headline(summary: Summary) -> tuple[str, ...]:
         return (stress_sentence(summary),)
     if not summary.cells:
         return ("Nothing was measured yet.",)
-    if not any(_having(summary.cells, name) for name in ("slowdown_mean", "deadline_miss_ratio")):
+    if unanswered(summary):
         return (facts.nothing_decided(summary),)
     own = facts.grid_of(summary)
     ordered = sorted(own.cells, key=_ORDER)

@@ -28,6 +28,7 @@ from deadbeat.kinds.contention.headline import (
     short_answer,
     slowdown_map,
     stress_sentence,
+    unanswered,
 )
 from deadbeat.kinds.contention.late import WORST, late_of, perfetto, worst_job_charts
 from deadbeat.kinds.contention.observe import COMPARABLE
@@ -376,14 +377,13 @@ _TABLE = TableKind(
     sort=lambda found: found.mode,
     cases=cases,
     shown=_shown,
-    judged=lambda _found, store: {"empty": not store.committed()},
+    empty=unanswered,
     write=write,
 )
 
 
 def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
-    shown = _TABLE.answered(store, write(store, figures, worst or WORST))
-    return evolve(shown, empty=not store.committed())
+    return _TABLE.answered(store, write(store, figures, worst or WORST))
 
 
 def _perfetto(path: Path, count: int) -> str:

@@ -359,6 +359,25 @@ def offered(spec: CampaignSpec, held: frozenset[RunKey] | None) -> tuple[RunKey,
     return keys if held is None else tuple(key for key in keys if key in held)
 
 
+def corners_first(spec: CampaignSpec, keys: Sequence[RunKey]) -> list[RunKey]:
+    """``keys`` with the ends of the axes at the most cores before all others: they answer most."""
+    grid = spec.grid
+    if grid is None:
+        return list(keys)
+    shares, ratios = ({min(axis), max(axis)} for axis in (grid.sync_share, grid.contended_ratio))
+    most = max(spec.cores or (0,))
+    return sorted(
+        keys,
+        key=lambda key: (
+            not (
+                key.point.cores == most
+                and key.point.sync_share_milli in shares
+                and key.point.contended_ratio_milli in ratios
+            )
+        ),
+    )
+
+
 def programs_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> tuple[tuple[RunKey, ...], ...]:
     """``keys``, as they are offered, by program."""
     if spec.precision is None:

@@ -24,6 +24,7 @@ from deadbeat.kinds.contention.place import (
     copy_programs,
 )
 from deadbeat.kinds.contention.plan import (
+    corners_first,
     group_of,
     is_complete,
     most_runs,
@@ -48,6 +49,8 @@ from deadbeat.trace.jobs import worst_jobs
 _SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
 _OVERHEAD_S = 0.05
+#: After so many sets prices are measured again, each time for a part of their first time.
+_PRICED_EVERY, _PARTS = 24, 4
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
 
@@ -96,8 +99,9 @@ def estimate(
     seconds, jobs, need = part * seconds, math.ceil(part * jobs), math.ceil(part * need)
     if simulated:
         seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
-    elif not calibrated:
-        seconds += spec.calibration.seconds
+    else:
+        priced = (not calibrated) + runs // _PRICED_EVERY / _PARTS
+        seconds += spec.calibration.seconds * (not calibrated) + spec.calibration.prices * priced
     return CampaignCost(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
 
 
@@ -155,8 +159,6 @@ def _inverse_wcet(spec: CampaignSpec) -> float:
     return 1e9 / low
 
 
-#: After so many sets prices are measured again, each time for a part of their first time.
-_PRICED_EVERY, _PARTS = 24, 4
 #: What a run gave, and the identifier of the task set it was to run.
 Measured = tuple[RunOutcome, str]
 
@@ -265,7 +267,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         """Runs what is wanted of a batch; it is built only if there is any."""
         with ExitStack() as stack:
             opened: tuple[Session, Batch] | None = None
-            for key in batch:
+            for key in batch if self.budget_s is None else corners_first(self._spec, batch):
                 precision = self._precision
                 if precision is not None and not precision.wanted(key):
                     continue
@@ -286,7 +288,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         times, rest = divmod(len(self._attempted), _PRICED_EVERY)
         if self.prices is not None and not rest and self.prices.batches <= times:
             session.rest()
-            self.prices.more(self._spec.calibration.prices / _PARTS)
+            self.prices.more(self.price_s / _PARTS)
 
     def _open(self, stack: ExitStack, name: str, batch: Sequence[RunKey]) -> tuple[Session, Batch]:
         supplied = self._supply.batch(name, batch)

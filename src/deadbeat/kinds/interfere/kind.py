@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -170,7 +171,7 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
             seed=spec.seed,
             given=[(found, (work.size,)) for work in spec.works if (found := work.priced)],
         )
-        seconds = price_seconds(spec)
+        seconds = min(price_seconds(spec), _PRICES * (self.budget_s or math.inf))
         if seconds and self.lacking and stage.stored() is None:
             tell(Phase(name="prices"))
             tell(PricesKnown(table=stage.begin(seconds)))
@@ -217,4 +218,5 @@ KIND = TableKind(
     rows=rows,
     columns=COLUMNS,
     cases=cases,
+    empty=lambda found: not any(cell.interval for cell in found.cells),
 ).kind(begin, keys=("victim", "aggressor", "place"), comparable=COMPARABLE)
