@@ -16,7 +16,7 @@ help: ## list these commands
 
 run: ## set up what is missing, profile this machine (three minutes), print the results
 	@tools/setup run
-	.venv/bin/deadbeat profile --quick
+	.venv/bin/deadbeat contention --quick
 
 test: setup-dev ## set up what is missing, run the tests
 	$(PYTHON) -m pytest $(WORKERS) -m "not slow and not statistical"

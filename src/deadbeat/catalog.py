@@ -70,7 +70,7 @@ class Catalog:
             return self.fragments[name]
         except KeyError:
             near = nearest(name, self.fragments)
-            hint = near if near.startswith("did") else "`deadbeat fragments` lists them"
+            hint = near if near.startswith("did") else "`deadbeat list fragments` lists them"
             raise UsageError(f"no fragment is called {name!r}", hint) from None
 
 

@@ -1,5 +1,5 @@
 /*
- * The core program: one task set in one address space, on the core port alone. `deadbeat emit` writes the
+ * The core program: one task set in one address space, on the core port alone. `deadbeat export --as c` writes the
  * tables and the options; a port calls db_core_main() once its threads run.
  */
 #ifndef DEADBEAT_CORE_H
@@ -19,7 +19,7 @@ struct db_core_options {
     uint32_t period_ppm;   /* periods, deadlines and offsets are multiplied by so many millionths */
 };
 
-/* As the campaign asked; written by `deadbeat emit`. */
+/* As the campaign asked; written by `deadbeat export --as c`. */
 extern const struct db_core_options db_core_defaults;
 
 /* Runs the task set of this number (tables.h) and hands its record file to port_put(); what goes wrong goes

@@ -1,4 +1,4 @@
-/* The program of `deadbeat emit`: the first task set as its settings say, then the end. */
+/* The program of `deadbeat export --as c`: the first task set as its settings say, then the end. */
 #include "board.h"
 
 #include "deadbeat/core.h"

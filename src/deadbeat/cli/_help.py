@@ -1,108 +1,139 @@
-"""How help is laid out, by the tables of ``verbs/help.toml``.
-
-Options that are not listed there stand under "Other"; verbs under "More".
-"""
+"""How help is laid out, by ``verbs/help.toml``, and what options were called before."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, cast
 
 import click
 
-from deadbeat.model.words import Json
+from deadbeat.model.errors import UsageError
+from deadbeat.model.words import Json, nearest
 
 
 @cache
 def row_of(name: str) -> Mapping[str, Json]:
-    """What ``verbs/NAME.toml`` says of a command: ``text``, its help; ``options``; ``told``: those
-    of HOW its answer can be told, of one that prints it itself none; ``several``: as `Declared`."""
+    """The file ``verbs/NAME.toml`` of a command: ``text``, its help; ``options``; ``told``: those
+    of HOW that its answer takes, none where it prints itself; ``several``: as `Declared`."""
     path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-#: Titles of the verbs; and of the options, with the rare ones behind a bar.
-VERBS, OPTIONS = cast(tuple[dict[str, str], ...], (*row_of("help").values(),))
-
-#: A command with no more options than this shows the rare ones, too.
-FEW = 28
-
-_ALL = "deadbeat.help_all"
-
-
-#: Option -> its title, and whether it is a rare one.
-PLACED = {
-    f"--{name}": (title, part > 0)
-    for title, names in OPTIONS.items()
-    for part, listed in enumerate(names.split("|"))
-    for name in listed.split()
-}
-
-
-def place(option: click.Parameter) -> tuple[str, bool]:
-    """Title of ``option``, and whether help shows it only when all is asked for."""
-    return PLACED.get(option.opts[-1], PLACED.get(option.opts[0], ("Other", False)))
+_TABLES: Any = row_of("help")
+#: Titles of the verbs.
+VERBS: Mapping[str, str] = _TABLES["verbs"]
+#: Options that most verbs have: help names them, ``deadbeat list options`` explains them.
+COMMON: Sequence[str] = [f"--{name}" for name in _TABLES["common"].split()]
+SET = "--set"
+UNTIL = "the old spelling works until the next release"
 
 
 class Titled(click.Command):
-    """A command whose help has its options under titles and leaves out rare ones."""
+    """A command with the options that people need; the others are keys of a file and of --set."""
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        found = super().get_params(ctx)
-        if len(found) > FEW and any(place(each)[1] for each in found):
-            everything = click.Option(
-                ["--help-all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_show_all,
-                help="Show this message with the rare options and exit.",
-            )
-            found = [*found[:-1], everything, found[-1]]
-        return found
+    def __init__(
+        self, name: str, *, words: str = "", params: Sequence[click.Parameter], **more: Any
+    ) -> None:
+        self.words = words or name
+        of = {self.words, "*"}
+        keys = {word for each in of for word in _TABLES["keys"].get(each, "").split()}
+        self.gone: dict[str, str] = {}
+        for table in of:
+            self.gone |= _TABLES["renamed"].get(table, {})
+        for each in params:
+            if each.opts[0].removeprefix("--") in keys or each.opts[0] in self.gone:
+                cast(click.Option, each).hidden = True
+        own = [each for each in params if isinstance(each, click.Option)]
+        names = {each.opts[0] for each in own}
+        if "--fresh" in names or any(x.hidden and x.opts[0] not in self.gone for x in own):
+            params = [*params, click.Option([SET, "assigned"], multiple=True, metavar="KEY=VALUE",
+                help="Set a key of the file; deadbeat list keys names them.")]  # fmt: skip
+        self.known = {each.opts[0]: each for each in own}
+        #: Options of a specification: option, path, value and meaning.
+        self.rows: Sequence[tuple[str, str, str, str]] = ()
+        super().__init__(name, params=[*params], **more)
+
+    def table(self) -> Iterator[tuple[str, str, str, str]]:
+        """Of every key: its path, the option that help shows for it, its value and meaning."""
+        paths = {option: path for option, path, _, _ in reversed(self.rows)}
+        for name, each in self.known.items():
+            if name not in self.gone and name not in COMMON:
+                shown = "" if each.hidden else name
+                yield paths.get(name, name[2:]), shown, each.metavar or "", each.help or ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        for place, word in enumerate(args[:end]):
+            option, equals, value = word.partition("=")
+            new = self.gone.get(option)
+            if new and new.startswith("--") and option not in self.known:
+                args[place] = f"{new}{equals}{value}"
+            elif not new and option in self.known and self.known[option].hidden:
+                new = f"{SET} {option[2:]}={'true' if self.known[option].is_flag else 'VALUE'}"
+            elif option not in self.known:
+                new = None
+            if new and not ctx.resilient_parsing:
+                click.echo(f"deadbeat: {option} is now: {new} ({UNTIL})", err=True)
+        return super().parse_args(ctx, args)
+
+    def assign(self, ctx: click.Context, options: dict[str, Any], texts: Sequence[str]) -> None:
+        """Fill ``options`` with what --set says.
+
+        Raises:
+            UsageError: There is no such key, or its value cannot be accepted.
+        """
+        for text in texts:
+            key, value = assigned(text)
+            option = self.known.get(f"--{key.replace('_', '-')}")
+            if option is None or option.name is None:
+                known = sorted(name[2:] for name in self.known)
+                raise UsageError(f"{SET} {key}: there is no such key", nearest(key, known))
+            given: Any = (*(options[option.name] or ()), value) if option.multiple else value
+            options[option.name] = option.type_cast_value(ctx, given)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (*OPTIONS, "Other")}
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
-        everything = ctx.meta.get(_ALL) or len(options) <= FEW
-        order = {name: number for number, name in enumerate(PLACED)}
-        for option in sorted(options, key=lambda each: order.get(each.opts[-1], len(order))):
-            title, rare = place(option)
-            record = option.get_help_record(ctx)
-            if record is not None and (everything or not rare):
-                rows[title].append(record)
-        shown = {title: records for title, records in rows.items() if records}
-        # A handful of options needs no titles.
-        if sum(map(len, shown.values())) < 12:
-            shown = {"Options": [each for records in shown.values() for each in records]}
-        for title, records in shown.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+        own, common, explained = [], [], []
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if record and {*option.opts} & {*COMMON}:
+                common.append(record[0].partition(" / ")[0].partition(", ")[2] or record[0])
+                explained.append(record)
+            elif record:
+                own.append(record)
+        if "--fresh" not in self.known:
+            own, common = [*own, *explained], []
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+        if common:
+            with formatter.section("As for every verb that measures (deadbeat list options)"):
+                text = "  ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in common)
+                indent = " " * formatter.current_indent
+                lines = wrap(text, formatter.width, initial_indent=indent, subsequent_indent=indent,
+                    break_on_hyphens=False)  # fmt: skip
+                formatter.write("\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + "\n")
 
 
-def _show_all(ctx: click.Context, option: click.Parameter, asked: Any) -> None:
-    if asked:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
+def assigned(text: str) -> tuple[str, str]:
+    """Key and value of ``KEY=VALUE``.
+
+    Raises:
+        UsageError: It is not of that form.
+    """
+    key, equals, value = text.partition("=")
+    if not key.strip() or not equals:
+        raise UsageError(f"{SET} {text}: no KEY=VALUE", "deadbeat list keys names the keys")
+    return key.strip(), value.strip()
 
 
 def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Verbs with what is said of them, under their titles; unknown ones are under the last.
-
-    Those of a group, of which another has a name by chance, need none.
-    """
-    places = {verb: title for title, verbs in VERBS.items() for verb in verbs.split()}
-    if 2 * sum(name in places for name in lines) < len(lines):
+    """Verbs with what lists say of them, under their titles; those of a group under one."""
+    order = [(title, verbs.split()) for title, verbs in VERBS.items()]
+    if not set(lines) & {verb for _, verbs in order for verb in verbs[:1]}:
         yield "Commands", list(lines.items())
         return
-    order = list(places)
-    last = list(VERBS)[-1]
-    for title in VERBS:
-        here = [name for name in lines if places.get(name, last) == title]
-        here.sort(key=lambda name: (name not in places, order.index(name) if name in places else 0))
-        if here:
-            yield title, [(name, lines[name]) for name in here]
+    for title, verbs in order:
+        yield title, [(verb, lines[verb]) for verb in verbs if verb in lines]

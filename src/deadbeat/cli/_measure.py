@@ -20,6 +20,7 @@ from deadbeat.cli._signals import Told
 from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
+from deadbeat.kinds.contention.spec import VERB
 from deadbeat.kinds.registry import all_kinds, kind_of
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
@@ -328,7 +329,7 @@ def summarising(path: Path) -> Iterator[None]:
     except Exception as error:
         if not path.is_dir():
             raise DeadbeatError(f"{path} was removed meanwhile", "repeat the command") from None
-        again = shlex.join(["deadbeat", "report", str(path)])
+        again = shlex.join(["deadbeat", "page", str(path)])
         message, hint = explain_error(error)
         failed = DeadbeatError(
             f"all runs are kept in {path}, but their summary failed: {message}",
@@ -352,8 +353,9 @@ def written_in(file: Path | None, verb: str) -> Layer:
     guessed = modes[0] if len(modes) == 1 and verb in _SECTIONS.values() else verb
     mode = values.pop("mode", guessed)
     if mode != verb:
-        hint = f"deadbeat {mode} --campaign {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is of deadbeat {mode}, not of deadbeat {verb}", hint)
+        theirs, ours = (VERB.get(str(each), str(each)) for each in (mode, verb))
+        hint = f"deadbeat {theirs} --file {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is of deadbeat {theirs}, not of deadbeat {ours}", hint)
     return Layer(values, names_in_file(file, values))
 
 

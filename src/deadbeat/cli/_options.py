@@ -160,11 +160,14 @@ class Declared(Titled):
     Args:
         does: ``module:function`` below this package: called with the options, it returns a `Shown`,
             an exit status or nothing.
+        words: The kind of an answer that says none; "": the command's name.
         several: Whether that takes a list of targets; else it is called for each.
     """
 
-    def __init__(self, name: str, does: str, *, several: bool = False, **more: Any) -> None:
-        super().__init__(name, callback=self._do, **more)
+    def __init__(
+        self, name: str, does: str, *, words: str = "", several: bool = False, **more: Any
+    ) -> None:
+        super().__init__(name, words=words, callback=self._do, **more)
         self.does, self.several = does, several
 
     def function(self) -> Callable[..., Any]:
@@ -173,7 +176,8 @@ class Declared(Titled):
         found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
         return found
 
-    def _do(self, **options: Any) -> int:
+    def _do(self, *, assigned: Sequence[str] = (), **options: Any) -> int:
+        self.assign(click.get_current_context(), options, assigned)
         how = {name: options.pop(name) for name in HOW if name in options}
         function = self.function()
         if "," in (options.get("target") or "") and not self.several:
@@ -184,8 +188,7 @@ class Declared(Titled):
             found = function(**options)
         if found is None or isinstance(found, int):
             return int(found or 0)
-        command = click.get_current_context().command_path.partition(" ")[2]
-        import_module(f"{__package__}._output").print_shown(found, command=command, **how)
+        import_module(f"{__package__}._output").print_shown(found, command=self.words, **how)
         return int(found.status)
 
 

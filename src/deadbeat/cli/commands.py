@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import click
 
-from deadbeat.cli._help import row_of, verbs_by_title
-from deadbeat.cli._options import Declared, opt, options_in, text_of
+from deadbeat.cli._help import UNTIL, row_of, verbs_by_title
+from deadbeat.cli._options import JSON, Declared, opt, options_in, text_of
 from deadbeat.kinds import KINDS
 
 
@@ -20,9 +20,10 @@ class Verbs(click.Group):
     """A group of commands, which are made when they are asked for.
 
     ``verbs/NAME.toml`` has its help, and in ``verbs`` for each command what does it
-    (``module:function`` below this package; ``measuring``: its specification; ``group``: others)
-    and what lists say of it. The rest is in the command's own file there; of another group than the
-    first, in ``verbs/GROUP-NAME.toml``.
+    (``module:function`` below this package; ``measuring``: its specification; ``group``: others),
+    what lists say of it and, of an old name, the words that replace it. ``modes`` has the commands
+    that a word, an option or the value of ``--as`` makes of another. The rest is in the command's
+    own file there; of another group than the first, in ``verbs/GROUP-NAME.toml``.
 
     Args:
         kinds: Kinds of experiments; one that has a line for lists has a command made of its
@@ -38,8 +39,9 @@ class Verbs(click.Group):
         self._prefix = "" if name == "deadbeat" else f"{name}-"
 
     @property
-    def verbs(self) -> dict[str, tuple[str, str]]:
-        """Every command: what does it, and what lists say of it."""
+    def verbs(self) -> dict[str, tuple[str, ...]]:
+        """Every command: what does it, or the name of another that does; what lists say of it, and
+        what replaces its name."""
         made = {kind: ("measuring", line) for kind, (_, line) in self._kinds.items() if line}
         return {**cast(Any, row_of(str(self.name))["verbs"]), **made}
 
@@ -53,12 +55,40 @@ class Verbs(click.Group):
                 click.echo(ctx.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self.verbs)
+        """Names of today."""
+        return sorted(name for name, (_, _, *new) in self.verbs.items() if not new)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, or the one that a mode makes of it; an old name is said to be one."""
+        name, command, rest = super().resolve_command(ctx, args)
+        _, _, *new = self.verbs.get(str(name), ("", ""))
+        if new and not ctx.resilient_parsing:
+            old = f"{ctx.command_path} {name}"
+            say = new[0] if new[0].startswith("deadbeat") else f"deadbeat {new[0]}"
+            click.echo(f"deadbeat: {old} is now: {say} ({UNTIL})", err=True)
+        modes = cast(Mapping[str, Mapping[str, str]], row_of(str(self.name)).get("modes", {}))
+        for mode, other in modes.get(str(name), {}).items():
+            if (found := _without(mode, rest)) is not None:
+                return f"{name} {mode}", self._of_words(ctx, other, mode), found
+        return name, command, rest
+
+    def _of_words(self, ctx: click.Context, words: str, mode: str) -> click.Command | None:
+        """The command of ``words``, or of ``module:function``, which has no name of its own."""
+        if ":" in words:
+            return Declared(f"list {mode}", words, params=[JSON], help=f"List the {mode}.")
+        found: click.Command | None = self
+        for word in words.split():
+            found = found.get_command(ctx, word) if isinstance(found, click.Group) else None
+        return found
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        does, line = self.verbs.get(cmd_name, ("", ""))
+        does, line, *_ = self.verbs.get(cmd_name, ("", ""))
         if does == "group":
             return Verbs(cmd_name)
+        if does in self.verbs:
+            return self.get_command(ctx, does)
         if not does:
             return None
         if does == "measuring":
@@ -70,16 +100,45 @@ class Verbs(click.Group):
         params = [*options_in(row.get("options", {})), *options_in(dict.fromkeys(told))]
         several = bool(row.get("several"))
         return Declared(
-            cmd_name, does, several=several, params=params, help=text_of(file), short_help=line
+            cmd_name,
+            does,
+            words=file.replace("-", " ", 1 if self._prefix else 0),
+            several=several,
+            params=params,
+            help=text_of(file),
+            short_help=line,
         )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = {name: line for name, (_, line) in self.verbs.items()}
+        lines = {name: self.verbs[name][1] for name in self.list_commands(ctx)}
         for title, rows in verbs_by_title(lines):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
+def _without(mode: str, words: list[str]) -> list[str] | None:
+    """``words`` without ``mode``, of an option that takes a value with that first; None: it is not
+    among them."""
+    own = words[: words.index("--")] if "--" in words else words
+    if not mode.startswith("--"):  # the first word that is no option
+        place = next((n for n, word in enumerate(own) if not word.startswith("-")), len(words))
+        found = own[place:][:1] == [mode]
+        return [*words[:place], *words[place + 1 :]] if found else None
+    option, takes, _ = mode.partition(" ")
+    for place, word in enumerate(own):
+        name, equals, value = word.partition("=")
+        if name != option:
+            continue
+        if not takes:
+            return [*words[:place], *words[place + 1 :]]
+        if equals:
+            return [value, *words[:place], *words[place + 1 :]]
+        return [*words[place + 1 : place + 2], *words[:place], *words[place + 2 :]]
+    return None
+
+
+#: What ``deadbeat list`` knows.
+LISTS = tuple(cast(Any, row_of("deadbeat"))["modes"]["list"])
 root = Verbs(
     "deadbeat",
     KINDS,

@@ -67,7 +67,7 @@ def compare(
             f"two {several} are needed: the baseline, and what is compared with it"
             if campaigns
             else f"no {several} are named",
-            "deadbeat compare A B; deadbeat runs lists them",
+            "deadbeat compare A B; deadbeat list results lists them",
         )
     own = [path.resolve().name for path in paths[: len(campaigns)]]
     folder = new_folder(out, runs, own)

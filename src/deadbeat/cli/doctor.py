@@ -223,7 +223,7 @@ def _cost(runs: Path, names: tuple[str, str]) -> Shown:
         if kind is not COMPARABLE:
             raise UsageError(
                 f"{name} is a {kind.noun}: --hardening-cost compares latency matrices",
-                "name matrices (deadbeat latency); deadbeat runs lists them",
+                "name matrices (deadbeat latency); deadbeat list results lists them",
             )
         sides.append(COMPARABLE.read(path))
     cost = hardening_cost_of(*sides)

@@ -259,7 +259,7 @@ def run(
     if campaign is not None:
         if preset or initrd_extra or how.cmdline:
             raise UsageError(
-                "--campaign compares kernels and preemption models alone",
+                "--file compares kernels and preemption models alone",
                 "leave --preset, --initrd-extra, --cmdline out",
             )
         lines = [
@@ -321,7 +321,7 @@ def _campaigns(
     values = read_toml(file)
     mode = str(values.get("mode") or ("stress" if "stress" in values else "profile"))
     if mode not in ("profile", "stress"):
-        raise UsageError(f"{file} is of deadbeat {mode}", "the lab runs profile and stress")
+        raise UsageError(f"{file} is of deadbeat {mode}", "the lab takes those of contention")
     kind, written = kind_of("campaign"), written_in(file, mode)
 
     def measure(name: str, first: Path | None) -> Path:
@@ -331,7 +331,7 @@ def _campaigns(
             runs=how.runs,
             written=written.values,
             typed={"name": name, "mode": mode},
-            names={**written.names, "name": "--name", "mode": "--campaign"},
+            names={**written.names, "name": "--name", "mode": "--file"},
             fresh=how.fresh,
             given={"executor": executor},
             words=words_typed("lab run"),
@@ -427,7 +427,7 @@ def _kernels(names: str, file: Path | None, machine: str) -> list[Kernel]:
     words = [word for word in names.split(",") if word]
     found += needed(words, machine) if words else ()
     if not found:
-        raise UsageError("no kernel is named", "--kernels LIST: deadbeat lab list shows them")
+        raise UsageError("no kernel is named", "--kernels LIST: deadbeat list kernels shows them")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What ``deadbeat lab list`` and ``deadbeat lab fetch`` do."""
+"""What ``deadbeat list kernels`` and ``deadbeat lab fetch`` do."""
 
 from __future__ import annotations
 

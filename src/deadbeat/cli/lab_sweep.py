@@ -80,7 +80,7 @@ def _row(flavour: str, first: str, last: str) -> list[Offer]:
     low, high = version_key(first or "0"), version_key(last or "999")
     found = [each for each in own if low <= version_key(each.series) <= high]
     if len(found) < 2:
-        raise UsageError(f"fewer than two packages from {first} to {last}", "deadbeat lab list")
+        raise UsageError(f"fewer than two packages from {first} to {last}", "deadbeat list kernels")
     return found
 
 

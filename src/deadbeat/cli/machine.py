@@ -39,6 +39,7 @@ from deadbeat.store.serial import (
     to_plain,
     write_calibration,
 )
+from deadbeat.targets.base import LOCAL
 from deadbeat.targets.opening import open_target
 
 
@@ -219,7 +220,7 @@ def fragments(
     if problem:
         parts.append(lambda: say(f"what can run here is unknown: {problem}"))
     if costs is None:
-        parts.append(lambda: say("no costs yet: deadbeat calibrate"))
+        parts.append(lambda: say("no costs yet: deadbeat contention --calibrate"))
     else:
         parts.append(f"costs: {file} ({costs.platform.name}, {costs.platform.kind})")
     return Shown(plain=plain, parts=parts)
@@ -286,10 +287,11 @@ def _row(fragment: Fragment, costs_ns: dict[str, float], here: str) -> list[str]
 _CAN = {True: "yes", False: "no", None: "?"}
 
 
-def check(*, name: str, cross: str | None) -> Shown:
+def check(*, name: str, target: str | None, cross: str | None) -> Shown:
+    name = name or target or LOCAL
     try:
-        with open_target(name) as target:
-            found = abilities(target, load_catalog(), cross=cross)
+        with open_target(name) as opened:
+            found = abilities(opened, load_catalog(), cross=cross)
     except TargetError as error:  # the answer, not a failure to give one
         found = [Ability("connection", False, error.message, error.hint, needed=True)]
     lacking = [each.what for each in found if each.needed and each.can is False]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 from attrs import frozen
 
-from deadbeat.cli._help import Titled, row_of
+from deadbeat.cli._help import SET, Titled, assigned, row_of
 from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
@@ -74,6 +76,12 @@ def command(name: str) -> click.Command:
 
     def call(**options: Any) -> int:
         asked = typed(values, options)
+        for text in options.pop("assigned", ()):
+            key, value = assigned(text)
+            if f"--{key}" in own_keys:
+                screen.assign(click.get_current_context(), options, [text])
+            else:
+                put_key(asked, values, key, value)
         if options.get("quick") and options.get("preset") not in (None, "quick"):
             text = f"--quick and --preset {options['preset']} exclude each other"
             raise UsageError(text, "drop one")
@@ -82,7 +90,9 @@ def command(name: str) -> click.Command:
             asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
         if name in _ADJUST:
             _ADJUST[name](asked, options)
-        given = {option.name: options[option.name] for option in (*taken, *machine)}
+        given = {
+            each.name: options[each.name] for each in (*taken, *machine) if each.name in options
+        }
         several = "," in str(options.get("target") or "")
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
@@ -93,7 +103,8 @@ def command(name: str) -> click.Command:
             )
         )
 
-    return Titled(
+    own_keys = {parameter.opts[0] for parameter in (*taken, *machine)}
+    screen = Titled(
         name,
         callback=call,
         help=own.text,
@@ -104,13 +115,31 @@ def command(name: str) -> click.Command:
             *taken,
             *([failing, *CI] if own.machine else []),
             *machine,
-            opt("--fresh", "Begin anew instead of continuing."),
+            opt("--fresh", "Start a new result instead of continuing."),
             opt("--time-budget TIME", "End within 30m or 2h; the same command continues."),
             FIGURES,
             RUNS,
             JSON,
         ],
     )
+    screen.rows = values
+    return screen
+
+
+def put_key(layer: Layer, values: Iterable[Row], key: str, text: str) -> None:
+    """Set ``key``, a path or an option of ``values`` without its dashes, as a TOML file would;
+    what is no TOML is text.
+
+    Raises:
+        UsageError: It is given twice.
+    """
+    with suppress(tomllib.TOMLDecodeError):
+        text = tomllib.loads(f"value = {text}")["value"]
+    paths = [path for option, path, _, _ in values if option == f"--{key.replace('_', '-')}"]
+    for path in paths or [key]:
+        if path in layer.names:
+            raise UsageError(f"{layer.names[path]} and {SET} {key} mean the same", "drop one")
+        layer.put(path, text, f"{SET} {key}")
 
 
 def dest(option: str) -> str:
@@ -173,7 +202,7 @@ def _mode(layer: Layer, options: Mapping[str, Json]) -> None:
 
 def _study(layer: Layer, options: Mapping[str, Json]) -> None:
     if options["as_list"]:
-        shown = import_module("deadbeat.cli.results").study_presets()
+        shown = import_module("deadbeat.cli.listing").studies()
         import_module("deadbeat.cli._output").print_shown(
             shown, as_json=options["as_json"], command="sched study"
         )
@@ -204,7 +233,7 @@ def _primitives(layer: Layer, options: dict[str, Json]) -> None:
     file = options["arguments"]
     if file is not None:
         for other in (name for name in ("file", "preset") if options[name] is not None):
-            name = "--campaign" if other == "file" else "--preset"
+            name = "--file" if other == "file" else "--preset"
             raise UsageError(f"--args and {name} exclude each other", "drop one")
         read = import_module("deadbeat_papers.runtimes.arguments").read_arguments
         found, say = read(file), import_module("deadbeat.cli._output").say

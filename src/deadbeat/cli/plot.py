@@ -1,4 +1,4 @@
-"""``deadbeat plot``: latency matrices of several kernels or machines in one picture."""
+"""``deadbeat compare --picture``: latency matrices of several machines in one picture."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plot(
     runs: Path,
 ) -> Shown:
     if not preset:
-        return _listed()
+        return listed()
     chosen = preset_of(preset)
     chosen.check(results)
     drawn, asked = _formats(formats), _load(load) if load else None
@@ -84,7 +84,7 @@ def _shown(made: Plot) -> Shown:
     return Shown(plain=made.plain(), document=document, page=made.page)
 
 
-def _listed() -> Shown:
+def listed() -> Shown:
     """Every preset: what it takes and shows."""
     found = presets().values()
     rows = [(preset.name, preset.takes, preset.title) for preset in found]
@@ -92,7 +92,7 @@ def _listed() -> Shown:
         plain=[attrs.asdict(each, filter=lambda field, _: field.name != "draw") for each in found],
         parts=[
             table(("preset", "takes", "shows"), rows, whole=("preset",)),
-            "deadbeat plot PRESET RUN...",
+            "deadbeat compare RUN... --picture PRESET",
         ],
     )
 

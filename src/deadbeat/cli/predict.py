@@ -11,6 +11,7 @@ from deadbeat.cli.compare import new_folder
 from deadbeat.cli.derived import kept
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.registry import find
+from deadbeat.model.errors import UsageError
 from deadbeat.prediction.document import SETS, document, plain
 from deadbeat.prediction.engine import predict as predicted
 from deadbeat.prediction.engine import read_cases, read_matrix
@@ -24,14 +25,23 @@ PAGE, TABLE, ANSWER = "predict.html", "predictions.csv", "predictions.json"
 
 def predict(
     *,
-    matrix: str,
-    result: str | None,
+    result: str,
+    more: str | None,
+    matrix: str | None,
     cores: tuple[int, ...] | None,
     out: Path | None,
     figures: bool | None,
     runs: Path,
 ) -> Shown:
-    stored, cases = read_matrix(runs, matrix), read_cases(runs, result or matrix)
+    if more is not None:  # MATRIX RESULT, as it was called
+        if matrix is not None:
+            raise UsageError(
+                f"got unexpected extra argument ({more})", "see deadbeat predict --help"
+            )
+        say(f"predict {result} {more} is now: deadbeat predict {more} --matrix {result}")
+        result, matrix = more, result
+    matrix = matrix or result
+    stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
     say(f"replaying {len(cases.cases)} task sets")
     found = predicted(stored, cases, cores or ())
@@ -53,5 +63,5 @@ def predict(
         document=evolve(made, details=str(folder / TABLE)),
         page=page,
     )
-    paths = dict.fromkeys(find(runs, name)[1] for name in (matrix, result or matrix))
+    paths = dict.fromkeys(find(runs, name)[1] for name in (matrix, result))
     return kept(shown, folder, "predict", [*paths])

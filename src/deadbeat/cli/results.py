@@ -1,9 +1,10 @@
-"""``show``, ``report``, ``why``, ``runs``: what is stored; ``explain`` and ``version``."""
+"""``show``, ``report``, ``why``, ``runs``: what is stored; ``version``."""
 
 from __future__ import annotations
 
 import platform
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,18 +15,18 @@ from attrs import evolve
 from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
+from deadbeat.cli.listing import named
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.emitting import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
-from deadbeat.kinds.study.preset import presets
 from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import explanations
-from deadbeat.model.words import Json, nearest, shown
+from deadbeat.model.words import Json
 from deadbeat.report.machines import openmetrics
 from deadbeat.store.derived import DERIVED, state_of
-from deadbeat.store.files import atomic_write, storing
 from deadbeat.store.place import FolderState, beheaded
+
+_EXPORTING = "deadbeat.cli.exporting"  # which needs this module
 
 
 def show(run: str, runs: Path) -> Shown:
@@ -33,8 +34,13 @@ def show(run: str, runs: Path) -> Shown:
         return _show_jobs(Path(run))
     if (derived := found(runs, run)) is not None:
         return derived
-    kind, path = find(runs, run)
-    return evolve(kind.show(path), metrics=lambda: _metrics(kind, path))
+    try:
+        kind, path = find(runs, run)
+    except UsageError:
+        if (by_name := named(run)) is None:
+            raise
+        return by_name
+    return evolve(kind.show(path), metrics=lambda: metrics_of(kind, path))
 
 
 def _cell(value: float | None) -> str:
@@ -57,7 +63,7 @@ def _show_jobs(path: Path) -> Shown:
     return Shown(plain=attrs.asdict(found), headline=headline, parts=parts)
 
 
-def _metrics(kind: ExperimentKind, path: Path) -> str:
+def metrics_of(kind: ExperimentKind, path: Path) -> str:
     found = kind.open(path)
     labels = {"run": path.name, "simulated": str(found.simulated).lower()}
     return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
@@ -66,26 +72,18 @@ def _metrics(kind: ExperimentKind, path: Path) -> str:
 def report(run: str, runs: Path, figures: bool, datadir: Path | None) -> Shown:
     kind, path = find(runs, run)
     check_own(path)
+    written = kind.report(path, figures)
     if datadir is None:
-        return kind.report(path, figures)
-    if kind.samples is None:
-        message = f"{path.name} is a {kind.folder.noun}: it has no files of single samples"
-        raise UsageError(message, "--datadir takes primitives that were measured with --keep")
-    files = kind.samples(path, datadir)
-    return evolve(kind.report(path, figures), parts=[f"{datadir / each.name}" for each in files])
+        return written
+    return evolve(written, parts=import_module(_EXPORTING).samples(kind, path, datadir).parts)
 
 
 def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
     kind, path = find(runs, run)
     if perfetto is not None:
-        if kind.perfetto is None:
-            message = f"no events of {path.name} are kept: it is a {kind.folder.noun}"
-            raise UsageError(message, "--perfetto takes profile, stress, latency and load")
-        text = kind.perfetto(path, worst)
-        with storing(perfetto):
-            atomic_write(perfetto, text)
-    if kind.why is None and perfetto is not None:
-        return kind.show(path)
+        import_module(_EXPORTING).trace(kind, path, perfetto, worst)
+        if kind.why is None:
+            return kind.show(path)
     if kind.why is None:
         raise kind.folder.no_campaign(path)
     return kind.why(path, worst)
@@ -136,22 +134,6 @@ def _row(kind: str, state: FolderState, latest: str) -> list[str]:
     ]
 
 
-def explain(finding: str | None) -> Shown:
-    known = explanations()
-    if finding is None:
-        width = max(map(len, known))
-        return Shown(
-            plain={"findings": [{"id": each.id, "title": each.title} for each in known.values()]},
-            parts=[f"{each.id:<{width}}  {each.title}" for each in known.values()],
-        )
-    found = known.get(finding)
-    if found is None:
-        raise UsageError(f"there is no finding {shown(finding)}", nearest(finding, list(known)))
-    text = f"{found.title} ({found.id})\n\n{found.wrong}\n\nWhat to do: {found.check}"
-    plain = attrs.asdict(found, filter=attrs.filters.exclude("severity", "cure"))
-    return Shown(plain=plain, parts=[text])
-
-
 def version() -> Shown:
     packages = ("attrs", "cattrs", "click", "matplotlib", "numpy", "rich")
     plain = {
@@ -160,21 +142,3 @@ def version() -> Shown:
         "packages": {name: version_of(name) for name in packages if find_spec(name)},
     }
     return Shown(plain=plain, parts=[f"deadbeat {version_of('deadbeat')}"])
-
-
-def study_presets() -> Shown:
-    """Name, size and title of every preset of ``sched study``."""
-    known = [(preset, preset.build().total) for preset in presets().values()]
-    plain = [
-        {
-            "name": preset.name,
-            "sets": total,
-            "title": preset.title,
-            "about": preset.about,
-            "conclusions": [item.id for item in preset.conclusions],
-        }
-        for preset, total in known
-    ]
-    columns = ["preset", "sets", "title", "conclusions"]
-    rows = [[p.name, str(total), p.title, str(len(p.conclusions))] for p, total in known]
-    return Shown(plain=plain, parts=[table(columns, rows, numeric=["sets", "conclusions"])])

@@ -161,7 +161,8 @@ _SET = (
 )
 
 
-def predict(run: str, key: str, runs: Path) -> Shown:
+def predict(run: str, key: str, task_set: str, runs: Path) -> Shown:
+    key = task_set or key
     view = open_campaign(find_campaign(runs, run))
     marks = {"simulated": True, "campaign_simulated": view.simulated}
     if key:

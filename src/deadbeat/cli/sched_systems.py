@@ -133,7 +133,7 @@ def generate(
 ) -> Shown | None:
     """``fields``: those of `Recipe`; what their values may be is its matter."""
     if listing:
-        return _samplers()
+        return generators()
     recipe = Recipe(**{name: value for name, value in fields.items() if value is not None})
     batch = drawn(recipe, seed=seed, count=count, first=first)
     words = f"{recipe.utilisations}, {recipe.periods}, U {recipe.utilisation:g}, seed {seed}"
@@ -159,7 +159,7 @@ def generate(
     return None
 
 
-def _samplers() -> Shown:
+def generators() -> Shown:
     known = (("utilisations", utilisation_samplers()), ("periods", period_samplers()))
     return Shown(
         plain={},

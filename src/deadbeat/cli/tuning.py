@@ -129,7 +129,7 @@ def apply(
     if profile is None and not knobs:
         raise UsageError(
             "neither a profile nor a knob is given",
-            f"profiles: {', '.join(all_profiles())}; deadbeat tune list names the knobs",
+            f"profiles: {', '.join(all_profiles())}; deadbeat list knobs names the knobs",
         )
     turned = turns(find_profile(profile).words if profile else (), knobs)
     with _opened(root, target) as (machine, journal):

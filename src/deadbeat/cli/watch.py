@@ -1,4 +1,4 @@
-"""``deadbeat watch``: the page of a result on loopback, which follows what is measured.
+"""``deadbeat page --follow``: the page of a result on loopback, which follows what is measured.
 
 Nothing is computed but where a browser asks, and then at idle priority: whatever is measured on the
 same CPU goes first. What a browser asks every few seconds is answered from the names of the stored

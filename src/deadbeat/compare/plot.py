@@ -189,7 +189,7 @@ def plot_document(preset: PlotPreset, asked: Question, drawn: DrawnPlot) -> Docu
         picture=first[0] if first else None,
         rows=_ROWS,
         kind="plot",
-        product=f"deadbeat plot {preset.name}",
+        product=f"deadbeat compare --picture {preset.name}",
         source=f"the stored runs of {', '.join(side.name for side in asked.sides)}",
         labels=labels_of(asked.sides),
         about=f"{preset.about} After {preset.source}.",

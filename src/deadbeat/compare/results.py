@@ -356,7 +356,7 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
             raise UsageError(
                 f"{name} is a {kind.noun}, the other is a {first.noun}: they have nothing in"
                 " common",
-                "compare campaigns with campaigns (deadbeat profile, stress), matrices with"
+                "compare campaigns with campaigns (deadbeat contention, stress), matrices with"
                 " matrices of the same command (deadbeat latency, interfere), load tests with load"
                 " tests (deadbeat load)",
             )

@@ -291,5 +291,5 @@ def _kernel(name: str, machine: str) -> Kernel:
     got = fetch(chosen(name, offers(machine).kernels))
     if not got.kernels:
         why = next(iter(got.refused.values()), "")
-        raise TargetError(f"{name} cannot be had: {why}", "deadbeat lab list")
+        raise TargetError(f"{name} cannot be had: {why}", "deadbeat list kernels")
     return got.kernels[0]

@@ -27,7 +27,7 @@ def cpus(help: str, *, shared: bool = False) -> Any:
 
 def policy(*words: str) -> Any:
     """Scheduling policies of which the first is used unless another is asked for."""
-    text = "Scheduling policy; other needs no permission and marks every result."
+    text = "Scheduling policy; other needs no root."
     return choice(f"--policy {'|'.join(words)}", text)
 
 

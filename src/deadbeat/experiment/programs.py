@@ -191,7 +191,7 @@ def check_calibration(
         raise CalibrationError(
             f"{called} belongs to {made.name} ({made.soc}), not to {platform.name}"
             f" ({platform.soc}) with its frequency policy and toolchain",
-            "make one here with deadbeat calibrate, or begin a campaign anew with --fresh",
+            "make one here (deadbeat contention --calibrate), or start a new result: --fresh",
         )
     cpus, asked_cpus = (",".join(map(str, each)) for each in (made.cpus, spec.cpus or made.cpus))
     rows = [
@@ -208,7 +208,7 @@ def check_calibration(
         make = " ".join(f"{option} {asked}" for _, option, _, asked in wrong)
         raise CalibrationError(
             f"{called} has {has}",
-            f"run the campaign with {use}, or make another: deadbeat calibrate {make}",
+            f"run the campaign with {use}, or make another: deadbeat contention --calibrate {make}",
         )
 
 

@@ -49,17 +49,17 @@ class GridSpec:
     sync_share: tuple[int, ...] = keyed(
         rules.Shares(),
         "--sync-share LIST",
-        "Share of time spent synchronising (rho): 0,0.5,1.  [0 to 1, steps by preset]",
+        "Share of time synchronising (rho): 0,0.5,1.",
     )
     contended_ratio: tuple[int, ...] = keyed(
         rules.Shares(),
         "--contended-ratio LIST",
-        "Share of synchronisation across cores (alpha): 0,0.5,1.  [0 to 1, steps by preset]",
+        "Share of that across cores (alpha): 0,0.5,1.",
     )
     replicas: int = keyed(
         rules.Whole(1, 10_000),
         "--sets N",
-        "Task sets at each point; if balanced, of each object.  [10]",
+        "Task sets at each point.  [10]",
     )
 
     @property
@@ -75,7 +75,7 @@ class RunSpec:
     seconds: float = keyed(
         rules.Seconds("0.05", "3600"),
         "--duration TIME",
-        "Measuring time of each task set.  [0.8s to 2s, by preset]",
+        "Measuring time of each set.  [by preset]",
     )
     slot_periods: int = keyed(
         rules.Whole(0, 100_000),

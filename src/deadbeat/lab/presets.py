@@ -17,7 +17,7 @@ class Variant:
     """One kernel with one command line.
 
     Attributes:
-        name: Of its result. ``kernel``: as ``deadbeat lab list`` names it.
+        name: Of its result. ``kernel``: as ``deadbeat list kernels`` names it.
         words: For its command line.
         services: Words for the runtime's ``load``: processes beside what measures; "" for none.
     """

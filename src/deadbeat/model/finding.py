@@ -1,8 +1,8 @@
 """What makes results doubtful, and what it means for the numbers.
 
 A check of a run, a label and a doubt about a whole result are all a `Finding`. The paragraph of a
-kind of finding is a file, ``findings/ID.md`` of this package: reports show it, ``deadbeat explain``
-prints it, and docs/explanation/why-your-numbers-may-be-wrong.md holds them all (`tools/docs`). Its
+kind of finding is a file, ``findings/ID.md`` of this package: reports and ``deadbeat show ID`` have
+it, and docs/explanation/why-your-numbers-may-be-wrong.md holds them all (`tools/docs`). Its
 ``severity:`` and ``cure:`` are those of every such finding of a result that has no others.
 """
 

@@ -116,7 +116,7 @@ def _of_prices(path: Path, noun: str) -> StoredMatrix:
     if prices is None or not matrices:
         raise UsageError(
             f"{path.name} is a {noun} without prices, and no interference matrix",
-            "deadbeat profile measures prices, deadbeat interfere a matrix",
+            "deadbeat contention measures prices, deadbeat interfere a matrix",
         )
     return StoredMatrix(
         name=path.name,
@@ -163,7 +163,7 @@ def read_cases(runs: Path, text: str) -> StoredSets:
     if kind.name not in ("campaign", "breakdown"):
         raise UsageError(
             f"{path.name} is a {kind.folder.noun}, which has no task sets",
-            "name a result of deadbeat stress, profile or breakdown",
+            "name a result of deadbeat contention --random, profile or breakdown",
         )
     opened = kind.open(path)
     store, summary = opened.store, opened.summary

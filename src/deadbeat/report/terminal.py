@@ -66,7 +66,7 @@ def print_screen(document: Document, page: Path | None, *, whole: bool = False) 
         findings = ordered(document.findings)
         serious = [each for each in findings if each.severity in ("invalid", "serious")]
         for each in serious[:_SERIOUS]:
-            echo(f"{each.severity}: {each.message} (deadbeat explain {each.id})", "  ")
+            echo(f"{each.severity}: {each.message} (deadbeat show {each.id})", "  ")
         if len(findings) > len(serious[:_SERIOUS]):
             rest.append(f"findings: {counts_text(findings)}")
     steps = document.steps[:_STEPS]

@@ -65,7 +65,7 @@ def find_profile(text: str) -> Profile:
         UsageError: There is none, or it is not written as it should be.
     """
     if "/" in text or text.endswith(".toml"):
-        hint = "deadbeat tune list shows the profiles"
+        hint = "deadbeat list knobs shows the profiles"
         told = ("a profile", "a profile is a TOML file", hint)
         return _profile(text, read_toml(Path(text), *told, limit=1 << 16))
     known = all_profiles()
@@ -115,7 +115,7 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
     if faults:
         raise UsageError(
             f"--knob: {count_of(len(faults), 'fault')}",
-            "deadbeat tune list names them",
+            "deadbeat list knobs names them",
             tuple(faults),
         )
     made = [_turn(word, exact=False) for word in words]
@@ -134,7 +134,7 @@ def _faults(word: str) -> list[str]:
     name, equals, value = word.partition("=")
     if name not in all_knobs():
         near = nearest(name, all_knobs())
-        hint = near if near.startswith("did you mean") else "deadbeat tune list names them"
+        hint = near if near.startswith("did you mean") else "deadbeat list knobs names them"
         return [f"there is no knob {shown(name)}: {hint}"]
     knob = all_knobs()[name]
     if equals and not (value and knob.allows(value)):

@@ -175,7 +175,7 @@ class OwnedFolder:
         if not file.is_file():
             raise DataError(
                 f"{path} is not a {cls.NOUN}: it has no {cls.HEAD}",
-                f"name the folder of a {cls.NOUN}: deadbeat runs lists them",
+                f"name the folder of a {cls.NOUN}: deadbeat list results lists them",
             )
         for folder in cls.FOLDERS:
             check_folder(path / folder)

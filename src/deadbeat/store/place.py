@@ -28,7 +28,7 @@ from deadbeat.store.study import STUDY_FILE
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
-LIST_HINT = "deadbeat runs lists them"
+LIST_HINT = "deadbeat list results lists them"
 CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
 
 
@@ -103,7 +103,7 @@ class FolderKind:
     def no_campaign(self, path: Path) -> UsageError:
         """That ``path``, one of them, is asked for what only a campaign has."""
         name = path.resolve().name
-        hint = f"deadbeat show {name} and deadbeat report {name} take it"
+        hint = f"deadbeat show {name} and deadbeat page {name} take it"
         return UsageError(f"{name} is a {self.noun}, not a campaign", hint)
 
 
@@ -131,7 +131,7 @@ def no_result(runs: Path, text: str) -> UsageError:
         hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
         return UsageError(message, hint)
     known = [path.name for path in sorted(entries(runs)) if has_head(path)]
-    none = f"{runs} holds none: deadbeat profile, latency or load"
+    none = f"{runs} holds none: deadbeat contention, latency or load"
     hint = (near(text, known) or LIST_HINT) if known else none
     return UsageError(f"there is no result {text}", hint)
 
@@ -183,7 +183,7 @@ class FolderState:
         return cls(name=path.name, path=path, state=state, **more)
 
     def facts(self) -> dict[str, Json]:
-        """What ``deadbeat runs --json`` tells of this kind alone."""
+        """What ``deadbeat list results --json`` tells of this kind alone."""
         return {"invalid": self.invalid}
 
     def words(self, kind: str) -> str:

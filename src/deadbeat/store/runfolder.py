@@ -104,7 +104,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     def opened(cls, path: Path, head: Head) -> Self:
         plain, kind = head.facts, head.facts.pop("kind", cls.KIND)
         if kind != cls.KIND:
-            raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat runs")
+            raise DataError(f"{path} is not a {cls.NOUN}: it holds {kind}", "deadbeat list results")
         platform = structure(
             plain.pop("platform", None),
             Platform,

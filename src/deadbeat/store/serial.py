@@ -27,7 +27,7 @@ CALIBRATION_FILE = "calibration.json"
 #: No stored number is larger, but for a seed, which uses all 64 bits: numpy counts with 63.
 NUMBER_MAX = 2**63 - 1
 _SEGMENT_KEYS = {"kind", "budget_ps", "cost_ps", "uses"}
-_CALIBRATION_HINT = "run `deadbeat calibrate` again, or restore it from a backup"
+_CALIBRATION_HINT = "run `deadbeat contention --calibrate` again, or restore it from a backup"
 
 
 @functools.cache
@@ -190,7 +190,9 @@ def given_calibration(path: Path | None) -> Calibration | None:
         DataError: It is damaged.
     """
     if path is not None and not path.exists():
-        raise UsageError(f"--calibration: there is no file {path}", "deadbeat calibrate makes one")
+        raise UsageError(
+            f"--calibration: there is no file {path}", "contention --calibrate makes one"
+        )
     return None if path is None else read_calibration(followed(path))
 
 

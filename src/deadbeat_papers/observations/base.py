@@ -132,7 +132,7 @@ def _require(
     if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
     if balanced := [result.name for result in fitting if result.balanced]:
-        because = f"{balanced[0]} draws every object as often: deadbeat profile --mix random"
+        because = f"{balanced[0]} draws every object as often: deadbeat contention --mix random"
         raise LackingError("not judged: another mix", because)
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:

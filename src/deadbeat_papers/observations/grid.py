@@ -176,8 +176,8 @@ def decide_4(given: Campaigns) -> list[Evidence]:
     ]
 
 
-#: Slowdown that `deadbeat selftest` accepts of tasks that share nothing. The campaign's own null
-#: sets are no measure here: they are the sets that are judged.
+#: Slowdown that `deadbeat doctor --prove` accepts of tasks that share nothing. The campaign's own
+#: null sets are no measure here: they are the sets that are judged.
 NULL_BOUND = 1.02
 
 

@@ -87,7 +87,7 @@ def _steps(found: Breakdown) -> list[tuple[str, str]]:
     if "SIMULATED" in found.labels:
         return [("deadbeat breakdown --quick", "measure this machine")]
     return [
-        ("deadbeat profile --causes", "find out what slows the tasks down"),
+        ("deadbeat contention --causes", "find out what slows the tasks down"),
         ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
     ]
 

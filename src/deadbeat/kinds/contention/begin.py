@@ -29,7 +29,7 @@ from deadbeat.kinds.contention.place import (
 )
 from deadbeat.kinds.contention.plan import Resolved, group_of, resolve
 from deadbeat.kinds.contention.runner import CampaignExperiment, estimate, standing
-from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
+from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Cpus, Name, RefusedError
@@ -200,7 +200,7 @@ def _borrowed(asked: Begin) -> _Asked:
 
 def _check_options(asked: Begin) -> None:
     wrong = sorted({option for path, option in asked.names.items() if path not in _FREE})
-    wrong += ["--campaign"] if asked.written else []
+    wrong += ["--file"] if asked.written else []
     wrong += ["--calibration"] if asked.given.get("calibration") is not None else []
     if wrong:
         raise UsageError(
@@ -220,7 +220,7 @@ def _source(runs: Path, text: str, mode: str) -> CampaignStore:
     if found != mode:
         raise UsageError(
             f"{_PROGRAMS}: {store.path.resolve().name} is a {found} campaign",
-            f"use deadbeat {found} {_PROGRAMS} {text}",
+            f"use deadbeat {VERB[str(found)]} {_PROGRAMS} {text}",
         )
     return store
 

@@ -113,7 +113,7 @@ def _stored(campaign: str, runs: Path) -> _Source:
 def _planned(file: Path, calibration: Calibration | None, catalog: Catalog) -> _Source:
     if calibration is None:
         text = f"{file} says what to draw, but not what fragments cost"
-        raise UsageError(text, "add --calibration FILE, which deadbeat calibrate makes")
+        raise UsageError(text, "add --calibration FILE of deadbeat contention --calibrate")
     values: Mapping[str, Json] = read_toml(file)
     names = names_in_file(file, values)
     if "stress" in values:

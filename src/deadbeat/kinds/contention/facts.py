@@ -256,7 +256,7 @@ def price_table(summary: Summary) -> PriceTable | None:
     found = summary.meta.get("prices")
     if found is None:
         return None
-    path, hint = Path("summary.json"), "deadbeat report NAME makes it anew"
+    path, hint = Path("summary.json"), "deadbeat page NAME makes it anew"
     made = plain_converter()
     return structure(found, PriceTable, path=path, what="summary", hint=hint, made=made)
 

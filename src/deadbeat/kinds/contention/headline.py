@@ -9,6 +9,7 @@ from operator import attrgetter
 from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli, point_words
 from deadbeat.kinds.contention.predicted import predicted_words
+from deadbeat.kinds.contention.spec import VERB
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.report.document import CellMap, percent
@@ -443,7 +444,7 @@ def strength_of(slowdown: float) -> int:
 
 
 def next_steps(summary: Summary) -> list[tuple[str, str]]:
-    verb = "stress" if summary.mode == "stress" else "profile"
+    verb = VERB[summary.mode]
     name = shlex.quote(facts.campaign_name(summary))
     if any(label.lower() == "simulated" for label in facts.labels(summary)):
         return [(f"deadbeat {verb} --quick", "measure this machine")]

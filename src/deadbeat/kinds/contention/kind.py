@@ -456,6 +456,6 @@ KIND = _TABLE.kind(
     perfetto=_perfetto,
     open=lambda path: CampaignView(CampaignStore.open(path), _TABLE.show),
     comparable=COMPARABLE,
-    verbs=("profile", "stress"),
+    verbs=("contention",),
     follow=follow,
 )

@@ -16,7 +16,7 @@ from deadbeat.executors.base import RunRequest
 from deadbeat.experiment.folders import Folders
 from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
-from deadbeat.kinds.contention.spec import CampaignSpec, is_of_windows, read_spec, spec_dict
+from deadbeat.kinds.contention.spec import VERB, CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
@@ -206,14 +206,13 @@ def _require_runnable(source: CampaignStore, built_for: Platform, platform: Plat
         raise UsageError(
             f"{name} was measured on {built_for.name}: its executables do not run on"
             f" {platform.name}, which is simulated",
-            f"deadbeat sched predict {name} compares predicted with measured; or simulate task sets"
-            f" of their own: deadbeat {verb} --simulated",
+            f"deadbeat predict {name} --simulate compares predicted with measured; or simulate"
+            f" others: deadbeat {verb} --simulated",
         )
     if there and not here:
         raise UsageError(
             f"{name} holds no executables that could run on {platform.name}: it was simulated",
-            f"measure first (deadbeat {verb}); deadbeat sched predict then compares predicted with"
-            " measured",
+            f"measure first (deadbeat {verb}); deadbeat predict RESULT --simulate then compares",
         )
     if built_for.machine != platform.machine:
         raise UsageError(
@@ -238,13 +237,13 @@ def require_fragments(
         raise UsageError(
             f"{source.path.resolve().name} has task sets that {platform.kernel} cannot run: "
             + "; ".join(f"{name} {lacking[name]}" for name in wrong),
-            f"begin it with fragments that both have: deadbeat fragments --executor"
+            f"begin it with fragments that both have: deadbeat list fragments --executor"
             f" {platform.system.lower()} names them",
         )
 
 
 def _verb(source: CampaignStore) -> str:
-    return str(source.spec.get("mode", "profile"))
+    return VERB.get(str(source.spec.get("mode")), "contention")
 
 
 def _checked_hashes(

@@ -28,6 +28,8 @@ from deadbeat.model.specification import built, checked, keyed, layered, plain_o
 from deadbeat.model.words import Json, inside, nearest, shown
 
 MODES = ("profile", "stress")
+#: What measures a campaign of each mode.
+VERB = {"profile": "contention", "stress": "contention --random"}
 #: What an interval may be of.
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 SETS_MIN, SETS_MAX = 30, 200
@@ -340,7 +342,7 @@ def _unknown_preset(asked: dict[str, Json]) -> list[Problem]:
         return []
     del asked["preset"]
     if preset in known[other] and preset not in stress.ALIASES:
-        text = f"{preset} is a preset of deadbeat {other}"
+        text = f"{preset} is a preset of deadbeat {VERB[other]}"
         return [Problem("preset", text, "one of " + ", ".join(known[mode]))]
     return [Problem("preset", f"{shown(preset)} is not a choice", nearest(preset, known[mode]))]
 

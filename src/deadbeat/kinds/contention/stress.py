@@ -303,13 +303,12 @@ class StressSpec:
     sync_share: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--sync-share VALUES",
-        "Share of a task's time spent synchronising (rho): 0.5 or random:0.2..0.8.  [random]",
+        "Share of time synchronising (rho): random:0.2..0.8.",
     )
     contended_ratio: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--contended-ratio VALUES",
-        "Share of synchronisation that meets other cores (alpha): 0.5 or random:0.2..0.8."
-        "  [random]",
+        "Share of that across cores (alpha): random:0.2..0.8.  [random]",
     )
     per_task: bool = fields.flag(
         "--per-task", "Draw rho and alpha for every task instead of every task set."

@@ -30,7 +30,7 @@ from deadbeat.kinds.contention.run_reader import (
     spec_of,
     why_not,
 )
-from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.contention.spec import VERB, read_spec
 from deadbeat.kinds.contention.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -309,7 +309,7 @@ def _set_ids(view: CampaignView) -> dict[RunKey, str]:
 
 
 def _own_programs(view: CampaignView) -> str:
-    verb = "stress" if view.store.spec.get("mode") == "stress" else "profile"
+    verb = VERB[str(view.store.spec.get("mode", "profile"))]
     return f"run the baseline's own programs: deadbeat {verb} --programs-from {name_of(view)}"
 
 

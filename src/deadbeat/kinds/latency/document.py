@@ -209,7 +209,7 @@ def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
         return [("deadbeat lab run", "in virtual time, where times mean something")]
     if "virtual-time" in labels:
         real = "what a real machine adds: caches, buses, idle states"
-        return [("deadbeat lab list", "kernels to compare it with"), ("deadbeat latency", real)]
+        return [("deadbeat list kernels", "kernels to compare it with"), ("deadbeat latency", real)]
     why = ("deadbeat latency --trace", "find out where the worst wake-up's time went")
     if split.cause_lines(summary.cells):
         why = (f"deadbeat why {shlex.quote(summary.name)}", "where the worst wake-ups' time went")

@@ -108,7 +108,7 @@ class PlotPreset:
             wanted = " to ".join(map(str, sorted({self.least, self.most})))
             raise UsageError(
                 f"plot {self.name} takes {wanted} results, not {len(runs)}",
-                f"deadbeat plot {self.name} {self.takes}",
+                f"deadbeat compare --picture {self.name} {self.takes}",
             )
 
 

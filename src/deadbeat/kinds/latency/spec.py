@@ -163,7 +163,7 @@ class LatencySpec:
         "Measuring time of each load, engine and repeat: 10s, 5min, 6h or 3d.  [2s]",
         2.0,
     )
-    repeats: int = fields.repeats("Times each combination is measured, in random order.", 5)
+    repeats: int = fields.repeats("Times each combination is measured.", 5)
     interval: int = keyed(
         rules.DurationNs(50_000, 1_000_000_000),
         "--interval TIME",

@@ -134,7 +134,7 @@ class LoadSpec:
     deadline: int | None = keyed(
         DurationNs(_MS // 10, 600_000 * _MS, auto=True),
         "--deadline TIME",
-        "Time a round may take before it is missed.  [1.5 rounds; periodic: the period]",
+        "Time a round may take.  [1.5 rounds; the period]",
         default=None,
     )
     period: int | None = keyed(
@@ -151,9 +151,7 @@ class LoadSpec:
         "Remedies to try: pin,smt,governor,preemption,rt-bandwidth, all or none.  [all]",
         default=attrs.Factory(lambda: tuple(REMEDIES)),
     )
-    repeats: int = fields.repeats(
-        "Times each combination is measured, in random order.", 5, most=REPEATS_MAX
-    )
+    repeats: int = fields.repeats("Times each combination is measured.", 5, most=REPEATS_MAX)
     remedy_repeats: int | None = keyed(
         Whole(1, 2 * REPEATS_MAX),
         "--remedy-repeats N",

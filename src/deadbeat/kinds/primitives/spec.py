@@ -146,7 +146,7 @@ class PrimitivesSpec:
     threads: tuple[int, ...] = keyed(
         _numbers(1, 128),
         "--threads LIST",
-        "Threads, or pairs, round robin over their CPUs: 8,16,32.  [one a CPU; one pair]",
+        "Threads, or pairs: 8,16,32.  [one a CPU; one pair]",
         default=(),
     )
     handlers: tuple[str, ...] = keyed(
@@ -178,7 +178,7 @@ class PrimitivesSpec:
     samples: int | None = keyed(
         rules.Whole(1, 10**12),
         "--samples N",
-        "Samples of each thread; a run ends when all have them, or with its time.",
+        "Samples of each thread; a run ends with them or its time.",
         default=None,
     )
     keep: bool = fields.flag("--keep", "Keep every sample in its order, too; needs --samples.")

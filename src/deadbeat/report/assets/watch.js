@@ -18,7 +18,7 @@
       }
       seen = state.version;
     } catch (error) {
-      bar.textContent = "deadbeat watch has ended: this is the page as it was";
+      bar.textContent = "deadbeat page --follow has ended: this is the page as it was";
     }
   };
   ask();

@@ -1,0 +1,111 @@
+"""``deadbeat export``: a result in another form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+from deadbeat.cli._output import envelope
+from deadbeat.cli.machine import emit
+from deadbeat.cli.results import metrics_of
+from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.registry import find
+from deadbeat.model.errors import UsageError
+from deadbeat.store.files import atomic_write, check_folder, storing
+
+
+def export(
+    *,
+    run: str,
+    form: str,
+    out: Path | None,
+    keys: tuple[str, ...],
+    port: str,
+    worst: int,
+    calibration: Path | None,
+    runs: Path,
+) -> Shown:
+    if keys and form != "c":
+        raise UsageError("--task-set is of --as c", "drop it")
+    if form == "c":
+        return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
+            runs=runs)  # fmt: skip
+    kind, path = find(runs, run)
+    if form == "csv":
+        return _tables(path, _needed(out, form))
+    if form == "samples":
+        return samples(kind, path, _needed(out, form))
+    if form == "perfetto":
+        return trace(kind, path, _needed(out, form), worst)
+    text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
+    if out is None:
+        return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
+    with storing(out):
+        atomic_write(out, text)
+    return _wrote(out)
+
+
+def _needed(out: Path | None, form: str) -> Path:
+    if out is None:
+        raise UsageError(f"--as {form} writes files", "say where: --out PATH")
+    return out
+
+
+def _wrote(*files: Path) -> Shown:
+    return Shown(kind="export", plain={"files": [*map(str, files)]}, parts=[*map(str, files)])
+
+
+def _tables(path: Path, out: Path) -> Shown:
+    """Copies of the tables of a result."""
+    found = sorted(path.glob("*.csv"))
+    if not found:
+        raise UsageError(f"{path.name} has no table yet", f"deadbeat page {path.name} writes them")
+    check_folder(out)
+    with storing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        return _wrote(*(Path(shutil.copy(each, out / each.name)) for each in found))
+
+
+def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:
+    """A file of each thread's samples, and a CSV with a column each.
+
+    Raises:
+        UsageError: The kind has none.
+    """
+    if kind.samples is None:
+        message = f"{path.name} is a {kind.folder.noun}: it has no files of single samples"
+        raise UsageError(message, "samples are of primitives that were measured with --keep")
+    return _wrote(*(out / each.name for each in kind.samples(path, out)))
+
+
+def trace(kind: ExperimentKind, path: Path, out: Path, worst: int) -> Shown:
+    """What went on around the worst ones, as a trace for ui.perfetto.dev.
+
+    Raises:
+        UsageError: The kind keeps no events.
+    """
+    if kind.perfetto is None:
+        message = f"no events of {path.name} are kept: it is a {kind.folder.noun}"
+        raise UsageError(message, "traces are of contention, latency and load")
+    text = kind.perfetto(path, worst)
+    with storing(out):
+        atomic_write(out, text)
+    return _wrote(out)
+
+
+def _evidence(kind: ExperimentKind, path: Path) -> str:
+    """What a result says, by which version, and the hash of every file of it."""
+    said = envelope(kind.show(path), kind.name)
+    state = kind.state_of(path)
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    hashes = {str(each.relative_to(path)): _hash(each) for each in files}
+    runs = {"planned": state.planned, "done": state.done, "failed": state.failed}
+    found = {key: said[key] for key in ("deadbeat", "kind", "state", "headline", "findings")}
+    return json.dumps({**found, "runs": runs, "sha256": hashes}, indent=2) + "\n"
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,137 @@
+"""``deadbeat list``: what can be named, and what ``show`` says of a name that is no result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import attrs
+import click
+
+from deadbeat.cli._help import COMMON, Titled
+from deadbeat.cli._output import table
+from deadbeat.kinds.base import Shown
+from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import explanations
+from deadbeat.model.words import nearest, shown
+
+#: What ``show`` finds by name beside results and findings: its kind, and what gives all of them.
+_NAMED = {
+    "scheduling policy": "sched.simulator:policies",
+    "schedulability test": "sched.analysis:tests",
+    "fragment": "catalog:load_catalog",
+    "knob": "settings.knob:all_knobs",
+    "profile of tune": "settings.profile:all_profiles",
+    "kernel": "lab.kernels:fetched",
+}
+
+
+def explain(finding: str | None) -> Shown:
+    known = explanations()
+    if finding is None:
+        return Shown(
+            plain={"findings": [{"id": each.id, "title": each.title} for each in known.values()]},
+            parts=[table(("finding", "title"), [(each.id, each.title) for each in known.values()])],
+        )
+    found = known.get(finding)
+    if found is None:
+        raise UsageError(f"there is no finding {shown(finding)}", nearest(finding, list(known)))
+    text = f"{found.title} ({found.id})\n\n{found.wrong}\n\nWhat to do: {found.check}"
+    plain = attrs.asdict(found, filter=attrs.filters.exclude("severity", "cure"))
+    return Shown(plain=plain, parts=[text])
+
+
+def named(word: str) -> Shown | None:
+    """A finding, or a row of what ``_NAMED`` lists; None: nothing has that name."""
+    if word in explanations():
+        return explain(word)
+    for kind, place in _NAMED.items():
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"deadbeat.{module}"), name)()
+        found = getattr(found, "fragments", found)
+        rows = found if isinstance(found, Mapping) else {each.label: each for each in found}
+        if word in rows:
+            facts = attrs.asdict(rows[word], value_serializer=_value)
+            lines = [f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value]
+            return Shown(kind=kind, plain=facts, parts=[f"{word} ({kind})", *lines])
+    return None
+
+
+def _value(_: object, __: object, value: Any) -> Any:
+    """A value as JSON and people read it; code is none."""
+    if callable(value):
+        return None
+    if isinstance(value, tuple | list | frozenset):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, bool | int | float | dict) else str(value or "")
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, Titled]:
+    """The command of a verb, or of a mode: ``contention --random``.
+
+    Raises:
+        UsageError: There is none.
+    """
+    root = click.get_current_context().find_root().command
+    group, ctx, left, path = root, click.Context(root), list(words), ""
+    while isinstance(group, click.Group) and left:
+        verb = left[0]
+        if group.get_command(ctx, verb) is None:
+            raise UsageError(f"there is no verb {verb}", nearest(verb, group.list_commands(ctx)))
+        name, command, left = group.resolve_command(ctx, left)
+        group, path = command or group, f"{path} {name}".strip()
+    if not isinstance(group, Titled):
+        raise UsageError(f"deadbeat {path} is a group", f"deadbeat {path} --help")
+    return path, group
+
+
+def keys(verb: tuple[str, ...]) -> Shown:
+    """Every key of a verb, with the option that sets it, where help has one."""
+    path, command = _command(verb)
+    rows = [
+        {"key": key, "option": option, "value": metavar, "text": text}
+        for key, option, metavar, text in command.table()
+    ]
+    columns = ("key", "value", "option", "meaning")
+    cells = [(row["key"], row["value"], row["option"], row["text"]) for row in rows]
+    return Shown(
+        plain={"verb": path, "keys": rows},
+        headline=f"{len(rows)} keys of deadbeat {path}: --set KEY=VALUE",
+        parts=[table(columns, cells), "--set KEY=VALUE sets one; a TOML file has many (--file)"],
+    )
+
+
+def options() -> Shown:
+    """The options that every verb that measures has."""
+    _, command = _command(("latency",))
+    _, more = _command(("contention",))
+    known = {**more.known, **command.known}
+    rows = [
+        (known[name].metavar or "", name, known[name].help or "")
+        for name in COMMON
+        if name in known
+    ]
+    return Shown(
+        plain=[{"option": name, "value": value, "text": text} for value, name, text in rows],
+        parts=[table(("option", "meaning"), [(f"{n} {v}".strip(), t) for v, n, t in rows])],
+    )
+
+
+def studies() -> Shown:
+    """Name, size and title of every preset of ``sched study``."""
+    presets = import_module("deadbeat.kinds.study.preset").presets
+    known = [(preset, preset.build().total) for preset in presets().values()]
+    plain = [
+        {
+            "name": preset.name,
+            "sets": total,
+            "title": preset.title,
+            "about": preset.about,
+            "conclusions": [item.id for item in preset.conclusions],
+        }
+        for preset, total in known
+    ]
+    columns = ["preset", "sets", "title", "conclusions"]
+    rows = [[p.name, str(total), p.title, str(len(p.conclusions))] for p, total in known]
+    return Shown(plain=plain, parts=[table(columns, rows, numeric=["sets", "conclusions"])])
