@@ -7,6 +7,7 @@ smallest kind there is: docs/examples/naps.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -147,11 +148,12 @@ class Experiment(ABC, Generic[K, R]):
     Attributes:
         unit: What is counted.
         budget_s: What all of this call may take; what comes before the first run takes a part of
-            it. None: as long as it takes.
+            it. None: as long as it takes. ``left_s``: what is left of it for runs.
     """
 
     unit = "runs"
     budget_s: float | None = None
+    left_s: Callable[[], float] = staticmethod(lambda: math.inf)
 
     @property
     @abstractmethod

@@ -65,7 +65,7 @@ def run(
     """
     log = experiment.store.path / BESIDE_LOG
     ends = math.inf if budget_s is None else clock() + (1 - _SUMMARY) * budget_s
-    experiment.budget_s = budget_s
+    experiment.budget_s, experiment.left_s = budget_s, lambda: ends - clock()
     with experiment.store.lock(), experiment.prepared(on_event):
         experiment.store.clean()
         work = _Work(experiment, experiment.todo(), on_event, clock, ends)

@@ -20,7 +20,7 @@ from deadbeat.experiment.columns import Columns
 from deadbeat.model.comparison import Comparable
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
-from deadbeat.model.words import Json, duration, size
+from deadbeat.model.words import Json, duration, nearest, shown, size
 from deadbeat.report.document import CellMap, Document, Table
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.notebook import Drawing, glance
@@ -117,6 +117,20 @@ class Begin:
     words: Sequence[str] = ()
     say: Callable[[str], None] = field(default=lambda text: None)
     held: ExitStack = field(factory=ExitStack)
+
+    def without_preset(
+        self, presets: Mapping[str, Mapping[str, Json]]
+    ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+        """What the preset that was typed says, and what else was typed.
+
+        Raises:
+            UsageError: There is no such preset.
+        """
+        name = str(self.typed.get("preset", "default"))
+        if name not in {"default", *presets}:
+            raise UsageError(f"--preset: {shown(name)} is not a choice", nearest(name, presets))
+        rest = {key: value for key, value in self.typed.items() if key != "preset"}
+        return presets.get(name, {}), rest
 
     @property
     def left_s(self) -> float | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from deadbeat.catalog import load_catalog
-from deadbeat.experiment.base import FolderExperiment, Phase, PricesKnown, Watcher
+from deadbeat.experiment.base import FolderExperiment, Lost, Phase, PricesKnown, Watcher
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.interfere.document import (
     COLUMNS,
@@ -43,7 +44,7 @@ from deadbeat.kinds.interfere.spec import (
 )
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.specification import read
 from deadbeat.prices.compared import price_metric, with_prices
@@ -137,10 +138,11 @@ COMPARABLE = Comparable(
 )
 
 
-#: What a run takes beside its own length: processes start and set their work up.
-OVERHEAD_S = 1.0
-#: Prices get such a part of the time of all repeats, s at least; a round of large memory takes one.
-_PRICES, _PRICES_S = 0.2, 3.0
+#: What a run takes beside its own length: processes start, set their work up, and end a round.
+OVERHEAD_S = 4.0
+#: Prices get such a part of the time of all repeats, s at least; a round of large memory takes one;
+#: and of a budget so much.
+_PRICES, _PRICES_S, _OF_BUDGET = 0.2, 3.0, 0.1
 
 
 def price_seconds(spec: InterfereSpec) -> float:
@@ -171,20 +173,30 @@ class InterfereExperiment(FolderExperiment[InterfereKey, InterfereRun]):
             seed=spec.seed,
             given=[(found, (work.size,)) for work in spec.works if (found := work.priced)],
         )
-        seconds = min(price_seconds(spec), _PRICES * (self.budget_s or math.inf))
+        seconds = min(price_seconds(spec), max(_PRICES_S, _OF_BUDGET * (self.budget_s or math.inf)))
         if seconds and self.lacking and stage.stored() is None:
             tell(Phase(name="prices"))
             tell(PricesKnown(table=stage.begin(seconds)))
         yield
 
-    def one(self, key: InterfereKey) -> InterfereRun:
-        return self._engine.run(self._spec, key)
+    def measure(self, tell: Watcher) -> Generator[InterfereRun | Lost[InterfereKey]]:
+        """All repeats, shorter ones where the budget has no room: each has new processes, and the
+        interval is over them."""
+        beyond_s = OVERHEAD_S
+        for left, key in zip(range(len(self.lacking), 0, -1), self.lacking, strict=True):
+            asked_s = min(self._spec.duration, max(1.0, self.left_s() / left - beyond_s))
+            began = time.monotonic()
+            try:
+                yield self._engine.run(evolve(self._spec, duration=asked_s), key)
+            except (DataError, RunError) as error:
+                yield Lost(key, error)
+            # a run ends with a whole round of all pairs
+            beyond_s = max(OVERHEAD_S, time.monotonic() - began - asked_s)
 
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
-    typed = {name: value for name, value in asked.typed.items() if name != "preset"}
-    base = QUICK if asked.given.get("quick") else {}
+    base, typed = asked.without_preset({"quick": QUICK})
     wanted = read(InterfereSpec, base, asked.written, typed, names=asked.names)
     target = opened(asked)
     engine = HardwareChannels(target, cross=asked.cross) if target else SimulatedChannels()

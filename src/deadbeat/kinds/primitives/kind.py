@@ -16,7 +16,7 @@ from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.results import FOLDERS, summarise
 from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore, export
 from deadbeat.kinds.primitives.runtimes import jvm_words
-from deadbeat.kinds.primitives.spec import PRESET_KEYS, PrimitivesSpec, presets
+from deadbeat.kinds.primitives.spec import PRESET_KEYS, QUICK, PrimitivesSpec, presets
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
@@ -27,7 +27,7 @@ from deadbeat.pool import NATIVE, is_native, primitives
 
 Engine = ForeignPrimitives | SimulatedPrimitives
 #: A run beside its own length: a process starts, warms up and writes its result.
-_OVERHEAD_S, _JVM_OVERHEAD_S = 0.12, 2.6
+_OVERHEAD_S, _JVM_OVERHEAD_S = 0.06, 2.6
 
 
 def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float:
@@ -83,6 +83,9 @@ def _refuse_changes(asked: Begin, preset: str) -> None:
 
 def _wanted(asked: Begin) -> PrimitivesSpec:
     name = asked.typed.get("preset", asked.written.get("preset"))
+    if name == "quick":
+        base, typed = asked.without_preset({"quick": QUICK})
+        return read(PrimitivesSpec, base, asked.written, typed, names=asked.names)
     preset = presets().get(str(name))
     layer = {**preset.layer, "name": preset.name} if preset else {}
     if preset:

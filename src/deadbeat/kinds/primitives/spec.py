@@ -14,7 +14,7 @@ from deadbeat.model import rules
 from deadbeat.model.published import published
 from deadbeat.model.rules import BYTE_SIZES, Problem, refuse
 from deadbeat.model.specification import keyed
-from deadbeat.model.words import nearest, shown
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def _preset(value: Any) -> str:
     return str(value) if value == "" else rules.Choice(tuple(presets())).parse(value)
 
 
+#: What ``--quick`` changes: a minute.
+QUICK: dict[str, Json] = {"name": "primitives-quick", "duration": 0.1, "repeats": 3}
 #: What a preset says.
 PRESET_KEYS = (
     *("tests", "sizes", "placements", "threads", "handlers", "shares", "period", "work"),

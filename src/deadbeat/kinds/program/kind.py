@@ -137,7 +137,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
-    spec = read(ProgramSpec, asked.written, asked.typed, names=asked.names)
+    base, typed = asked.without_preset({"quick": {"duration": 10.0}})
+    spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
     if asked.target not in (None, LOCAL):
         raise UsageError(
             f"--target {asked.target}: deadbeat run measures a program on this machine alone",
