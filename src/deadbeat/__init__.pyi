@@ -4,6 +4,7 @@ from deadbeat.cli.call import (
     ask,
     breakdown,
     compare,
+    contention,
     doctor,
     interfere,
     latency,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
 
 import click
 import pytest
 from helpers.answers import Capture
+from helpers.campaigns import TINY_OPTIONS
 
-from deadbeat.cli._help import OPTIONS, PLACED, VERBS
+from deadbeat.cli._help import VERBS, row_of
 from deadbeat.cli.main import main, root
 
 #: A line that begins so leans on the line above it, or has no verb and no noun of its own.
@@ -37,20 +41,28 @@ _EXCEPTIONS = {
     "--priorities": "assigned to measured tasks or to simulated ones",
     "--metrics": "figures",
     "--preset": "presets differ by verb",
+    "--simulate": "the sets of a result, or a task system",
     "--policy": "of the kernel, or of the simulator",
     "--deadlines": "kind of deadlines",
 }
 
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command that help names, and what its modes make of it."""
     context = click.Context(group)
+    modes = row_of(str(group.name)).get("modes", {})
+    assert isinstance(modes, Mapping)
     for name in group.list_commands(context):
         found = group.get_command(context, name)
         assert found is not None
         if isinstance(found, click.Group):
             yield from commands(found, *path, name)
-        else:
-            yield " ".join((*path, name)), found
+            continue
+        yield " ".join((*path, name)), found
+        for mode in modes.get(name, ()):
+            _, other, _ = group.resolve_command(context, [name, *mode.split()])
+            assert other is not None
+            yield f"{name} {mode}", other
 
 
 def options() -> Iterator[tuple[str, click.Option]]:
@@ -105,30 +117,67 @@ def test_placeholders_name_what_they_stand_for() -> None:
     assert bare == []
 
 
-def test_no_words_of_the_parser_in_help(capsys: Capture) -> None:
-    for words, command in commands(root):
-        everything = "--help-all" if "--help-all" in _help(command) else "--help"
-        assert main((*words.split(), everything)) == 0
-        told = capsys.readouterr().out
-        assert not re.search(r"INTEGER|FLOAT|TEXT|RANGE|<=x|x>=|fake", told), words
+def test_the_command_set_fits_in_ones_head() -> None:
+    """20 verbs, 28 with sub-verbs, 130 names of options; the rest are keys."""
+    context = click.Context(root)
+    verbs = [root.get_command(context, name) for name in root.list_commands(context)]
+    below = [each.list_commands(context) for each in verbs if isinstance(each, click.Group)]
+    assert len(verbs) <= 20
+    assert len(verbs) - len(below) + sum(map(len, below)) <= 28
+    assert len({option.opts[-1] for _, option in options()}) <= 130
 
 
-def _help(command: click.Command) -> str:
-    return command.get_help(click.Context(command))
-
-
-def test_help_fits_about_two_screens_and_says_where_the_rest_is(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("words", [words for words, _ in commands(root)])
+def test_help_is_a_screen(words: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(("profile", "--help")) == 0
-    told = capsys.readouterr().out
-    assert len(told.splitlines()) <= 68
-    assert "--help-all" in told and "--slot-periods" not in told
-    assert main(("profile", "--help-all")) == 0
-    assert "--slot-periods" in capsys.readouterr().out
-    for title in ("Begin with", "What to vary", "Task sets", "Length", "Machine", "Output"):
-        assert f"\n{title}:\n" in told
+    assert main((*words.split(), "--help")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert [line for line in lines if len(line) > 80] == []
+    assert not re.search(r"INTEGER|FLOAT|TEXT|RANGE|<=x|x>=|fake", "\n".join(lines))
+
+
+OLD = {
+    (*path, name): new[0]
+    for path in ((), ("sched",), ("lab",), ("tune",))
+    for name, (_, _, *new) in cast(Any, row_of("".join(path) or "deadbeat")["verbs"]).items()
+    if new and name != "keys"
+}
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_name_goes_on_with_a_hint(old: tuple[str, ...], capsys: Capture) -> None:
+    assert main((*old, "--help")) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"Usage: deadbeat {' '.join(old)}")
+    assert OLD[old] in captured.err and captured.err.count("\n") == 1
+    assert "profile" not in root.list_commands(click.Context(root))
+
+
+def test_a_key_is_set_by_its_path_its_option_or_the_old_spelling(
+    capsys: Capture, in_a_folder: Path
+) -> None:
+    keys = ("tasks.wcet_min=10us", "wcet-min=10us")
+    for more in (*(("--set", key) for key in keys), ("--wcet-min", "10us")):
+        assert main((*TINY_OPTIONS, "--fresh", *more)) == 0
+        assert ("--set wcet-min=VALUE" in capsys.readouterr().err) == (more[0] == "--wcet-min")
+        found = json.loads((Path("runs") / "latest" / "campaign.json").read_text())
+        assert found["spec"]["tasks"]["wcet_min"] == "10000ns"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("contention --simulated --set pool", "no KEY=VALUE"),
+        ("contention --simulated --set run.secnds=1", "did you mean seconds?"),
+        ("contention --simulated --pool full --set pool=quick", "mean the same"),
+        ("sched generate --set heavy-sharr=0.5", "did you mean heavy-share?"),
+        ("sched generate --set heavy-share=x", "not a valid float"),
+    ],
+)
+def test_a_wrong_key_is_one_line(words: str, said: str, capsys: Capture) -> None:
+    assert main(tuple(words.split())) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_verbs_stand_under_titles(capsys: Capture) -> None:
@@ -138,8 +187,3 @@ def test_verbs_stand_under_titles(capsys: Capture) -> None:
         assert f"\n{title}:\n" in told
     listed = [name for verbs in VERBS.values() for name in verbs.split()]
     assert len(listed) == len(set(listed))
-
-
-def test_the_tables_name_options_once() -> None:
-    listed = [name for names in OPTIONS.values() for name in names.replace("|", " ").split()]
-    assert len(listed) == len(set(listed)) == len(PLACED)

@@ -89,7 +89,8 @@ def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
     return open_folder(found["path"])
 
 
-profile, stress, breakdown = (partial(measure, verb) for verb in ("profile", "stress", "breakdown"))
+contention, breakdown = (partial(measure, verb) for verb in ("contention", "breakdown"))
+profile, stress = contention, partial(measure, "contention --random")
 latency, load, study = (partial(measure, verb) for verb in ("latency", "load", "sched study"))
 primitives, interfere = partial(measure, "primitives"), partial(measure, "interfere")
 compare, doctor = partial(ask, "compare"), partial(ask, "doctor")
