@@ -4,7 +4,6 @@ from deadbeat.cli.call import (
     ask,
     breakdown,
     compare,
-    contention,
     doctor,
     interfere,
     latency,

@@ -86,6 +86,7 @@ def measure(
     /,
     *,
     series: Callable[[Order, str], Ended] | None = None,
+    named: str = "",
     file: Path | None,
     time_budget: str | None,
     runs: Path,
@@ -108,11 +109,14 @@ def measure(
     Args:
         name: Row of `KINDS`.
         asked: What of the specification was typed. ``given``: options of this command alone.
+        named: Name of the result where nothing gives one; "": that of the kind.
         series: What measures on several machines; None: ``target`` is one.
         retry: None: the command has no such option.
         quick_s: Time that is promised.
     """
     written = written_in(file, command)
+    if named and "name" not in {*written.values, *asked.values}:
+        asked.put("name", named, "--name")
     begin = Begin(
         runs=runs,
         written=written.values,

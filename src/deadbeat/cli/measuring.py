@@ -12,7 +12,7 @@ import click
 from attrs import frozen
 
 from deadbeat.cli._help import SET, Titled, assigned, row_of
-from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
+from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in, words_typed
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import Layer, Row, options_of
@@ -96,12 +96,13 @@ def command(name: str) -> click.Command:
         several = "," in str(options.get("target") or "")
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
+        # The old names go on making folders of the old names.
+        parts = ("contention", "random" * (name == "stress"), preset)
+        new = words_typed(name)[0] == parts[0] and not options.get("programs_from")
+        named = "-".join(str(part) for part in parts if part) if new else ""
         promised = own.quick if options.get("quick") and not options.get("simulated") else None
-        return int(
-            measure(
-                name, own.kind or name, asked, given, series=series, quick_s=promised, **options
-            )
-        )
+        more = {"series": series, "named": named, "quick_s": promised, **options}
+        return int(measure(name, own.kind or name, asked, given, **more))
 
     own_keys = {parameter.opts[0] for parameter in (*taken, *machine)}
     screen = Titled(
