@@ -44,7 +44,16 @@ TINY_STRESS: dict[str, Any] = {
 #: The first for a command line.
 TINY_OPTIONS = (
     *("contention", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--sets", "1"),
-    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--duration", "0.1", "--set", "mix=random"),
+    *(
+        "--sync-share",
+        "0,1",
+        "--contended-ratio",
+        "0,1",
+        "--duration",
+        "0.1",
+        "--set",
+        "mix=random",
+    ),
 )
 
 

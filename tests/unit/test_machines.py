@@ -191,6 +191,21 @@ def test_a_status_of_1_has_its_reason(
     assert re.fullmatch(f"deadbeat: --fail-on {reason}", said[0]) if status else not reason
 
 
+def test_the_reason_is_the_worst_and_quiet_leaves_annotations_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("latency", "--simulated", "--quick", "--no-figures", "--limits", "1us")
+    asked = ("--fail-on", "misses", "--annotations")
+    assert main((*words, *asked)) == 1
+    said = capsys.readouterr().err.splitlines()
+    late = [float(x) for line in said for x in re.findall(r"^::error .*wake-up ([\d.]+) µs", line)]
+    (why,) = [line for line in said if "--fail-on" in line]
+    assert f"latest wake-up {max(late)} µs" in why and f"and {len(late) - 1} more" in why
+    assert main(("-q", *words, "--fresh", *asked)) == 1
+    quiet = capsys.readouterr().err.splitlines()
+    assert len(quiet) == len(late) + 1 and all(line.startswith("::error ") for line in quiet)
+
+
 def test_the_workflow_of_the_guide_asks_for_what_there_is() -> None:
     lines = re.findall(r"^\s+(?:- run: )?deadbeat (.+)$", HOWTO.read_text(encoding="utf-8"), re.M)
     assert len(lines) == 6

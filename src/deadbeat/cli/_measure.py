@@ -71,7 +71,7 @@ class Ended:
         """Exit status of the command; where it is that of ``--fail-on``, says why."""
         if self.shown.empty:
             return DeadbeatError.exit_status
-        bad = list(_failed(self.shown.cases, fail_on))
+        bad = sorted(_failed(self.shown.cases, fail_on), key=lambda case: -case.weight)
         if bad:
             more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
             say(f"--fail-on {fail_on}: {bad[0].message} ({bad[0].name}){more}")

@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.shell_completion import shell_complete
@@ -37,8 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     ours, rest = _ours(words)
     debug = DEBUG in ours
-    # Annotations are talk by the stream they use, and were asked for.
-    quiet = bool({*_QUIET} & ours) and "--annotations" not in words
+    quiet = bool({*_QUIET} & ours)
     if _NO_COLOUR in ours:
         os.environ["NO_COLOR"] = "1"
     if arguments is None:
@@ -46,6 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with interruptible(last=arguments is None) as caught, warnings.catch_warnings():
         warnings.showwarning = _warn
         return caught.status(_guarded(rest, debug=debug, quiet=quiet))
+
+
+class _Annotations(io.StringIO):
+    """Standard error that keeps to annotations: they were asked for."""
+
+    def __init__(self, own: TextIO) -> None:
+        super().__init__()
+        self._own = own
+
+    def write(self, text: str) -> int:
+        return self._own.write(text) if text.startswith("::") else len(text)
 
 
 def _ours(words: list[str]) -> tuple[set[str], list[str]]:
@@ -98,7 +108,7 @@ def _run(words: list[str], *, quiet: bool) -> int:
     if asked := os.environ.get(_COMPLETE):
         return _complete(asked)
     try:
-        silence = redirect_stderr(io.StringIO()) if quiet else nullcontext()
+        silence = redirect_stderr(_Annotations(sys.stderr)) if quiet else nullcontext()
         with silence, root.make_context("deadbeat", words) as context:
             context.obj = words
             result = root.invoke(context)

@@ -38,13 +38,15 @@ class Verdicted:
 
     Attributes:
         name: Stable. ``group``: what it belongs to.
-        verdict: ``skipped``: nobody knows, or nobody asked.
+        verdict: ``skipped``: unknown, or not asked for.
+        weight: How bad it is, beside others of its group.
     """
 
     name: str
     verdict: CaseVerdict
     message: str = ""
     group: str = ""
+    weight: float = 0.0
 
 
 def junit(suite: str, cases: Sequence[Verdicted], properties: Mapping[str, str]) -> str:

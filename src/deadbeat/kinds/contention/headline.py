@@ -281,6 +281,7 @@ def cases(summary: Summary) -> Iterator[Verdicted]:
             group=f"{summary.mode}.misses",
             verdict="failed" if cell.misses else "passed" if known else "skipped",
             message=_missed(cell),
+            weight=cell.value("miss_excess") or 0.0,
         )
 
 

@@ -137,6 +137,7 @@ def cases(found: InterfereSummary) -> Iterator[Verdicted]:
             yield Verdicted(
                 name=f"{cell.victim.text} beside {cell.aggressor.text}{where}",
                 group="interfere.slowed",
+                weight=cell.value,
                 verdict="failed" if cell.shows else "skipped" if cell.undecided else "passed",
                 message=f"{cell.value:.2f} times as long ({_interval(cell.interval)}), allowed:"
                 f" {cell.least:.2f}",

@@ -377,6 +377,7 @@ def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
                     name=f"{name} CPU {row.cpu} {limit / 1000:g} µs",
                     group="latency.misses",
                     verdict="failed" if top > limit else "passed",
+                    weight=top / limit,
                     message=f"latest wake-up {top / 1000:,.1f} µs, allowed {limit / 1000:,.1f}"
                     f" µs; {row.cycles:,} wake-ups of {len(row.runs)} runs",
                 )

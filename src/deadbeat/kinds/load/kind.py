@@ -115,6 +115,7 @@ def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
                 name=name,
                 group="load.misses" if cell.condition == PLAIN else "load.remedy",
                 verdict="failed" if cell.failures else "passed",
+                weight=cell.failures / cell.released,
                 message=f"{cell.failures} of {cell.released} rounds missed, allowed: 0; longest"
                 f" {longest / 1e6:.3f} ms, deadline {summary.deadline_ns / 1e6:.3f} ms;"
                 f" {cell.runs} runs",

@@ -196,6 +196,7 @@ KIND = TableKind(
         Verdicted(
             name=cell.name,
             group="program.misses",
+            weight=cell.misses,
             verdict="failed" if cell.misses else "passed",
             message=f"{cell.misses:,} of {cell.jobs:,} jobs, allowed: 0",
         )
