@@ -113,7 +113,8 @@ def answer(
     """The comparison of all with the first; of one alone its own answer.
 
     Args:
-        metrics: What latency matrices are compared by; none: by all.
+        metrics: What latency matrices of the lab are compared by, whose repeats are seeds; none:
+            by all.
 
     Raises:
         DeadbeatError: There is no result.
@@ -127,4 +128,7 @@ def answer(
     found = compare(campaigns=names, metric=metrics, partial=True, figures=figures, runs=runs)
     assert found.document is not None
     again = shlex.join(["deadbeat", "compare", *names, "--all"])
-    return evolve(found, document=evolve(found.document, rows=_ROWS, details=again))
+    steps = found.document.steps
+    if metrics:
+        steps = [(step.replace("--repeats", "--seeds"), why) for step, why in steps]
+    return evolve(found, document=evolve(found.document, rows=_ROWS, details=again, steps=steps))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
 from deadbeat.model.observations import Cell, Metric
+from deadbeat.model.words import count_of
 from deadbeat.report.prices import ns_text
 
 #: From here on an effect is told as a factor; beyond the second only that it is more.
@@ -268,6 +269,9 @@ def _need(metric: MetricComparison, words: Vocabulary) -> str:
 
 def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) -> str:
     low, high = metric.low, metric.high
+    if low is None and high is None:
+        one = count_of(pairs, words.units.removesuffix("s"))
+        return f"{one} a side has no interval: more {words.more}"
     if low is not None and high is not None and (high < -metric.minimum or low > metric.minimum):
         return f"a few more {words.more}: {pairs} are hardly enough to be sure of anything"
     if metric.metric.apart:

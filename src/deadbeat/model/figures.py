@@ -10,6 +10,7 @@ columns in summary.csv and the JSON, its cell on the page, its entry in the refe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 from attrs import Attribute, evolve, field, fields, frozen
@@ -281,6 +282,7 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     *("miss_episodes", "released", "overruns", "left_out"),
     *_LAST,
 )
+_QUANTILE_ENDS = tuple(product(("slowdown", "delay_ratio"), ("p50", "p95"), ("low", "high")))
 _OVER_SETS = ("mean", "ci_low", "ci_high", "p5", "p25", "p50", "p75", "p95", "p99", "max")
 #: Columns of a stress campaign's summary.csv (Mode 2): one row per group and deadline factor.
 #: Quantiles are over task sets; ``deadline_miss_ratio`` pools jobs; ``miss_set_share`` is the share
@@ -295,6 +297,7 @@ STRESS_COLUMNS: tuple[str, ...] = (
     *("deadline_miss_p50_nonzero", "deadline_miss_p95_nonzero"),
     *("miss_episodes", "overruns", "left_out"),
     *_LAST,
+    *(f"{metric}_{name}_ci_{end}" for metric, name, end in _QUANTILE_ENDS),
 )
 #: Columns of summary.csv by mode.
 CELL_COLUMNS = {"profile": SUMMARY_COLUMNS, "stress": STRESS_COLUMNS}

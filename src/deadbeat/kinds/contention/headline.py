@@ -19,6 +19,7 @@ from deadbeat.report.prices import price_words
 _FACTOR = attrgetter("factor")
 #: More shielded groups than this are read in the table.
 _SHIELDED_SHOWN = 4
+_TWO = "{:.2f}".format
 
 
 def group_answers(summary: Summary) -> dict[str, list[str]]:
@@ -103,13 +104,14 @@ def stress_sentence(summary: Summary) -> str:
     if not decided:
         return facts.nothing_decided(summary)
     worst = facts.most(decided, "slowdown_p95")
-    p50, p95, slowest = (worst.value(f"slowdown_{name}") or 0.0 for name in ("p50", "p95", "max"))
+    p50, p95, slowest = (worst.figure(f"slowdown_{name}") for name in ("p50", "p95", "max"))
     first = decided[0].deadline_factor
     sets = sum(cell.task_sets for cell in decided if cell.deadline_factor == first)
     floor = facts.noise_floor(summary).share
     text = (
         f"Of {sets} task sets the slowest 5 %{_of_group(worst, decided)}"
-        f" run at least {p95:.2f} times as long as alone (median {p50:.2f}, worst {slowest:.2f});"
+        f" run at least {p95.text(_TWO)} times as long as alone (median {p50.text(_TWO)}, worst"
+        f" {slowest.text(_TWO)});"
     )
     late = [cell for cell in decided if cell.value("miss_set_share")]
     if late:
@@ -118,7 +120,7 @@ def stress_sentence(summary: Summary) -> str:
         text += f" {share} of the sets{_of_group(worse, decided)} miss a deadline{_beyond(worse)}."
     else:
         text += " no set misses a deadline."
-    return " ".join([text, *_doubt(p95, floor), *_shielding(decided)])
+    return " ".join([text, *_doubt(p95.value or 0.0, floor), *_shielding(decided)])
 
 
 def _beyond(cell: CellFigures) -> str:

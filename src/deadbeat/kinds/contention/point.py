@@ -21,6 +21,7 @@ from deadbeat.model.figures import (
 )
 from deadbeat.model.results import ClassFigures, NoiseFacts, PointFigures
 from deadbeat.report.document import percent
+from deadbeat.stats.binomial import quantile_ranks
 from deadbeat.stats.exceedance import Jobs, Share
 from deadbeat.stats.intervals import (
     Floats,
@@ -313,6 +314,9 @@ def point_figures(cell: CellFigures, sets: Sets) -> PointFigures:
 
 _SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
+#: Of these the interval is shown, whatever the distribution.
+_WITH_ENDS = ("p50", "p95")
+
 
 def group_cell(where: CellFigures, sets: Sequence[SetFigures]) -> CellFigures:
     """What the task sets of a group say together."""
@@ -326,9 +330,17 @@ def group_cell(where: CellFigures, sets: Sequence[SetFigures]) -> CellFigures:
 
 def _spread(metric: str, values: Floats, *, common: float) -> dict[str, Figure]:
     found = zip(_SHARES, quantiles(values, *_SHARES.values()), strict=True)
+    ordered = np.sort(values)
+
+    def ends(name: str) -> tuple[float, float] | None:
+        low, high = quantile_ranks(len(values), _SHARES[name])
+        if name not in _WITH_ENDS or low is None or high is None:
+            return None
+        return float(ordered[low - 1]), float(ordered[high - 1])
+
     return {
         f"{metric}_mean": with_ends(mean_of(values), mean_interval(values, common=common)),
-        **{f"{metric}_{name}": Figure(value) for name, value in found},
+        **{f"{metric}_{name}": with_ends(value, ends(name), "sets") for name, value in found},
     }
 
 

@@ -150,6 +150,10 @@ def _missed(cell: CellFigures) -> str:
     return f"{100 * (cell.miss_ratio.value or 0.0):.2f}" + ("+" if cell.misses else " ")
 
 
+def _quantile(name: str) -> Callable[[CellFigures], str]:
+    return lambda cell: cell.figure(f"slowdown_{name}").text(ratio)
+
+
 def group_table(summary: Summary) -> Table:
     aimed = any(cell.stopped for cell in summary.cells)
     several = len(factors(summary.cells)) > 1
@@ -161,9 +165,12 @@ def group_table(summary: Summary) -> Table:
         _count("miss episodes", "miss_episodes"),
         _count("overruns", "overruns"),
         said("slowdown\nmean [95 %]", lambda cell: cell, format=_text("slowdown_mean"),
-             terminal=_slowdown),
+             terminal=False),
         _figure("p5", "slowdown_p5"),
-        *(_figure(name, f"slowdown_{name}", short=ratio) for name in ("p50", "p95")),
+        *(
+            evolve(_figure(f"{name} [95 %]", f"slowdown_{name}"), terminal=_quantile(name))
+            for name in ("p50", "p95")
+        ),
         _figure("p99", "slowdown_p99"),
         _figure("max", "slowdown_max"),
         _figure("delay ratio\nmean [95 %]", "delay_ratio_mean"),
@@ -190,7 +197,7 @@ def group_table(summary: Summary) -> Table:
         terminal=True,
         plain=True,
         dense=True,
-        hint="In brackets: 95 % intervals of the mean over task sets (how: docs, metrics)."
+        hint="In brackets: 95 % intervals over task sets (how: docs, metrics)."
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"
         " summary.csv.",
     )
