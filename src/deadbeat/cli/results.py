@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 
 import attrs
@@ -98,16 +100,26 @@ def runs(runs: Path) -> Shown:
     ]
     known += map(state_of, DERIVED.folders(runs))
     plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in known]
-    rows = [_row(kind, state, latest) for kind, state in known]
     for state in beheaded(runs):
         plain.append(_plain("unknown", state, latest))
-        rows.append(_row("", state, latest))
-    if not rows:
+        known.append(("", state))
+    if not known:
         return Shown(
             plain=plain, parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")]
         )
-    columns = ["name", "state", "asked for", "runs", "failed", "note"]
-    return Shown(plain=plain, parts=[table(columns, rows, numeric=columns[3:])])
+    dated = [(_begun(state.path), kind, state) for kind, state in known]
+    dated.sort(key=itemgetter(0), reverse=True)
+    rows = [_row(kind, state, date, latest) for date, kind, state in dated]
+    columns = ["name", "kind", "date", "state", "runs", "note"]
+    return Shown(plain=plain, parts=[table(columns, rows, numeric=["runs"])])
+
+
+def _begun(path: Path) -> str:
+    """When a folder was written last, as a list shows it; "": it is gone."""
+    try:
+        return f"{datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}"
+    except OSError:
+        return ""
 
 
 def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Json]:
@@ -121,16 +133,16 @@ def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Json]:
     }
 
 
-def _row(kind: str, state: FolderState, latest: str) -> list[str]:
-    damaged = state.state == "damaged"  # nobody knows how much there is of it
-    invalid = kind and not damaged and "invalid" in state.facts()
+def _row(kind: str, state: FolderState, date: str, latest: str) -> list[str]:
+    damaged = state.state == "damaged"  # then how much there is of it is unknown
+    lost = {"failed": state.failed, "invalid": state.invalid} if not damaged else {}
     return [
         state.name + " (latest)" * (state.name == latest),
-        state.state + (f": {state.problem}" if state.problem else ""),
         state.words(kind) if kind else "",
+        date,
+        state.state + (f": {state.problem}" if state.problem else ""),
         "" if damaged or not state.planned else f"{state.done} of {state.planned}",
-        "" if damaged or not state.planned else str(state.failed),
-        f"{state.invalid} invalid" if invalid else "",
+        ", ".join(f"{count} {word}" for word, count in lost.items() if count),
     ]
 
 

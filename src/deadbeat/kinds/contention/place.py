@@ -45,15 +45,18 @@ LATEST = "latest"
 class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
     there can be until all are decided. ``programs_from``: campaign whose programs it runs; "": its
-    own."""
+    own. ``mode``: profile or stress."""
 
     programs_from: str = ""
+    mode: str = ""
 
     def facts(self) -> dict[str, Json]:
         return {"programs_from": self.programs_from or None}
 
     def words(self, kind: str) -> str:
-        return self.preset + (f", programs of {self.programs_from}" * bool(self.programs_from))
+        name = "contention --random" if self.mode == "stress" else "contention"
+        own = f", programs of {self.programs_from}" if self.programs_from else ""
+        return f"{name} {self.preset}".rstrip() + own
 
 
 def _stand(store: CampaignStore) -> CampaignState:
@@ -63,6 +66,7 @@ def _stand(store: CampaignStore) -> CampaignState:
         complete=is_complete(spec, store),
         harm=store.damaged_run(),
         preset=spec.preset,
+        mode=spec.mode,
         programs_from=origin.name if origin else "",
         planned=planned_runs(spec, store),
         done=len(store.committed()),
