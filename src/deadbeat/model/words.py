@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:  # a JSON value
@@ -51,11 +49,15 @@ _UNSEEN = re.compile(
 
 def escape(text: str) -> str:
     """As text of a page, also within quotes; control characters are replaced."""
+    import html  # noqa: PLC0415  costs --help two milliseconds
+
     return html.escape(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def near(word: str, known: Sequence[str]) -> str:
     """``did you mean X?``; "" when nothing is near."""
+    from difflib import get_close_matches  # noqa: PLC0415  as much
+
     close = get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]}?" if close else ""
 

@@ -135,8 +135,7 @@ class PrimitivesSpec:
     placements: tuple[str, ...] = keyed(
         _some(rules.Choice(PLACEMENTS).parse, "placements", "one,all,same,far"),
         "--placements LIST",
-        "Where threads run: one, all, cache, apart, both; and pairs: same, sibling, cache, far."
-        "  [each; in a JVM one, and all for locks]",
+        "Where threads run: one, all, apart; pairs: same, sibling, cache, far.  [each]",
         default=(),
     )
     groups: tuple[tuple[int, ...], ...] = keyed(
@@ -171,7 +170,7 @@ class PrimitivesSpec:
     period: int | None = keyed(
         rules.DurationNs(20_000, 10**9),
         "--period TIME",
-        "Time between releases of an event, 1ms; it counts from its release.  [back to back]",
+        "Time between releases of an event.  [back to back]",
         default=None,
     )
     work: int = keyed(
