@@ -160,7 +160,7 @@ def test_what_cannot_run_beside_is_refused_before_anything_is_made(
 )
 def test_nothing_runs_beside_a_simulation(words: tuple[str, ...], capsys: Capture) -> None:
     Path("asked.toml").write_text('beside = ["touch", "ran"]\n')
-    assert main((*words, "--quick", "--campaign", "asked.toml")) == 2
+    assert main((*words, "--quick", "--file", "asked.toml")) == 2
     assert f"{' '.join(words[1:])} and --beside exclude" in capsys.readouterr().err
     assert [*Path().iterdir()] == [Path("asked.toml")]
 

@@ -42,7 +42,7 @@ def test_a_file_is_read_and_an_option_wins(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text(FILES[verb])
-    words = [verb, "--simulated", "--no-figures", "--campaign", str(file), "--duration", "0.3"]
+    words = [verb, "--simulated", "--no-figures", "--file", str(file), "--duration", "0.3"]
     assert main([*words, "--runs", str(tmp_path), "--json"]) == 0
     assert answer_of(capsys.readouterr().out)["name"] == "mine"
     (head,) = (tmp_path / "mine").glob(f"{verb}.json")
@@ -56,8 +56,8 @@ def test_a_wrong_key_and_a_file_of_another_command_are_named(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text("bogus = 1\n")
-    assert main([verb, "--simulated", "--campaign", str(file)]) == 2
+    assert main([verb, "--simulated", "--file", str(file)]) == 2
     assert f"{file}: bogus" in capsys.readouterr().err
     file.write_text('mode = "profile"\n')
-    assert main([verb, "--simulated", "--campaign", str(file)]) == 2
-    assert "deadbeat profile --campaign" in capsys.readouterr().err
+    assert main([verb, "--simulated", "--file", str(file)]) == 2
+    assert "deadbeat contention --file" in capsys.readouterr().err

@@ -53,7 +53,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean m"),
         ((*RUN[:1], "--preset", "papr"), 2, '--preset: "papr" is not a choice (did you mean paper'),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
-        ((*RUN, "--retry"), 2, "there is no campaign quick in runs to retry (deadbeat li"),
+        ((*RUN, "--retry"), 2, "there is no campaign contention-quick in runs to retry ("),
         ((*RUN, "--file", "no.toml"), 2, "no.toml: No such file or directory (name a"),
         ((*RUN, "--file", "bad.toml"), 2, "bad.toml: not TOML: "),
         ((*RUN, "--file", "key.toml"), 2, "key.toml: run.secnds: unknown key (did you mean se"),

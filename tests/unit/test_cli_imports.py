@@ -66,7 +66,7 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
 
 #: Help of a command that measures needs its specification; nothing draws or computes.
 MEASURING = (
-    *("breakdown", "interfere", "latency", "load", "primitives", "profile", "run", "stress"),
+    *("breakdown", "contention", "interfere", "latency", "load", "primitives", "run"),
     "sched study",
 )
 
@@ -88,8 +88,9 @@ def test_every_command_does_something_that_takes_its_options() -> None:
             assert isinstance(command, click.Group)
             command = command.get_command(context, word)
         if isinstance(command, Declared):
+            hidden = (*HOW, "assigned")
             names = [each.name for each in command.params if each.expose_value]
-            options = {name: None for name in names if name not in HOW}
+            options = {name: None for name in names if name not in hidden}
             signature(command.function()).bind(**options)
 
 

@@ -67,7 +67,7 @@ def test_a_balanced_map_is_not_judged(capsys: Capture) -> None:
     assert main((*LEAST, "--mix", "balanced")) == 0
     found = observed(capsys, "1", "2", "--from", "many", status=2)
     assert {each["verdict"] for each in found} == {"not judged: another mix"}
-    because = "many draws every object as often: deadbeat profile --mix random"
+    because = "many draws every object as often: deadbeat contention --mix random"
     assert {each["because"] for each in found} == {because}
 
 

@@ -84,7 +84,7 @@ def test_the_same_command_continues_it(tiny: Path, capsys: Capture) -> None:
         (("--quick",), "--quick"),
         (("--split",), "--split"),
         (("--step", "0.5"), "--step"),
-        (("--campaign", "some.toml"), "--campaign"),
+        (("--file", "some.toml"), "--file"),
         (("--calibration", "some.json"), "--calibration"),
     ],
 )
@@ -122,7 +122,10 @@ def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(capsys: Capture) -> 
     assert main(("stress", *few, "--simulated", "--name", "random")) == 0
     capsys.readouterr()
     line = refused(capsys, *FROM, "random")
-    assert "random is a stress campaign (use deadbeat stress --programs-from random)" in line
+    assert (
+        "random is a stress campaign (use deadbeat contention --random --programs-from random)"
+        in line
+    )
     elsewhere = ("stress", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
     assert "--sets and --programs-from" in refused(capsys, *elsewhere, "random", "--sets", "9")
     found = answer(capsys, *elsewhere, "random")

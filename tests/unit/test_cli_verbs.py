@@ -48,7 +48,9 @@ def test_an_interrupt_while_it_is_summarised_says_how_to_continue(
         patch.setattr("deadbeat.kinds.contention.kind.write", interrupt)
         assert main(TINY_OPTIONS) == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "interrupted: 8 of 8 runs are kept in runs/tiny; continue with: deadbeat profile" in last
+    assert (
+        "interrupted: 8 of 8 runs are kept in runs/tiny; continue with: deadbeat contention" in last
+    )
     assert main(TINY_OPTIONS) == 0
 
 

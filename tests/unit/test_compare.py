@@ -169,7 +169,7 @@ def test_programs_that_the_other_never_planned_are_refused(
     assert "q1 and q2 are not of the same programs: 8 of 12 task sets are planned in q2" in told
     assert "stress.sets: 4 | 6" in told and "stress.cores: " in told
     assert "--retry" not in told
-    assert "deadbeat stress --programs-from q1" in told
+    assert "deadbeat contention --random --programs-from q1" in told
 
     profiled = ("profile", "--quick", "--executor", "fake", "--no-figures", "--name", "p")
     assert main((*profiled, "--runs", str(tmp_path))) == 0
@@ -198,7 +198,7 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     # also where the programs differ: those of the one cannot run where the other ran
     with pytest.raises(UsageError, match="is simulated") as caught:
         compared(tmp_path, "worse", "seeded")
-    assert "deadbeat sched predict" in caught.value.hint
+    assert "deadbeat predict --simulate" in caught.value.hint
 
 
 def test_ungated_is_on_the_command_line(

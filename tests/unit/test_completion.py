@@ -56,7 +56,7 @@ def test_verbs_are_completed(folder: Path) -> None:
 
 def test_options_and_their_words_are_completed(folder: Path) -> None:
     assert "--duration" in completed(folder, "deadbeat latency", "--du")
-    assert set(completed(folder, "deadbeat calibrate --policy")) == {"fifo", "other"}
+    assert set(completed(folder, "deadbeat contention --calibrate --policy")) == {"fifo", "other"}
 
 
 def test_runs_are_completed_and_hostile_names_left_out(folder: Path) -> None:

@@ -224,7 +224,7 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
     assert last == (
         "deadbeat: error: all runs are kept in runs/tiny, but their summary failed: unexpected:"
         " OverflowError: made up (a defect: repeat with --debug and report it; summarise them"
-        " with: deadbeat report runs/tiny)"
+        " with: deadbeat page runs/tiny)"
     )
     (row,) = answer(capsys, "runs")
     assert (row["state"], row["done"]) == ("measured", row["planned"])

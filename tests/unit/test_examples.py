@@ -25,5 +25,5 @@ def test_each_example_runs(path: Path, tmp_path: Path) -> None:
         "latency": ("--repeats", "1", "--duration", "1s"),
     }[verb]
     options = ("--simulated", "--no-figures", "--runs", str(tmp_path), *few)
-    assert main((str(verb), "--campaign", str(path), *options)) == 0
+    assert main((str(verb), "--file", str(path), *options)) == 0
     assert (tmp_path / path.stem / "report.html").is_file()

@@ -1,4 +1,4 @@
-"""``deadbeat lab list``, ``fetch`` and ``sweep`` on scripted packages and stored matrices."""
+"""``deadbeat list kernels``, ``fetch`` and ``sweep`` on scripted packages and stored matrices."""
 
 from __future__ import annotations
 

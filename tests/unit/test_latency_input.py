@@ -121,4 +121,4 @@ def test_help_leads_to_every_kind_of_measurement(capsys: pytest.CaptureFixture[s
 def test_an_unknown_knob_names_no_list_of_fifty(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(("tune", "apply", "--knob", "zzz", "--dry-run")) == 2
     told = capsys.readouterr().err
-    assert "deadbeat tune list names them" in told and len(told) < 200
+    assert "deadbeat list knobs names them" in told and len(told) < 200

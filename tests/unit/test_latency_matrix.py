@@ -293,9 +293,9 @@ def test_a_file_of_another_kind_is_refused(
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text('mode = "stress"\n')
-    assert main(["latency", "--campaign", str(file), "--runs", str(tmp_path)]) == 2
-    assert "deadbeat stress --campaign" in capsys.readouterr().err
+    assert main(["latency", "--file", str(file), "--runs", str(tmp_path)]) == 2
+    assert "deadbeat contention --random --file" in capsys.readouterr().err
     file.write_text('duration = "1y"\nloads = ["idle", "disk"]\n')
-    assert main(["latency", "--campaign", str(file), "--runs", str(tmp_path)]) == 2
+    assert main(["latency", "--file", str(file), "--runs", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "c.toml: duration" in told and "c.toml: loads[1]" in told

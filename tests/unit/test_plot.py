@@ -1,4 +1,4 @@
-"""``deadbeat plot``: presets on made-up machines whose ratio is known, and what they refuse."""
+"""``deadbeat compare --picture``: presets on made-up machines of a known ratio."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_options_override_the_arguments(tmp_path: Path, monkeypatch: pytest.Monk
     assert deadbeat.open("runs/primitives").summary.spec.policy == "fifo"
 
 
-@pytest.mark.parametrize("other", ["--campaign", "--preset"])
+@pytest.mark.parametrize("other", ["--file", "--preset"])
 def test_arguments_come_alone(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--args", GOLDEN / "args.xml", other, "thesis-fig7")
     assert shell("primitives", *words) == 2

@@ -18,7 +18,7 @@ from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import RunDone
 from deadbeat.kinds.contention.place import choose, origin_of
 from deadbeat.kinds.contention.plan import plan, resolve
-from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict
+from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, TargetError, UsageError
@@ -208,7 +208,7 @@ def test_a_simulated_campaign_has_nothing_for_hardware(tmp_path: Path) -> None:
     ) as caught:
         origin_of(source, SPEC, hardware)
     assert "built for" not in caught.value.message
-    assert "deadbeat sched predict" in caught.value.hint
+    assert "deadbeat predict RESULT --simulate" in caught.value.hint
 
 
 def test_a_measured_campaign_has_nothing_for_the_simulator(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_measured_campaign_has_nothing_for_the_simulator(tmp_path: Path) -> No
     assert caught.value.message == (
         "tiny was measured on bench: its executables do not run on elsewhere, which is simulated"
     )
-    assert "deadbeat sched predict tiny compares predicted with measured" in caught.value.hint
+    assert "deadbeat predict tiny --simulate compares predicted with measured" in caught.value.hint
 
 
 @pytest.mark.parametrize("mode", ["profile", "stress"])
@@ -230,12 +230,12 @@ def test_a_new_campaign_is_begun_by_the_verb_of_the_source(tmp_path: Path, mode:
     with pytest.raises(DataError) as caught:
         borrow(tmp_path, source)
     assert "batch-000.elf is missing" in caught.value.message
-    assert f"begin a new campaign (deadbeat {mode})" in caught.value.hint
+    assert f"begin a new campaign (deadbeat {VERB[mode]})" in caught.value.hint
     edit_platform(source, machine="aarch64")
     with pytest.raises(UsageError) as refused:
         borrow(tmp_path, source)
     assert "built for aarch64; elsewhere is none" in refused.value.message
-    assert f"deadbeat {mode} without --programs-from" in refused.value.hint
+    assert f"deadbeat {VERB[mode]} without --programs-from" in refused.value.hint
 
 
 def test_more_cores_than_exist_are_refused_or_left_out_as_the_preset_does(tmp_path: Path) -> None:

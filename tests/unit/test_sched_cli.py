@@ -59,7 +59,7 @@ def test_run_on_past_the_first_miss(capsys, tmp_path):
     """C = 3, T = 2 on one processor: job k ends at 3(k + 1), due at 2(k + 1)."""
     file = tmp_path / "over.json"
     file.write_text('{"processors": 1, "tasks": [{"wcet": 3, "period": 2, "deadline": 3}]}')
-    found = answer(capsys, *SIMULATE, str(file), "--run-on", "--horizon", "30")
+    found = answer(capsys, *SIMULATE, str(file), "--set", "run-on=true", "--horizon", "30")
     assert found["schedulable"] == "no"
     assert found["first_miss"] == 5
     assert found["completed"] == 10
@@ -80,11 +80,11 @@ def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
     file = tmp_path / "large.json"
     tasks = [{"wcet": 10**14, "period": period} for period in primes]
     file.write_text(json.dumps({"processors": 2, "tasks": tasks}))
-    found = answer(capsys, *SIMULATE, str(file), "--max-steps", "1000")
+    found = answer(capsys, *SIMULATE, str(file), "--set", "max-steps=1000")
     product = primes[0] * primes[1] * primes[2] * primes[3]
     assert found["hyperperiod"] == product
     assert found["schedulable"] == "undecided" and found["proved"] is False
-    assert "of about 60 digits" in told(capsys, *SIMULATE, str(file), "--max-steps", "1000")
+    assert "of about 60 digits" in told(capsys, *SIMULATE, str(file), "--set", "max-steps=1000")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
     [
         ((DHALL, "--fail-on", "miss"), 1),
         ((DHALL, "--policy", "p-edf", "--fail-on", "miss"), 0),
-        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "miss"), 0),
-        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "undecided"), 1),
-        ((DHALL, "--policy", "p-edf", "--max-steps", "1", "--fail-on", "not-proved"), 1),
+        ((DHALL, "--policy", "p-edf", "--set", "max-steps=1", "--fail-on", "miss"), 0),
+        ((DHALL, "--policy", "p-edf", "--set", "max-steps=1", "--fail-on", "undecided"), 1),
+        ((DHALL, "--policy", "p-edf", "--set", "max-steps=1", "--fail-on", "not-proved"), 1),
         ((DHALL, "--policy", "p-edf", "--fail-on", "undecided"), 0),
         ((DHALL, "--policy", "p-edf", "--fail-on", "not-proved"), 0),
         ((DHALL, "--policy", "p-edf", "--cost-migration", "1", "--fail-on", "not-proved"), 1),
@@ -120,7 +120,7 @@ def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
 
 
 def test_options_that_the_policy_does_not_look_at_are_named(capsys):
-    arguments = ("--partition", "best-fit", "--threshold", "1/2", "--cluster-size", "2")
+    arguments = ("--partition", "best-fit", "--set", "threshold=1/2", "--set", "cluster-size=2")
     assert main((*SIMULATE, DHALL, *arguments)) == 0
     told_err = capsys.readouterr().err
     assert told_err == "deadbeat: g-edf does not look at --partition, --cluster-size, --threshold\n"
@@ -170,13 +170,19 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("simulate", DHALL, "--policy", "g-ed"), '--policy: "g-ed" is not a choice (did you mean'),
         (("simulate", DHALL, "--ties", "idx"), '--ties: "idx" is not a choice (did you mean ind'),
         (("analyze", DHALL, "--test", "gfb", "--scheduler", "p-edf"), "gfb: not about the policy"),
-        (("simulate", DHALL, "--threshold", "1/0"), '--threshold: "1/0" is not above 0 and at mos'),
-        (("simulate", DHALL, "--threshold", "2"), '--threshold: "2" is not above 0 and at most'),
+        (
+            ("simulate", DHALL, "--set", "threshold=1/0"),
+            '--threshold: "1/0" is not above 0 and at mos',
+        ),
+        (
+            ("simulate", DHALL, "--set", "threshold=2"),
+            '--threshold: "2" is not above 0 and at most',
+        ),
         (
             ("simulate", DHALL, "--processors", "0"),
             '--processors: "0" is out of range (from 1 to 1024)',
         ),
-        (("simulate", DHALL, "--max-steps", "0"), '--max-steps: "0" is out of range'),
+        (("simulate", DHALL, "--set", "max-steps=0"), '--max-steps: "0" is out of range'),
         (("simulate", DHALL, "--horizon", "1e9"), '--horizon: "1e9" is not a whole number'),
         (("simulate", DHALL, "--cost-migration", "-1"), '--cost-migration: "-1" is out of range'),
         (("simulate", DHALL, "--polcy", "x"), "sched simulate has no option --polcy (did you mea"),
@@ -321,7 +327,7 @@ def test_an_interrupt_ends_long_work_at_once(tmp_path):
     file = tmp_path / "long.json"
     tasks = [{"wcet": 1, "period": period} for period in (1000003, 1000033, 1000037)]
     file.write_text(json.dumps({"processors": 1, "tasks": tasks}))
-    command = ("sched", "simulate", str(file), "--max-steps", str(10**15))
+    command = ("sched", "simulate", str(file), "--set", f"max-steps={10**15}")
     impatient = (
         "import sys; from deadbeat.cli import main, sched_systems;"
         "sched_systems._PATIENCE_S = 0.2; sys.exit(main.main(sys.argv[1:]))"

@@ -188,7 +188,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"stress": {"cores": "1..10", "sets": 90_000}}, "900000 runs are more than 400000"),
         ({"cores": [2]}, "cores: a stress campaign has its own (write them in [stress])"),
         ({"grid": {"sync_share": [0], "contended_ratio": [0], "replicas": 1}}, "grid: mode is"),
-        ({"preset": "default"}, "default is a preset of deadbeat profile"),
+        ({"preset": "default"}, "default is a preset of deadbeat contention"),
         ({"tasks": {"periods": "harmonic"}}, "tasks.periods: says something only"),
         (
             {"tasks": {"utilisation": 0.5, "deadline_factor": "2..10"}},
@@ -209,7 +209,7 @@ def test_single_errors(layer: dict[str, Any], part: str) -> None:
 def test_a_profile_has_no_stress_and_its_own_presets() -> None:
     with pytest.raises(UsageError, match="stress: mode is profile"):
         specify({"stress": {"sets": 1, "cores": 1, "sync_share": 0, "contended_ratio": 0}})
-    with pytest.raises(UsageError, match="a preset of deadbeat stress"):
+    with pytest.raises(UsageError, match="a preset of deadbeat contention --random"):
         specify({"preset": "random"})
 
 

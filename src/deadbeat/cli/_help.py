@@ -30,6 +30,7 @@ VERBS: Mapping[str, str] = _TABLES["verbs"]
 COMMON: Sequence[str] = [f"--{name}" for name in _TABLES["common"].split()]
 SET = "--set"
 UNTIL = "the old spelling works until the next release"
+_HINTS = "deadbeat.hints"
 
 
 class Titled(click.Command):
@@ -76,8 +77,8 @@ class Titled(click.Command):
                 new = f"{SET} {option[2:]}={'true' if self.known[option].is_flag else 'VALUE'}"
             elif option not in self.known:
                 new = None
-            if new and not ctx.resilient_parsing:
-                click.echo(f"deadbeat: {option} is now: {new} ({UNTIL})", err=True)
+            if new:
+                renamed(ctx, option, new)
         return super().parse_args(ctx, args)
 
     def assign(self, ctx: click.Context, options: dict[str, Any], texts: Sequence[str]) -> None:
@@ -115,6 +116,16 @@ class Titled(click.Command):
                 lines = wrap(text, formatter.width, initial_indent=indent, subsequent_indent=indent,
                     break_on_hyphens=False)  # fmt: skip
                 formatter.write("\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + "\n")
+
+
+def renamed(ctx: click.Context, old: str, new: str) -> None:
+    """Note that ``old`` was typed; said once the command is done."""
+    ctx.meta.setdefault(_HINTS, []).append(f"{old} is now: {new} ({UNTIL})")
+
+
+def hints(ctx: click.Context) -> Sequence[str]:
+    """What of the command line has another name now."""
+    return tuple(ctx.meta.get(_HINTS, ()))
 
 
 def assigned(text: str) -> tuple[str, str]:

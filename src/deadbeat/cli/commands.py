@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from deadbeat.cli._help import UNTIL, row_of, verbs_by_title
+from deadbeat.cli._help import renamed, row_of, verbs_by_title
 from deadbeat.cli._options import JSON, Declared, opt, options_in, text_of
 from deadbeat.kinds import KINDS
 
@@ -64,10 +64,10 @@ class Verbs(click.Group):
         """The command, or the one that a mode makes of it; an old name is said to be one."""
         name, command, rest = super().resolve_command(ctx, args)
         _, _, *new = self.verbs.get(str(name), ("", ""))
-        if new and not ctx.resilient_parsing:
+        if new:
             old = f"{ctx.command_path} {name}"
             say = new[0] if new[0].startswith("deadbeat") else f"deadbeat {new[0]}"
-            click.echo(f"deadbeat: {old} is now: {say} ({UNTIL})", err=True)
+            renamed(ctx, old, say)
         modes = cast(Mapping[str, Mapping[str, str]], row_of(str(self.name)).get("modes", {}))
         for mode, other in modes.get(str(name), {}).items():
             if (found := _without(mode, rest)) is not None:

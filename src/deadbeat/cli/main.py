@@ -21,6 +21,7 @@ import click
 from click.shell_completion import shell_complete
 
 from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
+from deadbeat.cli._help import hints
 from deadbeat.cli._signals import INTERRUPTED, OutputError, Told, interruptible, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
@@ -111,9 +112,14 @@ def _run(words: list[str], *, quiet: bool) -> int:
         silence = redirect_stderr(_Annotations(sys.stderr)) if quiet else nullcontext()
         with silence, root.make_context("deadbeat", words) as context:
             context.obj = words
-            result = root.invoke(context)
+            try:
+                result = root.invoke(context)
+            except click.exceptions.Exit as leave:
+                result = leave.exit_code
+            for hint in hints(context):
+                click.echo(f"deadbeat: {hint}", err=True)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as leave:
+    except click.exceptions.Exit as leave:  # of the first group: --help
         return leave.exit_code
     except click.ClickException as error:
         return _fail(*explain_usage(error), status=error.exit_code)

@@ -241,8 +241,7 @@ def require_fragments(
         raise UsageError(
             f"{source.path.resolve().name} has task sets that {platform.kernel} cannot run: "
             + "; ".join(f"{name} {lacking[name]}" for name in wrong),
-            f"begin it with fragments that both have: deadbeat list fragments --executor"
-            f" {platform.system.lower()} names them",
+            "begin it with fragments that both have: deadbeat list fragments --help",
         )
 
 
