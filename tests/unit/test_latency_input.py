@@ -114,7 +114,7 @@ def test_the_first_line_counts_and_estimates(
 def test_help_leads_to_every_kind_of_measurement(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(()) == 0
     told = capsys.readouterr().out
-    for verb in ("doctor", "latency --quick", "load --quick", "profile --quick"):
+    for verb in ("doctor", "latency --quick", "load --quick", "contention --quick"):
         assert f"    deadbeat {verb}  " in told
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 from attrs import evolve, frozen
 
 from deadbeat.cli._errors import explain_error
@@ -26,6 +25,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.specification import Layer, names_in_file
 from deadbeat.model.words import Json
+from deadbeat.report.lines import echo
 from deadbeat.report.machines import Verdicted
 from deadbeat.sched.core import core
 from deadbeat.store.files import read_toml
@@ -150,7 +150,7 @@ def measure(
     print_shown(shown, as_json=as_json, command=command, junit=junit, annotations=annotations)
     if found.kept and not as_json:
         again = to_repeat(begin.words)
-        click.echo(f"the time is over, {found.kept} are kept; continue with: {again}")
+        echo(f"the time is over, {found.kept} are kept; continue with: {again}")
     return found.status(fail_on)
 
 

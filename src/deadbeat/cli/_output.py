@@ -16,6 +16,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import Json
 from deadbeat.report import machines, terminal
+from deadbeat.report.lines import echo
 from deadbeat.store.files import atomic_write, storing
 
 #: Of an answer: a line, or what prints a part of it.
@@ -24,7 +25,7 @@ Part = str | Callable[[], None]
 
 def say(text: str) -> None:
     """One line for the person, on stderr."""
-    click.echo(f"deadbeat: {text}", err=True)
+    echo(f"deadbeat: {text}", err=True)
 
 
 def print_json(value: Any) -> None:
@@ -113,12 +114,13 @@ def _print_words(shown: Shown) -> None:
         if callable(part):
             part()
         else:
-            click.echo(terminal.clean(part))
+            for line in part.split("\n"):
+                echo(line, "  ")
     for each in shown.tables:
         terminal.print_part(each)
     terminal.print_findings(shown.findings)
     for line in shown.lines:
-        terminal.echo(line)
+        echo(line)
     if document is not None and document.answer:
         page = shown.page if shown.page and shown.page.is_file() else None
         terminal.print_screen(document, page, whole=shown.whole)

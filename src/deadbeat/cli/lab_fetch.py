@@ -44,7 +44,7 @@ def listed(*, machine: str, show_all: bool) -> Shown:
     return Shown(
         plain={"machine": machine, "kernels": rows, "refused": list(found.refused)},
         parts=[
-            table(columns, lines, numeric=("size",), whole=("kernel", "release", "package")),
+            table(columns, lines, numeric=("size",)),
             lambda: say(words + more),
         ],
         headline=words,

@@ -311,7 +311,7 @@ def check(*, name: str, target: str | None, cross: str | None) -> Shown:
             "abilities": [attrs.asdict(each) for each in found],
         },
         parts=[
-            table(("what", "can", "found", "how to mend it"), rows, whole=("what", "can")),
+            table(("what", "can", "found", "how to mend it"), rows),
             sentence,
         ],
         status=1 if lacking else 0,

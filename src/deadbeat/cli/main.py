@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stderr
+from importlib import import_module
 from typing import Any, TextIO
 
 import click
@@ -78,11 +79,11 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
         return _fail(*refusal("cannot write standard output", lost.args[0]))
     except KeyboardInterrupt as error:
         if not isinstance(error, Told):
-            click.echo("deadbeat: interrupted", err=True)
+            _say("interrupted")
         return INTERRUPTED
     except Exception as error:  # the last resort: a defect must not print a traceback unasked
         if _interrupted(error):
-            click.echo("deadbeat: interrupted", err=True)
+            _say("interrupted")
             return INTERRUPTED
         if debug:
             raise
@@ -92,7 +93,7 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """A warning for a person in one line; of those for developers, where it arose."""
     if issubclass(category, NotDrawnWarning):
-        click.echo(f"deadbeat: {message}", err=True)
+        _say(str(message))
     else:
         _SHOW_WARNING(message, category, *where, **more)
 
@@ -117,7 +118,7 @@ def _run(words: list[str], *, quiet: bool) -> int:
             except click.exceptions.Exit as leave:
                 result = leave.exit_code
             for hint in hints(context):
-                click.echo(f"deadbeat: {hint}", err=True)
+                _say(hint)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leave:  # of the first group: --help
         return leave.exit_code
@@ -136,10 +137,19 @@ def _complete(asked: str) -> int:
 
 def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = TROUBLE) -> int:
     """One line on stderr, whatever the message holds; below it one for each of ``details``."""
-    click.echo(f"deadbeat: error: {_line(f'{message} ({hint})' if hint else message)}", err=True)
+    _say(f"error: {_line(f'{message} ({hint})' if hint else message)}")
     for detail in details:
-        click.echo(f"  {_line(detail)}", err=True)
+        _echo(f"  {_line(detail)}")
     return status
+
+
+def _say(text: str) -> None:
+    _echo(f"deadbeat: {text}")
+
+
+def _echo(text: str) -> None:
+    """A line on stderr; what breaks it is imported here, for ``--help`` needs it not."""
+    import_module("deadbeat.report.lines").echo(text, err=True)
 
 
 def _line(text: str) -> str:

@@ -91,7 +91,7 @@ def listed() -> Shown:
     return Shown(
         plain=[attrs.asdict(each, filter=lambda field, _: field.name != "draw") for each in found],
         parts=[
-            table(("preset", "takes", "shows"), rows, whole=("preset",)),
+            table(("preset", "takes", "shows"), rows),
             "deadbeat compare RUN... --picture PRESET",
         ],
     )

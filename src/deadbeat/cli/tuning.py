@@ -59,14 +59,15 @@ def listed() -> Shown:
         | {"default": knob.value, "values": knob.possible, "at_boot": bool(knob.boot)}
         for knob in knobs
     ]
-    parts = [f"profile {each.name}: {each.title}\n    {', '.join(each.words)}" for each in profiles]
-    for knob in knobs:
-        takes = f"  [{knob.value}; {knob.possible}]" if knob.value else ""
-        parts.append(f"{knob.name}: {knob.title}{takes}\n    {knob.why} ({knob.source})")
-        if knob.note:
-            parts.append(f"    note: {knob.note}")
-        if knob.irreversible:
-            parts.append(f"    needs --accept-irreversible: {knob.irreversible}")
+    parts = [
+        table(("profile", "for"), [(each.name, each.title) for each in profiles]),
+        "",
+        table(
+            ("knob", "default", "what it does"),
+            [(knob.name, knob.value or "", knob.title) for knob in knobs],
+        ),
+        "deadbeat show NAME says what a profile changes, why a knob helps and what it costs",
+    ]
     plain = {"profiles": [attrs.asdict(each) for each in profiles], "knobs": rows}
     return Shown(plain=plain, parts=parts)
 
@@ -108,7 +109,7 @@ def revert(*, force: bool, root: Path | None, target: str | None) -> Shown:
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: str) -> list[Part]:
-    drawn: list[Part] = [table(columns, rows, whole=("knob", "file"))] if rows else []
+    drawn: list[Part] = [table(columns, rows)] if rows else []
     return [*drawn, lambda: say(words)]
 
 
@@ -198,7 +199,7 @@ def _parts(planned: Plan, done: Applied) -> Iterator[Part]:
             for each in done.changes
         ]
         columns = ("knob", "file", "before", "wanted", "outcome")
-        yield table(columns, rows, whole=("knob", "file"))
+        yield table(columns, rows)
     for item in planned.items:
         if item.missing:
             yield f"{'left' if item.good else 'not here'}: {item.knob.name}: {item.missing}"

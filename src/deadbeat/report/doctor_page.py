@@ -69,7 +69,7 @@ def doctor_document(report: DoctorReport) -> Document:
     return Document(
         title=report.target.name,
         answer=(summary.sentence(report), f"{summary.counts(report)}."),
-        picture=Table(name="gravest", columns=_GRAVEST, rows=failing, plain=True),
+        picture=Table(name="gravest", columns=_GRAVEST, rows=failing),
         rows=_fitting(failing),
         steps=summary.steps(report),
         details="deadbeat doctor --all",

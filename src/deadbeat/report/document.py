@@ -166,7 +166,6 @@ class Table:
         printed: Which rows a terminal shows; None: all.
         order: Keys of the shown columns in order; empty: as declared.
         terminal: Whether it is printed. ``page``: whether the page holds it.
-        plain: A plain list without heading lines in the terminal.
     """
 
     name: str
@@ -181,7 +180,6 @@ class Table:
     terminal: bool = False
     page: bool = True
     dense: bool = False
-    plain: bool = False
 
     def shown(self, *, terminal: bool) -> list[Column]:
         by_key = {column.key: column for column in self.columns}

@@ -83,7 +83,7 @@ def shown_prices(table: PriceTable) -> list[Price]:
 def price_list(table: PriceTable) -> Table:
     """For a terminal."""
     return Table(
-        name="prices", columns=PRICE_COLUMNS, rows=shown_prices(table), terminal=True, plain=True,
+        name="prices", columns=PRICE_COLUMNS, rows=shown_prices(table), terminal=True,
         hint=_HOW,
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def _by_cell(found: Breakdown) -> Table:
     table, few = cells_table(found), ("where", "breakdown U", "predicted U")
     columns = [attrs.evolve(each, spare=each.key not in few) for each in table.columns]
     rows = sorted(found.cells, key=lambda each: each.breakdown)
-    return attrs.evolve(table, rows=rows, columns=columns, plain=True)
+    return attrs.evolve(table, rows=rows, columns=columns)
 
 
 def _steps(found: Breakdown) -> list[tuple[str, str]]:

@@ -81,7 +81,6 @@ def point_tables(summary: Summary) -> list[Table]:
             note=NOTE if number == len(grid) + len(loaded) - 1 else "",
             terminal=True,
             page=number >= len(grid),
-            plain=True,
         )
         for number, cells in enumerate([*grid, *loaded])
     ]
@@ -195,7 +194,6 @@ def group_table(summary: Summary) -> Table:
         rows=summary.cells,
         note=STRESS_NOTE,
         terminal=True,
-        plain=True,
         dense=True,
         hint="In brackets: 95 % intervals over task sets (how: docs, metrics)."
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"

@@ -177,7 +177,6 @@ def _by_load(summary: LatencySummary, machine: Mapping[str, Json]) -> Table:
         rows=sorted(rows, key=lambda line: -(line.shown["max"].value_ns or 0)),
         note=" ".join(filter(None, [_marks(rows), counted_in if swallowed else ""])),
         terminal=True,
-        plain=True,
     )
 
 

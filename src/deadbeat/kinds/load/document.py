@@ -226,7 +226,6 @@ def _remedied(summary: LoadSummary) -> Table:
             for cell in summary.cells
             if cell.condition != REFERENCE and cell.normal == most and cell.runs
         ],
-        plain=True,
     )
 
 

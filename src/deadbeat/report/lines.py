@@ -1,0 +1,154 @@
+"""Text in lines: broken between words on a terminal, never within a figure; tables.
+
+Imports nothing heavy: an error is printed with it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+from unicodedata import category, east_asian_width
+
+import click
+
+#: Least width of a column of words before another column is left out.
+_WORDS = 20
+#: Space between two columns.
+_GAP = 2
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Columns of the terminal that ``stream`` is; None: it is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def echo(text: str, indent: str = "", *, err: bool = False) -> None:
+    """A line, on a terminal broken between words."""
+    width = width_of(sys.stderr if err else sys.stdout)
+    click.echo("\n".join(broken(clean(text), width, indent)), err=err)
+
+
+#: Spaces within a figure: 10 ms, 132 of 132, [0.5, 1.8], M = 1, 1.5 to 2.
+_FIGURES = (
+    re.compile(r"(?<=\d) (?=(?:%|times|[nuµm]?s|min|h|MB|kB|[KMG]iB|points)(?![A-Za-z]))"),
+    re.compile(r"(?<=\d) (?=(?:of|to) [\d-])|(?<=\d of) (?=\d)|(?<=\d to) (?=[\d-])"),
+    re.compile(r"(?<=\S) (?=[=≤≥<>±] )|(?<= [=≤≥<>±]) (?=\S)"),
+    re.compile(r"(?<=\d,) (?=[+-]?[\d.,]+(?: \S+)?\])"),
+)
+_FIRM = "\N{NO-BREAK SPACE}"
+
+
+def broken(text: str, width: int | None, indent: str = "") -> list[str]:
+    """``text`` in lines of at most ``width``, broken between words but not within a figure."""
+    if width is None:
+        return [text]
+    for pattern in _FIGURES:
+        text = pattern.sub(_FIRM, text)
+    lines = []
+    for line in text.split("\n"):
+        begin = line[: len(line) - len(line.lstrip(" "))]
+        lines += textwrap.wrap(
+            line, max(width, 1), subsequent_indent=begin + indent, 
+            break_long_words=False, break_on_hyphens=False,
+        ) or [""]  # fmt: skip
+    return [line.replace(_FIRM, " ").rstrip() for line in lines]
+
+
+def table_lines(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    width: int | None,
+    numeric: Sequence[str] = (),
+    spare: Sequence[str] = (),
+) -> list[str]:
+    """A table in lines of at most ``width``, in which no figure is folded and nothing is cut.
+
+    Columns for which there is no room are left out, and a line names them: first the ``spare``
+    ones, then the last ones.
+
+    Args:
+        width: None: as much as it takes.
+        numeric: Columns at the right whose texts are not broken; the others are words.
+    """
+    heads = [" ".join(clean(column).split()) for column in columns]
+    texts = [[clean(cell) for cell in row] for row in rows]
+    firm = {n for n, column in enumerate(columns) if column in numeric}
+    longest = [max(_long(cell) for cell in each) for each in zip(*texts, strict=True)]
+    longest = longest or [0] * len(heads)
+    head = [max(map(cell_len, each.split()), default=0) for each in heads]
+    whole = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
+    narrow = [
+        max(longest[n], head[n]) if n in firm or n == 0 else max(head[n], min(longest[n], _WORDS))
+        for n in range(len(heads))
+    ]
+    kept = list(range(len(heads)))
+    if width is not None:
+        leaving = [n for n in reversed(kept) if columns[n] in spare]
+        leaving += [n for n in reversed(kept) if columns[n] not in spare and n]
+        while len(kept) > 2 and _wide([narrow[n] for n in kept]) > width:
+            kept.remove(leaving.pop(0))
+    room = None if width is None else width - _GAP * (len(kept) - 1)
+    widths = _widths([narrow[n] for n in kept], [whole[n] for n in kept], room)
+    lines = [*_row([heads[n] for n in kept], widths, [n in firm for n in kept], foot=True)]
+    for row in texts:
+        lines += _row([row[n] for n in kept], widths, [n in firm for n in kept])
+    left_out = [heads[n] for n in range(len(heads)) if n not in kept]
+    if left_out:
+        lines += broken(f"no room here for: {', '.join(left_out)}", width)
+    return lines
+
+
+def _long(text: str) -> int:
+    return max(map(cell_len, text.split("\n")))
+
+
+def _wide(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _row(
+    texts: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, foot: bool = False
+) -> Iterator[str]:
+    """The lines of a row; ``foot``: shorter cells stand at its foot."""
+    cells = [broken(text, wide) for text, wide in zip(texts, widths, strict=True)]
+    height = max(map(len, cells))
+    for line in range(height):
+        found = []
+        for cell, wide, numeric in zip(cells, widths, right, strict=True):
+            place = line - (height - len(cell) if foot else 0)
+            text = cell[place] if 0 <= place < len(cell) else ""
+            space = " " * (wide - cell_len(text))
+            found.append(space + text if numeric else text + space)
+        yield (" " * _GAP).join(found).rstrip()
+
+
+def clean(text: str) -> str:
+    """Without what a terminal would carry out instead of showing it."""
+    return "".join(
+        c if c.isprintable() or c == "\n" or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+        for c in text
+    )
+
+
+def cell_len(text: str) -> int:
+    """Columns of a terminal that ``text`` takes."""
+    wide = sum(east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(category(c) in ("Mn", "Me") for c in text)
+
+
+def _widths(least: Sequence[int], longest: Sequence[int], room: int | None) -> list[int]:
+    """Widths of columns: what room is left goes to those that lack most."""
+    if room is None:
+        return [*longest]
+    found = list(least)
+    for _ in range(room - sum(least)):
+        lacking = max(range(len(found)), key=lambda n: longest[n] - found[n])
+        if longest[lacking] <= found[lacking]:
+            break
+        found[lacking] += 1
+    return found
