@@ -100,7 +100,7 @@ def test_a_metric_is_two_files(tree: Path) -> None:
     changed = apply(tree, "add-a-metric.md")
     assert len(changed) == len(set(changed)) == 2
     run(tree, "tools/docs")
-    assert "skipped_ratio_ci_low" in (tree / "docs/reference/metrics.md").read_text()
+    assert "skipped_ratio_ci_low" in (tree / "docs/reference/campaign.md").read_text()
     for name in ("a", "b"):
         run(tree, *_CAMPAIGN, "--name", name)
     folder = tree / "runs" / "a"

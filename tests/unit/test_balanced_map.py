@@ -1,4 +1,4 @@
-"""Truth: prices.md and docs/reference/metrics.md, "A balanced map", with numbers by hand."""
+"""Truth: prices.md and docs/reference/campaign.md, "A balanced map", with numbers by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth: the worked example in docs/reference/metrics.md, and that parts sum to the response."""
+"""Truth: the worked example in docs/reference/campaign.md, and that parts sum to the response."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_a_core_that_computation_fills_does_not_contend(capsys: Capture) -> None
     assert rows_by_group["M=2 k=1"] == pytest.approx(1.01, abs=0.01)
 
 
-# --- docs/howto/measure-to-a-precision.md
+# --- docs/howto/measure-contention.md
 
 
 FEW = (

@@ -215,7 +215,7 @@ def test_a_tail_that_one_run_carries_is_not_bounded_from_above() -> None:
 def test_ends_of_percentiles_cover_what_all_runs_would_show(
     kind: Callable[[np.random.Generator, int], list[Histogram]], runs: int
 ) -> None:
-    """Truth: the pool of 2,000 further runs. docs/reference/latency-summary.md has the shares."""
+    """Truth: the pool of 2,000 further runs. docs/reference/latency.md has the shares."""
     truth = pool(kind(np.random.default_rng(99), 2_000))
     wrong = dict.fromkeys(("p50", "p90", "p99", "p99.9", "mean"), 0)
     for seed in range(200):

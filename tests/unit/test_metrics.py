@@ -1,4 +1,4 @@
-"""Truth: the worked examples of docs/reference/metrics.md, reckoned by hand."""
+"""Truth: the worked examples of docs/reference/campaign.md, reckoned by hand."""
 
 from __future__ import annotations
 

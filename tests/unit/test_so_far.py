@@ -1,4 +1,4 @@
-"""Truth: docs/howto/watch-a-run.md: a terminal shows what is measured so far."""
+"""Truth: docs/howto/read-a-report.md: a terminal shows what is measured so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth: the worked example of a group in docs/reference/metrics.md, reckoned by hand."""
+"""Truth: the worked example of a group in docs/reference/campaign.md, reckoned by hand."""
 
 from __future__ import annotations
 

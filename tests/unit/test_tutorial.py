@@ -1,4 +1,4 @@
-"""Truth: docs/tutorial/first-profile.md: what a newcomer types, word for word."""
+"""Truth: docs/tutorial/first-contention.md: what a newcomer types, word for word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from deadbeat.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs/tutorial/first-profile.md"
+PAGE = Path(__file__).parents[2] / "docs/tutorial/first-contention.md"
 SMALL = ("--simulated", "--no-figures", "--sets", "2")
 
 
@@ -21,8 +21,10 @@ def test_the_sharper_question_and_the_worst_set(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
     text = PAGE.read_text(encoding="utf-8")
-    (command,) = re.findall(r"^ {4}\.venv/bin/deadbeat (profile(?:.*\\\n)*.*)$", text, re.MULTILINE)
-    assert main(("profile", "--quick", *SMALL)) == 0
+    (command,) = re.findall(
+        r"^ {4}\.venv/bin/deadbeat (contention(?:.*\\\n)*.*)$", text, re.MULTILINE
+    )
+    assert main(("contention", "--quick", *SMALL)) == 0
     assert main((*shlex.split(command.replace("\\\n", " ")), *SMALL)) == 0
     lines = re.findall(r"^ {4}>>> (.*)$", text, re.MULTILINE)
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Truth: docs/howto/watch-a-run.md: one page on loopback, behind a secret word, as runs come."""
+"""Truth: docs/howto/read-a-report.md: one page on loopback, behind a secret word, as runs come."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Figures of a campaign: a value for each task set, and one for each point or group.
 
-A field of `SetFigures` is a column of sets.csv, in order; formulas: docs/reference/metrics.md. One
+A field of `SetFigures` is a column of sets.csv, in order; formulas: docs/reference/campaign.md. One
 that is made by `measure` is shown as the mean over sets of a point or group as well: with the line
 of `deadbeat.kinds.contention.figures` that computes it, it is all that a new figure takes. Its
 columns in summary.csv and the JSON, its cell on the page, its entry in the reference and, with
@@ -266,7 +266,7 @@ _LAST = (
     *("sync_share_real", "contended_ratio_real", "overlap_real"),
     *(*PART_COLUMNS, "half_width", "stopped"),
 )
-#: Columns of summary.csv, in order. Meaning and formulas: docs/reference/metrics.md.
+#: Columns of summary.csv, in order. Meaning and formulas: docs/reference/campaign.md.
 SUMMARY_COLUMNS: tuple[str, ...] = (
     *("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core"),
     *("task_sets", "jobs"),

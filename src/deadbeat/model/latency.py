@@ -217,6 +217,7 @@ class LoadReport:
         judged: Whether that is a share of CPU time, so that it can be missed.
         achieved: CPU -> share of its time it was busy while measured, without the measuring
             threads where they tell theirs.
+        commands: What was started.
         computes: Whether its processes want that share of all CPUs' time, so that they can be
             starved of it.
         workers: Kind -> how many were asked for, were there, and did anything; None: not read.
@@ -253,7 +254,7 @@ class RealtimeTask:
 
 @frozen(kw_only=True)
 class Circumstances:
-    """What the machine did in a run; docs/reference/latency-files.md. A list holds a value for each
+    """What the machine did in a run; docs/reference/latency.md. A list holds a value for each
     reading, keys are CPUs, thermal zones and the like; None: not read."""
 
     busy_share: dict[str, float] = field(factory=dict)

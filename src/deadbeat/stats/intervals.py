@@ -1,7 +1,7 @@
 """Student's t, and intervals of means and shares: closed formulas, nothing is resampled.
 
 Where the unit is the task set, jobs of one set share their fate. What each interval covers is
-measured: docs/reference/metrics.md.
+measured: docs/reference/campaign.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A latency matrix's directory. Layout: docs/reference/latency-files.md."""
+"""A latency matrix's directory. Layout: docs/reference/latency.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a run says: which jobs count, and every figure of a task set, from its job table.
 
-Meaning, formulas, weighting and worked examples (which are the tests): docs/reference/metrics.md.
+Meaning, formulas, weighting and worked examples (which are the tests): docs/reference/campaign.md.
 Times are nanoseconds; ratios are plain numbers; what was not measured is None (NaN inside arrays).
 """
 

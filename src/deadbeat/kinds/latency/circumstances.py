@@ -1,4 +1,4 @@
-"""What a machine did while a run was measured, as runs record it (docs/reference/latency-files.md),
+"""What a machine did while a run was measured, as runs record it (docs/reference/latency.md),
 and whether a run is what it says it is. Pure.
 
 What cannot be told is in ``missing`` with the reason, never a zero. A problem is ``invalid`` where

@@ -12,7 +12,7 @@ below those of others. Upwards runs also scatter beyond the largest of them: the
 reaches at least as far as Student's of the logarithms of the runs' own percentiles. An end that
 would lie above the latest wake-up of all is not one that was measured: it is open. Runs that differ
 in length count as fewer, and values that an engine cut off may have been a step larger.
-docs/reference/latency-summary.md has what this covers.
+docs/reference/latency.md has what this covers.
 """
 
 from __future__ import annotations

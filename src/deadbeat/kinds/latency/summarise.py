@@ -1,6 +1,6 @@
 """Runs of a latency matrix -> its summary. Pure.
 
-docs/reference/latency-summary.md has the formulas.
+docs/reference/latency.md has the formulas.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _quantities(kind: str) -> Iterator[Column]:
             yield _of_row(f"{kind}_{name}_{end}ns", value)
 
 
-#: Columns of latency.csv, in order: docs/reference/latency-summary.md.
+#: Columns of latency.csv, in order: docs/reference/latency.md.
 LATENCY_COLUMNS = (
     _of_cell("load", lambda cell: cell.load.text),
     _of_cell("profile", lambda cell: cell.load.profile),
