@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
     ("arguments", "status", "line"),
     [
         (("latnecy",), 2, 'there is no command "latnecy" (did you mean latency?)'),
-        (("xyzzy",), 2, 'there is no command "xyzzy" (one of breakdown, compare,'),
+        (("xyzzy",), 2, 'there is no command "xyzzy" (deadbeat --help lists them'),
         (("--verson",), 2, "deadbeat has no option --verson (did you mean --version?)"),
         ((*RUN, "--duratin", "1"), 2, "has no option --duratin (did you mean --duration?)"),
         ((*RUN, "--zzz"), 2, "has no option --zzz (see deadbeat contention --help)"),

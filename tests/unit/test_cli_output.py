@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 
 import pyte
 import pytest
@@ -20,6 +21,7 @@ from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.words import duration, size
 from deadbeat.report.document import CellMap
+from deadbeat.report.lines import broken, table_lines
 from deadbeat.report.terminal import print_table
 
 KEY = RunKey(Point(2, 500, 1000), 3)
@@ -140,22 +142,54 @@ def test_a_termination_is_an_interrupt_inside_the_block_only() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-@pytest.mark.parametrize("columns", ["60", "200"])
-def test_what_is_to_be_copied_is_never_cut(
-    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+TEN = ("name", *(f"c{n}" for n in range(9)))
+#: Columns, a row, the width, which columns are numbers; the lines that come of it.
+TABLES = [
+    (("a", "b"), ("x", "1"), 80, ("b",), ["a  b", "x  1"]),
+    (("a", "x [95 %]"), ("x", "1 [0.9, 1.1]"), 80, (), ["a  x [95 %]", "x  1 [0.9, 1.1]"]),
+    # columns leave from the right, and are named
+    (TEN, ("m002-s0904", *["12345"] * 9), 26, TEN[1:],
+     ["name           c0     c1", "m002-s0904  12345  12345", "no room here for: c2, c3,",
+      "c4, c5, c6, c7, c8"]),
+    # words break, figures do not; a heading stands at the foot of its row
+    (("of", "what is done"), ("1", "takes 132 of 132 runs in 1.15 ms"), 24, ("of",),
+     ["of  what is done", " 1  takes 132 of 132", "    runs in 1.15 ms"]),
+    # an empty table, a cell of two lines
+    (("a", "b"), (), 80, (), ["a  b"]),
+    (("a", "b"), ("x", "one\ntwo"), None, (), ["a  b", "x  one", "   two"]),
+    # in a pipe nothing is left out or broken
+    (TEN, ("m002-s0904", *["12345"] * 9), None, TEN[1:],
+     ["name        " + "  ".join(f"{c:>5}" for c in TEN[1:]), "m002-s0904" + "  12345" * 9]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "row", "width", "numeric", "lines"), TABLES)
+def test_a_table_fits(
+    columns: Sequence[str],
+    row: Sequence[str],
+    width: int | None,
+    numeric: Sequence[str],
+    lines: list[str],
 ) -> None:
-    """On a terminal the others give way; elsewhere the table is as wide as its words."""
-    monkeypatch.setenv("COLUMNS", columns)
-    name, rest = "m002-s0904-c1000-d002000-r0003", [str(10**9 + i) for i in range(14)]
-    heads = ["run", *(f"column{i}" for i in range(14))]
-    print_table(heads, [[name, *rest]], whole=["run"])
-    out = capsys.readouterr().out
-    assert all(word in out for word in (name, *rest, *heads))
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    print_table(heads, [[name, *rest]], whole=["run"])
-    out = capsys.readouterr().out
-    assert name in out
-    assert "…" not in out
+    found = table_lines(columns, [row] if row else [], width=width, numeric=numeric)
+    assert found == lines
+
+
+BROKEN = [
+    ("one two three", 8, ["one two", "three"]),
+    ("it took 12.5 ms", 12, ["it took", "12.5 ms"]),
+    ("a slowdown of 1.5 [0.52, 1.78]", 20, ["a slowdown of 1.5", "[0.52, 1.78]"]),
+    ("at M = 1, rho = 1", 8, ["at", "M = 1,", "rho = 1"]),
+    ("from 12 to 15 of them", 10, ["from", "12 to 15", "of them"]),
+    ("/a/path/that/is/long", 8, ["/a/path/that/is/long"]),
+    ("    indented text", 12, ["    indented", "    text"]),
+    ("in a pipe a line is whole", None, ["in a pipe a line is whole"]),
+]
+
+
+@pytest.mark.parametrize(("text", "width", "lines"), BROKEN)
+def test_a_line_is_broken_between_words(text: str, width: int | None, lines: list[str]) -> None:
+    assert broken(text, width) == lines
 
 
 # --- signals

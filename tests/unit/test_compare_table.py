@@ -72,18 +72,12 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_eighty_columns_are_enough_and_no_number_is_broken(lines: list[str]) -> None:
-    table = [line for line in lines if line[:1] in "┏┃┡│└"]
-    assert {len(line) for line in table} <= set(range(60, 81))
-    columns = zip(*([text.strip() for text in line[1:-1].split("│")] for line in table if
-                    line[0] == "│"), strict=True)  # fmt: skip
-    metric, verdict, effect, p, gate, shown, cells = (set(column) for column in columns)
-    assert {"p50", "p99.9", "missed", "periods", "miss", "ratio"} <= metric
-    assert {"undecided,", "too rare", "no worse", "worse"} <= verdict
-    assert {"-12.3 %", "[-45.67,", "+23.45]", "4.0 times", "[2.5, > 10]", "[2.5, open]"} <= effect
-    assert {"1.2e-05", "0.0012", "< 1e-06"} <= p
-    assert {"45.6 %", "2.4", "times", "12.34", "points"} <= gate
-    assert {"78.9 %", "cannot"} <= shown
-    assert {"1 worse, 1", "equal, 1", "undecided"} <= cells
+    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("no room here"))]
+    assert max(map(len, table)) <= 80
+    told = "\n".join(table)
+    for whole in ("p99.9", "no worse", "-12.3 %", "[-45.67, +23.45]", "4.0 times", "[2.5, > 10]",
+                  "[2.5, open]", "1.2e-05", "0.0012"):  # fmt: skip
+        assert whole in told, whole
 
 
 def test_what_the_columns_are_stands_below(lines: list[str]) -> None:

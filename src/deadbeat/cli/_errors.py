@@ -40,7 +40,7 @@ def explain_usage(error: click.ClickException) -> tuple[str, str]:
         verbs = context.command.list_commands(context)
         if asked and asked not in verbs:
             full = " ".join((*context.command_path.split()[1:], asked))
-            hint = near(asked, verbs) or "one of " + ", ".join(verbs)
+            hint = near(asked, verbs) or "deadbeat --help lists them"
             return f'there is no command "{full}"', hint
     return message[:1].lower() + message[1:], see_help
 

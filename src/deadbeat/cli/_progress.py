@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
+import click
 from attrs import define, field
 from rich.console import Console, Group
 from rich.live import Live
@@ -19,6 +20,7 @@ from rich.text import Text
 from deadbeat.cli._output import say
 from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
 from deadbeat.model.words import duration
+from deadbeat.prices.table import PriceTable
 from deadbeat.report.document import CellMap, Table
 from deadbeat.report.prices import dearest_words, price_list
 from deadbeat.report.terminal import picture_lines, plain_lines
@@ -70,8 +72,7 @@ class Watch:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
             case PricesKnown(table=table):
-                for line in (dearest_words(table), *plain_lines(price_list(table))):
-                    self.note(line)
+                self._prices(table)
             case (
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
@@ -90,6 +91,13 @@ class Watch:
                     self.note(f"run {key.text} has no result: {reason}")
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
+
+    def _prices(self, table: PriceTable) -> None:
+        if words := dearest_words(table):
+            self.note(words)
+        width = self._console.width if self._live else None
+        for line in plain_lines(price_list(table), width):
+            self._print(line)
 
     def _look(self, done: int) -> None:
         """The picture of what is stored, where somebody looks; it takes little of the time."""
@@ -150,7 +158,10 @@ class Watch:
 
     def note(self, text: str) -> None:
         """One line beside the progress."""
+        self._print(f"deadbeat: {text}")
+
+    def _print(self, line: str) -> None:
         if self._live is not None:
-            self._console.print(f"deadbeat: {text}", markup=False)
+            self._console.print(line, markup=False)
         else:
-            say(text)
+            click.echo(line, err=True)

@@ -19,7 +19,7 @@ from deadbeat.model.examples import example_calibration, example_entries, exampl
 from deadbeat.model.platform import Platform
 from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Kind, TaskSet
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, nearest
 from deadbeat.prices.rates import NOTHING, RatesByRivals, prepared, priced_matrices
 from deadbeat.prices.replay import replay_releases
 from deadbeat.prices.table import StoredPrices, price_table
@@ -44,7 +44,7 @@ class SimExecutor(FakeExecutor):
     def __attrs_post_init__(self) -> None:
         if self.policy not in policies():
             raise UsageError(
-                f'--executor: there is no policy "{self.policy}"', "one of " + ", ".join(policies())
+                f'--executor: there is no policy "{self.policy}"', nearest(self.policy, policies())
             )
         if self.contention and self.policy != "p-fifo":
             raise UsageError(

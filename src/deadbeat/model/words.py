@@ -54,6 +54,10 @@ def escape(text: str) -> str:
     return html.escape(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
+#: A list of so many words is shown whole; of a longer one some.
+_FEW, _SOME = 12, 5
+
+
 def near(word: str, known: Sequence[str]) -> str:
     """``did you mean X?``; "" when nothing is near."""
     from difflib import get_close_matches  # noqa: PLC0415  as much
@@ -63,9 +67,16 @@ def near(word: str, known: Sequence[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What is `near`, or the list of what exists."""
+    """What is `near`, or what exists: of a long list the words that resemble it most."""
     words = list(known)
-    return near(word.lower()[:_SHOWN], words) or "one of " + ", ".join(words)
+    if close := near(word.lower()[:_SHOWN], words):
+        return close
+    if len(words) <= _FEW:
+        return "one of " + ", ".join(words)
+    from difflib import get_close_matches  # noqa: PLC0415  as much
+
+    some = get_close_matches(word.lower()[:_SHOWN], words, n=_SOME, cutoff=0) or words[:_SOME]
+    return f"{len(words)} exist, the nearest: {', '.join(some)}"
 
 
 def beside_label(command: object) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ import click
 
 #: Least width of a column of words before another column is left out.
 _WORDS = 20
+#: Where there is no room at all, the last and the first column become as narrow as that.
+_LEAST = 8
 #: Space between two columns.
 _GAP = 2
 
@@ -42,14 +44,19 @@ _FIGURES = (
 _FIRM = "\N{NO-BREAK SPACE}"
 
 
+def _firm(text: str) -> str:
+    """``text`` with spaces that do not break within its figures."""
+    for pattern in _FIGURES:
+        text = pattern.sub(_FIRM, text)
+    return text
+
+
 def broken(text: str, width: int | None, indent: str = "") -> list[str]:
     """``text`` in lines of at most ``width``, broken between words but not within a figure."""
     if width is None:
         return [text]
-    for pattern in _FIGURES:
-        text = pattern.sub(_FIRM, text)
     lines = []
-    for line in text.split("\n"):
+    for line in _firm(text).split("\n"):
         begin = line[: len(line) - len(line.lstrip(" "))]
         lines += textwrap.wrap(
             line, max(width, 1), subsequent_indent=begin + indent, 
@@ -80,10 +87,12 @@ def table_lines(
     firm = {n for n, column in enumerate(columns) if column in numeric}
     longest = [max(_long(cell) for cell in each) for each in zip(*texts, strict=True)]
     longest = longest or [0] * len(heads)
-    head = [max(map(cell_len, each.split()), default=0) for each in heads]
+    head = [max(map(cell_len, _firm(each).split(" "))) for each in heads]
     whole = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
     narrow = [
-        max(longest[n], head[n]) if n in firm or n == 0 else max(head[n], min(longest[n], _WORDS))
+        max(longest[n], head[n])
+        if n in firm or n == 0
+        else max(head[n], min(longest[n], max(_WORDS, _word(texts, n))))
         for n in range(len(heads))
     ]
     kept = list(range(len(heads)))
@@ -92,6 +101,9 @@ def table_lines(
         leaving += [n for n in reversed(kept) if columns[n] not in spare and n]
         while len(kept) > 2 and _wide([narrow[n] for n in kept]) > width:
             kept.remove(leaving.pop(0))
+        for n in (kept[-1], 0):
+            if n not in firm and (lacking := _wide([narrow[k] for k in kept]) - width) > 0:
+                narrow[n] = max(_LEAST, narrow[n] - lacking)
     room = None if width is None else width - _GAP * (len(kept) - 1)
     widths = _widths([narrow[n] for n in kept], [whole[n] for n in kept], room)
     lines = [*_row([heads[n] for n in kept], widths, [n in firm for n in kept], foot=True)]
@@ -101,6 +113,12 @@ def table_lines(
     if left_out:
         lines += broken(f"no room here for: {', '.join(left_out)}", width)
     return lines
+
+
+def _word(texts: Sequence[Sequence[str]], column: int) -> int:
+    """Length of its longest word that one would not break."""
+    lengths = (cell_len(word) for row in texts for word in re.split("[ \n]", _firm(row[column])))
+    return max((length for length in lengths if length <= 2 * _WORDS), default=0)
 
 
 def _long(text: str) -> int:

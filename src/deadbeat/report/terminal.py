@@ -191,6 +191,10 @@ def print_findings(findings: Iterable[Finding]) -> None:
             echo(finding_line(finding), "    ")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) -> None:
-    """A table on stdout; arguments as for `table_lines`."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", **more: Any
+) -> None:
+    """A table on stdout under its title; further arguments as for `table_lines`."""
+    if title:
+        echo(title)
     click.echo("\n".join(table_lines(columns, rows, width=width_of(sys.stdout), **more)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
+from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
 
@@ -208,9 +209,7 @@ vars(test_batch)["__test__"] = False  # not for pytest to collect
 
 def _facts(name: str) -> TestFacts:
     if name not in tests():
-        raise UsageError(
-            f'there is no schedulability test "{name}"', "one of " + ", ".join(tests())
-        )
+        raise UsageError(f'there is no schedulability test "{name}"', nearest(name, tests()))
     return tests()[name]
 
 
@@ -222,7 +221,7 @@ def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFact
     if scheduler is None:
         return known
     if scheduler not in schedulers():
-        hint = "one of " + ", ".join(schedulers())
+        hint = nearest(scheduler, schedulers())
         raise UsageError(f'no test is about the policy "{scheduler}"', hint)
     chosen = [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
     if not chosen:

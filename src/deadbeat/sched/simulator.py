@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, task_rows
 
 if TYPE_CHECKING:
@@ -443,7 +444,7 @@ def _require_defined(scheduler: Scheduler, system: TaskSystem) -> None:
 def require_word(what: str, word: str, known: Sequence[str]) -> None:
     """Raises UsageError for a word that is not one of ``known``."""
     if word not in known:
-        raise UsageError(f'there is no {what} "{word}"', "one of " + ", ".join(known))
+        raise UsageError(f'there is no {what} "{word}"', nearest(word, known))
 
 
 def _require(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
