@@ -181,6 +181,7 @@ BROKEN = [
     ("a slowdown of 1.5 [0.52, 1.78]", 20, ["a slowdown of 1.5", "[0.52, 1.78]"]),
     ("at M = 1, rho = 1", 8, ["at", "M = 1,", "rho = 1"]),
     ("from 12 to 15 of them", 10, ["from", "12 to 15", "of them"]),
+    ("loads: idle,50,cpu:75", 10, ["loads:", "idle,50,", "cpu:75"]),
     ("/a/path/that/is/long", 8, ["/a/path/that/is/long"]),
     ("    indented text", 12, ["    indented", "    text"]),
     ("in a pipe a line is whole", None, ["in a pipe a line is whole"]),

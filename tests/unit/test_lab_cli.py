@@ -57,7 +57,7 @@ def test_the_list_tells_what_is_here_and_what_is_to_be_had(lab, capsys):
     assert rows[3]["models"] == ["full", "lazy"]
     assert "mirror.example" not in str(rows)
     assert main(["lab", "list"]) == 0
-    assert "none, voluntary*, full" in capsys.readouterr().out
+    assert "none voluntary* full" in capsys.readouterr().out
 
 
 def test_fetching_what_is_here_asks_nobody(lab, capsys):

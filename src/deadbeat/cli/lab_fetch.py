@@ -29,13 +29,14 @@ def listed(*, machine: str, show_all: bool) -> Shown:
     rows.sort(key=lambda row: order.get(str(row["release"]), -1))
     last = {each.name for each in newest(found.kernels)}
     shown = [row for row in rows if show_all or row["fetched"] or row["release"] in last]
-    columns = ("kernel", "release", "package", "from", "preemption models", "size", "here")
+    columns = ("name", "release", "preemption", "size", "here", "package", "from")
     lines = [
         (
-            *(str(row[key]) for key in ("name", "release", "version", "suite")),
+            *(str(row[key]) for key in ("name", "release")),
             _models(row),
             size(float(str(row["bytes"]))),
-            "yes" if row["fetched"] else "",
+            "yes" if row["fetched"] else "-",
+            *(str(row[key]) for key in ("version", "suite")),
         )
         for row in shown
     ]
@@ -54,7 +55,7 @@ def listed(*, machine: str, show_all: bool) -> Shown:
 def _models(row: dict[str, Json]) -> str:
     models, default = row["models"], row["default"]
     assert isinstance(models, list)
-    return ", ".join(f"{each}*" if each == default and len(models) > 1 else each for each in models)
+    return " ".join(f"{each}*" if each == default and len(models) > 1 else each for each in models)
 
 
 def _plain(each: Kernel | Offer) -> dict[str, Json]:

@@ -41,7 +41,8 @@ _FIGURES = (
     re.compile(r"(?<=\S) (?=[=≤≥<>±] )|(?<= [=≤≥<>±]) (?=\S)"),
     re.compile(r"(?<=\d,) (?=[+-]?[\d.,]+(?: \S+)?\])"),
 )
-_FIRM = "\N{NO-BREAK SPACE}"
+#: A space that does not break; and where a list without spaces may.
+_FIRM, _MAY = "\N{NO-BREAK SPACE}", "\v"
 
 
 def _firm(text: str) -> str:
@@ -58,11 +59,15 @@ def broken(text: str, width: int | None, indent: str = "") -> list[str]:
     lines = []
     for line in _firm(text).split("\n"):
         begin = line[: len(line) - len(line.lstrip(" "))]
+        words = [
+            word.replace(",", f",{_MAY}") if len(word) > width else word
+            for word in line[len(begin) :].split(" ")
+        ]
         lines += textwrap.wrap(
-            line, max(width, 1), subsequent_indent=begin + indent, 
-            break_long_words=False, break_on_hyphens=False,
+            begin + " ".join(words), max(width, 1), subsequent_indent=begin + indent,
+            replace_whitespace=False, break_long_words=False, break_on_hyphens=False,
         ) or [""]  # fmt: skip
-    return [line.replace(_FIRM, " ").rstrip() for line in lines]
+    return [line.replace(_FIRM, " ").replace(_MAY, "").rstrip() for line in lines]
 
 
 def table_lines(
