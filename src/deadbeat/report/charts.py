@@ -142,6 +142,7 @@ class Heat:
         low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
+        log: Values are powers of 2 of the unit, whose own numbers stand beside the colours.
         sortable: On a page rows and columns can be put in another order than this, which is called
             so; "": they cannot.
     """
@@ -155,6 +156,7 @@ class Heat:
     x_at: tuple[float, ...] = ()
     y_at: tuple[float, ...] = ()
     levels: tuple[float, ...] = ()
+    log: bool = False
     sortable: str = ""
 
     @property

@@ -408,6 +408,13 @@ class Document:
             chart for part in self.parts() if isinstance(part, Figures) for chart in part.charts
         ]
 
+    @property
+    def lead(self) -> list[Chart]:
+        """The first figure, with those behind the same choice: a page has it beside the answer."""
+        charts = self.charts
+        family = charts[0].family if charts else ""
+        return [chart for chart in charts if family and chart.family == family] or charts[:1]
+
 
 def inside(parts: Sequence[Part]) -> Iterator[Part]:
     """Parts in order, those of groups after the group."""

@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -19,9 +19,9 @@ from attrs import evolve
 
 from deadbeat.model.words import Json, escape
 from deadbeat.report.charts import Chart, chart_data
-from deadbeat.report.document import UNKNOWN, CellMap, Document, Figures, Markup, Section, inside
+from deadbeat.report.document import UNKNOWN, CellMap, Document, Section
 from deadbeat.report.paper import Words, write_charts
-from deadbeat.report.parts import definitions, parts_of, table, text
+from deadbeat.report.parts import definitions, figures, parts_of, table, text
 from deadbeat.store.files import atomic_write, storing, write_json
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE
@@ -120,8 +120,10 @@ def page(document: Document, *, connects: bool = False) -> str:
     surfaces = any(panel.surface for chart in charts for panel in chart.panels)
     library = plotly(surfaces=surfaces) if draws else ""
     unpacked = [_library(name)[1] for name in (_FLAT, *([_RAISED] if surfaces else ())) if draws]
-    sections = "\n".join(_sections(document, warn=draws))
-    links = [section for section in document.sections if section.link != ""]
+    made = {each.id: parts_of(each.parts, document) for each in document.sections}
+    kept = [each for each in document.sections if made[each.id].strip()]
+    sections = "\n".join(_section(each, made[each.id]) for each in kept)
+    links = [section for section in kept if section.link != ""]
     head = Template(asset("head.html")).substitute(
         policy=content_policy(*filter(None, (library, script, *unpacked)), connects=connects),
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
@@ -138,7 +140,7 @@ def page(document: Document, *, connects: bool = False) -> str:
     credit = ' Figures by <span translate="no">plotly.js</span> (MIT licence).' if draws else ""
     return Template(asset("document.html")).substitute(
         head=head.rstrip(),
-        first=document.sections[0].id,
+        first=kept[0].id if kept else "",
         product=escape(document.product or f"deadbeat report · {document.kind}"),
         name=escape(document.title),
         intro=_intro(document),
@@ -164,8 +166,15 @@ def _intro(document: Document) -> str:
     if document.about:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
     told = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
-    seen = picture(document)
-    made.append(f'<div class="first"><div>{told}</div><div>{seen}</div></div>' if seen else told)
+    seen, lead = picture(document), document.lead
+    drawn = _NO_SCRIPT.format(_beside_words(document)) + figures(lead, document) if lead else ""
+    if lead and len(lead[0].panels) <= _BESIDE:
+        made.append(f'<div class="first beside"><div>{told}{seen}</div><div>{drawn}</div></div>')
+    else:
+        made.append(
+            f'<div class="first"><div>{told}</div><div>{seen}</div></div>' if seen else told
+        )
+        made.append(drawn)
     if document.head:
         told = " · ".join(
             f"{name.lower()} {value}" if name.startswith("Preemption") else value
@@ -177,6 +186,18 @@ def _intro(document: Document) -> str:
             f'<dl class="facts">{definitions(document.head)}</dl></details>'
         )
     return "\n".join(filter(None, made))
+
+
+#: A figure of more panels has no room beside the answer.
+_BESIDE = 1
+_NO_SCRIPT = (
+    '<noscript><p class="banner">The figures need JavaScript; it is inside this file and loads'
+    " nothing. The same figures are in the folder figures/{}.</p></noscript>"
+)
+
+
+def _beside_words(document: Document) -> str:
+    return escape(f"; their data is in {document.data_files}" if document.data_files else "")
 
 
 #: Rows of the table beside the answer, and characters of a row.
@@ -219,25 +240,11 @@ def _map(found: CellMap) -> str:
     )
 
 
-def _sections(document: Document, *, warn: bool) -> Iterable[str]:
-    """Each section; before the first with figures a word for who has no JavaScript."""
-    for section in document.sections:
-        if warn and any(isinstance(part, Figures | Markup) for part in inside(section.parts)):
-            warn = False
-            beside = f"; their data is in {document.data_files}" if document.data_files else ""
-            yield (
-                '<noscript><p class="banner">The figures need JavaScript; it is inside this file'
-                " and loads nothing. The same figures are in the folder"
-                f" figures/{escape(beside)}.</p></noscript>"
-            )
-        yield _section(section, document)
-
-
-def _section(section: Section, document: Document) -> str:
+def _section(section: Section, inner: str) -> str:
     return (
         f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
         f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
-        f"{parts_of(section.parts, document)}\n</section>\n"
+        f"{inner}\n</section>\n"
     )
 
 

@@ -30,7 +30,10 @@ def colour_bar(bar: Any, heat: Heat) -> None:
     if heat.levels:
         bar.ax.hlines(heat.levels, 0, 1, transform=bar.ax.get_yaxis_transform(), color="white")
         values = (heat.low, *heat.levels)
-        bar.set_ticks(values, labels=[f"{value:.3g}" for value in values])
+        shown = [2**value for value in values] if heat.log else values
+        bar.set_ticks(values, labels=[f"{value:.3g}" for value in shown])
+    elif heat.log:
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.3g}")
 
 
 def draw_heat(axis: Axes, heat: Heat) -> Any:

@@ -49,8 +49,8 @@ def _part(part: Part, document: Document) -> str:
 
 
 def _sentence(part: Sentence, document: Document) -> str:
-    if part.text in document.answer:
-        return ""  # Told at the top.
+    if part.text in (*document.answer, " ".join(document.answer)):
+        return ""  # It stands at the top.
     return f"<p{' class=sentence' if part.answer else ''}>{text(part.text)}</p>"
 
 
@@ -109,7 +109,9 @@ def table(part: Table) -> str:
 
 
 def _class(column: Column, *, first: bool = False) -> str:
+    """``aside``: what a small screen leaves out, as a terminal does."""
     kind = "text" if first else "words long" if column.long else "words" if column.words else ""
+    kind = f"{kind} aside".strip() if column.terminal is False else kind
     return f' class="{kind}"' if kind else ""
 
 
@@ -145,6 +147,13 @@ def definitions(pairs: Iterable[tuple[str, str]]) -> str:
     return "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs
     )
+
+
+def _figures(part: Figures, document: Document) -> str:
+    """All but what stands beside the answer."""
+    lead = {chart.name for chart in document.lead}
+    rest = [chart for chart in part.charts if chart.name not in lead]
+    return figures(rest, document) if part.charts else _said(part.empty)
 
 
 def figures(charts: Sequence[Chart], document: Document) -> str:
@@ -272,7 +281,7 @@ _PARTS: Mapping[type, Callable[[Any, Document], str]] = {
     FactList: lambda part, _: _facts(part),
     Remarks: lambda part, _: _remarks(part.remarks) if part.remarks else _said(part.empty),
     Findings: lambda part, _: findings_list(part.findings, part.labels),
-    Figures: lambda part, document: figures(part.charts, document) or _said(part.empty),
+    Figures: _figures,
     Markup: lambda part, _: part.html,
     Subsection: _group,
 }

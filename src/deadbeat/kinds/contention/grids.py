@@ -188,7 +188,8 @@ def grid(
         low=coloured(scale.low),
         high=coloured(scale.high),
         levels=tuple(map(coloured, scale.levels)),
-        unit=metric.axis + ", as a power of 2" * metric.of_noise,
+        unit=metric.axis,
+        log=metric.of_noise,
     )
 
 

@@ -401,7 +401,8 @@ def below_prices(summary: Summary) -> tuple[str, ...]:
 
 def slowdown_map(summary: Summary) -> CellMap | None:
     """Slowdown of the M with the largest one, by rho (rows) and alpha (columns); None: no point has
-    an answer. Only what lies surely beyond the noise has a block, a point that misses has a ``+``.
+    an answer. What lies surely beyond the noise has a block, and what misses surely more, with a
+    ``+``.
     """
     own = facts.grid_of(summary)
     points = facts.levels(own.cells)[0].of(own.cells)
@@ -439,7 +440,10 @@ def _text(cell: CellFigures | None) -> str:
 
 
 def _strength(cell: CellFigures | None, floor: float | None) -> int:
-    return strength_of(cell.slowdown.value or 0.0) if cell and slows(cell, floor) else 0
+    """Of what is certainly slower, and of what certainly misses more."""
+    if cell is None or not (slows(cell, floor) or cell.misses):
+        return 0
+    return strength_of(cell.slowdown.value or 0.0)
 
 
 def strength_of(slowdown: float) -> int:

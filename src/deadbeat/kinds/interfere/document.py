@@ -171,7 +171,8 @@ def _heat(found: InterfereSummary, place: str) -> Chart:
             y=[work.text for work in down],
             low=0.0,
             high=math.log2(max([2.0, *(cell.value for cell in found.cells)])),
-            unit="slowdown, as a power of 2",
+            unit="slowdown",
+            log=True,
             sortable="alike side by side",
         ),
     )
@@ -260,7 +261,11 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
             Section(
                 "answer",
                 "Who slows whom",
-                (Sentence(" ".join(told), answer=True, terminal=True), picture, Figures(charts)),
+                (
+                    Sentence(" ".join(told), answer=True, terminal=True),
+                    evolve(picture, page=False),
+                    Figures(charts),
+                ),
                 "Answer",
             ),
             Section(

@@ -86,6 +86,7 @@ COLUMNS = (
         heading="longest gap",
         format=short_time,
         help="between two samples: a stall may fall there, too",
+        spare=True,
     ),
     _interval("median_interval", "median", "medians_ns", "medians"),
     _interval("p99_interval", "99 %", "p99s_ns", "99 % quantiles"),

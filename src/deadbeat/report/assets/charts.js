@@ -186,10 +186,12 @@ const deadbeatCharts = (function () {
 
   function heatTraces(panel, width) {
     const heat = panel.heat, z = valued(heat, COLOURED), scale = heat.diverging ? DIVERGING : "Viridis";
+    const powers = heat.log ? logTicks(2 ** heat.low, 2 ** heat.high) : null;
+    const ticks = powers ? {...powers, tickvals: powers.tickvals.map(Math.log2)} : {};
     return [
       {
         type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.low, zmax: heat.high, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
-        colorbar: {title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0, ...(heat.sortable && width < 480 ? {orientation: "h", y: 1.02, yanchor: "bottom"} : {})},
+        colorbar: {...ticks, title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0, ...(heat.sortable && width < 480 ? {orientation: "h", y: 1.02, yanchor: "bottom"} : {})},
       },
       ...contours(heat, valued(heat, MEASURED)),
       outlines(heat, "faint", ""), outlines(heat, "at-least", "\\"), outlines(heat, "at-most", "."),
