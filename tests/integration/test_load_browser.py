@@ -36,10 +36,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 def test_every_figure_is_drawn_and_says_that_it_is_made_up(page: Chrome) -> None:
     titles = [title.text for title in page.find_elements(By.CLASS_NAME, "figure-title")]
-    assert len(titles) == 5
+    assert len(titles) == 6
     assert all("SIMULATED" in title for title in titles)
     plots = page.find_elements(By.CSS_SELECTOR, "figure .plot")
-    assert len(plots) == 6
+    assert len(plots) == 7
     assert all(plot.find_elements(By.CSS_SELECTOR, ".main-svg") for plot in plots)
 
 
