@@ -1,6 +1,6 @@
 """The jobs of a run as columns, and what follows for each of them.
 
-Meaning, formulas and weighting: docs/reference/campaign.md; the worked examples there are the tests.
+Meaning, formulas and weighting: docs/reference/campaign.md, whose examples are tests.
 Times are nanoseconds; ratios are plain numbers; what was not measured is None (NaN inside arrays).
 """
 
