@@ -77,7 +77,7 @@ def test_a_file_is_read_or_refused(text: str) -> None:
         return
     told = Foreign(interval_ns=1_000_000, priority=1)
     try:
-        run = as_run(foreign, IDLE, 0, name="f", told=told)
+        run = as_run(foreign, IDLE, 0, name="f", user=told)
     except DeadbeatError:
         return
     assert all(cpu.raw.total == cpu.cycles for cpu in run.cpus)

@@ -20,7 +20,7 @@ KINDS = {"simulated", "emulated", "virtual-time"}
 def raised() -> set[str]:
     """Identifiers in calls of Finding(...), as written; of an f-string what precedes its value."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    made = r"\b(?:Finding\(\s*id=|finding\(\s*|problem\(|not_counted\(|told\()"
+    made = r"\b(?:Finding\(\s*id=|finding\(\s*|problem\(|not_counted\()"
     written = rf'(?:{made}|@(?:machine|results)\(\s*)"([a-z0-9-]*)'
     calls = [re.findall(written, text) for text in texts]
     return {name for found in calls for name in found} | KINDS

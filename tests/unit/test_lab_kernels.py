@@ -269,7 +269,7 @@ def test_one_that_cannot_be_had_is_stood_in_for_and_does_not_stop_the_rest(tmp_p
     wanted = [one for word in ("6.12-amd64", "7.3-amd64") for one in chosen(word, known)]
     assert disk_needed(wanted, folder=mirror.folder)[0] == (4 << 20) + 400
     steps = []
-    got = fetch(wanted, told=steps.append, **mirror.place)
+    got = fetch(wanted, report=steps.append, **mirror.place)
     assert [each.name for each in got.kernels] == ["6.12.90+deb13-amd64", "7.3.4+deb13-amd64"]
     assert got.refused == {
         "6.12.117+deb13-amd64": "linux-image-6.12.117+deb13-amd64 cannot be fetched:"

@@ -93,7 +93,7 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
     assert (foreign.engine, foreign.host, foreign.kernel) == ("cyclictest", "board", "6.1 #1")
     assert (foreign.interval_ns, foreign.priority, foreign.policy) == (500_000, 80, "fifo")
     assert (foreign.seconds, foreign.started) == (60.0, "2026-11-22T09:23:43+00:00")
-    run = as_run(foreign, IDLE, 2, name="f", told=Foreign(priority=80))
+    run = as_run(foreign, IDLE, 2, name="f", user=Foreign(priority=80))
     assert run.key.text == "idle.cyclictest.0002" and run.priority == 80
     assert run.cpus[0].expected == 120_000 and run.cpus[0].missed == 1
     assert {problem.id for problem in run.problems} == {"imported"} and run.valid
@@ -109,7 +109,7 @@ def test_json_of_cyclictest_tells_how_it_was_called() -> None:
 def test_what_a_file_says_is_not_said_otherwise(told: Foreign, message: str) -> None:
     foreign = read_foreign(JSON, "f")
     with pytest.raises(UsageError) as caught:
-        as_run(foreign, IDLE, 0, name="f", told=told)
+        as_run(foreign, IDLE, 0, name="f", user=told)
     assert caught.value.message == message
 
 
@@ -124,9 +124,9 @@ def test_text_of_cyclictest() -> None:
         (Foreign(), "its interval and its priority (give --interval and --priority)"),
     ):
         with pytest.raises(UsageError, match=re.escape(lacks)):
-            as_run(foreign, IDLE, 0, name="f", told=told)
+            as_run(foreign, IDLE, 0, name="f", user=told)
     told = Foreign(interval_ns=1_000_000, priority=90)
-    run = as_run(foreign, IDLE, 0, name="f", told=told)
+    run = as_run(foreign, IDLE, 0, name="f", user=told)
     assert [cpu.expected for cpu in run.cpus] == [567, 575] and run.seconds == 0.575
     both = read_foreign(WITH_ALL, "f")
     assert [cpu.raw.total for cpu in both.cpus] == [563, 268]

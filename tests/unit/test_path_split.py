@@ -19,7 +19,7 @@ from deadbeat.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.model.traces import TraceEvent
 from deadbeat.targets import Conversation, FakeTarget
 from deadbeat.trace.reasons import Moments
-from deadbeat.trace.wakeups import Traced, split_path, told_worst, wake_ups
+from deadbeat.trace.wakeups import Traced, kept_worst, split_path, wake_ups
 from deadbeat.trace.why import running_at, stretch
 
 S = 10**9
@@ -479,8 +479,8 @@ def test_who_has_a_cpu_is_what_the_events_say_last() -> None:
 def test_a_kept_trace_tells_the_wake_up_it_was_kept_for() -> None:
     worse = [*usual(DUE + 10**6)[:3], mark(DUE + 10**6 + 7000, DUE + 10**6, 6900)]
     text = text_of(*usual(), *worse)
-    assert told_worst(text, THREAD, DUE, 6200).latency_ns == 6200
-    missing = told_worst(text, THREAD, DUE + 5 * 10**6, 9000)
+    assert kept_worst(text, THREAD, DUE, 6200).latency_ns == 6200
+    missing = kept_worst(text, THREAD, DUE + 5 * 10**6, 9000)
     assert (missing.due_ns, missing.latency_ns) == (5 * 10**6, 9000)
     assert str(missing.cause).startswith("unknown: ")
 

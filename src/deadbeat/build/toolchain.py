@@ -290,8 +290,8 @@ def _only(paths: Sequence[Path], folder: Path, what: str) -> Path:
 def _by_script(path: Path) -> Toolchain:
     """What an SDK's script sets. It is run, as every user of such an SDK does, with a bare
     environment and its path as an argument: no word of the path is ever read as shell."""
-    told = 'printf \'%s\\0\' "${CC-}" "${AR-}" "${PATH-}"'
-    argv = ["/bin/sh", "-c", f'. "$1" >/dev/null </dev/null; {told}', "sh", str(path.resolve())]
+    text = 'printf \'%s\\0\' "${CC-}" "${AR-}" "${PATH-}"'
+    argv = ["/bin/sh", "-c", f'. "$1" >/dev/null </dev/null; {text}', "sh", str(path.resolve())]
     bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         done = subprocess.run(

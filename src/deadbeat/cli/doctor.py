@@ -149,7 +149,7 @@ def _cases(report: DoctorReport, least: Severity | None) -> Iterator[Verdicted]:
             name=result.id,
             group=f"doctor.{result.id.partition('.')[0]}",
             verdict="failed" if result in failing else passed,
-            message=f"{result.severity}: {summary.told(result)} {summary.cure(result)}".strip(),
+            message=f"{result.severity}: {summary.reading(result)} {summary.cure(result)}".strip(),
         )
 
 
@@ -173,7 +173,7 @@ def _status(report: DoctorReport, least: Severity | None) -> int:
     if failing:
         grave = min(failing, key=lambda result: SEVERITIES.index(result.severity))
         fail = f"{summary.severities(failing)} fail"
-        say(f"--fail-on {least}: {fail}; {grave.id}: {summary.told(grave)}")
+        say(f"--fail-on {least}: {fail}; {grave.id}: {summary.reading(grave)}")
     return 1 if failing else 0
 
 
@@ -205,7 +205,7 @@ def _lines(result: CheckResult) -> Iterator[str]:
     """A line, and for what fails the cure below it; wrapped on a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
     status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
-    head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.told(result)}"
+    head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.reading(result)}"
     yield from textwrap.wrap(head, width, subsequent_indent=" " * 15) or [head]
     if cure := summary.cure(result):
         indent = " " * 15

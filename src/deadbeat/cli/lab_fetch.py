@@ -131,7 +131,7 @@ def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
         last = step.number
 
     with Watch("fetch") as watch:
-        got = get(wanted, told=told)
+        got = get(wanted, report=told)
     for why in got.refused.values():
         say(why)
     if wanted and not got.kernels:

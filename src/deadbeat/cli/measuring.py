@@ -242,7 +242,7 @@ def _primitives(layer: Layer, options: dict[str, Json]) -> None:
         for key, value in found.layer(runtimes).items():
             if key not in layer.names:
                 layer.put(key, value, f"{file}: {key}")
-        for line in found.told(runtimes):
+        for line in found.notes(runtimes):
             say(f"{file}: {line}")
         options["datadir"] = options["datadir"] or found.datadir
     if options["datadir"] is not None:

@@ -54,7 +54,7 @@ _NOISE = "smallest effect that could be seen: column “could have shown” of t
 Overlays = Callable[[int | None], list[Chart]]
 
 #: Of them printed in a terminal.
-_CELLS_TOLD = 10
+_CELLS_SHOWN = 10
 _METRICS = (
     said("metric", lambda each: each.metric, format=lambda metric: metric.title,
          terminal=lambda metric: metric.words),
@@ -260,11 +260,11 @@ def _minimums(comparison: Comparison) -> str:
     found: dict[str, list[str]] = {}
     for each in comparison.metrics:
         found.setdefault(bound_text(each.metric, each.minimum), []).append(each.metric.words)
-    told = (
+    text = (
         f"{size} of {words_list(names)}" if len(found) > 1 else size
         for size, names in found.items()
     )
-    return f"minimum effect: {'; '.join(told)}"
+    return f"minimum effect: {'; '.join(text)}"
 
 
 def _gates(result: ComparisonResult) -> list[Part]:
@@ -314,8 +314,8 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
     if not found:
         return [Sentence("No single cell is better or worse.")]
     found.sort(key=lambda cell: -abs(cell.effect or 0.0))
-    told = [id(cell) for cell in found[:_CELLS_TOLD]]
-    more = len(found) > _CELLS_TOLD
+    parts = [id(cell) for cell in found[:_CELLS_SHOWN]]
+    more = len(found) > _CELLS_SHOWN
     return [
         Table(
             name=f"cells-{number}",
@@ -323,7 +323,7 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
             rows=found[:_CELLS_SHOWN],
             title="Cells that differ most" if more else "Cells that differ",
             note=f"{len(found)} cells differ: the figures have them all." if more else "",
-            printed=lambda cell: id(cell) in told,
+            printed=lambda cell: id(cell) in parts,
             terminal=True,
         )
     ]

@@ -291,19 +291,19 @@ def gate_of(
                 cells=int(known.sum()) if pooled else 1,
             )
         )
-    told = _lacking_text(sample)
+    text = _lacking_text(sample)
     names = ", ".join(sample.repeats[n - 1] for n in full[1:])
     if ungated:
         whole, cells = whole or STILL, [drift or STILL for drift in cells]
     if whole is None:
         few = "A/A repeats have too few runs in common with the baseline"
-        basis = f"not known over all cells: {told}" if told else few
+        basis = f"not known over all cells: {text}" if text else few
         return Gate(basis=basis, cells=tuple(cells))
     count = f"{len(full) - 1} repeat{'s' if len(full) > 2 else ''}"
     hardly = "" if alike or len(sessions) > 2 else _HARDLY
     basis = f"A/A: {count} of the baseline ({names})"
     return Gate(
-        basis="; ".join(filter(None, [basis, told, hardly])), whole=whole, cells=tuple(cells)
+        basis="; ".join(filter(None, [basis, text, hardly])), whole=whole, cells=tuple(cells)
     )
 
 
@@ -368,10 +368,10 @@ def _pooled(levels: Floats) -> tuple[float, int]:
 
 def _lacking_text(sample: PairedRuns) -> str:
     """``aa lacks 4 of 5 cells (cpu:50 prober, ...)``; "" where no repeat lacks any."""
-    told = []
+    parts = []
     for name, planned in zip(sample.repeats, sample.planned[1:], strict=False):
         lacking = [sample.cells[n] for n in np.flatnonzero(~planned)]
         if lacking:
             names = some([*map(cell_text, lacking)], most=2)
-            told.append(f"{name} lacks {len(lacking)} of {len(planned)} cells ({names})")
-    return "; ".join(told)
+            parts.append(f"{name} lacks {len(lacking)} of {len(planned)} cells ({names})")
+    return "; ".join(parts)

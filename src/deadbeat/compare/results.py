@@ -136,12 +136,12 @@ def _undisturbed(*every: Subject) -> str:
 
 def _left_out(one: Subject, two: Subject) -> str:
     """``; left out as invalid: 20 of 25 runs of a``; "" where none is."""
-    told = [
+    parts = [
         f"{each.stored - each.counted} of {each.stored} runs of {each.name}"
         for each in (one, two)
         if each.stored > each.counted
     ]
-    return f"; left out as invalid: {', '.join(told)}" if told else ""
+    return f"; left out as invalid: {', '.join(parts)}" if parts else ""
 
 
 def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool) -> None:
@@ -381,11 +381,11 @@ class HardeningCost:
         names = [each.option.title for each in self.differences.known]
         if not names:
             return f"no option is known to differ: not known is {few(self.differences.unknown)}"
-        told = names[0] if len(names) == 1 else f"{len(names)} options together"
+        text = names[0] if len(names) == 1 else f"{len(names)} options together"
         doubts = ["other things of the platforms differ too"] if self.beside else []
         if self.differences.unknown:
             doubts.append(f"not known is {few(self.differences.unknown)}")
-        return f"{told}; but {' and '.join(doubts)}" if doubts else told
+        return f"{text}; but {' and '.join(doubts)}" if doubts else text
 
     def plain(self) -> dict[str, Json]:
         return {

@@ -49,8 +49,8 @@ def overall(
         found = {each.metric.name: _decided(each, verdict) for each in metrics}
         better = any(found.values())
         if better and (verdict == "worse" or not (harm or leaning)):
-            told = "; ".join(filter(None, [*found.values(), empty]))
-            return verdict, told, tuple(metric for metric, words in found.items() if words)
+            text = "; ".join(filter(None, [*found.values(), empty]))
+            return verdict, text, tuple(metric for metric, words in found.items() if words)
     capped = [each for each in metrics if each.capped]
     if capped:
         lines = dict.fromkeys(line for each in capped for line in each.capped)
@@ -85,8 +85,8 @@ def _without_difference(
         return "undecided", reason, _named(open_ or metrics)
     verb = "differs" if len(voting) == 1 else "differ"
     cells = _undecided_cells(voting)
-    told = f"{_list(voting)} {verb} by less than the minimum effect{' on average' if cells else ''}"
-    return "equal", "; ".join(filter(None, [told, cells, *rest])), _named(voting)
+    text = f"{_list(voting)} {verb} by less than the minimum effect{' on average' if cells else ''}"
+    return "equal", "; ".join(filter(None, [text, cells, *rest])), _named(voting)
 
 
 def _named(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
@@ -163,14 +163,14 @@ def interval_text(item: MetricComparison | CellComparison) -> str:
     ends = (item.low, item.high)
     known = [value for value in (item.effect, *ends) if value is not None]
     factors = item.metric.log and max(known) >= _TIMES
-    told = _factor(item.effect) + " times" if factors else effect_text(item.metric, item.effect)
+    text = _factor(item.effect) + " times" if factors else effect_text(item.metric, item.effect)
     if len(known) == 1:
-        return f"{told} [cannot tell]"
+        return f"{text} [cannot tell]"
     shown = (
         "open" if end is None else _factor(end) if factors else f"{100 * end + 0.0:+.2f}"
         for end in ends
     )
-    return f"{told} [{', '.join(shown)}]"
+    return f"{text} [{', '.join(shown)}]"
 
 
 def _factor(effect: float, more: str = ">") -> str:
@@ -196,8 +196,8 @@ def size_text(metric: Metric, size: float) -> str:
 def value_text(metric: Metric, value: float) -> str:
     """The metric itself on one side: ``1.041``, ``0.410 %``, ``12.3 us`` or ``10.300 ms``."""
     if metric.unit == "ns":
-        told = {"ns": ns_text(value), "ms": f"{value / 1e6:.3f} ms"}
-        return told.get(metric.shown, f"{value / 1000:.1f} us")
+        texts = {"ns": ns_text(value), "ms": f"{value / 1e6:.3f} ms"}
+        return texts.get(metric.shown, f"{value / 1000:.1f} us")
     return f"{value:.3f}" if metric.log else f"{100 * value:.3f} %"
 
 

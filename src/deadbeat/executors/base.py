@@ -36,7 +36,7 @@ SLOT_MIN_NS = 5_000_000
 Progress = Callable[[float], None]
 
 
-def untold(_share: float) -> None:
+def unheard(_share: float) -> None:
     """Progress that nobody follows."""
 
 
@@ -252,7 +252,7 @@ class Executor(Protocol):
         ``participants`` tasks: name -> reason of one line."""
 
     def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         """Costs of the entries of a pool on every core.
 
@@ -262,7 +262,7 @@ class Executor(Protocol):
             CalibrationError: Nothing can run.
         """
 
-    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
         """What operations take alone and shared."""
 
     def open(

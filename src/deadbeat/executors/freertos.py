@@ -35,7 +35,7 @@ from deadbeat.executors.base import (
     RunOutcome,
     RunRequest,
     RunSettings,
-    untold,
+    unheard,
 )
 from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples, runnable
 from deadbeat.executors.programs import usable_on
@@ -106,7 +106,7 @@ class FreeRTOSExecutor:
         return {name: f"{why}: not on FreeRTOS" for name, why in found.items() if why}
 
     def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         """Costs of a pool's entries, measured by the system itself."""
         self._check_policy(asked.policy)
@@ -135,7 +135,7 @@ class FreeRTOSExecutor:
             began_s=began,
         )
 
-    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
         """One core: nobody shares anything."""
         return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
 

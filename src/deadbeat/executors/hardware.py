@@ -18,7 +18,7 @@ from deadbeat.executors.base import (
     RunRequest,
     RunSettings,
     needing_fifo,
-    untold,
+    unheard,
 )
 from deadbeat.executors.calibration import (
     Samples,
@@ -102,7 +102,7 @@ class HardwareExecutor(ProgramMachine):
         return refused
 
     def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         """Costs of a pool's entries; see the protocol and :mod:`deadbeat.executors.calibration`."""
         began = monotonic()
@@ -118,7 +118,7 @@ class HardwareExecutor(ProgramMachine):
             began_s=began,
         )
 
-    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
         """What operations take alone and shared: the verb ``price`` (runtime/src/host/price.c)."""
         began = datetime.now(UTC).isoformat(timespec="seconds")
         out = f"{self.folder}/prices"
@@ -144,10 +144,10 @@ class HardwareExecutor(ProgramMachine):
     def spin_gaps(self, *, seconds: float, policy: str) -> tuple[dict[str, int], ...]:
         """What every core loses to others while it only looks at the clock; one dict a core."""
         options = {"--seconds-ns": str(round(seconds * 1e9))}
-        told = map(str.split, self.converse("noise", policy, options, timeout=3 * seconds + 30))
+        lines = map(str.split, self.converse("noise", policy, options, timeout=3 * seconds + 30))
         return tuple(
             dict(zip(words[::2], map(int, words[1::2]), strict=True))
-            for words in told
+            for words in lines
             if words[0] == "core"
         )
 

@@ -17,7 +17,7 @@ from attrs import evolve
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, RunSettings, untold
+from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, RunSettings, unheard
 from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
@@ -217,7 +217,7 @@ class GuestExecutor(HardwareExecutor):
         return {**super().environment(), "lab": self._guest.facts}
 
     def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         if asked.basis != "warm":
             hint = "an emulator has no caches: drop --cost-basis"

@@ -34,7 +34,7 @@ from deadbeat.executors.base import (
     RunSettings,
     SelftestResult,
     needing_fifo,
-    untold,
+    unheard,
 )
 from deadbeat.executors.tables import (
     RunTiming,
@@ -132,7 +132,7 @@ class FakeExecutor:
         return {name: f"needs {words}: not under {policy}" for name, words in needy.items()}
 
     def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = untold
+        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         """Costs by formula from names and ranks of sizes; cold is half as much again at first use.
 
@@ -164,7 +164,7 @@ class FakeExecutor:
             seconds=asked.seconds,
         )
 
-    def price(self, asked: Pricing, progress: Progress = untold) -> PriceBatch:
+    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
         """What `true_price_ns` says, within the noise of a quiet machine; takes no time."""
         noise = np.random.default_rng([asked.seed, self.salt])
         slots: list[Slot] = []

@@ -34,13 +34,13 @@ def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
     busy = [work for work in others if work > LOAD_TOLERANCE]
     late = [share for share in stolen if share > STEAL]
     many = f"of {len(others)} run{'' if len(others) == 1 else 's'}"
-    told = []
+    parts = []
     if busy:
-        told.append(f"{len(busy)} {many} were disturbed by other work (up to {_cpus(max(busy))})")
+        parts.append(f"{len(busy)} {many} were disturbed by other work (up to {_cpus(max(busy))})")
     if late:
         share = f"up to {100 * max(late):.2g} % of a CPU"
-        told.append(f"the host took time from {len(late)}{'' if busy else f' {many}'} ({share})")
-    return f"{', '.join(told)}; they count" if told else ""
+        parts.append(f"the host took time from {len(late)}{'' if busy else f' {many}'} ({share})")
+    return f"{', '.join(parts)}; they count" if parts else ""
 
 
 def _cpus(work: float) -> str:

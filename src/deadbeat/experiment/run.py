@@ -82,8 +82,8 @@ def run(
                 program.check()
                 work.take(result)
             results.close()
-            told = program.close()
-        return evolve(experiment.outcome(work.outcome()), beside=told)
+            ended = program.close()
+        return evolve(experiment.outcome(work.outcome()), beside=ended)
 
 
 #: Starts a program again and again until it fails; a dot in a file for every start and the failure.

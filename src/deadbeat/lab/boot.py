@@ -283,8 +283,8 @@ def exported(memory: bytes, console: bytes) -> dict[str, bytes] | None:
     try:
         payload = b"".join(binascii.a2b_base64(line) for line in text.split())
     except binascii.Error as error:
-        told = f"what the machine wrote on its console is damaged: {error}"
-        raise DataError(told, _DAMAGED) from error
+        words = f"what the machine wrote on its console is damaged: {error}"
+        raise DataError(words, _DAMAGED) from error
     return _files(_checked(payload, found))
 
 

@@ -245,7 +245,7 @@ def _lacking(wanted: Sequence[Sequence[Offer]], home: Path) -> list[Sequence[Off
 def fetch(
     wanted: Sequence[Sequence[Offer]],
     *,
-    told: Callable[[Fetching], None] = lambda step: None,
+    report: Callable[[Fetching], None] = lambda step: None,
     target: Target | None = None,
     folder: Path | None = None,
     etc: Path = _ETC,
@@ -256,7 +256,7 @@ def fetch(
 
     Args:
         wanted: Each with what stands in for it where it cannot be had; see `offers.chosen`.
-        told: Told some times a second how far it is.
+        report: Called some times a second with the progress.
         target: Runs apt and dpkg; this machine, or a script of it. ``etc``: folder of apt.
         folder: Of the lab.
 
@@ -280,20 +280,20 @@ def fetch(
                 if kernel is None:
                     with locked(folder):
                         apt = kernel_apt(offer.machine, target, folder, etc)
-                        kernel = _told(offer, evolve(step, name=offer.name), told, apt, folder)
+                        kernel = _watched(offer, evolve(step, name=offer.name), report, apt, folder)
             except DeadbeatError as error:
                 refused[offer.name] = error.message
                 continue
             got[choices[0].name] = kernel
             break
         done += choices[0].size
-        told(evolve(step, name=choices[0].name, done=done))
+        report(evolve(step, name=choices[0].name, done=done))
     have = [got.get(each[0].name) or _read(home / each[0].name / FACTS) for each in wanted]
     return Fetched(kernels=tuple(each for each in have if each), refused=refused)
 
 
-def _told(
-    offer: Offer, step: Fetching, told: Callable[[Fetching], None], apt: Apt, folder: Path
+def _watched(
+    offer: Offer, step: Fetching, report: Callable[[Fetching], None], apt: Apt, folder: Path
 ) -> Kernel:
     """Fetches one and meanwhile tells how far it is."""
     packages, home = folder / "packages", folder / "kernels" / offer.name
@@ -303,7 +303,7 @@ def _told(
         waiting = pool.submit(_one, apt, offer, home, packages)
         while not wait([waiting], timeout=_LOOK_SECONDS).done:
             here = sum(path.stat().st_size for path in _downloads(offer, packages))
-            told(evolve(step, done=step.done + min(here, offer.size)))
+            report(evolve(step, done=step.done + min(here, offer.size)))
     return waiting.result()
 
 

@@ -289,19 +289,19 @@ def differing(
 def differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
     """What `differing` finds for a reader: ``run.period (3 ms there, 2 ms now)``."""
     return [
-        f"{path} ({_told(path, a)} there, {_told(path, b)} now)"
+        f"{path} ({_shown(path, a)} there, {_shown(path, b)} now)"
         for path, a, b in differing(old, new)
     ]
 
 
-def _told(path: str, value: Any) -> str:
+def _shown(path: str, value: Any) -> str:
     """A canonical value in words and units."""
     if value is None:
         return "not set"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return shortened(f"[{', '.join(_told(path, item) for item in value)}]")
+        return shortened(f"[{', '.join(_shown(path, item) for item in value)}]")
     if isinstance(value, int | float) and path.rpartition(".")[2] in _SECONDS:
         return f"{value:g} s"
     if isinstance(value, str) and _LENGTH.fullmatch(value):

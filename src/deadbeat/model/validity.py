@@ -37,7 +37,7 @@ _OF_LOAD = frozenset(
     | {"load-exceeded", "not-idle"}
 )
 _OF_CYCLES = frozenset({"too-few-cycles"})
-_TOLD = 3
+_SHOWN = 3
 
 
 def problem(name: str, text: str, seriousness: Severity = "warning") -> Finding:
@@ -48,7 +48,7 @@ def problem(name: str, text: str, seriousness: Severity = "warning") -> Finding:
 def shares_text(by_cpu: Mapping[str, float]) -> str:
     """``CPU 0 12.0 %, CPU 1 9.5 %``: the first three."""
     return ", ".join(
-        f"CPU {cpu} {100 * share:.1f} %" for cpu, share in list(by_cpu.items())[:_TOLD]
+        f"CPU {cpu} {100 * share:.1f} %" for cpu, share in list(by_cpu.items())[:_SHOWN]
     )
 
 

@@ -117,14 +117,14 @@ def _against(found: Predictions) -> list[str]:
 
 
 def _beyond(found: Predictions) -> list[str]:
-    told: dict[str, list[str]] = {}
+    marked: dict[str, list[str]] = {}
     for cores, sets in found.beyond().items():
         values = [each.predicted or 0.0 for each in sets]
         ends = f"{_number(min(values))} to {_number(max(values))}"
         mark = "EXTRAPOLATED" if sets[0].role == "extrapolated" else "Predicted"
-        told.setdefault(mark, []).append(f"{ends} on {counted(cores, 'core')}")
+        marked.setdefault(mark, []).append(f"{ends} on {counted(cores, 'core')}")
     word = _WORDS[found.figure]
-    return [f"{mark}: {word} {', '.join(parts)}." for mark, parts in told.items()]
+    return [f"{mark}: {word} {', '.join(parts)}." for mark, parts in marked.items()]
 
 
 # ---------- tables ----------

@@ -14,7 +14,7 @@ from deadbeat.report.document import Document, Findings, Lines, Section
 from deadbeat.store.files import read_bytes
 
 #: Lines of the log that are shown, the last; characters of one.
-_TOLD, _WIDE = 10, 300
+_SHOWN, _WIDE = 10, 300
 _ENDED = re.compile(r"(?P<when>\S+) (?P<name>.*): \d+ starts?, (?P<how>ended .*)")
 
 
@@ -24,7 +24,7 @@ def with_beside(document: Document, folder: Path) -> Document:
     if not log.is_file():
         return document
     text = read_bytes(log, what="log", hint="remove it").decode(errors="replace")
-    lines = [line[:_WIDE] for line in text.splitlines()[-_TOLD:]]
+    lines = [line[:_WIDE] for line in text.splitlines()[-_SHOWN:]]
     found = [
         finding(
             "beside-ended",

@@ -50,15 +50,15 @@ def curve(
     """
     known = [point for point in points if point is not None]
     ends = [(p.y if p.low is None else p.low, p.y if p.high is None else p.high) for p in known]
-    told = any(p.low is not None or p.high is not None for p in known) or kind == "errors"
+    shown = any(p.low is not None or p.high is not None for p in known) or kind == "errors"
     return Curve(
         label=label,
         kind=kind,
         look=look,
         x=tuple(float(p.x) for p in known),
         y=tuple(p.y * scale for p in known),
-        low=tuple(low * scale for low, _ in ends) if told else (),
-        high=tuple(high * scale for _, high in ends) if told else (),
+        low=tuple(low * scale for low, _ in ends) if shown else (),
+        high=tuple(high * scale for _, high in ends) if shown else (),
         bounded=tuple(p.bounded for p in known) if any(p.bounded for p in known) else (),
         n=tuple(p.n for p in known) if any(p.n for p in known) else (),
         texts=tuple(p.text for p in known) if any(p.text for p in known) else (),
@@ -129,7 +129,7 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
     first = min([0, *(each.begin_ns for each in moment.stretches)])
     end = max([last, *near.values()])
     room = 0.04 * (end - first)
-    told = "".join(
+    text = "".join(
         f" The {mark} is at {time_text(at)}, beyond the chart." for mark, at in far.items()
     )
     panel = Panel(
@@ -142,7 +142,7 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
         x_limits=((first - room) / size, (end + room) / size),
     )
     return Chart(
-        name=name, title=title, caption=f"{moment.what}.{told} {moment.source}", panels=(panel,)
+        name=name, title=title, caption=f"{moment.what}.{text} {moment.source}", panels=(panel,)
     )
 
 

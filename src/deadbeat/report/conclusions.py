@@ -54,7 +54,7 @@ def conclusion_parts(judgement: Judgement) -> tuple[Part, ...]:
     return Remarks([said_of]), Subsection("Figures", (figures,), folded=len(judgement.evidence) > 3)
 
 
-def told(judgement: Judgement) -> list[str]:
+def _lines(judgement: Judgement) -> list[str]:
     """The verdict, and the first figures for and against it."""
     many = f", {held_text(judgement)}" if judgement.on else ""
     lines = [
@@ -70,8 +70,8 @@ def told(judgement: Judgement) -> list[str]:
 
 
 def terminal_lines(judgements: Sequence[Judgement]) -> Part:
-    """`told` of each, for a terminal alone."""
-    return Lines([told(each) for each in judgements], terminal=True, page=False)
+    """The lines of each, for a terminal alone."""
+    return Lines([_lines(each) for each in judgements], terminal=True, page=False)
 
 
 def variant_text(variant: Mapping[str, str]) -> str:

@@ -128,7 +128,7 @@ def _item(result: CheckResult) -> str:
         f'<span class="status">{result.status}, {result.severity}</span><div>'
         f"<p><strong>{escape(result.title)}</strong>"
         f' <span class="id">{escape(result.id)}</span></p>'
-        f"<p>{text(summary.told(result))}</p>"
+        f"<p>{text(summary.reading(result))}</p>"
         f"{cure}"
         f"<details><summary>wanted, read, source</summary><dl>{details}</dl></details></div></li>"
     )

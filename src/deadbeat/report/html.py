@@ -165,24 +165,24 @@ def _intro(document: Document) -> str:
         )
     if document.about:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
-    told = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
+    words = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
     seen, lead = picture(document), document.lead
     drawn = _NO_SCRIPT.format(_beside_words(document)) + figures(lead, document) if lead else ""
     if lead and len(lead[0].panels) <= _BESIDE:
-        made.append(f'<div class="first beside"><div>{told}{seen}</div><div>{drawn}</div></div>')
+        made.append(f'<div class="first beside"><div>{words}{seen}</div><div>{drawn}</div></div>')
     else:
         made.append(
-            f'<div class="first"><div>{told}</div><div>{seen}</div></div>' if seen else told
+            f'<div class="first"><div>{words}</div><div>{seen}</div></div>' if seen else words
         )
         made.append(drawn)
     if document.head:
-        told = " · ".join(
+        words = " · ".join(
             f"{name.lower()} {value}" if name.startswith("Preemption") else value
             for name, value in document.head[:3]
             if value != UNKNOWN and (value != "none" or name.startswith("Preemption"))
         )
         made.append(
-            f'<details class="machine"><summary>{text(told) or "Machine and run"}</summary>'
+            f'<details class="machine"><summary>{text(words) or "Machine and run"}</summary>'
             f'<dl class="facts">{definitions(document.head)}</dl></details>'
         )
     return "\n".join(filter(None, made))

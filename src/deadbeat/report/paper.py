@@ -56,8 +56,8 @@ def can_draw() -> bool:
     """Whether matplotlib is installed, an extra; if not, a warning says what is not drawn."""
     found = find_spec("matplotlib") is not None
     if not found:
-        told = "figures are not drawn without matplotlib: pip install matplotlib"
-        warnings.warn(NotDrawnWarning(told), stacklevel=1)
+        text = "figures are not drawn without matplotlib: pip install matplotlib"
+        warnings.warn(NotDrawnWarning(text), stacklevel=1)
     return found
 
 

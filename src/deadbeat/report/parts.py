@@ -227,13 +227,13 @@ def findings_list(findings: Sequence[Finding], labels: Iterable[str] = ()) -> st
         return "<p>Nothing was found that makes these results doubtful.</p>"
     grave = [item for item in found if item.severity not in ("warning", "info")]
     others = found[len(grave) :]
-    told: set[str] = set()
-    shown = _remarks(map(_remark, grave), told) if grave else ""
+    seen: set[str] = set()
+    shown = _remarks(map(_remark, grave), seen) if grave else ""
     if not others:
         return shown
     noun = "finding" if len(others) == 1 else "findings"
     head = f"{len(others)} {noun}{' more' if grave else ''}, none serious"
-    rest = _remarks(map(_remark, others), told)
+    rest = _remarks(map(_remark, others), seen)
     return f"{shown}<details><summary>{head}</summary>{rest}</details>"
 
 
@@ -248,13 +248,13 @@ def _remark(finding: Finding) -> Remark:
     )
 
 
-def _remarks(remarks: Iterable[Remark], told: set[str] | None = None) -> str:
-    """A list; the first of each identifier has its explanation, ``told`` are those that had."""
-    told = set() if told is None else told
+def _remarks(remarks: Iterable[Remark], seen: set[str] | None = None) -> str:
+    """A list; the first of each identifier has its explanation, ``seen`` are those that had."""
+    seen = set() if seen is None else seen
     items = []
     for remark in remarks:
-        items.append(_item(remark, explain=remark.id not in told))
-        told.add(remark.id)
+        items.append(_item(remark, explain=remark.id not in seen))
+        seen.add(remark.id)
     return f'<ul class="findings">{"".join(items)}</ul>'
 
 

@@ -13,8 +13,8 @@ TraceRecord = dict[str, Json]
 
 def trace_text(records: Iterable[TraceRecord], facts: Mapping[str, str] | None = None) -> str:
     """A whole file; ``facts`` about all of it."""
-    told = {"otherData": facts} if facts else {}
-    whole = {"displayTimeUnit": "ns", **told, "traceEvents": list(records)}
+    extra = {"otherData": facts} if facts else {}
+    whole = {"displayTimeUnit": "ns", **extra, "traceEvents": list(records)}
     return json.dumps(whole, allow_nan=False) + "\n"
 
 

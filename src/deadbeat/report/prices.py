@@ -203,8 +203,8 @@ def price_parts(table: PriceTable) -> tuple[Part, ...]:
         f"A state with fewer than {LEAST_SLOTS} slots has no interval."
         * any(p.slots < LEAST_SLOTS for p in table.prices),
     ]
-    told = " ".join(filter(None, [price_words(table)[1], *doubts]))
-    return (Figures([price_chart(table)]), whole, *([Sentence(told)] if told else []))
+    text = " ".join(filter(None, [price_words(table)[1], *doubts]))
+    return (Figures([price_chart(table)]), whole, *([Sentence(text)] if text else []))
 
 
 def price_rows(table: PriceTable | None) -> list[dict[str, Json]]:

@@ -93,7 +93,7 @@ def render_schedule(
                         Sentence(f"{capital(answer['because'])}."),
                         *_ties(answer),
                         FactList(
-                            [(capital(name), told) for name, told in schedule_facts(answer)],
+                            [(capital(name), value) for name, value in schedule_facts(answer)],
                             grid=True,
                         ),
                     ),

@@ -93,8 +93,8 @@ def _instants(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
         about: dict[str, Json] = {"job": each.job, "simulated": True}
         missed = picture.missed(each)
         late = {**about, "completed": each.finish if each.finish >= 0 else "no"}
-        word, told = ("deadline missed", late) if missed else ("deadline", about)
-        for name, time, args in (("release", each.release, about), (word, each.deadline, told)):
+        word, args_of = ("deadline missed", late) if missed else ("deadline", about)
+        for name, time, args in (("release", each.release, about), (word, each.deadline, args_of)):
             if picture.start <= time <= picture.end:
                 at = _time(time, scale)
                 yield record("i", _TASKS, each.task, name, s="t", ts=at, cat=name, args=args)

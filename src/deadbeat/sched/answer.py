@@ -205,10 +205,10 @@ def answer_of(
         values = [row[name] for row in rows if row[name] is not None]
         return pick(values) if values else None
 
-    told: Any = {name: getattr(verdict, name) for name in _OF_VERDICT}
-    told |= {name: getattr(system, name) for name in ("name", "unit", "processors")}
-    told |= {name: sums[name] for name in COUNTS if name not in ("released", "missed")}
-    answer: ScheduleAnswer = told | {
+    fields: Any = {name: getattr(verdict, name) for name in _OF_VERDICT}
+    fields |= {name: getattr(system, name) for name in ("name", "unit", "processors")}
+    fields |= {name: sums[name] for name in COUNTS if name not in ("released", "missed")}
+    answer: ScheduleAnswer = fields | {
         "because": named(system, verdict.because),
         "proof": verdict.proof or None,
         "simulated": True,

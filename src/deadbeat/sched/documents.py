@@ -21,7 +21,7 @@ from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
 #: Defects told of one file; a file with more is of another kind altogether.
-_DEFECTS_TOLD = 1000
+_DEFECTS_SHOWN = 1000
 
 _TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
 
@@ -156,7 +156,7 @@ def build(
             defects.append(defect)
     defects += [defect for defect in _other_defects(document) if defect.path not in known]
     if defects:
-        raise refusal(source, [_told(defect, where) for defect in _ordered(defects)])
+        raise refusal(source, [_line(defect, where) for defect in _ordered(defects)])
     return _system(document)
 
 
@@ -164,12 +164,12 @@ def refusal(source: str, lines: list[str]) -> UsageError:
     """The error of a file with these defects, each a line."""
     if len(lines) == 1:
         return UsageError(f"{source}: {lines[0]}")
-    more = len(lines) - _DEFECTS_TOLD
-    told = (*lines[:_DEFECTS_TOLD], f"and {more} more") if more > 0 else tuple(lines)
-    return UsageError(f"{source}: {len(lines)} errors", details=told)
+    more = len(lines) - _DEFECTS_SHOWN
+    first = (*lines[:_DEFECTS_SHOWN], f"and {more} more") if more > 0 else tuple(lines)
+    return UsageError(f"{source}: {len(lines)} errors", details=first)
 
 
-def _told(defect: Defect, where: Where) -> str:
+def _line(defect: Defect, where: Where) -> str:
     place = where(defect.path)
     text = f"{place}: {defect.found}" if place else defect.found
     return f"{text} ({defect.hint})" if defect.hint else text

@@ -91,8 +91,8 @@ def parse_task_system(
             data, name=source, what="task system", hint="save it as text", limit=BYTES_MAX
         )
     except DataError as error:
-        told = error.message.removeprefix(f"task system {source}").removeprefix(" is")
-        raise UsageError(f"{source}:{told}", error.hint) from None
+        rest = error.message.removeprefix(f"task system {source}").removeprefix(" is")
+        raise UsageError(f"{source}:{rest}", error.hint) from None
     text = read.text
     if not text.strip():
         raise empty

@@ -52,8 +52,8 @@ class CheckGroup:
     def counts(self) -> str:
         """``3 of 21 fail, 2 unknown``."""
         count = Counter(result.status for result in self.results)
-        told = f"{count['fail']} of {len(self.results)} fail" if count["fail"] else "none fails"
-        return f"{told}, {count['unknown']} unknown" if count["unknown"] else told
+        text = f"{count['fail']} of {len(self.results)} fail" if count["fail"] else "none fails"
+        return f"{text}, {count['unknown']} unknown" if count["unknown"] else text
 
 
 def groups(results: Iterable[CheckResult]) -> tuple[CheckGroup, ...]:
@@ -129,7 +129,7 @@ def labels(report: DoctorReport) -> tuple[str, ...]:
     return () if kind == "hardware" else (kind.upper(),)
 
 
-def told(result: CheckResult) -> str:
+def reading(result: CheckResult) -> str:
     """``1 – pages are moved ...``: what was found, and why that is so."""
     reason = "" if result.reason == "as wanted" else result.reason
     return " – ".join(filter(None, (result.found, reason))) or "as wanted"

@@ -112,7 +112,7 @@ class Hardening:
 
     def state(self, sight: Sight) -> HardeningState:
         if self.needs and sight.option(self.needs) == "n":
-            return _told(False, f"CONFIG_{self.needs} is not set")
+            return _known(False, f"CONFIG_{self.needs} is not set")
         found = _STATES[self.name](sight) if self.name in _STATES else None
         if found is not None:
             return found
@@ -121,7 +121,7 @@ class Hardening:
             if text is None:
                 return _unknown(f"{self.file} cannot be read")
             on = re.search(self.on, text) is not None
-            return _told(on, f"{self.file.rpartition('/')[2]} is {text}")
+            return _known(on, f"{self.file.rpartition('/')[2]} is {text}")
         if self.switch:
             return self._switched(sight)
         return _built(sight, self.built)
@@ -132,14 +132,14 @@ class Hardening:
             asked = sight.argument(word)
             if asked is not None:
                 on = asked != self.off if self.off else asked.lower() in _YES
-                return _told(on, f"{word}={asked}" if asked else word)
+                return _known(on, f"{word}={asked}" if asked else word)
         if sight.cmdline is None:
             return _unknown(f"{_CMDLINE} is not shown")
         if self.unclear:
             return _unknown(self.unclear)
         if self.built or self.unbuilt:
             return _built(sight, self.built or (self.unbuilt,), without=bool(self.unbuilt))
-        return _told(False, f"{self.switch[0]} is not on the command line")
+        return _known(False, f"{self.switch[0]} is not on the command line")
 
 
 def sight_of(read: Read) -> Sight:
@@ -199,7 +199,7 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Differen
     return Differences(known=tuple(known), unknown=tuple(open_))
 
 
-def _told(on: bool, basis: str) -> HardeningState:
+def _known(on: bool, basis: str) -> HardeningState:
     return HardeningState(on, f"{'on' if on else 'off'}: {basis}")
 
 
@@ -214,7 +214,7 @@ def _built(sight: Sight, names: tuple[str, ...], *, without: bool = False) -> Ha
         return _unknown("the kernel does not show how it was built")
     there = [name for name, value in values.items() if value not in ("n", "0")]
     words = f"{there[0]}={values[there[0]]}" if there else f"{names[0]} is not set"
-    return _told(bool(there) != without, f"CONFIG_{words}")
+    return _known(bool(there) != without, f"CONFIG_{words}")
 
 
 def _kfence(sight: Sight) -> HardeningState:
@@ -223,13 +223,13 @@ def _kfence(sight: Sight) -> HardeningState:
     if text is not None:
         return _sampling(sight.option("KFENCE_STATIC_KEYS"), text)
     if sight.option("KFENCE") == "n":
-        return _told(False, "CONFIG_KFENCE is not set")
+        return _known(False, "CONFIG_KFENCE is not set")
     return _unknown(f"{path} cannot be read")
 
 
 def _sampling(static_keys: str | None, interval: str) -> HardeningState:
     """Only with static keys does a sample change code, for which every CPU is interrupted."""
-    state = _told(interval != "0", f"sample_interval is {interval} ms")
+    state = _known(interval != "0", f"sample_interval is {interval} ms")
     if static_keys == "n":
         return evolve(state, severity="info", lands="a timer", expected="small: no CPU is stopped")
     if static_keys is None:
@@ -247,7 +247,7 @@ def _sampling(static_keys: str | None, interval: str) -> HardeningState:
 
 def _iommu(sight: Sight) -> HardeningState | None:
     passed = sight.argument("iommu") in ("pt", "off") or sight.argument("iommu.passthrough") == "1"
-    return _told(False, "iommu is passed through") if passed else None
+    return _known(False, "iommu is passed through") if passed else None
 
 
 def _mitigations(sight: Sight) -> HardeningState:
@@ -257,17 +257,17 @@ def _mitigations(sight: Sight) -> HardeningState:
     if not known:
         return _unknown(f"{_VULNERABILITIES} cannot be read")
     acting = [name for name, text in known.items() if text.startswith("Mitigation")]
-    return _told(bool(acting), ", ".join(acting) if acting else "none acts")
+    return _known(bool(acting), ", ".join(acting) if acting else "none acts")
 
 
 def _lockdown(sight: Sight) -> HardeningState:
     text = stripped(sight.read, "/sys/kernel/security/lockdown")
     if text is None and sight.option("SECURITY_LOCKDOWN_LSM") == "n":
-        return _told(False, "CONFIG_SECURITY_LOCKDOWN_LSM is not set")
+        return _known(False, "CONFIG_SECURITY_LOCKDOWN_LSM is not set")
     found = re.search(r"\[(\w+)\]", text or "")
     if found is None:
         return _unknown("/sys/kernel/security/lockdown cannot be read")
-    return _told(found[1] != "none", found[1])
+    return _known(found[1] != "none", found[1])
 
 
 #: What tells an option where its row does not; None: the row does.

@@ -84,7 +84,7 @@ def inventory(facts: Facts) -> tuple[Item, ...]:
         ("image", "root file system, used", "kB", _image),
         ("boot", "boot to the prompt", "s", _boot),
         ("uptime", "up since", "s", lambda facts: (window(facts).after.uptime_s, "/proc/uptime")),
-        *((row.name, row.title, "", partial(_told, row=row)) for row in _FACTS),
+        *((row.name, row.title, "", partial(_fact, row=row)) for row in _FACTS),
     )
     return tuple(_item(facts, *row) for row in rows)
 
@@ -100,7 +100,7 @@ def _item(
     return Item(name=name, title=title, value=value, unit=unit, basis=basis)
 
 
-def _told(facts: Facts, row: FactRow) -> Counted:
+def _fact(facts: Facts, row: FactRow) -> Counted:
     if row.option:
         return facts.option(row.option), f"CONFIG_{row.option}"
     if is_pattern(row.path):

@@ -66,8 +66,8 @@ def find_profile(text: str) -> Profile:
     """
     if "/" in text or text.endswith(".toml"):
         hint = "deadbeat list knobs shows the profiles"
-        told = ("a profile", "a profile is a TOML file", hint)
-        return _profile(text, read_toml(Path(text), *told, limit=1 << 16))
+        what = ("a profile", "a profile is a TOML file", hint)
+        return _profile(text, read_toml(Path(text), *what, limit=1 << 16))
     known = all_profiles()
     if text not in known:
         raise UsageError(

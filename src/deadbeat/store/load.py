@@ -45,8 +45,8 @@ class LoadStore(RunFolder[LoadKey, LoadRun]):
     @classmethod
     def has_facts(cls, plain: Mapping[str, Json]) -> bool:
         unit_ps = plain.get("unit_ps")
-        told = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
-        return told and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS
+        known = all(are_words(plain.get(name)) for name in ("changes", "impossible"))
+        return known and isinstance(unit_ps, int) and 1 <= unit_ps <= UNIT_MAX_PS
 
     def judged(self, run: LoadRun) -> LoadRun:
         return judged_load(run)
@@ -57,9 +57,9 @@ def are_words(plain: Any) -> bool:
 
 
 # Versions before wrote further keys.
-for _told in (LoadMachine, Takers):
+for _kept in (LoadMachine, Takers):
     LoadStore.CONVERTER.register_structure_hook(
-        _told, make_dict_structure_fn(_told, LoadStore.CONVERTER, _cattrs_forbid_extra_keys=False)
+        _kept, make_dict_structure_fn(_kept, LoadStore.CONVERTER, _cattrs_forbid_extra_keys=False)
     )
 for _columns in (Rounds, Gaps):
     LoadStore.CONVERTER.register_unstructure_hook(_columns, lambda columns: columns.to_json())

@@ -117,10 +117,10 @@ def ask(
     if lacking := next((words for words in _LACKING if words in said), ""):
         what = f"the machine's state cannot be read: {lacking}"
         raise TargetError(what, hint_in(lacking))
-    untold = Reading(None, "not told")
+    unread = Reading(None, "not told")
     return Readings(
-        files={**{each: untold for each in paths if not is_pattern(each)}, **readings.files},
-        commands={name: readings.commands.get(name, untold) for name in commands},
+        files={**{each: unread for each in paths if not is_pattern(each)}, **readings.files},
+        commands={name: readings.commands.get(name, unread) for name in commands},
         patterns={**{each: () for each in paths if is_pattern(each)}, **readings.patterns},
     )
 

@@ -83,7 +83,7 @@ def split_path(
     return tuple(_split(text, thread, wakes[thread.thread], lost, machine) for thread in threads)
 
 
-def told_worst(
+def kept_worst(
     text: str,
     thread: Traced,
     due_ns: int,
@@ -219,11 +219,11 @@ def _split(
 
 
 def _worst(text: str, thread: Traced, worst: WakeUp, machine: Machine) -> WorstTraced:
-    told = WorstTraced(due_ns=worst.due_ns - thread.start_ns, latency_ns=worst.latency_ns)
+    traced = WorstTraced(due_ns=worst.due_ns - thread.start_ns, latency_ns=worst.latency_ns)
     if worst.moments is None:
-        return evolve(told, cause="unknown: some of the kernel's events of it are missing")
+        return evolve(traced, cause="unknown: some of the kernel's events of it are missing")
     read_ns = worst.due_ns + worst.latency_ns
     events = events_between(text, worst.due_ns - BEFORE_NS, read_ns + AFTER_NS)
     parts = dict.fromkeys(PATH_PARTS, 0) | worst.moments.parts()
     cause = cause_of(events, worst.moments, thread.cpu, thread.thread, machine)
-    return evolve(told, cause=cause, **parts)
+    return evolve(traced, cause=cause, **parts)

@@ -23,11 +23,11 @@ _WORDS = {**_ROWS.pop("words"), "LEAST": versions.LEAST}
 
 
 def _preset(name: str, row: Mapping[str, Any]) -> PlotPreset:
-    told: dict[str, Any] = {
+    known: dict[str, Any] = {
         key: each.format_map(_WORDS) if isinstance(each, str) else each for key, each in row.items()
     }
-    draw = partial(two_sides.draw, name=name, **told.pop("drawn", {}))
-    return PlotPreset(name=name, draw=_DRAWN.get(name, draw), **told)
+    draw = partial(two_sides.draw, name=name, **known.pop("drawn", {}))
+    return PlotPreset(name=name, draw=_DRAWN.get(name, draw), **known)
 
 
 PRESETS = tuple(_preset(name, row) for name, row in _ROWS.items())

@@ -186,14 +186,14 @@ def _effect_sentence(
     larger, smaller = sum(value > 1 for value in sure), sum(value < 1 for value in sure)
     load, worst = max(known.items(), key=lambda item: item[1].high or 0)
     of = f"of {len(known)} {'load' if len(known) == 1 else 'loads'}"
-    told = [
+    parts = [
         f"{word} under {count} {of}"
         for word, count in (("larger", larger), ("smaller", smaller))
         if count
     ]
     first = (
-        f"{other.name} is {' and '.join(told)} than {base.name}"
-        if told
+        f"{other.name} is {' and '.join(parts)} than {base.name}"
+        if parts
         else f"no difference of {other.name} from {base.name} shows under any {of}"
     )
     return (

@@ -163,9 +163,9 @@ def _ratio_sentences(asked: Question, load: LoadPoint) -> tuple[str, ...]:
         return ("No wake-up was measured on one side: nothing can be compared.",)
     found = ratios(asked, over, under, "max_of_a_run")[load]
     values = {over.name: high, under.name: low}
-    told = " and ".join(f"{time_text(values[s.name])} on {s.name}" for s in asked.sides)
+    text = " and ".join(f"{time_text(values[s.name])} on {s.name}" for s in asked.sides)
     first = (
-        f"The latest wake-up was {told}: {high / low:.3g} times as late on {over.name}. That is one"
+        f"The latest wake-up was {text}: {high / low:.3g} times as late on {over.name}. That is one"
         " sample of each: it has no interval, and grows with the time measured."
     )
     if found.low is None:

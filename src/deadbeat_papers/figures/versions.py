@@ -66,7 +66,7 @@ _US = 1_000.0
 METRIC, LEAST = "p99", 0.1
 _SHOWN = ((METRIC, "99th percentile"), ("max", "Maximum"))
 #: How many steps or effects a sentence is spent on.
-_TOLD = 5
+_MOST = 5
 _CAPTION = "Bars: from the smallest to the largest of the runs."
 
 
@@ -156,7 +156,7 @@ def over_versions(asked: Question) -> DrawnPlot:
     places = steps([each.values for each in row], least=LEAST)
     found = [(row[before], row[after]) for before, after in places]
     ordered = sorted(found, key=lambda pair: -_effect(*pair))
-    sentences = [_step_sentence(*pair) for pair in ordered[:_TOLD]]
+    sentences = [_step_sentence(*pair) for pair in ordered[:_MOST]]
     if not found:
         sentences = [
             f"No step: no neighbours of these {len(row)} have a {METRIC} that differs by"
@@ -182,7 +182,7 @@ def effects(asked: Question) -> DrawnPlot:
     }
     shown = [each for each in ranked if apart(base.values, each.values, least=LEAST)]
     sentences = [
-        f"{each.name}: {METRIC} {_change(base, each)} against {base.name}" for each in shown[:_TOLD]
+        f"{each.name}: {METRIC} {_change(base, each)} against {base.name}" for each in shown[:_MOST]
     ]
     if not shown:
         sentences = [

@@ -127,8 +127,8 @@ def _require(
     observation: PublishedObservation, given: Sequence[Campaign], fitting: Sequence[Campaign]
 ) -> None:
     if not fitting:
-        told = ", ".join(f"{one.name} is a {one.summary.mode} campaign" for one in given)
-        raise LackingError(f"needs a {observation.mode} campaign", told or "none was given")
+        text = ", ".join(f"{one.name} is a {one.summary.mode} campaign" for one in given)
+        raise LackingError(f"needs a {observation.mode} campaign", text or "none was given")
     if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
     if balanced := [result.name for result in fitting if result.balanced]:
@@ -137,12 +137,12 @@ def _require(
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:
         names = " and ".join(result.name for result in fitting)
-        told = f"{names} hold{'s' * (len(fitting) == 1)} at most M = {most}"
-        raise LackingError(needs_cores(observation.cores), told)
+        text = f"{names} hold{'s' * (len(fitting) == 1)} at most M = {most}"
+        raise LackingError(needs_cores(observation.cores), text)
     if len(fitting) < observation.kernels:
         were = "s were" if len(fitting) > 1 else " was"
-        told = f"{len(fitting)} {observation.mode} campaign{were} given"
-        raise LackingError(needs_kernels(observation.kernels), told)
+        text = f"{len(fitting)} {observation.mode} campaign{were} given"
+        raise LackingError(needs_kernels(observation.kernels), text)
 
 
 def lack(

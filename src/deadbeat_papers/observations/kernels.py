@@ -90,10 +90,10 @@ def compared(
     if pair is None or given.compare is None:
         raise LackingError(needs_kernels(2), lacking)
     comparison = given.compare(*pair)
-    told = (*pair_text(*pair), *doubts_of(comparison))
+    lines = (*pair_text(*pair), *doubts_of(comparison))
     ratios = [one for one in comparison.metrics if one.metric.name == "delay_ratio"]
     cells = tuple(cell for one in ratios for cell in one.cells if cell.effect is not None)
-    return cells, told, (pair[0].name, pair[1].name)
+    return cells, lines, (pair[0].name, pair[1].name)
 
 
 def mostly_better(cells: Sequence[CellComparison]) -> bool | None:
@@ -106,7 +106,7 @@ def mostly_better(cells: Sequence[CellComparison]) -> bool | None:
 
 def decide_7(given: Campaigns) -> list[Evidence]:
     because = "no two of the campaigns ran on different releases without real-time preemption"
-    cells, told, runs = compared(given, older_and_newer(given.results), because)
+    cells, lines, runs = compared(given, older_and_newer(given.results), because)
     few = [cell for cell in cells if cell.cores <= FEW]
     many = [cell for cell in cells if cell.cores >= MANY]
     small, large = mean_effect(few), mean_effect(many)
@@ -117,7 +117,7 @@ def decide_7(given: Campaigns) -> list[Evidence]:
             figures=f"delay ratio of the newer kernel: {percent(small)} on up to {FEW} cores,"
             f" {percent(large)} from {MANY} cores on",
             details=(
-                *told,
+                *lines,
                 (f"points with M <= {FEW}", counts_text(few)),
                 (f"points with M >= {MANY}", counts_text(many)),
             ),
@@ -128,7 +128,7 @@ def decide_7(given: Campaigns) -> list[Evidence]:
 
 def decide_8(given: Campaigns) -> list[Evidence]:
     because = "no two of the campaigns ran with and without real-time preemption"
-    cells, told, runs = compared(given, plain_and_realtime(given.results), because)
+    cells, lines, runs = compared(given, plain_and_realtime(given.results), because)
     contended = [
         cell for cell in cells if cell.cores > 1 and cell.sync_share and cell.contended_ratio
     ]
@@ -140,7 +140,7 @@ def decide_8(given: Campaigns) -> list[Evidence]:
             figures="delay ratio with real-time preemption over contended points:"
             f" {percent(mean_effect(contended))}; {counts_text(contended)}",
             details=(
-                *told,
+                *lines,
                 (
                     f"at M = {largest}, rho = 1, alpha = 1 (slightly worse in the paper, M = 16)",
                     f"{percent(last[0].effect)}, {last[0].verdict}" if last else "not measured",

@@ -195,7 +195,7 @@ class RtsjArguments:
             made |= {"shares": [int(size)]} if isinstance(size, str) else {"sizes": [size]}
         return made
 
-    def told(self, runtimes: str) -> Iterator[str]:
+    def notes(self, runtimes: str) -> Iterator[str]:
         yield f"{self.app} is {', '.join(self.tests(runtimes))} of {runtimes}"
         if self.test.own:
             yield _MEANS[self.memory]

@@ -104,8 +104,8 @@ def times_text(found: Interval | None) -> str:
 
 def counted(cell: PrimitiveCell, value: str = "") -> str:
     """``average 130 ns of 96,000 samples in 3 repeats``."""
-    told = value or f"average {time_text(round(cell.mean_ns))}"
-    return f"{told} of {cell.samples:,} samples in {len(cell.repeats)} repeats"
+    text = value or f"average {time_text(round(cell.mean_ns))}"
+    return f"{text} of {cell.samples:,} samples in {len(cell.repeats)} repeats"
 
 
 def size_text(size: int) -> str:
@@ -201,14 +201,14 @@ def insensitive(found: PrimitivesSummary, most: float) -> Iterator[Evidence]:
         known = [(cell, ratio(cell, reference, costs)) for cell in others]
         spread = sorted(known, key=lambda pair: pair[0].mean_ns / pair[0].case.size)
         ends = [spread[0], spread[-1]] if spread else []
-        told = "; ".join(
+        text = "; ".join(
             f"source {size_text(c.case.size)} {_cost(c)}, {times_text(r)}" for c, r in ends
         )
         yield Evidence(
             holds=all_hold([within(times, most) for _, times in known]) if known else None,
             variant={"runtime": reference.case.runtime},
             figures=f"against {size_text(reference.case.size)} ({_cost(reference)}), cheapest and"
-            f" dearest: {told or 'no other size'}",
+            f" dearest: {text or 'no other size'}",
         )
 
 
@@ -242,10 +242,10 @@ def maximum_grows(found: PrimitivesSummary) -> Iterator[Evidence]:
 def _pairs(
     fewest: PrimitiveCell,
     most: PrimitiveCell,
-    told: Callable[[PrimitiveCell], str],
+    figure: Callable[[PrimitiveCell], str],
     times: Interval | None,
 ) -> str:
-    each = (f"{cell.case.threads} pairs: {told(cell)}" for cell in (fewest, most))
+    each = (f"{cell.case.threads} pairs: {figure(cell)}" for cell in (fewest, most))
     return f"{', '.join(each)}: {times_text(times)}"
 
 

@@ -25,7 +25,7 @@ from deadbeat import (
 from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis import charts
 from deadbeat_papers.thesis.grid import SOURCE
-from deadbeat_papers.thesis.telling import compare, compare_means, larger, ordered, told_text
+from deadbeat_papers.thesis.telling import compare, compare_means, larger, order_text, ordered
 
 M = 4
 #: U from 50 % to 99 %: ten values; with 15 values of n and 3 sets each, the thesis's 450 sets.
@@ -208,8 +208,8 @@ def migration_variants(
                 migrations(results, name, mask, counted, per_job=per_job)
                 for name in (case.a, case.b)
             )
-            told = {"migrations counted": counted, "unit": unit, "denominator": sets}
-            yield of_a, of_b, case.words | told
+            facts = {"migrations counted": counted, "unit": unit, "denominator": sets}
+            yield of_a, of_b, case.words | facts
 
 
 def migrates_more(results: StudyResults, more: str, fewer: str) -> Iterator[Evidence]:
@@ -277,12 +277,12 @@ def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> It
         both = case.mask & results.yes(case.a) & results.yes(case.b)
         values = [results.figure(x, "slack_share_mean")[both] for x in (case.a, case.b)]
         difference, a, b = map(Mean.of, (values[0] - values[1], *values))
-        told = compare_means(difference, Mean(0.0, 0.0, difference.sets))
+        order = compare_means(difference, Mean(0.0, 0.0, difference.sets))
         yield Evidence(
             variant={**case.words, "denominator": _BOTH},
-            holds=told == 1,
+            holds=order == 1,
             figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
-            f" {difference.text(' T')}{told_text(told, 1)}",
+            f" {difference.text(' T')}{order_text(order, 1)}",
         )
 
 

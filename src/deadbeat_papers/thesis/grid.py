@@ -116,7 +116,7 @@ def heavy_tasks(results: StudyResults) -> Iterator[Evidence]:
     """Sets with a task above 0.9 against the others of the same cells."""
     for label, variant in _everyone(results, tests=False):
         inside = results.decided(label)
-        told, difference, half, counted = compare_strata(
+        order, difference, half, counted = compare_strata(
             results.rows["largest"][inside] > 0.9,
             results.yes(label)[inside],
             results.rows["cell"][inside].astype(np.int64),
@@ -124,7 +124,7 @@ def heavy_tasks(results: StudyResults) -> Iterator[Evidence]:
         heavy = int(np.sum(results.rows["largest"][inside] > 0.9))
         yield Evidence(
             variant=variant,
-            holds=told == -1,
+            holds=order == -1,
             figures=f"with a task above 0.9 the share differs by {100 * difference:+.1f} ±"
             f" {100 * half:.1f} points from that of other sets with the same m, n and U"
             f" ({heavy} sets have one; {counted} are in cells with both kinds)",

@@ -38,8 +38,8 @@ def compare_paired(a: Mask, b: Mask) -> tuple[int, int, int]:
     for k in range(min(only_a, only_b)):
         term = term * (differ - k) // (k + 1)
         tail += term
-    told = 2 * 20 * tail < 2**differ
-    return (0 if not told else 1 if only_a > only_b else -1), only_a, only_b
+    apart = 2 * 20 * tail < 2**differ
+    return (0 if not apart else 1 if only_a > only_b else -1), only_a, only_b
 
 
 def compare_means(a: Mean, b: Mean) -> int:
@@ -89,15 +89,15 @@ def ordered(
 ) -> Evidence:
     """Whether ``more`` schedules more of the same sets than ``fewer``; the sets in ``mask``."""
     inside = mask & results.decided(more) & results.decided(fewer)
-    told, only_more, only_fewer = compare_paired(
+    order, only_more, only_fewer = compare_paired(
         results.yes(more)[inside], results.yes(fewer)[inside]
     )
     a, b = (Count(int(np.sum(results.yes(x)[inside])), int(inside.sum())) for x in (more, fewer))
     return Evidence(
         variant=variant,
-        holds=told == 1,
+        holds=order == 1,
         figures=f"{more} {a.text()}, {fewer} {b.text()}; only {more} {only_more},"
-        f" only {fewer} {only_fewer}{told_text(told, 1)}",
+        f" only {fewer} {only_fewer}{order_text(order, 1)}",
     )
 
 
@@ -121,7 +121,7 @@ def falling(
     return Evidence(
         variant=variant,
         holds=ends == sign and not back,
-        figures=f"{text}{against}{told_text(ends, sign)}",
+        figures=f"{text}{against}{order_text(ends, sign)}",
     )
 
 
@@ -129,15 +129,15 @@ def larger(
     name_a: str, a: Mean, name_b: str, b: Mean, variant: Mapping[str, str], *, unit: str = ""
 ) -> Evidence:
     """Whether mean ``a`` is larger than ``b``, told apart at 95 %."""
-    told = compare_means(a, b)
+    order = compare_means(a, b)
     return Evidence(
         variant=variant,
-        holds=told == 1,
-        figures=f"{name_a} {a.text(unit)}, {name_b} {b.text(unit)}{told_text(told, 1)}",
+        holds=order == 1,
+        figures=f"{name_a} {a.text(unit)}, {name_b} {b.text(unit)}{order_text(order, 1)}",
     )
 
 
-def told_text(found: int, wanted: int) -> str:
+def order_text(found: int, wanted: int) -> str:
     """Why it does not hold: the opposite was found, or nothing that this many sets can tell."""
     if found == wanted:
         return ""

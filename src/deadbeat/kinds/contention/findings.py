@@ -101,7 +101,7 @@ def _sessions(evidence: CampaignEvidence) -> Iterator[Finding]:
                 f"session {record.number} ended without its closing record (killed?):"
                 " steal and throttling during it are unknown",
             )
-    missing = [text for key, text in _FACTS.items() if not _told(key, evidence.last.get(key))]
+    missing = [text for key, text in _FACTS.items() if not _known(key, evidence.last.get(key))]
     if evidence.sessions and missing:
         yield finding("environment-unknown", f"could not be read: {', '.join(missing)}")
 
@@ -118,7 +118,7 @@ _FACTS = {
 }
 
 
-def _told(key: str, value: Json) -> bool:
+def _known(key: str, value: Json) -> bool:
     if key == "throttle_counts":
         return not isinstance(recorded({key: value}).throttled, Unknown)
     return value is not None and not is_unknown(value)
@@ -182,7 +182,7 @@ def _platform(evidence: CampaignEvidence) -> Iterator[Finding]:
         str(environment["kernel"])
         for record in evidence.sessions
         for environment in (record.before, record.after)
-        if environment and _told("kernel", environment.get("kernel"))
+        if environment and _known("kernel", environment.get("kernel"))
     }
     if len(kernels) > 1:
         message = f"the kernel changed during the campaign: {'; '.join(sorted(kernels))}"

@@ -217,14 +217,14 @@ def _session(title: str, before: Mapping[str, str], after: Mapping[str, str]) ->
     every = [(key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
     changed = [row for row in every if before and after and row[1] != row[2]]
     rest = [row for row in every if row not in changed]
-    told: Part = Sentence("Nothing differs between before and after.")
+    part: Part = Sentence("Nothing differs between before and after.")
     if not after:
-        told = Sentence("The state afterwards was not recorded: the session was cut off.")
+        part = Sentence("The state afterwards was not recorded: the session was cut off.")
     elif changed:
-        told = _before_after(changed, title)
+        part = _before_after(changed, title)
     head = f"{len(rest)} values {'that did not change' if after else 'before'}"
     folded = Subsection(head, (_before_after(rest, title),), folded=True)
-    return Subsection(title, (told, *((folded,) if rest else ())))
+    return Subsection(title, (part, *((folded,) if rest else ())))
 
 
 def _before_after(rows: Sequence[tuple[str, str | None, str | None]], title: str) -> Table:

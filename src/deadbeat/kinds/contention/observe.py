@@ -71,9 +71,9 @@ WORDS = Vocabulary(
 #: Columns of sets.csv, where they have another name than the metric.
 _COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 #: Witnesses further apart than this are worth a word.
-_SHIFT_TOLD = 0.005
+_SHIFT_SHOWN = 0.005
 #: The same of shares of slots in which the CPUs were far from each other.
-_FAR_TOLD = 0.1
+_FAR_SHOWN = 0.1
 _POINT = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor", "tasks_per_core")
 
 
@@ -129,7 +129,7 @@ def align(lineup: Lineup) -> Aligned:
     tables = []
     for campaign in lineup.every:
         shift = 0.0 if campaign in lineup.repeats else _host_state(baseline, campaign)
-        found += _told_host_state(campaign, shift)
+        found += _other_state(campaign, shift)
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
     priced, lacking = with_prices(lineup, tables)
     found += lacking
@@ -224,12 +224,12 @@ def host_doubts(shift: float) -> dict[str, str]:
     metric = next(metric for metric in METRICS if metric.name == "delay_ratio")
     if abs(shift) <= math.log1p(metric.minimum):
         return {}
-    told = f"pure computation alone differs by {100 * math.expm1(shift):+.1f} %"
-    return {metric.name: f"the host was in another state: {told}, and delay ratios with it"}
+    text = f"pure computation alone differs by {100 * math.expm1(shift):+.1f} %"
+    return {metric.name: f"the host was in another state: {text}, and delay ratios with it"}
 
 
-def _told_host_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
-    if abs(shift) > _SHIFT_TOLD:
+def _other_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
+    if abs(shift) > _SHIFT_SHOWN:
         yield finding(
             "host-state-differs",
             f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
@@ -248,13 +248,13 @@ def other_states(
         point
         for point in both
         for pairs in [zip(*(side[point].values() for side in sides), strict=True)]
-        if any(None not in pair and abs(pair[1] - pair[0]) > _FAR_TOLD for pair in pairs)
+        if any(None not in pair and abs(pair[1] - pair[0]) > _FAR_SHOWN for pair in pairs)
     ]
     if apart:
         yield finding(
             "host-state-differs",
             f"the host was in another state at {len(apart)} of {len(both)} points: the"
-            f" share of slots with far CPUs differs by more than {_FAR_TOLD:g}",
+            f" share of slots with far CPUs differs by more than {_FAR_SHOWN:g}",
             cure="repeat both close together in time, or rely on the prices of each state",
             where=where,
         )

@@ -100,7 +100,7 @@ def _is_inside(own: SetFigures) -> bool:
 def check(summary: Summary) -> PredictionCheck:
     sharing = [each for each in summary.sets if each.cores > 1 and each.contends]
     judged = [each for each in sharing if each.unfinished_predicted is not None]
-    told = sum(
+    within = sum(
         is_saturated(each.unfinished_share) == is_saturated(each.unfinished_predicted)
         for each in judged
     )
@@ -112,7 +112,7 @@ def check(summary: Summary) -> PredictionCheck:
         and each.slowdown_predicted is not None
     )
     slowed = tuple(each for each in sets if _measured(each) >= SLOWED)
-    return PredictionCheck(sets=sets, slowed=slowed, told=told, judged=len(judged))
+    return PredictionCheck(sets=sets, slowed=slowed, told=within, judged=len(judged))
 
 
 def predicted_words(summary: Summary) -> str:

@@ -290,8 +290,8 @@ def _missing(summary: Summary) -> str:
             f"{values.pop():g} per job in every task set" if values else "no task set has a value"
         )
         by_reason.setdefault(same if state == COUNTED else state, []).append(name_of(event))
-    told = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
-    return f"Not drawn: {'; '.join(told)}." if told else ""
+    parts = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return f"Not drawn: {'; '.join(parts)}." if parts else ""
 
 
 def _values(summary: Summary, event: str) -> set[float]:

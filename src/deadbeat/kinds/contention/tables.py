@@ -271,8 +271,8 @@ def _said(cell: CellFigures, classes: Mapping[str, Mapping[str, ClassFigures]]) 
     known = ((metric.name.lower(), grids.metric_words(cell, metric)) for metric in grids.METRICS)
     own = classes.get(grids.point_key(cell), {})
     objects = [f"{name} {class_words(each)}" for name, each in own.items()]
-    told = [f"{name} {words}" for name, words in known]
-    return "; ".join([*told, *(["by object: " + ", ".join(objects)] if objects else [])])
+    parts = [f"{name} {words}" for name, words in known]
+    return "; ".join([*parts, *(["by object: " + ", ".join(objects)] if objects else [])])
 
 
 def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, str]]:

@@ -335,15 +335,15 @@ def _refusal(
         ]
         parts = parts or ["no task set was built on both sides yet"]
         message = f"{one} and {two} are not of the same programs: {'; '.join(parts)}"
-    told = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
+    lines = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
     if len(parameters) > _PARAMETERS_SHOWN:
-        told.append(f"and {len(parameters) - _PARAMETERS_SHOWN} more parameters")
+        lines.append(f"and {len(parameters) - _PARAMETERS_SHOWN} more parameters")
     if not parameters:
-        told.append(
+        lines.append(
             "the parameters are the same: each was calibrated by itself, so the same seed made"
             " other task sets"
         )
-    return UsageError(message, _own_programs(baseline), tuple(told))
+    return UsageError(message, _own_programs(baseline), tuple(lines))
 
 
 def _some(keys: Sequence[RunKey]) -> str:

@@ -236,7 +236,7 @@ def _capacity(found: InterfereSummary) -> str:
 
 
 def document(found: InterfereSummary, platform: Platform) -> Document:
-    told = answer(found)
+    lines = answer(found)
     worst = sorted((c for c in found.cells if c.aggressor), key=lambda cell: -cell.value)
     several = len(found.places) > 1
     columns = [evolve(c, terminal=several) if c.key == "place" else c for c in COLUMNS]
@@ -254,7 +254,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         source="the stored runs",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
-        answer=told,
+        answer=lines,
         picture=picture,
         below=(price_list(prices), *filter(None, [state_words(prices)])) if prices else (),
         sections=(
@@ -262,7 +262,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
                 "answer",
                 "Who slows whom",
                 (
-                    Sentence(" ".join(told), answer=True, terminal=True),
+                    Sentence(" ".join(lines), answer=True, terminal=True),
                     evolve(picture, page=False),
                     Figures(charts),
                 ),

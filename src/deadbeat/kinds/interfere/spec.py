@@ -283,8 +283,8 @@ def resolved(
             raise UsageError(why, f"use {' or '.join(there)}")
     held = sum(work.size * max(work.primitive.amount, 2) for work in spec.works if work.primitive)
     if held * len(cpus) > MEMORY_LIMIT:
-        told = f"--works: primitives would hold {held * len(cpus) / 2**30:.1f} GiB at once"
-        raise UsageError(told, "ask for smaller sizes: at most 4 GiB on all CPUs together")
+        text = f"--works: primitives would hold {held * len(cpus) / 2**30:.1f} GiB at once"
+        raise UsageError(text, "ask for smaller sizes: at most 4 GiB on all CPUs together")
     return spec
 
 

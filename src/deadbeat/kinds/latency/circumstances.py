@@ -30,8 +30,8 @@ LOAD_NAMES = tuple(PROCESSES.values())
 #: Printed once a boot (printk_deferred_once): what was there before a run says nothing of it, and
 #: hides what happens in it.
 _THROTTLING = "RT throttling activated"
-_STALLS_TOLD = 5
-_INTERRUPTS_TOLD = 12
+_STALLS_SHOWN = 5
+_INTERRUPTS_SHOWN = 12
 
 
 def circumstances(
@@ -56,7 +56,7 @@ def circumstances(
         },
         pressure_us=dict(change.pressure_us),
         clocksource=tuple(or_none(each.clocksource) or "" for each in (before, after)),
-        stalls=tuple(change.log[:_STALLS_TOLD]),
+        stalls=tuple(change.log[:_STALLS_SHOWN]),
         realtime_tasks=None
         if tasks is None
         else tuple(
@@ -101,13 +101,13 @@ def _load_ticks(moment: Snapshot) -> int | None:
 
 def _most(grown: Mapping[str, int]) -> dict[str, int]:
     """The lines that counted most, the busiest first; those that did not count are left out."""
-    first = sorted(grown, key=lambda name: (-grown[name], name))[:_INTERRUPTS_TOLD]
+    first = sorted(grown, key=lambda name: (-grown[name], name))[:_INTERRUPTS_SHOWN]
     return {name: grown[name] for name in first if grown[name] > 0}
 
 
 def _missing(moment: Snapshot) -> dict[str, str]:
     """What could not be read -> why."""
-    told = {
+    known = {
         **{f"pressure {name}": each for name, each in moment.pressure_us.items()},
         "processes": moment.processes,
         "tasks": moment.realtime,
@@ -124,7 +124,7 @@ def _missing(moment: Snapshot) -> dict[str, str]:
     }
     return {
         name: each.reason
-        for name, each in told.items()
+        for name, each in known.items()
         if isinstance(each, Unknown) and each != NOT_ASKED
     }
 
@@ -151,7 +151,7 @@ RARE_EVENTS_S = 1.0
 CLOCK_COST_PS = 1_000_000
 #: Kernel threads that every machine has above all others, and our own guard, which sleeps.
 _ORDINARY = ("migration/", "watchdog", "stop/", "cpuhp/", "idle_inject/", "program-")
-_TOLD = 3
+_SHOWN = 3
 #: A kernel that lets no real-time thread run on any CPU for so long is not running itself.
 _STOOD_NS = 200_000_000
 
@@ -197,11 +197,11 @@ def _heat(seen: Circumstances) -> Iterator[Finding]:
     cooling = {name: max(v) for name, v in seen.cooling.items() if max(v, default=0) > 0}
     if fell:
         said = [f"CPU {c} {v[0] / 1000:.0f} to {min(v) / 1000:.0f} MHz" for c, v in fell.items()]
-        text = f"the highest frequency was lowered meanwhile: {', '.join(said[:_TOLD])}"
+        text = f"the highest frequency was lowered meanwhile: {', '.join(said[:_SHOWN])}"
         yield problem("throttled", text)
     elif cooling:
         said = [f"{name} at state {state}" for name, state in cooling.items()]
-        text = f"the kernel slows processors down for heat: {', '.join(said[:_TOLD])}"
+        text = f"the kernel slows processors down for heat: {', '.join(said[:_SHOWN])}"
         yield problem("throttled", text)
     for zone, trip in seen.trip_mc.items():
         hottest = max(seen.temperature_mc.get(zone, ()), default=trip - 1)
@@ -294,7 +294,7 @@ def _others(seen: Circumstances, request: Request) -> Iterator[Finding]:
     ]
     if above:
         text = f"{len(above)} others may preempt at priority {request.priority}"
-        yield problem("other-realtime-task", f"{text}: {', '.join(above[:_TOLD])}")
+        yield problem("other-realtime-task", f"{text}: {', '.join(above[:_SHOWN])}")
     held = seen.dma_latency_us
     if request.dma_latency == "system" and held is not None and held < 1_000_000:
         text = f"another program holds /dev/cpu_dma_latency at {held} us: not the system's setting"

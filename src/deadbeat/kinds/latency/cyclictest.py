@@ -165,11 +165,11 @@ def _looking(
     words = (seen, threads_command(out), str(wait), str(_LOOKS))
     with target.start(("sh", "-c", script("looks.sh", __package__), "sh", *words)):
 
-        def told(process: Process | None) -> tuple[Thread, ...]:
+        def threads(process: Process | None) -> tuple[Thread, ...]:
             with understood(target):
                 return () if process else threads_of(target.read_text(seen) or "")
 
-        yield told
+        yield threads
     target.run(("rm", "-f", seen))
 
 

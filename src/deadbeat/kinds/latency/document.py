@@ -55,7 +55,7 @@ from deadbeat.store.latency import LatencyStore
 
 CSV_FILE = "latency.csv"
 #: Invalid runs that a terminal names; the page has all of them.
-_TOLD = 5
+_SHOWN = 5
 #: Below a table in which a percentile is marked.
 MARKS = f"* fewer than {FEW} wake-ups are later than this: a single one can change it"
 
@@ -319,9 +319,9 @@ def _invalid_lines(summary: LatencySummary) -> list[str]:
     lines = [
         f"invalid, counted nowhere: {run.key.text}:"
         f" {next(p.message for p in run.problems if p.severity == 'invalid')}"
-        for run in invalid[:_TOLD]
+        for run in invalid[:_SHOWN]
     ]
-    if len(invalid) > _TOLD:
+    if len(invalid) > _SHOWN:
         lines.append(f"{summary.invalid_runs} of {summary.runs} runs are invalid in all")
     return lines
 

@@ -138,12 +138,12 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
         row = worst.whole
         share = row.missed / max(row.expected, 1)
         blind = row.corrected is None
-        told = "the engine does not say how late these were" if blind else _both(row)
+        text = "the engine does not say how late these were" if blind else _both(row)
         yield finding(
             "latency-missed",
             f"periods passed without a wake-up of their own in {len(missed)} of"
             f" {len(cells)} cells; most in {worst.text}, {row.missed:,} of {row.expected:,}:"
-            f" {told}",
+            f" {text}",
             severity="warning" if share >= _MISSED or blind else "info",
             cure="read the corrected figures" + ("; the prober has them" if blind else ""),
         )

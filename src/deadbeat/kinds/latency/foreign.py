@@ -95,7 +95,7 @@ class Foreign:
             not in ``cpus``.
         cycles: Wake-ups that were asked for of each thread.
         unit_ns: Of latencies, as a person says it.
-        usual: What the tool does where it is not told: ``interval_ns``, ``priority``.
+        usual: What the tool does by default: ``interval_ns``, ``priority``.
         load: As the file calls it. ``notes``: what was assumed, a clause each.
     """
 
@@ -135,10 +135,10 @@ class Importer:
     read: Callable[[ForeignFile, Foreign], Foreign]
     hint: str = ""
 
-    def take(self, source: ForeignFile, name: str, told: Foreign = Foreign()) -> Foreign:
+    def take(self, source: ForeignFile, name: str, user: Foreign = Foreign()) -> Foreign:
         """What the file ``name`` says; DataError where it is damaged."""
         try:
-            found = self.read(source, told)
+            found = self.read(source, user)
         except UsageError as error:
             raise UsageError(f"{name} {error.message}", error.hint or self.hint) from None
         except _DAMAGE as error:
@@ -168,7 +168,7 @@ def importer_of(source: ForeignFile) -> Importer | None:
     return next((each for each in all_importers() if each.fits(source)), None)
 
 
-def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
+def read_foreign(text: Text, user: Foreign = Foreign()) -> Foreign:
     """What a file of another tool says, beside what a person does.
 
     Raises:
@@ -177,7 +177,7 @@ def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
     """
     source = ForeignFile.of(text.text)
     if importer := importer_of(source):
-        found = importer.take(source, text.name, told)
+        found = importer.take(source, text.name, user)
         return evolve(found, notes=(*text.notes, *found.notes))
     if source.damage:
         raise DataError(f"{text.name} is damaged JSON: {source.damage}", "copy it once more")
@@ -186,15 +186,15 @@ def read_foreign(text: Text, told: Foreign = Foreign()) -> Foreign:
 
 
 def as_run(
-    foreign: Foreign, load: LoadPoint | None, repeat: int, *, name: str, told: Foreign
+    foreign: Foreign, load: LoadPoint | None, repeat: int, *, name: str, user: Foreign
 ) -> LatencyRun:
-    """A run of what a file says; ``told`` and ``load`` serve where it says nothing."""
-    _refuse_other(foreign, told, name)
+    """A run of what a file says; ``user`` and ``load`` serve where it says nothing."""
+    _refuse_other(foreign, user, name)
     notes = list(foreign.notes)
 
     def known(what: str, text: Callable[[int], str]) -> int | None:
         said = getattr(foreign, what)
-        found = getattr(told, what) if said is None else said
+        found = getattr(user, what) if said is None else said
         if found is None and what in foreign.usual:
             found = foreign.usual[what]
             notes.append(f"{what.removesuffix('_ns')} {text(found)}, the tool's own")
@@ -210,7 +210,7 @@ def as_run(
     if not 0 < interval <= _INTERVAL_MAX_NS:
         raise DataError(f"{name}: an interval of {interval} ns", "is the file damaged?")
     policy = foreign.policy or "fifo"
-    seconds = foreign.seconds or told.seconds
+    seconds = foreign.seconds or user.seconds
     if any((cpu.raw.max_ns or 0) // interval > _PERIODS_LATE_MAX for cpu in foreign.cpus):
         raise DataError(f"{name}: a latency of more than a million periods", "is it damaged?")
     cpus = _expected(foreign, seconds, interval)
@@ -250,13 +250,13 @@ def load_of(foreign: Foreign, load: LoadPoint | None, name: str) -> LoadPoint:
     return said or load or UNKNOWN
 
 
-def _refuse_other(foreign: Foreign, told: Foreign, name: str) -> None:
+def _refuse_other(foreign: Foreign, user: Foreign, name: str) -> None:
     """What a file says is not said otherwise: nobody knows which of the two is right."""
     pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
-        ("--priority", told.priority, foreign.priority, 0.0, "{:g}".format),
-        ("--interval", told.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
-        ("--duration", told.seconds, foreign.seconds, 0.01, "{:g} s".format),
-        ("--unit", told.unit_ns, foreign.unit_ns, 0.0, lambda n: duration_text(int(n))),
+        ("--priority", user.priority, foreign.priority, 0.0, "{:g}".format),
+        ("--interval", user.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
+        ("--duration", user.seconds, foreign.seconds, 0.01, "{:g} s".format),
+        ("--unit", user.unit_ns, foreign.unit_ns, 0.0, lambda n: duration_text(int(n))),
     )
     for option, asked, said, near, text in pairs:
         if asked is not None and said is not None and not isclose(asked, said, rel_tol=near):
@@ -398,7 +398,7 @@ def seconds_of(clock: str) -> float:
 
 
 def unit_of(
-    told: Foreign, least: int, spans: Callable[[int], Iterator[float]]
+    user: Foreign, least: int, spans: Callable[[int], Iterator[float]]
 ) -> tuple[int, tuple[str, ...]]:
     """What a file counts in that does not say it, ns, and what was assumed: microseconds, as long
     as the figures do not contradict it.
@@ -410,16 +410,16 @@ def unit_of(
     Raises:
         UsageError: It may as well be nanoseconds.
     """
-    if told.unit_ns is not None:
-        return told.unit_ns, ()
-    limit = 1.2 * told.seconds if told.seconds is not None else None
+    if user.unit_ns is not None:
+        return user.unit_ns, ()
+    limit = 1.2 * user.seconds if user.seconds is not None else None
     taken = max(spans(1000), default=0.0)
     if limit is None or taken <= limit:
         if least < _LEAST:
             return 1000, ("latencies in microseconds",)
     elif max(spans(1)) <= limit:
         why = f"in microseconds its wake-ups took {seconds_text(taken)}"
-        return 1, (f"latencies in nanoseconds: {why}, not {seconds_text(told.seconds or 0)}",)
+        return 1, (f"latencies in nanoseconds: {why}, not {seconds_text(user.seconds or 0)}",)
     raise UsageError(
         "does not say its unit, and its figures do not look like microseconds",
         "give --unit ns (cyclictest -N) or --unit us",

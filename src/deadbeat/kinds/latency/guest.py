@@ -165,9 +165,9 @@ def _said(files: Mapping[str, bytes]) -> str:
     """Last words of what should have measured."""
     for name in ("/tmp/probe.out", "/tmp/probe.err", "/failed"):
         lines = files.get(name, b"").decode(errors="replace").strip().splitlines()
-        told = [line for line in lines if not line.startswith("threads ")]
-        if told:
-            return told[-1][:200]
+        others = [line for line in lines if not line.startswith("threads ")]
+        if others:
+            return others[-1][:200]
     return "no word of it"
 
 

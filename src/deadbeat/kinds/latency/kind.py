@@ -68,7 +68,7 @@ from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
 
 #: Runs without a result that are named; the folder has all of them.
-_TOLD = 5
+_SHOWN = 5
 
 FOLDERS = RunFolders(
     kind=MATRIX,
@@ -197,7 +197,7 @@ def imported(asked: Begin) -> MatrixExperiment:
     odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
     if odd:
         raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
-    told = Foreign(
+    user = Foreign(
         interval_ns=wanted.interval if "interval" in layer else None,
         seconds=wanted.duration if "duration" in layer else None,
         priority=wanted.priority if "priority" in layer else None,
@@ -206,7 +206,7 @@ def imported(asked: Begin) -> MatrixExperiment:
     load = _load(str(given["load"]), "--load") if given.get("load") else None
     files = [_split(word) for word in given.get("imports") or ()]
     files += [(load, Path(file)) for file in given.get("files") or ()]
-    runs, said = _runs(files, told)
+    runs, said = _runs(files, user)
     platform = _platform(said)
     name = _name(files[0][1]) if given.get("files") else "latency-imported"
     spec = _spec(runs, platform, {"name": name, **layer})
@@ -250,16 +250,16 @@ def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Js
 
 
 def _runs(
-    files: Sequence[tuple[LoadPoint | None, Path]], told: Foreign
+    files: Sequence[tuple[LoadPoint | None, Path]], user: Foreign
 ) -> tuple[list[LatencyRun], list[Foreign]]:
     """A run per file; those of one load and engine are its repeats."""
     repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
     runs, said = [], []
     for load, file in files:
         text = read_text(file, what="result", hint=_HINT)
-        foreign = read_foreign(text, told)
+        foreign = read_foreign(text, user)
         repeat = next(repeats[load_of(foreign, load, text.name), foreign.engine])
-        runs.append(as_run(foreign, load, repeat, name=text.name, told=told))
+        runs.append(as_run(foreign, load, repeat, name=text.name, user=user))
         said.append(foreign)
     return runs, said
 
@@ -355,7 +355,7 @@ def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState, sai
         f"{state.state}: {state.done} of {state.planned} runs, {state.failed} failed,"
         f" {summary.invalid_runs} invalid   findings: {counts_text(summary.findings)}"
     )
-    return evolve(said, findings=summary.findings, lines=(*failed[:_TOLD], stand))
+    return evolve(said, findings=summary.findings, lines=(*failed[:_SHOWN], stand))
 
 
 def _cases(summary: LatencySummary) -> Iterator[Verdicted]:

@@ -24,7 +24,7 @@ from deadbeat.model.validity import problem
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
 from deadbeat.trace.session import Tracer
-from deadbeat.trace.wakeups import EVENTS, Traced, split_path, told_worst
+from deadbeat.trace.wakeups import EVENTS, Traced, kept_worst, split_path
 
 #: Latest wake-ups that are kept of every CPU.
 WORST = 20
@@ -151,7 +151,7 @@ class ProberEngine:
             plain = self._run(target, request, options, keeper.hear)
             text = tracer.saved()
         with understood(target):
-            return measured_of(plain, split=keeper.told(plain, request, text), traced=True)
+            return measured_of(plain, split=keeper.split(plain, request, text), traced=True)
 
     def _program(self) -> Path:
         return verb_program(self.toolchain or Toolchain.find())
@@ -249,14 +249,14 @@ class _Keeper:
                 self._last = (place, due_ns, latency_ns)
             self._tracer.start()
 
-    def told(self, plain: Probed, request: Request, text: str) -> tuple[PathSplit, ...]:
+    def split(self, plain: Probed, request: Request, text: str) -> tuple[PathSplit, ...]:
         """The worst wake-up with its cause, on its CPU, from the trace that was kept."""
         why = f"no wake-up was later than {request.break_ns / 1000:.0f} us"
         if self._last is None:
             return untraced(request.cpus, why)
         place, due_ns, latency_ns = self._last
         thread = traced_threads(plain)[place]
-        worst = told_worst(text, thread, due_ns, latency_ns, self._machine)
+        worst = kept_worst(text, thread, due_ns, latency_ns, self._machine)
         return tuple(
             PathSplit(cpu=cpu, worst=worst)
             if cpu == thread.cpu

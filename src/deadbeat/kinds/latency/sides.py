@@ -152,8 +152,8 @@ def _check_alike(sides: Sequence[Side]) -> None:
         "/dev/cpu_dma_latency": lambda side: filter(None, [side.dma_latency]),
     }
     wrong = []
-    for name, told in alike.items():
-        values = [(side.name, ", ".join(map(str, told(side)))) for side in sides]
+    for name, of in alike.items():
+        values = [(side.name, ", ".join(map(str, of(side)))) for side in sides]
         if len({value for _, value in values if value}) > 1:
             wrong.append(f"{name} differs: {'; '.join(map(': '.join, values))}")
     hint = "measure both sides the same way"
@@ -178,9 +178,9 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
     if lacking := [f"{s.name} lacks {counted(s.lacking, 'run')}" for s in sides if s.lacking]:
         found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
     if len({len(side.summary.meta.cpus) for side in sides}) > 1:
-        told = ", ".join(f"{s.name} {', '.join(map(str, s.summary.meta.cpus))}" for s in sides)
+        text = ", ".join(f"{s.name} {', '.join(map(str, s.summary.meta.cpus))}" for s in sides)
         found.append(
-            f"Measured on different numbers of CPUs ({told}): over more of them a maximum grows."
+            f"Measured on different numbers of CPUs ({text}): over more of them a maximum grows."
         )
     if invalid := [f"{s.name}: {s.summary.invalid_runs}" for s in sides if s.summary.invalid_runs]:
         found.append(f"Runs that do not count and are not shown: {', '.join(invalid)}.")

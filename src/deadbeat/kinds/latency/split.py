@@ -25,7 +25,7 @@ PART_WORDS: Mapping[str, str] = {
     "exit": "CPU to own clock",
 }
 #: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.
-_TOLD = 3
+_SHOWN = 3
 _CAPTION = (
     "Of traced wake-ups only: tracing costs time itself. The parts of a bar sum to the latency:"
     " from the timer's moment to the interrupt's handler, to the waking of the thread, to its first"
@@ -232,8 +232,8 @@ def cause_lines(cells: Sequence[CellSummary]) -> list[str]:
     rows = causes_table(cells).rows
     if not rows:
         return [f"not split: {reason}" for reason in unavailable(cells)]
-    told = [f"worst traced wake-up under load {cause_line(item)}" for item in rows[:_TOLD]]
-    return [*told, "where the time of traced wake-ups went: deadbeat why"]
+    parts = [f"worst traced wake-up under load {cause_line(item)}" for item in rows[:_SHOWN]]
+    return [*parts, "where the time of traced wake-ups went: deadbeat why"]
 
 
 def paths(cells: Sequence[CellSummary]) -> tuple[Part, ...]:

@@ -134,8 +134,8 @@ def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int
     known = [(cpu.raw.max_ns, cpu.cpu, key) for cpu, key in each if cpu.raw.max_ns is not None]
     _, top_cpu, top_run = max(known, key=itemgetter(0)) if known else (None, None, None)
     raw = [pool([cpu.raw for cpu in part.cpus]) for part in parts]
-    told = all(cpu.corrected is not None for cpu, _ in each)
-    corrected = [pool([cpu.honest for cpu in part.cpus]) for part in parts] if told else []
+    shown = all(cpu.corrected is not None for cpu, _ in each)
+    corrected = [pool([cpu.honest for cpu in part.cpus]) for part in parts] if shown else []
     return LatencyRow(
         cpu=cpu,
         runs=tuple(part.run.key for part in parts),

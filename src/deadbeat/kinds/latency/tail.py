@@ -174,17 +174,17 @@ def _text(tail: TailStatement) -> str:
     if tail.kind == "maximum" and not tail.exceeded:
         seen = f"it is the latest of {counted(tail.wake_ups, 'wake-up')}"
     if tail.hours_for_tenth is None:
-        told = [f"P(latency > {limit}): nothing is shown, {seen}"]
+        parts = [f"P(latency > {limit}): nothing is shown, {seen}"]
     else:
         more = seconds_text(tail.hours_for_tenth * 3600)
-        told = [
+        parts = [
             f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
             f"{more} more without a later one would make the bound ten times lower",
         ]
     if tail.episodes_per_hour is not None:
         often = few_digits(tail.episodes_per_hour)
-        told.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
-    return "; ".join([*told, _runs_text(tail)])
+        parts.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
+    return "; ".join([*parts, _runs_text(tail)])
 
 
 def _runs_text(tail: TailStatement) -> str:
@@ -210,7 +210,7 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     assumed = not rest and not sizes
     seen = _latest_size(parts) if assumed else _size(sizes)
     known, size = seen is not None, seen or 1.0
-    between, told = _between(parts, limit_ns, size=size)
+    between, note = _between(parts, limit_ns, size=size)
     together = (
         "late wake-ups counted one by one: the engine does not record when they came"
         if not known
@@ -229,7 +229,7 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
         unseen=rest,
         condition=f"if {alone}{runs}{longer if known and assumed else ''}",
         rate_condition=f"if {runs}",
-        text=f"{together}; {told}",
+        text=f"{together}; {note}",
     )
 
 

@@ -107,8 +107,8 @@ def causes_of(
         alone_ns=alone_ns,
     ).judged()
     found = [*_waiting(scene), *_stopped(scene), *_slower(scene), *_moves(scene, worst)]
-    told = [cause for cause in found if cause.share is None or cause.share >= LEAST_PART / 10]
-    causes = sorted(told, key=lambda cause: -(cause.share or 0.0))
+    large = [cause for cause in found if cause.share is None or cause.share >= LEAST_PART / 10]
+    causes = sorted(large, key=lambda cause: -(cause.share or 0.0))
     if not any(failures[run.key].any() for run in scene.here):
         return tuple(causes)
     parts = {part: max(getattr(scene.lost, part), 0.0) for part in (WAITING, STOPPED, SLOWER)}
@@ -198,13 +198,13 @@ def _waiting(scene: Scene) -> list[Cause]:
     if server is None and machine.kernel >= (6, 12):
         server = _SERVER_DEFAULT
     kept = max(bandwidth or 0.0, server or 0.0)
-    told, ordinary = _seen_instead(scene.traced)
+    text, ordinary = _seen_instead(scene.traced)
     fits = _KEPT_LOW * kept <= waiting <= _KEPT_HIGH * kept
     if not kept or not (fits if ordinary is None else ordinary >= _MOSTLY):
         apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
         certainty = "unknown" if ordinary is None else "likely"
-        return [cause_of("other-task", share, certainty, shape + (apart if kept else "") + told)]
-    found = kept_by(scene, share, shape + told, bandwidth, server)
+        return [cause_of("other-task", share, certainty, shape + (apart if kept else "") + text)]
+    found = kept_by(scene, share, shape + text, bandwidth, server)
     if ordinary is not None and len(found) == 1 and (
         found[0].name == "bandwidth" or not (bandwidth and server)
     ):  # fmt: skip
@@ -263,24 +263,24 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
     )
     stolen = min(by_host / 1e9 / sum(run.window_s for run in here), lost.stopped)
     if stolen >= LEAST_SHARE:
-        told = (
+        text = (
             f"{shape}; {ticks} stolen ticks of 10 ms on its own CPUs in {len(here)} runs account"
             f" for {stolen * 1000:.1f} ms of every second at most"
         )
-        yield cause_of("steal", scene.share(stolen), "likely", told)
+        yield cause_of("steal", scene.share(stolen), "likely", text)
     rest = lost.stopped - stolen
     if rest >= LEAST_SHARE:
         if ticks:
-            told = (
+            text = (
                 f"{rest * 1000:.1f} ms of every second are more than its stolen ticks account for"
             )
         elif None in known:
-            told = f"{shape}; stolen ticks were not read"
+            text = f"{shape}; stolen ticks were not read"
         else:
-            told = f"{shape}; no stolen ticks"
+            text = f"{shape}; no stolen ticks"
         where = {True: "; a virtual machine", False: "; no virtual machine", None: ""}
-        told += where[scene.machine.virtual]
-        yield cause_of("host-or-interrupt", scene.share(rest), "unknown", told)
+        text += where[scene.machine.virtual]
+        yield cause_of("host-or-interrupt", scene.share(rest), "unknown", text)
 
 
 def _stolen(run: LoadRun) -> int | None:
@@ -313,16 +313,16 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         less = scene.less(against, remedy, SLOWER)
         if not there[name] or less is None:
             continue
-        told = f"the remedy {remedy} takes {less.text(1000)} ms of every second back"
-        told += "" if against == PLAIN else f", against {against}"
+        text = f"the remedy {remedy} takes {less.text(1000)} ms of every second back"
+        text += "" if against == PLAIN else f", against {against}"
         if not less.above:
-            notes += f"; {told}: not shown{less.among}"
+            notes += f"; {text}: not shown{less.among}"
             continue
         shown.append(name)
         part = min(less.mean, left)
         left -= part
         if part:
-            yield cause_of(name, scene.share(part), "shown", f"{shape}; {told}")
+            yield cause_of(name, scene.share(part), "shown", f"{shape}; {text}")
     if left >= _LEAST_SLOWER:
         open_ones = [name for name in slowing if there[name] and name not in shown]
         words = {"smt": "an SMT sibling", "frequency": f"the frequency{_frequencies(scene.here)}"}
@@ -330,8 +330,8 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         rest = f"{left * 1000:.1f} ms of it are left; " if shown else ""
         maybe = [*(words[name] for name in open_ones), *host,
                  "the memory and caches that all CPUs share"]  # fmt: skip
-        told = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
-        yield cause_of("unknown", scene.share(left), "unknown", told)
+        text = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
+        yield cause_of("unknown", scene.share(left), "unknown", text)
 
 
 def _frequencies(runs: Sequence[LoadRun]) -> str:

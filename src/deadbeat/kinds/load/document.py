@@ -311,18 +311,18 @@ def power_lines(summary: LoadSummary) -> list[str]:
     lines = []
     for effect in summary.effects:
         if effect.could_show is not None:
-            told = (
+            text = (
                 f"{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less would be"
                 " found with 80 %"
             )
         elif effect.removal_found is not None:
-            told = (
+            text = (
                 "too few runs: even the end of all misses would be found with only"
                 f" {100 * effect.removal_found:.0f} %"
             )
         else:
             continue
-        lines.append(f"{words.condition_words(effect.condition)}: no difference shown; {told}")
+        lines.append(f"{words.condition_words(effect.condition)}: no difference shown; {text}")
     return lines
 
 
@@ -341,7 +341,7 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
             said(f"{name}: failures/s", side(place, words.difference)),
             said(f"{name}: p99 ms", side(place, lambda e: words.ranged(e.p99_ns, 3, scale=1e-6))),
         ]
-    told = Note(
+    note = Note(
         "What each changes, with 95 % intervals, against runs of its own load test without it;"
         " below 0 is better. No verdict compares the sides here."
     )
@@ -352,7 +352,7 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
         rows=remedies,
         terminal=True,
     )
-    return Subsection("Remedies on each side", [told, table])
+    return Subsection("Remedies on each side", [note, table])
 
 
 # ---------- files ----------

@@ -336,17 +336,17 @@ def kept_by(
     if not bandwidth:
         return [cause_of("fair-server", share, "likely", f"{shape}; RT bandwidth control is off")]
     if not server:
-        told = "".join(f"; without it {each.words}" for each in freed)
+        text = "".join(f"; without it {each.words}" for each in freed)
         evidence = (
             f"{shape}; sched_rt_runtime_us keeps {bandwidth * 1000:.0f} ms/s, and there is no fair"
-            f" server{told}"
+            f" server{text}"
         )
         return [cause_of("rt-bandwidth", share, "shown" if rt_shown else "likely", evidence)]
     if not freed:
         return [_either(scene, share, shape)]
-    told = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
-    told += "; ".join(each.words for each in freed)
-    told += "" if agree else "; the two do not agree"
+    text = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
+    text += "; ".join(each.words for each in freed)
+    text += "" if agree else "; the two do not agree"
     # one that shows nothing, as its runs differ too much, takes nothing from one that does
     parts_shown = [each.part for each in freed if not agree or each.goes.above]
     part = float(np.mean(parts_shown or [0.0]))
@@ -358,7 +358,7 @@ def kept_by(
     parts = [each for each in known if each[1] >= LEAST_PART or (each[2] and each[1] > 0)]
     parts.sort(key=lambda each: -each[1])
     # how it waited, and what shows it, is told once, with the greater of the two
-    evidences = (f"{shape}; {told}", f"as said of the {parts[0][0]} above")
+    evidences = (f"{shape}; {text}", f"as said of the {parts[0][0]} above")
     return [
         cause_of(name, share * size, "shown" if shown else "likely", evidence)
         for (name, size, shown), evidence in zip(parts, evidences, strict=False)
@@ -369,8 +369,8 @@ def _either(scene: Scene, share: float, shape: str) -> Cause:
     """Where nothing tells the two apart."""
     less = scene.less(PLAIN, "rt-bandwidth", WAITING)
     if less is None:
-        told = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
+        text = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
     else:
-        told = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
+        text = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
     certainty = "shown" if less is not None and less.above else "likely"
-    return cause_of("bandwidth", share, certainty, f"{shape}; {told}")
+    return cause_of("bandwidth", share, certainty, f"{shape}; {text}")

@@ -219,5 +219,5 @@ def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> Iterator[Find
         text = files[each.path].text
         if not each.holds(text or ""):
             now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
-            told = f"{each.path} was set to {each.value} and {now} after the run"
-            yield problem("setting-lost", told, "invalid")
+            line = f"{each.path} was set to {each.value} and {now} after the run"
+            yield problem("setting-lost", line, "invalid")

@@ -212,8 +212,8 @@ def preset(name: Json, layer: Mapping[str, Json]) -> dict[str, Json]:
     found: dict[str, Json] = {**PRESETS[str(name)], **layer}
     if "round" in layer:
         found.pop("additions", None)
-    told_apart = "repeats" not in layer and layer.get("remedies") != "none"
-    if not told_apart and "remedy_repeats" not in layer:
+    distinct = "repeats" not in layer and layer.get("remedies") != "none"
+    if not distinct and "remedy_repeats" not in layer:
         found.pop("remedy_repeats", None)
     return found
 

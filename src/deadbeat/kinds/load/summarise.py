@@ -226,8 +226,8 @@ def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
         for problem in run.problems:
             kind = problem.severity, problem.id
             example.setdefault(kind, problem.message)
-            told = problem.id in _BESIDE and run.valid
-            found[kind] += not told or run.machine.get("foreign_cpus") is None
+            noted = problem.id in _BESIDE and run.valid
+            found[kind] += not noted or run.machine.get("foreign_cpus") is None
     return tuple(
         f"{kind[0]}: {count} of {len(runs)} runs: {kind[1]}, for example {example[kind]}"
         for kind, count in sorted(found.items())

@@ -30,11 +30,11 @@ def helps(summary: LoadSummary) -> list[str]:
         return []
     shown = [each for each in single if each.verdict == "fewer failures"]
     shown.sort(key=lambda each: each.failures_after)
-    told = [
+    parts = [
         f"{each.condition} ({each.failures_before:.2f} to {each.failures_after:.2f} failures/s)"
         for each in shown
     ]
-    return [f"What helps: {', '.join(told)}." if told else "No single remedy is shown to help."]
+    return [f"What helps: {', '.join(parts)}." if parts else "No single remedy is shown to help."]
 
 
 def _round_ns(summary: LoadSummary) -> tuple[float, bool]:

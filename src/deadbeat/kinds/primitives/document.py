@@ -65,8 +65,8 @@ def _interval(key: str, heading: str, field: str, words: str) -> Column:
         interval = row.interval(getattr(row, field))
         return f"{short_time(interval.low)} to {short_time(interval.high)}" if interval else "–"
 
-    told = f"where the mean of the repeats' {words} lies"
-    return detail(key, f"{heading}, 95 %", value=text, help=told, raw=False)
+    line = f"where the mean of the repeats' {words} lies"
+    return detail(key, f"{heading}, 95 %", value=text, help=line, raw=False)
 
 
 #: Rows of a table on the page; files hold all.
@@ -161,7 +161,7 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     simulated = "Simulated: " * ("SIMULATED" in found.labels)
     if found.judgements:
         return (f"{simulated}{counted_verdicts(found.judgements)}",)
-    told = []
+    parts = []
     events = [row for row in found.cells if row.case.test == "event"]
     for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
         rows = [row for row in events if (row.case.placement == "same") == same]
@@ -170,22 +170,22 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
                 choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
             )
             ways = _ways(best, slow)
-            told.append(
+            parts.append(
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
                 f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
             )
     worst = max(found.cells, key=lambda row: _beyond(row, 1_000_000))
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
     size = f" of {size_word(worst.case.size)}" if worst.case.size else ""
-    told.append(
-        f"{simulated if not told else ''}The latest of"
+    parts.append(
+        f"{simulated if not parts else ''}The latest of"
         f" {sum(row.samples for row in found.cells):,} samples took"
         f" {short_time(worst.quantile_ns(1_000_000))} where"
         f" {short_time(worst.quantile_ns(500_000))} is the median: {worst.case.operation}{size}"
         f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
         f" {worst.where}{why}."
     )
-    return tuple(told)
+    return tuple(parts)
 
 
 def _clock(found: PrimitivesSummary) -> str:

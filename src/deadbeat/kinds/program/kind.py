@@ -94,21 +94,21 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
         problems = []
 
-        def told(id: str, severity: Severity, message: str) -> None:
+        def problem(id: str, severity: Severity, message: str) -> None:
             problems.append(Finding(id=id, severity=severity, message=message))
 
         count = f"{len(found.records):,}"
         if stopped is not None:
-            told("ended-early", "info", f"interrupted after {seconds:.1f} s")
+            problem("ended-early", "info", f"interrupted after {seconds:.1f} s")
         elif ended and (status or self._spec.duration):
             text = f"the program ended by itself after {seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
-            told("program-ended", "invalid" if status < 0 else "warning", text)
+            problem("program-ended", "invalid" if status < 0 else "warning", text)
         if program.stood:
-            told("stood-still", "invalid", f"the program {program.stood}")
+            problem("stood-still", "invalid", f"the program {program.stood}")
         if found.dropped:
             text = f"{found.dropped:,} jobs after the first {count} are not recorded"
-            told("marks-dropped", "warning", text)
+            problem("marks-dropped", "warning", text)
         yield ProgramRun(
             key=key,
             started=started,

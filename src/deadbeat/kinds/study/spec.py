@@ -37,7 +37,7 @@ BINS = 20
 BUDGET = 5_000_000
 
 #: Different refusals of the generator that are named at once.
-_TOLD_MAX = 5
+_SHOWN_MAX = 5
 #: Settings of the tests that a study varies.
 TEST_WORDS = ("partition", "order", "admission", "priorities")
 #: How names of policies and tests begin that place tasks.
@@ -221,7 +221,7 @@ def _scope(spec: StudySpec) -> Iterator[Problem]:
 
 def _sources(spec: StudySpec) -> Iterator[Problem]:
     """What the generator refuses of any cell; the same words once."""
-    told: dict[tuple[str, str], Problem] = {}
+    found: dict[tuple[str, str], Problem] = {}
     for cell in spec.cells:
         try:
             spec.sources[cell.source].recipe(cell)
@@ -231,8 +231,8 @@ def _sources(spec: StudySpec) -> Iterator[Problem]:
         except UsageError as error:
             text = error.message.removeprefix("recipe: ")
             problem = Problem(f"source {cell.source}", text, error.hint)
-            told.setdefault((cell.source, text), problem)
-    yield from list(told.values())[:_TOLD_MAX]
+            found.setdefault((cell.source, text), problem)
+    yield from list(found.values())[:_SHOWN_MAX]
 
 
 def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:

@@ -86,8 +86,8 @@ def faults(facts: Facts) -> CheckVerdict:
         for task in _some_realtime(facts)
         if task.tid in before and task.faults > before[task.tid].faults
     }
-    told = [f"{words}: {count}" for words, count in grown.items()]
-    return none_of(told, "none", why=f"page faults within {window(facts).seconds:.1f} s")
+    parts = [f"{words}: {count}" for words, count in grown.items()]
+    return none_of(parts, "none", why=f"page faults within {window(facts).seconds:.1f} s")
 
 
 def _some_realtime(facts: Facts) -> list[TaskState]:

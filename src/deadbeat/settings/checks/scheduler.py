@@ -74,25 +74,25 @@ def fair_server(facts: Facts, runtimes: str) -> CheckVerdict:
     if not serving:
         return passed(f"0 on CPU {cpus_text(facts.rt_cpus)}")
     worst = max(serving.values())
-    told = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
+    text = f"up to {worst / 1e6:g} ms of each second on CPU {cpus_text(serving)}"
     return verdict(
         facts.workload == "periodic",
-        told,
+        text,
         well="it serves ordinary tasks only where real-time ones leave them no time",
         severity="high" if facts.workload == "compute" else "medium",
     )
 
 
 def group_rt_runtime(facts: Facts, group: str) -> CheckVerdict:
-    told = facts.text(group)
-    if not told.startswith(("none", "absent")):
-        file, _, runtime = told.rpartition(" ")
-        return verdict(runtime != "0", told, cure=f"echo 100000 > {file} (its parents first)")
+    text = facts.text(group)
+    if not text.startswith(("none", "absent")):
+        file, _, runtime = text.rpartition(" ")
+        return verdict(runtime != "0", text, cure=f"echo 100000 > {file} (its parents first)")
     if facts.option("RT_GROUP_SCHED") != "y":
         return passed("RT_GROUP_SCHED is not set", "no control group has such a limit")
     if not groups_realtime(facts):
         return passed("rt_group_sched=0", "built, and switched off at boot")
-    return _of_version_2(facts, told)
+    return _of_version_2(facts, text)
 
 
 def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
@@ -150,10 +150,10 @@ def deadline_admission(
     held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
     if not held:
         return passed(f"{_percent(room)} % of a CPU can be reserved, nothing is{about}")
-    told = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(reserved), re.M)
-    if len(told) < len(held):
+    shares = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(reserved), re.M)
+    if len(shares) < len(held):
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
-    used = sum(_bandwidth(int(run), int(every)) for run, every in told)
+    used = sum(_bandwidth(int(run), int(every)) for run, every in shares)
     found = f"{_percent(used)} of {_percent(room)} % of a CPU is reserved{about}"
     return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
 
@@ -179,10 +179,10 @@ def deadline_partition(facts: Facts, runtimes: str) -> CheckVerdict:
     housekeeping(facts)
     meant = set(facts.rt_cpus)
     here = [domain for domain in root_domains(facts) if domain & meant]
-    told = "; ".join(f"CPU {cpus_text(domain)}" for domain in here)
+    text = "; ".join(f"CPU {cpus_text(domain)}" for domain in here)
     return verdict(
         all(domain <= meant for domain in here),
-        f"domains: {told}",
+        f"domains: {text}",
         why=f"sched_setattr refuses SCHED_DEADLINE to a task pinned to CPU {cpus_text(meant)},"
         " which is a part of a domain; SCHED_FIFO needs no domain of its own",
         well="a task has to be allowed on every CPU of its domain",

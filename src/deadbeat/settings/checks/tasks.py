@@ -43,8 +43,8 @@ def periodic_jobs(facts: Facts) -> CheckVerdict:
     if services.text is None and _NO_SYSTEMD not in services.reason:
         return unknown(f"services: {services.reason}")
     timers = re.search(r"^timers ([1-9]\d*)$", facts.get(SERVICES) or "", re.M)
-    told = [*running, *([f"{timers[1]} timers of systemd"] if timers else [])]
-    return none_of(told, "no cron, no timers")
+    parts = [*running, *([f"{timers[1]} timers of systemd"] if timers else [])]
+    return none_of(parts, "no cron, no timers")
 
 
 def boot_over(facts: Facts) -> CheckVerdict:

@@ -39,9 +39,9 @@ def steal(facts: Facts) -> CheckVerdict:
     taken = {c: t.since(seen.before.ticks.get(c, t)).steal for c, t in after.items()}
     ticks = sum(each.total for each in after.values())
     share = 100 * sum(each.steal for each in after.values()) / ticks if ticks else 0.0
-    told = few([f"CPU {cpu}: {count} ticks" for cpu, count in taken.items() if count > 0])
-    found = f"{told or 'none'}; {share:.2g} % since the boot"
-    return verdict(not told, found, why=f"within {seen.seconds:.1f} s")
+    text = few([f"CPU {cpu}: {count} ticks" for cpu, count in taken.items() if count > 0])
+    found = f"{text or 'none'}; {share:.2g} % since the boot"
+    return verdict(not text, found, why=f"within {seen.seconds:.1f} s")
 
 
 def gaps_(facts: Facts) -> CheckVerdict:
@@ -49,11 +49,11 @@ def gaps_(facts: Facts) -> CheckVerdict:
     from_below = [gap for gap in found if gap.host_ms >= _STALL_MS]
     if not from_below:
         return passed(f"none of 20 ms or more in {watched} ms", "shorter ones need a selftest")
-    told = few([f"{gap.length_ms} ms at {gap.at_ms} ms" for gap in from_below])
+    text = few([f"{gap.length_ms} ms at {gap.at_ms} ms" for gap in from_below])
     apart = {b.at_ms - a.at_ms for a, b in pairwise(from_below)}
     regular = len(from_below) >= 3 and max(apart) - min(apart) <= 20
     why = "nothing in this system explains them"
-    return failed(told, f"{why}; every {min(apart)} ms: a quota of the host" if regular else why)
+    return failed(text, f"{why}; every {min(apart)} ms: a quota of the host" if regular else why)
 
 
 def quota(facts: Facts, limits: str) -> CheckVerdict:
@@ -68,8 +68,8 @@ def guest_polling(facts: Facts, polling: str, idle_driver: str) -> CheckVerdict:
     if not known(is_virtual(facts.get)[0]):
         return passed("no virtual machine")
     value, driver = facts.integer(polling), facts.get(idle_driver) or "none"
-    told = f"guest_halt_poll_ns = {value}"
-    found = told if driver == "haltpoll" else f"{told}, idle driver {driver}"
+    text = f"guest_halt_poll_ns = {value}"
+    found = text if driver == "haltpoll" else f"{text}, idle driver {driver}"
     return verdict(value != 0 or driver != "haltpoll", found)
 
 

@@ -61,8 +61,8 @@ def tracing(
     on = [*_tracer(name), *(facts.text(old_events) if lines is None else lines).split()]
     for pattern in instances:
         for path, text in facts.texts(pattern).items() if facts.matches(pattern) else ():
-            told = _tracer(text) if path.endswith("tracer") else text.split()
-            on += [f"{each} in {path.split('/')[-2]}" for each in told]
+            words = _tracer(text) if path.endswith("tracer") else text.split()
+            on += [f"{each} in {path.split('/')[-2]}" for each in words]
     return none_of(on, "nop, no event")
 
 

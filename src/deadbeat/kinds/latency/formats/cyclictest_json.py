@@ -77,7 +77,7 @@ def called(command: str, *, threads: int) -> Foreign:
     )
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     plain, command = source.json, said(source.json, "cmdline")
     each = in_order(plain["thread"])
     step = 1 if plain["resolution_in_ns"] else 1000
@@ -88,7 +88,7 @@ def _read(source: ForeignFile, told: Foreign) -> Foreign:
     known = ends.isdigit() or any(values.get("histogram") for _, values in each)
     distance = option(command, "d", "distance")
     apart = 0 if known else int(distance) if distance.isdigit() else _DISTANCE_US
-    base = how.interval_ns or told.interval_ns or 0
+    base = how.interval_ns or user.interval_ns or 0
     cpus = tuple(
         thread(
             place if placed else number,

@@ -22,7 +22,7 @@ _THREAD = (
 _HISTOGRAM = ("# Histogram", "# Max Latencies: .*")
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     lines = {
         int(found[1]): tuple(map(int, found.groups()[1:]))
         for found in re.finditer(f"^{_THREAD}$", source.lines, re.M)
@@ -36,11 +36,11 @@ def _read(source: ForeignFile, told: Foreign) -> Foreign:
         policy=policy[1] if policy else "other" if first and not first[0] else "",
     )
     if not source.has(*_HISTOGRAM):
-        return _of_lines(how, lines, told)
-    return _of_columns(how, source.lines, told)
+        return _of_lines(how, lines, user)
+    return _of_columns(how, source.lines, user)
 
 
-def _of_lines(how: Foreign, lines: Mapping[int, Sequence[int]], told: Foreign) -> Foreign:
+def _of_lines(how: Foreign, lines: Mapping[int, Sequence[int]], user: Foreign) -> Foreign:
     """A thread a line: priority, interval, cycles, least, mean, greatest."""
 
     def spans(unit_ns: int) -> Iterator[float]:
@@ -48,7 +48,7 @@ def _of_lines(how: Foreign, lines: Mapping[int, Sequence[int]], told: Foreign) -
             yield cycles * (1 + mean * unit_ns // (interval * 1000)) * interval / 1e6
 
     ran = [values[3] for values in lines.values() if values[2]]
-    step, notes = unit_of(told, min(ran, default=0), spans)
+    step, notes = unit_of(user, min(ran, default=0), spans)
     cpus = tuple(
         thread(
             number,
@@ -65,7 +65,7 @@ def _of_lines(how: Foreign, lines: Mapping[int, Sequence[int]], told: Foreign) -
     return evolve(how, cpus=cpus, notes=notes)
 
 
-def _of_columns(how: Foreign, lines: str, told: Foreign) -> Foreign:
+def _of_columns(how: Foreign, lines: str, user: Foreign) -> Foreign:
     """A row a latency, a column a thread; ``-H`` has one more, of all threads."""
 
     def numbers(word: str) -> list[int]:
@@ -87,7 +87,7 @@ def _of_columns(how: Foreign, lines: str, told: Foreign) -> Foreign:
         for place in range(len(least))
     ]
     overflows += [0] * len(least)
-    interval = how.interval_ns or told.interval_ns or 0
+    interval = how.interval_ns or user.interval_ns or 0
 
     def spans(unit_ns: int) -> Iterator[float]:
         for counts in columns if interval else ():
@@ -95,7 +95,7 @@ def _of_columns(how: Foreign, lines: str, told: Foreign) -> Foreign:
             yield sum(periods) * interval / 1e9
 
     ran = [low for low, counts in zip(least, columns, strict=True) if counts]
-    step, notes = unit_of(told, min(ran, default=0), spans)
+    step, notes = unit_of(user, min(ran, default=0), spans)
 
     def column(place: int, counts: dict[int, int]) -> CpuLatency:
         inside, beyond = sum(counts.values()), overflows[place]

@@ -21,7 +21,7 @@ def _fits(source: ForeignFile) -> bool:
     return isinstance(first, dict) and {"histogram", "min", "max"} <= set(first)
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     plain = source.json
     system = plain.get("sysinfo") or {}
     form = plain.get("version")

@@ -15,7 +15,7 @@ from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, Importer, secon
 _COUNT = r"# sample count: *(\d+)"
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     def said(what: str) -> str:
         found = source.last(rf"# {what}: *(.*)")
         if found is None:

@@ -18,7 +18,7 @@ def _fits(source: ForeignFile) -> bool:
     return isinstance(latency, dict) and isinstance(latency.get("cores"), list)
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     plain = source.json
     latency, condition = plain["latency"], plain.get("condition") or {}
     if latency.get("granularity", "microseconds") != "microseconds":

@@ -23,12 +23,12 @@ _USUAL = {"interval_ns": 1_000_000, "priority": 95}
 _SLACK = 2.0
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     unit = 1 if re.search(r"nanoseconds \(ns\)|Latency \(ns\)", source.lines) else 1000
     length = source.last(_LENGTH)
     seconds = seconds_of(length[1]) if length else None
     cpus, irq = _hist(source, unit) if source.has(_HEAD) else _top(source, unit)
-    interval = told.interval_ns or _USUAL["interval_ns"]
+    interval = user.interval_ns or _USUAL["interval_ns"]
     most = max((cpu.cycles for cpu in cpus), default=0) * interval / 1e9
     usual = dict(_USUAL)
     if seconds and abs(most - seconds) > _SLACK + 0.02 * seconds:

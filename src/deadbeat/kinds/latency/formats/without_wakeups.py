@@ -44,7 +44,7 @@ def _what(source: ForeignFile) -> tuple[str, str]:
     return name, _PROGRAMS.get(name, "no latency of a thread that a timer wakes up")
 
 
-def _read(source: ForeignFile, told: Foreign) -> NoReturn:
+def _read(source: ForeignFile, user: Foreign) -> NoReturn:
     raise UsageError("is of {}: {}".format(*_what(source)))
 
 

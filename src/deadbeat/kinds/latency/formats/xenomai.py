@@ -20,7 +20,7 @@ _HOW = r"RTT\|.*\(.*?(\d+) us period, priority (\d+)(?:, CPU(\d+))?\)"
 _UNITS = {"microseconds": 1000, "nanoseconds": 1, "milliseconds": 1_000_000}
 
 
-def _read(source: ForeignFile, told: Foreign) -> Foreign:
+def _read(source: ForeignFile, user: Foreign) -> Foreign:
     unit = source.last(r"== All results in (\w+)")
     step = _UNITS[unit[1]] if unit else 1000
     how, period = source.last(_HOW), source.last(r"== Sampling period: *(\d+) us")
