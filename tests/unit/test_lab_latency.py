@@ -200,10 +200,20 @@ def test_boots_of_all_matrices_are_counted_together(tmp_path, capsys):
         assert [path.name for path in together.measured()] == ["one", "two", "three"]
     assert (together.kept, together.total, together.lost) == (6, 6, 0)
     told = capsys.readouterr().err
-    assert "sweep: 3 kernels, 6 of 6 boots to go, about" in told
+    assert "sweep: 3 kernels, 6 of 6 boots to go\n" in told
     # From the fourth on by the pace since the first: three boots in 3 s of this clock.
     assert "sweep: 4 of 6 boots, 2 s left" in told
     assert "sweep: 6 of 6 boots" in told
+
+
+def test_a_time_budget_is_shared_among_kernels_and_leaves_the_rest(tmp_path, capsys):
+    with Boots() as boots:
+        together = Together("sweep")
+        for name in ("one", "two"):
+            together.add(begun(tmp_path, name, boots))
+        assert [path.name for path in together.measured(lambda: 0.0)] == ["one", "two"]
+    assert (together.kept, together.total, together.lost) == (0, 4, 0)
+    assert "the time is over, 0 of 4 boots are kept: the same command" in capsys.readouterr().err
 
 
 def test_what_is_stored_is_not_booted_again(tmp_path):

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.cli._measure import answered, summarising, written_in
-from deadbeat.cli._options import to_repeat, words_typed
+from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Told
@@ -31,7 +31,6 @@ from deadbeat.kinds.latency.guest import (
     WORKERS,
     Boots,
     GuestExperiment,
-    look_s,
     platform_of,
     require_possible,
 )
@@ -46,7 +45,7 @@ from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json, count_of, duration, nearest, shown
+from deadbeat.model.words import Json, count_of, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, Place, family, point_latest
@@ -91,21 +90,34 @@ class Together:
     def kept_words(self) -> str:
         return f"{self.kept} of {self.total} boots are kept" if self.total else "nothing is lost"
 
-    def measured(self) -> Iterator[Path]:
-        """Boots what is lacking; the folder of each matrix as it is complete."""
+    def measured(self, left_s: Callable[[], float | None] = lambda: None) -> Iterator[Path]:
+        """Boots what is lacking; the folder of each matrix as it is complete.
+
+        Args:
+            left_s: What is left of a budget, of which each gets its part.
+        """
         if not self.experiments:
             return
         what = f"{count_of(len(self.experiments), 'kernel')}, {self._left} of {self.total} boots"
-        say(f"{self.name}: {what} to go, about {duration(self._eta_s())}")
+        say(f"{self.name}: {what} to go")
         for experiment in self.experiments:
             experiment.begin()
         with Watch(self.name, unit=GuestExperiment.unit) as watch:
             watch(Started(total=self.total, done=self.kept, eta_s=self._eta_s()))
-            for experiment in self.experiments:
-                path = experiment.store.path
+            for left, experiment in zip(
+                range(len(self.experiments), 0, -1), self.experiments, strict=True
+            ):
+                path, rest_s = experiment.store.path, left_s()
                 point_latest(path.parent, path.name)
-                carry_out(experiment, on_event=lambda event: self._tell(event, watch))
+                budget_s = None if rest_s is None else rest_s / left
+                carry_out(
+                    experiment,
+                    on_event=lambda event: self._tell(event, watch),
+                    budget_s=budget_s,
+                )
                 yield path
+        if self._left > 0:
+            say(f"the time is over, {self.kept_words}: the same command continues")
 
     @property
     def _left(self) -> int:
@@ -153,6 +165,15 @@ class Asked:
     runs: Path
     matrix: Mapping[str, str | None]
     extra: Mapping[str, ImageFile] = field(factory=dict)
+    time_budget: str | None = None
+    fail_on: tuple[str, ...] = ()
+    started: float = field(factory=time.monotonic)
+
+    def left_s(self) -> float | None:
+        """What is left of ``--time-budget``."""
+        if self.time_budget is None:
+            return None
+        return max(0.0, self.started + budget_seconds(self.time_budget) - time.monotonic())
 
     def spec(self) -> LatencySpec:
         """The matrix of each; UsageError names what is wrong with it."""
@@ -213,7 +234,7 @@ class Asked:
                     begun.append(side.name)
                 if not done and not begun:
                     raise DeadbeatError("no kernel could be booted", "their last words stand above")
-                for name, path in zip(begun, together.measured(), strict=True):
+                for name, path in zip(begun, together.measured(self.left_s), strict=True):
                     with summarising(path):
                         if not KIND.report(path, bool(self.figures)).empty:
                             done[name] = path
@@ -286,7 +307,7 @@ def run(
     if question is not None and question.ranked and len(paths) > 1:
         folder = how.runs / f"plot-{how.name}-{preset}"
         return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
-    found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS)
+    found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS, fail_on=how.fail_on)
     names = [f"{how.name}-{each}" for each in question.also] if question else []
     own = [path for name in names for path in paths if _name_of(path) == name]
     if len(own) < 2:
@@ -334,6 +355,7 @@ def _campaigns(
             names={**written.names, "name": "--name", "mode": "--file"},
             fresh=how.fresh,
             given={"executor": executor},
+            budget_s=how.left_s(),
             words=words_typed("lab run"),
             say=say,
         )
@@ -344,13 +366,20 @@ def _campaigns(
 
 
 def asked_of(
-    command: str, *, added: Mapping[str, ImageFile] | None = None, **options: Any
+    command: str,
+    *,
+    added: Mapping[str, ImageFile] | None = None,
+    quick: bool = False,
+    **options: Any,
 ) -> Asked:
     """What the options of a command ask for; those of a latency matrix among them.
 
     Args:
-        added: Files of the machine beside ours.
+        added: Files of the machine beside ours. ``quick``: few short boots.
     """
+    if quick:
+        options |= {"name": f"{options['name']}-quick", "seeds": min(options["seeds"], 2)}
+        options["duration"] = options["duration"] or "500ms"
     own = {key: options[key] for key in attrs.fields_dict(Asked) if key in options}
     matrix = {key: value for key, value in options.items() if key not in own}
     return Asked(command=command, matrix=matrix, extra=added or {}, **own)
@@ -404,8 +433,7 @@ def _looked(
     """What each kernel shows of itself, once; those that do not boot say so and are left out."""
     new = [side for side in sides if not stores[side.name]]
     if new:
-        took = duration(look_s(new[0].guest, len(new)))
-        say(f"look at {count_of(len(new), 'kernel')}: a boot each, about {took}")
+        say(f"look at {count_of(len(new), 'kernel')}: a boot each")
     looks = {
         side.name: boots.submit(partial(platform_of, side.guest, name=side.name, stop=boots.stop))
         for side in new

@@ -108,7 +108,12 @@ def beside(found: Sequence[Ended]) -> Shown:
 
 
 def answer(
-    paths: Sequence[Path], *, runs: Path, figures: bool | None, metrics: tuple[str, ...] = ()
+    paths: Sequence[Path],
+    *,
+    runs: Path,
+    figures: bool | None,
+    metrics: tuple[str, ...] = (),
+    fail_on: tuple[str, ...] = (),
 ) -> Shown:
     """The comparison of all with the first; of one alone its own answer.
 
@@ -125,7 +130,9 @@ def answer(
     if len(paths) == 1:
         return find(runs, str(paths[0]))[0].show(paths[0])
     names = tuple(map(str, paths))
-    found = compare(campaigns=names, metric=metrics, partial=True, figures=figures, runs=runs)
+    found = compare(
+        campaigns=names, metric=metrics, partial=True, figures=figures, runs=runs, fail_on=fail_on
+    )
     assert found.document is not None
     again = shlex.join(["deadbeat", "compare", *names, "--all"])
     steps = found.document.steps
