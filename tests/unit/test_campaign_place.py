@@ -36,7 +36,7 @@ def test_an_earlier_one_that_lacks_a_run_is_continued_by_the_same_command(tmp_pa
     assert choose(tmp_path, SPEC).path.name == "tiny-3"
     first.jobs_path(plan(SPEC)[0]).unlink()
     assert choose(tmp_path, SPEC) == Place(path=first.path, resumed=True)
-    # what was asked differently, or is to begin anew, is not that one
+    # what was asked differently, or is to start again, is not that one
     assert choose(tmp_path, tiny_spec({"seed": 7})).path.name == "tiny-3"
     assert choose(tmp_path, SPEC, fresh=True).path.name == "tiny-3"
 

@@ -80,7 +80,7 @@ def test_what_is_of_no_kind_is_neither_used_nor_passed_over(tmp_path: Path) -> N
     (tmp_path / "x" / "thesis.tex").write_text("years of work")
     with pytest.raises(DataError, match="cannot be continued: it is torn") as caught:
         choose(tmp_path, MATRIX)
-    assert caught.value.hint == "mend it; or begin anew with --fresh"
+    assert caught.value.hint == "mend it; or start again with --fresh"
 
 
 def test_an_earlier_one_goes_on_only_where_the_same_is_asked(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class Folders(Generic[F]):
                 begun with ...``); only asked of folders that are not damaged.
             fresh: Begin anew even where one could be continued.
             retry: Take the last even when it is finished.
-            keep: Take the last finished one that does not differ, rather than begin anew.
+            keep: Take the last finished one that does not differ, rather than start again.
 
         Raises:
             UsageError: The one to continue was begun otherwise; or there is nothing to retry.
@@ -92,7 +92,7 @@ class Folders(Generic[F]):
         last, *earlier = own
         state = self.state_of(last)
         if state.state == "damaged":
-            cures = filter(None, (state.cure, "begin anew with --fresh"))
+            cures = filter(None, (state.cure, "start again with --fresh"))
             raise DataError(f"{last} cannot be continued: {state.problem}", "; or ".join(cures))
         if state.state != "finished" or retry:
             if why := list(differs(self.store.open(last))):

@@ -116,7 +116,7 @@ class TaskSetExperiment(Experiment[RunKey, M]):
         if kept is not None and given is not None and given != kept:
             raise CalibrationError(
                 f"{self._store.path} has another calibration already",
-                "continue without --calibration, or begin anew with --fresh",
+                "continue without --calibration, or start again with --fresh",
             )
         known = kept or given
         if known is not None:

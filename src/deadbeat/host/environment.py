@@ -1,7 +1,7 @@
 """The state of a machine, as records of campaigns and platforms keep it, and its platform.
 
 Works over a reader of file contents alone, so that the same code reads this machine, a board behind
-a Target and a dict in a test. What cannot be told is recorded as ``unknown: REASON``.
+a Target and a dict in a test. What cannot be read is recorded as ``unknown: REASON``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _FIRST = (
     "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime",
     *(f"/sys/class/thermal/thermal_zone[0-9]*/{name}" for name in ("type", "temp")),
 )  # fmt: skip
-#: All that it is told from, for whoever can read but once; patterns of `_FIRST` among them.
+#: All files it is read from, for a caller that can read only once; with patterns of `_FIRST`.
 PLATFORM_FILES = (
     *(*_FIRST, CPUINFO, MEMINFO, LOADAVG, STAT, STATUS, LIMITS, CGROUP, MOUNTS),
     *(CMDLINE, VERSION, CLOCKSOURCE, RT_PERIOD, RT_RUNTIME, REALTIME, PREEMPT, *VIRTUAL_FILES),
@@ -105,7 +105,7 @@ def read_environment(
     ticks are those of /proc/stat (USER_HZ, 10 ms nearly everywhere).
 
     Args:
-        read: Of the process whose rights and limits are to be recorded.
+        read: Files of the process; its rights and limits are recorded.
         now: The moment, with its time zone.
     """
     cpus = online_cpus(read)
@@ -207,7 +207,7 @@ def require_usable(
 
 
 def left_out(cpus: Iterable[int], details: Mapping[str, Json]) -> str:
-    """``2-3, 5 (is offline)``: those of a machine's CPUs that are not among ``cpus``, and why."""
+    """``2-3, 5 (is offline)``: the CPUs of a machine that are not among ``cpus``, and why."""
     there = details.get("cpus_present")
     reasons: dict[str, list[int]] = {}
     for cpu in sorted({*(there if isinstance(there, list) else ())} - {*cpus}):

@@ -27,7 +27,7 @@ _RT_PERIOD_US = 1_000_000
 
 
 def stolen(shares: Mapping[K, float]) -> dict[K, float]:
-    """Those of CPUs whose share of stolen time is worth a word."""
+    """CPUs with a share of stolen time worth a word."""
     return {cpu: share for cpu, share in shares.items() if share > STEAL}
 
 
@@ -65,7 +65,7 @@ def rt_kept(
 
     Args:
         period_us: Where that is not known, the kernel's default is assumed.
-        kernel, group_sched: As in `limit_holds`.
+        kernel, group_sched: See `limit_holds`.
     """
     if type(runtime_us) is not int or runtime_us < 0 or not limit_holds(kernel, group_sched):
         return None

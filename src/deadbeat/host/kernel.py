@@ -108,7 +108,7 @@ def preemption_model(read: Read) -> Answer:
 
 
 def realtime_model(read: Read) -> Answer | None:
-    """As `preemption_model`; None: the kernel is not PREEMPT_RT, or does not say so."""
+    """`preemption_model` of a PREEMPT_RT kernel; None: it is none, or does not say so."""
     if stripped(read, REALTIME) == "1":
         return "rt", f"{REALTIME} is 1"
     if re.search(r"\bPREEMPT[_ ]RT\b", read(VERSION) or ""):

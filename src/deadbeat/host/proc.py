@@ -81,7 +81,7 @@ def online_cpus(read: Read) -> list[int]:
 
 
 def allowed_cpus(read: Read) -> list[int] | Unknown:
-    """CPUs that a program may have which asks for them: those of its cpuset.
+    """CPUs that a program may have when it asks for them: those of its cpuset.
 
     What a shell runs on is no limit: with ``isolcpus=`` it has the other CPUs, and may ask for any.
     """
@@ -105,7 +105,7 @@ def _cpuset_files(group: Cgroup | None) -> Iterator[str]:
 
 
 def usable_cpus(read: Read) -> list[int]:
-    """Those of the CPUs online that a program may have; all, where no limit is known."""
+    """Online CPUs that a program may have; all, where no limit is known."""
     allowed = allowed_cpus(read)
     return [c for c in online_cpus(read) if isinstance(allowed, Unknown) or c in allowed]
 
@@ -163,7 +163,7 @@ class TaskState:
         faults: Page faults, minor and major.
         ticks: CPU time; ``tree_ticks``: with that of its children that have ended.
         started_ticks: After the boot.
-        priority: Of ``fifo`` and ``rr``, 1 to 99; else 0.
+        priority: 1 to 99 for ``fifo`` and ``rr``; else 0.
         policy: Number of its scheduling policy; -1: the line was cut.
     """
 
@@ -193,7 +193,7 @@ class TaskState:
 
 
 def task_of(line: str) -> TaskState | None:
-    """Of a ``stat`` file of a process or thread; None of one that ended while it was read."""
+    """Parse the ``stat`` file of a process or thread; None: it ended while it was read."""
     number, _, rest = line.partition(" (")
     name, _, fields = rest.rpartition(") ")
     # Field n of proc_pid_stat(5) is the word n - 3 behind the name.
@@ -217,7 +217,7 @@ def task_of(line: str) -> TaskState | None:
 
 
 def tasks_of(text: str) -> list[TaskState]:
-    """Of many ``stat`` files, a line each."""
+    """Parse many ``stat`` files, a line each."""
     return [task for line in text.splitlines() if (task := task_of(line)) is not None]
 
 

@@ -119,7 +119,7 @@ ROOT_GROUP = ""
 
 
 def controlling_group(read: Read, group: Cgroup) -> str | None:
-    """Folder of the group of version 2 whose CPU time ``group`` has: the nearest, upwards, for
+    """Group of version 2 that limits the CPU time of ``group``: the nearest folder, upwards, for
     which the ``cpu`` controller is enabled; `ROOT_GROUP`; None: it is above what can be seen.
 
     With RT_GROUP_SCHED there is no file that grants RT bandwidth below the root group. What a

@@ -1,7 +1,7 @@
 """A machine of which only files are left that were read in it, or only its kernel's: what to read,
 and how to look at it.
 
-A virtual machine of the lab is one: nobody talks to it while it runs.
+A virtual machine of the lab is one: it runs without a connection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deadbeat.host.values import CPU_MAX, cpus_text
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import MISSING, NO_PROGRAM, Reading, Readings
 
-#: What a platform is told from; of hardening what is a file.
+#: Files that tell a platform; for hardening, its options that are files.
 PLATFORM = (
     *PLATFORM_FILES,
     *("/proc/sys/kernel/kptr_restrict", "/proc/sys/net/core/bpf_jit_harden"),
@@ -28,7 +28,7 @@ PLATFORM = (
 )
 _PROCESSES, _THREADS = "/proc/[0-9]*/stat", "/proc/[0-9]*/task/[0-9]*/stat"
 _LATENCY = "/dev/cpu_dma_latency"
-#: What a `deadbeat.host.snapshot.take` is told from: with ``first`` or without.
+#: Files that `deadbeat.host.snapshot.take` reads: with ``first`` or without.
 SNAPSHOT = (*SNAPSHOT_FILES, _PROCESSES)
 FIRST_SNAPSHOT = (*SNAPSHOT, _THREADS, _LATENCY)
 #: Name of the kernel's messages, under the prefix.
@@ -71,7 +71,7 @@ NOT_GIVEN = "not known: only files of the kernel were given"
 
 
 class KernelFiles(FakeTarget):
-    """A machine whose kernel's build configuration or command line is known, and nothing else.
+    """A machine of which the build configuration or command line of the kernel is known, no more.
 
     Args:
         config, cmdline: What these hold; None: not given.
@@ -85,15 +85,15 @@ class KernelFiles(FakeTarget):
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        """As `FakeTarget`; what was not given is not known, and not absent."""
+        """Answer like `FakeTarget`; what was not given is unknown, not absent."""
         found = super().read_many(paths, commands)
 
-        def told(reading: Reading) -> Reading:
+        def known(reading: Reading) -> Reading:
             return Reading(None, NOT_GIVEN) if reading.reason in (MISSING, NO_PROGRAM) else reading
 
         return Readings(
-            files={path: told(each) for path, each in found.files.items()},
-            commands={name: told(each) for name, each in found.commands.items()},
+            files={path: known(each) for path, each in found.files.items()},
+            commands={name: known(each) for name, each in found.commands.items()},
             patterns=found.patterns,
         )
 

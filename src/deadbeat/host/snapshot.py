@@ -176,7 +176,7 @@ def recorded(environment: Mapping[str, Json]) -> Snapshot:
 
 
 def _entries(found: object) -> dict[str, Json]:
-    """Of a dict or a list."""
+    """Entries of a dict or a list."""
     if isinstance(found, Mapping):
         return {str(key): each for key, each in found.items()}
     return {str(i): each for i, each in enumerate(found)} if isinstance(found, list | tuple) else {}
@@ -275,7 +275,7 @@ class Difference:
 
     Attributes:
         interrupts: CPU -> ``36 PCI-MSIX virtio1-req.0`` -> how often.
-        pressure_us: As in `Snapshot`.
+        pressure_us: See `Snapshot`.
         log: New lines of the kernel's log that tell of a stall.
     """
 

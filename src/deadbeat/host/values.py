@@ -31,7 +31,7 @@ CPU_MAX = 65535
 
 @frozen
 class Unknown:
-    """In place of a value that cannot be told: never a guess, never a silent gap."""
+    """In place of a value that cannot be read: never a guess, never a silent gap."""
 
     reason: str
 
@@ -39,9 +39,9 @@ class Unknown:
         return f"unknown: {self.reason}"
 
 
-#: What is told of a machine, part of it perhaps not.
+#: A fact about a machine, parts of it perhaps unknown.
 Fact: TypeAlias = "Json | Unknown | Sequence[Fact] | Mapping[str, Fact]"
-#: Of a value that nobody asked for.
+#: A value that was not asked for.
 NOT_ASKED = Unknown("not asked")
 
 
@@ -179,7 +179,7 @@ def parse_cpu_list(text: str) -> list[int]:
 
 
 def cpu_set(text: str) -> set[int]:
-    """As `parse_cpu_list`. UnreadError where it is no such list."""
+    """`parse_cpu_list` as a set. UnreadError where it is no such list."""
     try:
         return set(parse_cpu_list(text))
     except ValueError:

@@ -13,7 +13,7 @@ from deadbeat.model.load import Effect
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.words import Json
 
-#: Of the second campaign against the first (the baseline); ``equal`` is shown by an equivalence
+#: Verdicts on the second campaign against the first (the baseline); ``equal`` needs an equivalence
 #: test, never by the absence of a difference.
 VERDICTS = ("better", "worse", "equal", "undecided")
 #: Share of lost work that may hide an effect, of a kind without rare events.
@@ -72,7 +72,7 @@ class ComparedEffect:
         effect: Difference in the metric's scale: ratio other / baseline - 1 for slowdown and delay
             ratio, other - baseline for the miss ratio; None where it is not defined.
         low, high: Interval of ``effect``, 95 % for this effect alone.
-        p, p_holm: Of no difference; as computed, and after Holm over the cells of the metric, or
+        p, p_holm: For "no difference"; as computed, and after Holm over the cells of the metric, or
             over the metrics.
         smallest_effect: Effect that such a comparison finds with a probability of 80 %, given its
             pairs and what sessions differ by; over all cells, the same in each of them. None: no
@@ -186,7 +186,7 @@ class Subject:
     """A result as a comparison reads it; each kind adds what it observes.
 
     Attributes:
-        kind: Of where it ran, as `Platform.kind`.
+        kind: The kind of platform it ran on, see `Platform.kind`.
         platform: Where it was measured, as JSON values.
         settings: What must agree for figures to answer the same question.
         counted, stored: Runs that count, and all that are stored.
@@ -259,7 +259,7 @@ class ComparedLook:
     """How a comparison of one kind of results looks.
 
     Attributes:
-        terms: Whose terms the page explains; "": none.
+        terms: The kind whose terms the page explains; "": none.
         groups: Heading and axis of effects by group.
     """
 
@@ -275,11 +275,11 @@ class Comparable(Generic[S]):
     Attributes:
         of: Its name in the answer; "" of campaigns.
         words: For what is compared. ``lab_words``: where the lab measured it; None: the same.
-        metrics: Those it observes, in the order in which they are told.
+        metrics: The metrics it observes, in order of display.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
         overlays: Figures of the subjects over each other, the baseline first; a number: with at
-            most so many levels of each (on paper), None: all.
+            most this number of levels of each (on paper), None: all.
     """
 
     of: str
@@ -296,7 +296,7 @@ class Comparable(Generic[S]):
     lacking_max: float = 0.1
 
     def minimum(self, *, rare: bool) -> float:
-        """Smallest effect that matters by default: of shares of rare events, or of all others."""
+        """Smallest effect that matters by default: for shares of rare events, or for all others."""
         return next((metric.minimum for metric in self.metrics if metric.rare == rare), LOST_MAX)
 
 
@@ -324,7 +324,7 @@ class ComparisonResult:
     look: ComparedLook = ComparedLook()
 
     def plain(self) -> dict[str, Json]:
-        """As JSON values; a metric is its name."""
+        """JSON values; a metric becomes its name."""
         return asdict(
             self,
             filter=lambda field, _: field.name != "look",

@@ -1,4 +1,4 @@
-"""A statement somebody published, what results show of it, and the verdict."""
+"""A published statement, what results show of it, and the verdict."""
 
 from __future__ import annotations
 

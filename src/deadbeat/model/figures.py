@@ -101,7 +101,7 @@ def measure(meaning: str, **more: Any) -> Any:
     return field(default=None, metadata={"measure": {"meaning": meaning, **more}})
 
 
-#: Of a field: stress campaigns alone have its column.
+#: Metadata of a field that only stress campaigns have as a column.
 _STRESS = {"stress": True}
 
 
@@ -308,8 +308,8 @@ class CellFigures:
     """A point of a profile, or a group of a stress campaign at a deadline factor.
 
     Attributes:
-        group, critical_cores: Of a group. ``cores``: 0: each set draws its own.
-        sync_share, contended_ratio, tasks_per_core: Of a point.
+        group, critical_cores: The group. ``cores``: 0: each set draws its own.
+        sync_share, contended_ratio, tasks_per_core: The point.
         deadline_factor: T / C; None: T is drawn, or the campaign does not say.
         figures: By the name of their columns. `SUMMARY_COLUMNS` has those of a point,
             `STRESS_COLUMNS` those of a group.

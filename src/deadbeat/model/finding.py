@@ -30,7 +30,7 @@ class Finding:
 
     Attributes:
         id: Stable identifier (``steal``, ``no-housekeeping-core``, ``load-not-reached``).
-        severity: ``invalid``: of a run, whose figures are shown and counted nowhere. A ``warning``
+        severity: ``invalid``: a run that is shown and counted nowhere. A ``warning``
             of a run is a label: it counts.
         cure: One line: what to do about it.
         where: Run or point it concerns; "" for the whole result, or the run that holds it.
@@ -50,7 +50,7 @@ class Explanation:
     Attributes:
         wrong: What it does to the numbers.
         check: How to see whether it did, and what to do.
-        severity, cure: Of such a finding, as a rule.
+        severity, cure: The usual ones of such a finding.
     """
 
     id: str
@@ -69,7 +69,7 @@ def finding(
     cure: str | None = None,
     where: str = "",
 ) -> Finding:
-    """A finding of a result; None: as its page says."""
+    """A finding of a result; None: the value on its page."""
     page = explanations()[id]
     return Finding(
         id=id,
@@ -101,7 +101,7 @@ def explanations() -> dict[str, Explanation]:
 
 
 def _explanation(name: str, text: str) -> Explanation:
-    """Of a file: a title, severity and cure, what the finding does, and ``## What to do``."""
+    """Parse a file: a title, severity and cure, what the finding does, and ``## What to do``."""
     wrong, _, check = text.partition("## What to do\n")
     title, _, wrong = wrong.removeprefix("# ").partition("\n")
     known: dict[str, Any] = dict(_KNOWN.findall(wrong))

@@ -77,10 +77,10 @@ class Histogram:
         buckets: Numbers of the buckets with a count, ascending (shape n).
         counts: Their counts, all above 0 (shape n).
         min_ns, max_ns: Least and greatest value, exact; None where there is none.
-        sum_ns: Sum of all values, exact (of an importer: as exact as its source).
+        sum_ns: Sum of all values, exact (from an importer: as exact as its source).
         resolution_ns: Values are whole multiples of this, cut off below (1: whole nanoseconds;
             1000: cyclictest's microseconds).
-        overflow: Values that are counted but whose bucket is not known: all of them at least
+        overflow: Values that are counted but have no known bucket: all of them at least
             ``overflow_from_ns`` and at most ``max_ns``. Always 0 of deadbeat's own prober; all of
             them where a tool keeps no histogram.
     """
@@ -174,7 +174,7 @@ class Histogram:
 
     @property
     def _sure(self) -> int:
-        """The ranks whose bucket is known: those below all that overflowed."""
+        """Number of ranks with a known bucket: all below those that overflowed."""
         if not self.overflow:
             return self.total
         return int(self.counts[self.buckets < bucket_of(max(self.overflow_from_ns or 0, 0))].sum())
@@ -236,7 +236,7 @@ def to_json(histogram: Histogram) -> dict[str, Json]:
 
 
 class HistogramCounts(TypedDict):
-    """A histogram as the runtime writes it: of each bucket its number and its count."""
+    """A histogram as the runtime writes it: number and count of each bucket."""
 
     counts: list[list[int]]
     min_ns: int

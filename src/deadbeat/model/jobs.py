@@ -83,7 +83,7 @@ JOB_STARTED = 8
 JOB_FINISHED = 16
 JOB_SPLIT = 32
 
-#: ``worst_use`` of a job none of whose uses took longer than usual.
+#: ``worst_use`` of a job without a use that took longer than usual.
 NO_USE = 0xFFFF
 #: The worst use is of a synchronisation fragment.
 DETAIL_SY = 1

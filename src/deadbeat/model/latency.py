@@ -31,8 +31,8 @@ class LoadPoint:
 
     Attributes:
         profile: One of PROFILES; of another tool's result also that tool's own word.
-        percent: Share of each CPU's time (``cpu``), or of the profile's full strength; -1: nobody
-            says, as of every word that is none of PROFILES.
+        percent: Share of each CPU's time (``cpu``), or of the profile's full strength; -1:
+            unknown, as of every word that is none of PROFILES.
     """
 
     profile: str
@@ -46,7 +46,7 @@ class LoadPoint:
         return "idle" if self.percent == 0 else f"{self.profile}-{self.percent:03d}"
 
 
-#: Nothing runs in the background; nobody says what did.
+#: Nothing runs in the background; what runs there is unknown.
 IDLE, UNKNOWN = LoadPoint("cpu", 0), LoadPoint("unknown", -1)
 #: Marks of a run that was read from a file: on which assumptions, that its numbers are threads'.
 IMPORTED, ASSUMED, THREADS = "imported", "latency-assumed", "latency-threads"
@@ -121,7 +121,7 @@ class CpuLatency:
         policy, priority, placed: What the thread really had (``placed``: CPU, -1 for several); ""
             and None: the engine does not tell.
         switches: Voluntary and involuntary context switches; None: the engine does not tell.
-        clock_cost_ps: Of reading the clock once; None: not known.
+        clock_cost_ps: Cost of reading the clock once; None: not known.
         cpu_ns: CPU time that the thread itself took while it measured; None: not known.
     """
 
@@ -171,13 +171,13 @@ class WorstTraced:
 
     @property
     def parts(self) -> dict[str, int]:
-        """Those that are known."""
+        """The parts that are known."""
         found = {part: getattr(self, part) for part in PATH_PARTS}
         return {part: value for part, value in found.items() if value is not None}
 
     @property
     def total_ns(self) -> int:
-        """As it was told, else the sum of its parts; 0: there is none."""
+        """Recorded total, else the sum of the parts; 0: no parts."""
         return sum(self.parts.values()) if self.latency_ns is None else self.latency_ns
 
 
@@ -192,9 +192,9 @@ class PathSplit:
     Attributes:
         parts: Name of a part -> its times.
         worst: The latest traced wake-up.
-        latency: Of all traced wake-ups, as their thread saw it: beside that of the run itself,
+        latency: All traced wake-ups, as their thread saw it: beside the latency of the run itself,
             which is not traced, it shows what tracing costs. None: not recorded.
-        left_out: Traced wake-ups whose events are incomplete, and are in no part.
+        left_out: Traced wake-ups with incomplete events, which are in no part.
         lost: Events that the kernel's buffers could not hold, of all CPUs together.
         unavailable: Why there is none; "" where there is.
     """
@@ -290,10 +290,10 @@ class LatencyRun(StoredRun):
         load: What the load really did.
         circumstances: What the machine did meanwhile.
         problems: What is wrong with it.
-        split: Of the traced wake-ups, a PathSplit per CPU; empty: not traced.
-        kind: As `Platform.kind`.
-        engine_version: Of the program that measured.
-        replaced: Invalid measurements in the place of which it is, the first first.
+        split: A PathSplit per CPU of the traced wake-ups; empty: not traced.
+        kind: See `Platform.kind`.
+        engine_version: Version of the program that measured.
+        replaced: The invalid measurements that it replaces, the first first.
     """
 
     key: LatencyKey

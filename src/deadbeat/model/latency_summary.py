@@ -27,7 +27,7 @@ class Quantity:
     """One of QUANTITIES and how well it is known.
 
     Attributes:
-        value_ns: Of all valid runs pooled; None of nothing, and where it overflowed.
+        value_ns: Over all valid runs pooled; None without any, and where it overflowed.
         low_ns, high_ns: 95 % interval: the wider, on each side, of those within and between runs;
             None: not bounded on that side, or none is defined (min, max).
         runs_ns: The same of each valid run, in the order of ``LatencyRow.runs``.
@@ -125,7 +125,7 @@ class LatencyRow:
         hours: Time measured (CPUs measure at the same time: not times their number).
         corrected: With a value for each missed period; None: the engine cannot tell.
         max_cpu, max_run: Where the maximum was; None of nothing.
-        tail: Of the observed maximum first, then of the deadlines.
+        tail: For the observed maximum first, then for the deadlines.
     """
 
     cpu: int | None

@@ -22,7 +22,7 @@ else:
 FORMS = ("back-to-back", "periodic")
 #: Conditions beside the remedies: nothing done, everything done, and no real-time thread at all.
 PLAIN, ALL, REFERENCE = "plain", "all", "reference"
-#: As PLAIN, with the kernel's events recorded: counted nowhere, as recording costs time.
+#: PLAIN with the kernel's events recorded: counted nowhere, as recording costs time.
 TRACED = "traced"
 _KEY = re.compile(r"n([0-9]{3,4})\.([a-z][a-z0-9-]*)\.([0-9]{4})")
 
@@ -139,7 +139,7 @@ class Takers(TypedDict, total=False):
         interrupted_ns: Time of interrupts on its CPU while it ran, by name; of one within another
             it counts as that of the inner one alone.
         switches: Times it was switched out although ready.
-        lost_events: Those the buffers could not hold.
+        lost_events: Events that the buffers could not hold.
         unavailable: Why nothing of this is known.
     """
 
@@ -162,7 +162,7 @@ class Seen:
         normal_units: Work of each ordinary thread, thousands of additions.
         policy, priority, cpu: What the real-time thread really had (``cpu``: -1, not pinned).
         unit_ps: What a thousand additions took it just before the window.
-        trace: Of a TRACED run: ``waited_ns`` and ``interrupted_ns`` by name, or ``unavailable``:
+        trace: For a TRACED run: ``waited_ns`` and ``interrupted_ns`` by name, or ``unavailable``:
             why that is not known.
     """
 
@@ -212,8 +212,8 @@ class LoadRun(Seen, StoredRun):
         applied: What the condition did: path or option -> value, in words.
         machine: Read before and after: stolen ticks, frequency, RT bandwidth.
         problems: What is wrong with the run.
-        kind: As `Platform.kind`.
-        replaced: Invalid measurements in the place of which it is, as of a `LatencyRun`.
+        kind: See `Platform.kind`.
+        replaced: The invalid measurements that it replaces, as in a `LatencyRun`.
     """
 
     key: LoadKey
@@ -244,7 +244,7 @@ class LostTime:
         stopped: It had the CPU, and nothing moved for over 100 us: an interrupt, or the host.
         slower: The rest of its longer execution; below 0 where it was faster than alone.
         uncharged: The part of ``stopped`` that no account of the thread's holds, neither its CPU
-            clock nor run_delay: time of the host or of interrupts, told by the kernel itself.
+            clock nor run_delay: time of the host or of interrupts, from the kernel's counters.
     """
 
     waiting: float
@@ -260,12 +260,12 @@ class LoadCell:
     Attributes:
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
-        failures: Those over the deadline, and the skipped.
-        failures_per_s: As an estimate; where none was seen ``high`` is 3 / ``seconds``: of
+        failures: Occasions over the deadline, and skipped ones.
+        failures_per_s: An estimate; where none was seen ``high`` is 3 / ``seconds``: of
             occasions, failures in a row being one.
         response: Response times of the rounds that ran; None of ``reference``.
         involuntary_per_s, voluntary_per_s, moves_per_s: Context switches and moves between CPUs.
-        work_per_s: Of all ordinary threads, thousands of additions; None without any.
+        work_per_s: Work of all ordinary threads, thousands of additions; None without any.
         work_lost: Share of what they do without the real-time thread, of pairs of one repeat.
         cpu_share: CPU time of the real-time thread per second of window.
         lost: Where its time went; None of ``reference``, and where it was never alone.
@@ -303,7 +303,7 @@ class Effect:
         verdict: ``fewer failures``, ``more failures`` (5 % for all verdicts of the test together),
             ``no difference shown``, ``no failures either way``, ``too few repeats``; "" at one of
             several numbers, which are judged together.
-        could_show: Of ``no difference shown``: the smallest reduction, failures per second, that
+        could_show: For ``no difference shown``: the smallest reduction, failures per second, that
             would have been found in 80 % of such tests; None: not even the end of all failures.
         removal_found: In which share of such tests the end of all failures would have been found;
             None: there is another verdict, or no failure before.
@@ -332,11 +332,11 @@ class Cause:
         name: ``rt-bandwidth``, ``fair-server``, ``bandwidth``, ``fair-scheduling``,
             ``other-task``, ``migration``, ``smt``, ``frequency``, ``steal``,
             ``host-or-interrupt`` or ``unknown``.
-        share: Of all its lost time; None: not told apart.
+        share: Share of all its lost time; None: not separable from the others.
         certainty: ``shown``, ``likely`` or ``unknown``.
         evidence: One line with figures.
         misses: Failures that end when this cause alone is gone: their rounds without the time it
-            took keep the deadline. None: not told apart.
+            took keep the deadline. None: not separable from the others.
     """
 
     name: str
@@ -357,10 +357,10 @@ class LoadSummary:
         round_ns, deadline_ns, period_ns: In effect; ``period_ns`` None back to back.
         alone_ns: Median CPU time of a round at the fewest ordinary threads; None: no such run.
         cells: In the order of condition and number.
-        causes: Of the lost time at the highest number of ordinary threads without a remedy; first
+        causes: Causes of lost time at the highest number of ordinary threads without remedy; first
             the one without which most misses end, then by the time it took.
         impossible: Remedy -> why it was not tried.
-        problems: Of the runs: what and how many.
+        problems: Problems of the runs: what and how many.
         beside: What else happened beside runs that count, in a sentence; "" for nothing.
         worst: The longest round without a remedy, over time.
     """

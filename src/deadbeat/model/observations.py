@@ -24,13 +24,13 @@ class Metric:
     Attributes:
         title: Heads a figure or a row.
         text: Inside a sentence; "": its name.
-        unit: Of a value: ``""`` of a plain ratio, ``ns``, or ``share``.
-        shown: What a time is shown in: ``us``, ``ms``, or ``ns`` where it is short.
+        unit: Unit of a value: ``""`` for a plain ratio, ``ns``, or ``share``.
+        shown: Unit in which a time is shown: ``us``, ``ms``, or ``ns`` where it is short.
         minimum: Smallest effect that matters where nothing else is asked for.
         log: Compared as a ratio, on a logarithmic scale; else as a difference.
         rare: A share of events of which a run may have none at all.
         higher_is_better: Else lower is.
-        apart: Of one that has cells of its own (`Cell.of`) the option that makes it sharper; "": it
+        apart: For a metric with cells of its own (`Cell.of`) the option that sharpens it; "": it
             has the cells of all others.
     """
 
@@ -82,7 +82,7 @@ class Observation:
         run: Names the run within its result; runs of the same name are pairs.
         block: Runs of one block were measured close together and share what the host did.
         value: None: the run has none, such as a ratio of jobs of which none finished.
-        slack: How much larger the value may be than it is told (as a logarithm where the metric is
+        slack: How much larger the value may be than recorded (as a logarithm where the metric is
             compared as a ratio): what an engine cuts off, the width of a histogram's bucket.
         censored: Share of the run's events that this value does not know of because they never
             ended: jobs that did not finish, periods without a wake-up.
@@ -116,8 +116,8 @@ class Observations:
     """The table of one result; a run has a row of each metric.
 
     Attributes:
-        cells: Those of the rows, and those that it should have, runs or not.
-        unwanted: Runs that it never was to have, so that it did not lose them.
+        cells: The cells with rows, and the planned ones, with or without runs.
+        unwanted: Runs that were never planned, so that it did not lose them.
         doubts: Metric -> why repeats of the baseline are needed whatever else is known.
     """
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.model.words import Json, inside
 
-#: Those that nothing disturbs: what is measured once more in the same way is the same.
+#: Kinds of platform that nothing disturbs: a second measurement gives the same values.
 UNDISTURBED = ("virtual-time", "simulated")
 
 #: First word of its kernel where that is not Linux.
@@ -84,7 +84,7 @@ class CpuPlace:
 
 
 def places_of(topology: object) -> dict[int, CpuPlace]:
-    """Of each CPU, as `host.environment` recorded it under ``topology``; what it did not is
+    """Place of each CPU, as `host.environment` recorded it under ``topology``; what is missing is
     unknown."""
 
     def listed(value: Any) -> Sequence[Any]:

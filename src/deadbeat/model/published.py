@@ -49,7 +49,7 @@ def nearest_preset(name: str, known: Iterable[str]) -> str:
 def _loaded(entry: EntryPoint) -> list[ModuleType]:
     try:
         return [*_modules(import_module(entry.module))]
-    except Exception as error:  # whatever somebody's package does
+    except Exception as error:  # any package may fail
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         raise DeadbeatError(
             f"presets of {entry.module} cannot be loaded: {why}", "mend or uninstall its package"

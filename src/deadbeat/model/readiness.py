@@ -24,7 +24,7 @@ class CheckResult:
         reason: Why it passes, fails, or is not known: one line.
         found: Value as read; "" where nothing was.
         wanted: Value that passes, in words.
-        severity: Of a failure. ``info``: recorded, worth knowing, changes no exit status.
+        severity: How bad a failure is. ``info``: recorded, worth knowing, changes no exit status.
         cure: What to type or change, one line; "" where nothing is to be done.
         read: What was read, and how.
     """

@@ -64,6 +64,6 @@ def hint_of(number: int | None, otherwise: str = "", elsewhere: str = _ELSEWHERE
 
 
 def hint_in(words: str, otherwise: str = "", elsewhere: str = _ELSEWHERE) -> str:
-    """As `hint_of`, from the words that a program or a library left."""
+    """Find what `hint_of` does, in the words that a program or a library left."""
     number = next((_WORDS[each] for each in _WORDS if each in words), None)
     return hint_of(number, otherwise, elsewhere)

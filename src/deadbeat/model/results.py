@@ -25,7 +25,7 @@ class Point:
 
     Attributes:
         deadline_factor_milli: T / C in thousandths where the campaign has several; 0: it has one.
-        per_core: Tasks a core in a row of its own; 0: as the campaign says.
+        per_core: Tasks per core in a row of its own; 0: the campaign's number.
     """
 
     cores: int
@@ -72,7 +72,7 @@ class KnownPoint:
     """How well a point, or a group, of a campaign with a precision is known.
 
     Attributes:
-        half_width: Of its interval, as ``target``; None: not known.
+        half_width: Half width of its interval, in the unit of ``target``; None: not known.
     """
 
     sets: int = 0
@@ -138,7 +138,7 @@ class ClassFigures:
         slowdown: Geometric mean over its ``sets``; None: not known, or saturated. ``low``,
             ``high``: 95 %.
         unfinished_share: Jobs that did not finish before their next release.
-        at_least: Of a saturated one: lower bound of the slowdown.
+        at_least: Lower bound of the slowdown of a saturated one.
     """
 
     sets: int
@@ -180,7 +180,7 @@ class NoiseFacts:
 
     Attributes:
         smallest_effect: Smallest slowdown effect that a point can show; None: fewer than three.
-        sets, mean, sd: Of the null sets.
+        sets, mean, sd: Number, mean and standard deviation of the null sets.
     """
 
     smallest_effect: float | None = None
@@ -196,8 +196,8 @@ class Summary:
 
     Attributes:
         mode: ``profile`` (a grid, Mode 1) or ``stress`` (random task sets, Mode 2).
-        points: Of a balanced mix: what the objects say at each point.
-        cells: A point each, or a group at a deadline factor.
+        points: For a balanced mix: what the objects say at each point.
+        cells: One per point, or a group at a deadline factor.
         distributions: One per point, or group, and metric.
         labels: What must show on every figure (``policy other``, ``simulated``, ...).
         meta: Campaign name, parameters, platform and environment as plain values.

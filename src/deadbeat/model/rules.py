@@ -40,7 +40,7 @@ class Problem:
 
 
 class RefusedError(Exception):
-    """Carries problems whose paths are relative to the value that was parsed."""
+    """Carries problems; their paths are relative to the value that was parsed."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -453,7 +453,7 @@ def each(listed: list[Any], parse: Callable[[Any], Any]) -> list[Any]:
 
 _SIZE = re.compile(r"([0-9]{1,13})\s*(B|KB|MB|K|M)?", re.IGNORECASE)
 _BYTES = {"": 1, "B": 1, "K": 1024, "KB": 1024, "M": 1024**2, "MB": 1024**2}
-#: Of what is allocated or copied.
+#: Largest size that is allocated or copied.
 SIZE_LIMIT = 2**32
 
 

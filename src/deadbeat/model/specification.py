@@ -47,12 +47,12 @@ class Option:
 
 
 def keyed(rule: rules.Rule, option: str, help: str, *, default: Any = attrs.NOTHING) -> Any:
-    """A field of a specification; of a default readers are told, unless ``help`` does.
+    """A field of a specification; the help names a default, unless ``help`` does.
 
     Args:
         rule: What its value may be.
         option: ``--repeats N``; a flag has no metavar, a key without an option nothing else.
-        help: As `Option`.
+        help: See `Option`.
     """
     name, _, metavar = option.rpartition(" ") if " " in option else (option, "", "")
     if not option.startswith("--"):
@@ -201,7 +201,7 @@ def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) 
 
 
 def built(kind: type[T], values: Any) -> T:
-    """As `checked`; raises RefusedError with every problem and its full path."""
+    """Check and build; raise RefusedError with every problem and its full path."""
     whole: Any = kind
     made: T = _built(whole, values, sections_of(whole))
     return made

@@ -136,7 +136,7 @@ class Task:
 
     @property
     def uses(self) -> list[FragmentUse]:
-        """Of all its segments, in order."""
+        """Uses of all its segments, in order."""
         return [use for segment in self.segments for use in segment.uses]
 
     @property

@@ -31,7 +31,7 @@ class TraceEvent:
     Attributes:
         at_ns: In the times of the job file (after its epoch).
         name: The tracepoint (``sched_switch``, ``sched_waking``, ``irq_handler_entry``, ...).
-        thread: Whose context it happened in (comm), ``pid`` its number on the machine.
+        thread: Thread (comm) in whose context it happened; ``pid``: its number on the machine.
         fields: What the tracepoint says, as text and whole numbers.
         interrupt: Whether it was an interrupt handler on top of that thread.
     """
@@ -50,10 +50,10 @@ class ThreadShare:
     """What one other thread had to do with the waiting of a job.
 
     Attributes:
-        pid, name: As the trace has them; no name: nobody was seen.
+        pid, name: From the trace; no name: no thread was seen.
         before_ns: It had the task's CPU between the release and the wake-up.
         ready_ns: It had the CPU for which the job's thread was ready.
-        instead_ns: Of these, as a fair or the idle thread that a real-time thread goes before.
+        instead_ns: Part of these, as a fair or the idle thread that a real-time thread goes before.
         sleeps, slept_ns: Sleeps after the start of the job that it ended.
         longest_ns, longest_to_ns: The longest of them, and its end.
     """
@@ -87,7 +87,7 @@ class JobTotals:
         woken_ns: The first wake-up at or after the release; None: not seen.
         ran_ns, ready_ns, asleep_ns: What its thread did.
         unknown_ns: Events of this time are missing; the four sum to the response.
-        roused_ns: Of ``ready_ns``, after sleeps within the job and while its CPU was still idle;
+        roused_ns: Part of ``ready_ns`` after sleeps within the job and while its CPU was idle;
             the kernel's accounts count it as ready only if that CPU itself ended the sleep.
         moves: How often its thread was sent to another CPU; ``move`` is the first time.
         interrupts_ns: Time in interrupt and softirq handlers while the thread ran, by kind; of
@@ -201,7 +201,7 @@ class WorstMoment:
     Attributes:
         what: Which one it is, and how bad.
         rows: CPUs, threads or causes, from the top.
-        marks: Name -> ns since the release; what lies far beyond the finish is told, not drawn.
+        marks: Name -> ns since the release; a mark far beyond the finish is a note, not drawn.
     """
 
     what: str

@@ -10,19 +10,19 @@ from attrs import field, frozen, validators
 #: How a file shows its value: as it was written; the chosen word of a line in brackets
 #: (``always [madvise] never``); a mask of CPUs with commas and leading zeros.
 Form = Literal["plain", "selected", "mask"]
-#: What became of a setting that was to be applied; ``left``: nothing, as the kernel lets nobody
-#: write it; ``planned``: nothing yet.
+#: What became of a setting that was to be applied; ``left``: nothing, as the kernel refuses every
+#: write; ``planned``: nothing yet.
 Outcome = Literal["applied", "already", "skipped", "refused", "left", "planned"]
 #: How a journalled change stands: ``pending`` was journalled and perhaps applied, ``covered`` lies
 #: below a later change, ``back`` holds its old value, ``reset`` was undone by a restart,
-#: ``changed`` holds what somebody else wrote since.
+#: ``changed``: another program wrote the value since.
 Stand = Literal[
     "pending", "applied", "covered", "back", "reset", "changed", "gone", "unread", "damaged"
 ]
 #: What became of a change that was to be put back; ``moved``: a value that was not changed, but
 #: is no longer what it was, such as the CPU that an interrupt goes to.
 Return = Literal["restored", "back", "reset", "changed", "gone", "failed", "damaged", "moved"]
-#: Those after which nothing of the change is left.
+#: States in which nothing of the change is left.
 SETTLED: tuple[Return, ...] = ("restored", "back", "reset")
 
 

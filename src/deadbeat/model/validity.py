@@ -31,7 +31,7 @@ ENGINE_S = 0.2
 SEEN_WARNING, SEEN_INVALID = 0.98, 0.5
 #: Labels that versions before made reasons of.
 _LABELS = frozenset({"steal", "other-load", "rt-throttled", "throttled", "missed-periods"})
-#: What `load_problems` and `cycle_problems` find anew in a stored run; some by their older names.
+#: What `load_problems` and `cycle_problems` find again in a stored run; some by their older names.
 _OF_LOAD = frozenset(
     {"load-died", "load-unknown", "load-not-reached", "load-starved", "other-work"}
     | {"load-exceeded", "not-idle"}
@@ -90,7 +90,7 @@ def load_problems(
 def other_work(load: LoadReport, circumstances: Circumstances, seconds: float) -> float:
     """CPUs of work beside a run that was neither its load's nor of its measuring threads.
 
-    0.0 where it is no more than an engine's own start and end, and where it cannot be told from
+    0.0 where it is no more than an engine's own start and end, and where it is inseparable from
     what the kernel does for the load (``io``, ``timer``).
     """
     asked, shares = load.asked / 100, load.achieved.values()
@@ -134,7 +134,7 @@ def _workers(load: LoadReport) -> Iterator[Finding]:
 
 
 def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Finding]:
-    """CPUs whose wake-ups are not accounted for, or of which there is none."""
+    """CPUs without any wake-up, or with wake-ups that are not accounted for."""
     for cpu in cpus:
         seen = cpu.cycles + cpu.missed
         if seen < cpu.expected * SEEN_WARNING or not cpu.cycles:
@@ -154,8 +154,8 @@ def judged_latency(run: LatencyRun) -> LatencyRun:
     if run.valid:
         return run
     known = run.load != LoadReport()
-    anew = _OF_CYCLES | (_OF_LOAD if known else frozenset())
-    kept = [each for each in _labelled(run.problems) if each.id not in anew]
+    again = _OF_CYCLES | (_OF_LOAD if known else frozenset())
+    kept = [each for each in _labelled(run.problems) if each.id not in again]
     of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if known else ()
     return evolve(run, problems=tuple(ordered((*kept, *of_load, *cycle_problems(run.cpus)))))
 

@@ -48,13 +48,13 @@ _UNSEEN = re.compile(
 
 
 def escape(text: str) -> str:
-    """As text of a page, also within quotes; control characters are replaced."""
+    """Text for a page, also within quotes; control characters are replaced."""
     import html  # noqa: PLC0415  costs --help two milliseconds
 
     return html.escape(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-#: A list of so many words is shown whole; of a longer one some.
+#: A list of up to _FEW words is shown whole; of a longer one _SOME.
 _FEW, _SOME = 12, 5
 
 
@@ -67,7 +67,7 @@ def near(word: str, known: Sequence[str]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What is `near`, or what exists: of a long list the words that resemble it most."""
+    """Say what is `near`, or what exists: from a long list the words that resemble it most."""
     words = list(known)
     if close := near(word.lower()[:_SHOWN], words):
         return close

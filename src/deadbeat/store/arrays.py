@@ -16,7 +16,7 @@ def write_array(path: Path, numbers: NDArray[np.int64]) -> None:
     """Writes it atomically.
 
     Raises:
-        DeadbeatError: As `atomic_write`.
+        DeadbeatError: See `atomic_write`.
     """
     made = io.BytesIO()
     np.save(made, numbers, allow_pickle=False)

@@ -74,7 +74,7 @@ class CampaignStore(OwnedFolder):
         """Starts a campaign of ``spec``, as JSON values; as `begun`.
 
         Args:
-            origin: Whose programs it runs; None: its own.
+            origin: The campaign that has the programs; None: its own.
         """
         path = Path(path)
 
@@ -103,16 +103,16 @@ class CampaignStore(OwnedFolder):
         return self._load("calibration.json", read_calibration)
 
     def save_own_costs(self, calibration: Calibration) -> None:
-        """Of the system that runs the task sets of another: its shared objects alone."""
+        """Save the costs of a system that runs another's task sets: its shared objects alone."""
         with self.lock():
             write_calibration(self.path / "own-costs.json", calibration)
 
     def load_own_costs(self) -> Calibration | None:
-        """As saved; None where none were. DataError: damaged."""
+        """Costs as saved; None without any. DataError: damaged."""
         return self._load("own-costs.json", read_calibration)
 
     def load_origin(self) -> Origin | None:
-        """Whose programs it runs; None: its own. DataError: damaged."""
+        """The campaign that has the programs; None: this one. DataError: damaged."""
         return self._load(ORIGIN_FILE, read_origin)
 
     def save_precision(self, record: PrecisionRecord) -> None:
@@ -195,7 +195,7 @@ class CampaignStore(OwnedFolder):
         return found
 
     def damaged_run(self) -> DataError | None:
-        """What is wrong with the first committed run whose file is no whole one; None: none is.
+        """What is wrong with the first committed run that has no whole file; None: all are whole.
 
         Lengths are looked at, checksums are not: reading a run does that.
         """
@@ -285,7 +285,7 @@ class CampaignStore(OwnedFolder):
 
 
 class BreakdownStore(CampaignStore):
-    """The directory of a search for the breakdown utilisation: that of a campaign, whose runs are
+    """The folder of a search for the breakdown utilisation: a campaign with runs that are
     task sets at several T / C."""
 
     NOUN, HEAD = "breakdown search", "breakdown.json"

@@ -58,7 +58,7 @@ class Derived:
         verb: The command that made it.
         inputs: In the order in which they were named.
         kind, state, headline, findings, results: What ``--json`` printed.
-        text: What a person was told, line by line.
+        text: The answer for a person, line by line.
     """
 
     verb: str

@@ -1,6 +1,6 @@
 """Reading and writing single files: whole or not at all, and every failure in one line.
 
-Nobody knows who made a result folder: only regular files in it are opened, and no link in it is
+A result folder may come from anywhere: only regular files in it are opened, and no link in it is
 followed, neither for reading nor for writing. A link that a person names is resolved before.
 
 A file appears under its name only when all of it is on the disk: it is written beside as

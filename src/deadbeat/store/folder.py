@@ -29,7 +29,7 @@ from deadbeat.store.files import (
     write_json,
 )
 
-HEAD_HINT = "restore it from a backup, or begin anew with --fresh"
+HEAD_HINT = "restore it from a backup, or start again with --fresh"
 LOCK_NAME = ".lock"
 _GUARD = threading.Lock()
 #: Process and folder -> descriptor of its lock, and how often it is held.

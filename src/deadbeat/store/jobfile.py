@@ -142,7 +142,7 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """Jobs in ``data``; ``name`` is the file to name in an error.
 
     Raises:
-        DataError: As `read_job_table`.
+        DataError: See `read_job_table`.
     """
     header = _parse_header(data, name)
     wanted = _sections_of(header)

@@ -1,4 +1,4 @@
-"""Whose programs a campaign runs, where they are not its own: ``origin.json``."""
+"""The campaign that a campaign's programs come from, where not its own: ``origin.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deadbeat.store.files import read_json, write_json
 from deadbeat.store.serial import converter, structure, to_plain
 
 ORIGIN_FILE = "origin.json"
-_HINT = "restore it from a backup, or begin a campaign anew with --fresh"
+_HINT = "restore it from a backup, or start a new campaign with --fresh"
 
 
 @frozen(kw_only=True)
@@ -53,7 +53,7 @@ class Origin:
 
 @cache
 def _converter() -> Converter:
-    """As that of all stored values; files have had these names from the first on."""
+    """The converter of all stored values; files have had these names from the first on."""
     made = converter().copy()
     names: dict[str, Any] = {"name": override(rename="from")}
     names["original"] = override(rename="original_platform")

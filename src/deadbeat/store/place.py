@@ -76,7 +76,7 @@ class FolderKind:
     Attributes:
         file: A folder that holds it is one of them.
         noun: What it is called in a sentence.
-        name: Of the kind, where other kinds call the file the same.
+        name: The kind's own name, where other kinds call the file the same.
     """
 
     file: str
@@ -192,7 +192,7 @@ class FolderState:
 
 
 def beheaded(runs: Path) -> list[FolderState]:
-    """Folders under ``runs`` that hold runs, but not the file that says whose."""
+    """Folders under ``runs`` that hold runs, but not the file that names their owner."""
     return [
         FolderState(
             name=path.name,

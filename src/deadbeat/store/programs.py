@@ -64,7 +64,7 @@ class PlannedSet:
 
 
 class ProgramFolder:
-    """The ``programs`` folder of a campaign, whose owner holds its lock while it writes.
+    """The ``programs`` folder of a campaign; its owner holds its lock while it writes.
 
     Indexes are read when first asked for.
     """

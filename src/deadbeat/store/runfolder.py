@@ -233,8 +233,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """Stored runs that count nowhere.
 
         Raises:
-            DataError: A file is missing or no JSON; one whose run is not valid, or replaces one
-                that was not, is damaged.
+            DataError: A file is missing or no JSON; or that of an invalid run, or of one that
+                replaces it, is damaged.
         """
         found = set()
         for key in self.committed():
@@ -248,7 +248,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         return found
 
     def lacking(self, planned: Iterable[K], *, retry_invalid: bool = False) -> tuple[K, ...]:
-        """Those of ``planned`` that are to be measured, in order.
+        """The ``planned`` runs that are still to be measured, in order.
 
         Raises:
             DataError: A run that would be replaced is damaged.
@@ -279,7 +279,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """Every stored run in the order of its key, one at a time in memory.
 
         Raises:
-            DataError: As `load`.
+            DataError: See `load`.
         """
         return (self.load(key) for key in sorted(self.committed()))
 

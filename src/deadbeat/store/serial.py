@@ -22,7 +22,7 @@ from deadbeat.model.tasks import Entry, FragmentUse, Kind, Seed, Segment
 from deadbeat.store.files import followed, read_json, write_json
 
 T = TypeVar("T")
-#: What ``calibrate`` writes under the folder of results unless told otherwise.
+#: What ``calibrate`` writes under the folder of results by default.
 CALIBRATION_FILE = "calibration.json"
 #: No stored number is larger, but for a seed, which uses all 64 bits: numpy counts with 63.
 NUMBER_MAX = 2**63 - 1
@@ -84,7 +84,7 @@ def _is_tuple(kind: Any) -> bool:
 
 
 def _tuple(kind: Any, made: Converter) -> Any:
-    """Of a list alone: a text or an object has items, too."""
+    """Read a list alone: a text or an object has items, too."""
     alike = get_args(kind)[-1] is ...
     hook: Any = (
         homogenous_tuple_structure_factory(kind, made)
@@ -101,7 +101,7 @@ def _tuple(kind: Any, made: Converter) -> Any:
 
 
 def _numbers(items: Any, _: Any) -> list[int]:
-    """Of a histogram: not one by one, there are many."""
+    """Read a histogram, not number by number: there are many."""
     if type(items) is list and {*map(type, items)} <= {int}:
         return items
     raise ValueError(f"expected a list of whole numbers, found {items!r:.80}")
@@ -121,7 +121,7 @@ def _fraction(text: Any) -> Fraction:
 
 @functools.lru_cache(maxsize=4096)
 def _entry(text: str) -> Entry:
-    """As `parse_entry`; a campaign names the same few hundred entries a million times."""
+    """Cached `parse_entry`; a campaign names the same few hundred entries a million times."""
     name, slash, size = text.rpartition("/")
     if not (name and slash and size.isascii() and size.isdigit()):
         raise ValueError(f"expected name/size, found {text!r}")

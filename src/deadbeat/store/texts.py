@@ -173,7 +173,7 @@ def _by_zstd(data: bytes, most: int) -> bytes:
     return found
 
 
-#: How packed data begins, what packed it, and what unpacks at most so many bytes.
+#: How packed data begins, what packed it, and what unpacks up to a limit of bytes.
 _PACKERS = (
     (b"\x1f\x8b", "gzip", _by_stream(lambda: zlib.decompressobj(31))),
     (b"\xfd7zXZ\0", "xz", _by_stream(lambda: lzma.LZMADecompressor(memlimit=_UNPACKING))),
@@ -220,7 +220,7 @@ _CODE = re.compile(
     r"|([\n\r\b\a])|([^\x1b\n\r\b\a]+)",
     re.M,
 )
-#: By which code the cursor moves so many lines and columns.
+#: The code that moves the cursor by lines and columns.
 _MOVES = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1), "\b": (0, -1)}
 
 

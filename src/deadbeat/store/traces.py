@@ -21,12 +21,12 @@ from deadbeat.model.words import Json
 from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
 from deadbeat.store.serial import exact_converter
 
-#: So many runs of a campaign keep their trace.
+#: Number of runs of a campaign that keep their trace.
 MOST = 100
 _UNAVAILABLE = "unavailable.json"
 _HINT = "delete the file: the jobs of this run are then explained without events"
 
-#: Of the keys of a trace. 1 had no totals, and counted what was left out as lost.
+#: Version of the keys of a trace. 1 had no totals, and counted what was left out as lost.
 VERSION = 2
 
 #: How bad the worst job of a run is: tardiness in ns, then response over deadline.
@@ -103,7 +103,7 @@ class TraceFolder:
                     tardiness, share = plain
                     self._kept[key] = (int(tardiness), float(share))
                 except (ArithmeticError, DataError, KeyError, TypeError, ValueError):
-                    continue  # a damaged trace is told where it is read
+                    continue  # a damaged trace is reported where it is read
         return self._kept
 
 

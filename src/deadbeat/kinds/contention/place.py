@@ -95,7 +95,7 @@ def choose(
         platform: Where; None: on whichever it was begun.
         fresh: Begin a new campaign even where one could be continued.
         retry_failed: Take the last campaign even when it is finished.
-        keep: Take a finished one of the same machine and kernel rather than begin anew.
+        keep: Take a finished one of the same machine and kernel rather than start again.
         origin: Whose programs are to be run; None: its own.
         source: Folder of the campaign they are of, which is never continued itself.
 
@@ -308,7 +308,7 @@ def check_place(origin: Origin, platform: Platform) -> None:
         raise CalibrationError(
             f"the campaign was begun on {begun.name} ({begun.soc}), not on {platform.name}"
             f" ({platform.soc}) with its frequency policy and toolchain",
-            "continue it there, or begin anew here with --fresh",
+            "continue it there, or start again here with --fresh",
         )
 
 
@@ -332,7 +332,7 @@ def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Or
             if file_hash(there) != digest:
                 raise DataError(
                     f"program {there} is not the one with which {store.path.name} was begun",
-                    "put the old one back, or begin anew with --fresh",
+                    "put the old one back, or start again with --fresh",
                 )
             store.programs.copy_file(name, there)
         # the record of hashes is a copy of what the origin says; an old campaign has none
@@ -406,7 +406,7 @@ class StoredPrograms:
         for key in keys:
             if key not in home:
                 raise DataError(
-                    f"no program of {self.origin.name} holds {key.text}", "begin anew with --fresh"
+                    f"no program of {self.origin.name} holds {key.text}", "start again with --fresh"
                 )
             found.setdefault(home[key], []).append(key)
         return tuple((name, tuple(batch)) for name, batch in found.items())

@@ -230,7 +230,7 @@ def read_spec(plain: Mapping[str, Json]) -> LoadSpec:
     except (UsageError, TypeError) as error:
         raise DataError(
             f"the specification of the load test is damaged: {error}",
-            "restore it from a backup, or begin anew with --fresh",
+            "restore it from a backup, or start again with --fresh",
         ) from error
 
 

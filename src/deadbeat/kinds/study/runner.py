@@ -150,7 +150,7 @@ def open_store(place: Place, spec: StudySpec) -> StudyStore:
     if digest(store.spec) != store.digest:
         raise DataError(
             f"{place.path / 'study.json'} is damaged: its digest is not that of its specification",
-            "restore it from a backup, or begin anew with --fresh",
+            "restore it from a backup, or start again with --fresh",
         )
     return store
 
