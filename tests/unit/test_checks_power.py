@@ -118,7 +118,7 @@ CASES: Cases = {
             outputs={"dma-latency": "0\ncyclictest\ncyclictest\n"}, says="by cyclictest |"
         ),
         "pass hidden": case(outputs={"dma-latency": "0\n"}, says="hidden"),
-        "fail": case(outputs=NONE, says="nobody holds it"),
+        "fail": case(outputs=NONE, says="no program holds it"),
         "pass 10 us": case(outputs={"dma-latency": "10"}),
     },
     "power.resume-latency": {

@@ -155,7 +155,7 @@ def _logged(row: Row, facts: Facts) -> CheckVerdict:
     log = facts.text(DMESG)
     lines = [line.strip() for line in log.splitlines() if re.search(row.log, line)]
     if not lines and re.search(r"Linux version |^\[\s*0\.0", log, re.M) is None:
-        return unknown("not in the log, whose beginning is gone: earlier lines were overwritten")
+        return unknown("not in the log, but earlier lines of it were overwritten")
     return verdict(not lines, "not in the log since the boot", *lines[-1:])
 
 
@@ -166,7 +166,7 @@ def _absent(row: Row, facts: Facts) -> CheckVerdict:
 
 
 def _worded(row: Row, facts: Facts) -> CheckVerdict:
-    """Of one file the word that is chosen; else every file of the first pattern that has some."""
+    """Find the chosen word of one file; else every file of the first pattern that has some."""
     if not is_pattern(row.files[0]):
         word = chosen(facts.text(row.path))
         return verdict(word in row.words, word, well=row.well)
@@ -223,7 +223,7 @@ def judged(
 
 
 def built(facts: Facts, *names: str) -> list[str]:
-    """Those of ``names`` that the kernel was built with, as its configuration has them."""
+    """The options in ``names`` that the kernel was built with, by its configuration."""
     return [f"CONFIG_{n}={facts.option(n)}" for n in names if facts.option(n) != "n"]
 
 

@@ -25,9 +25,9 @@ class ExaminedTarget:
     """What was examined.
 
     Attributes:
-        kind: As `Platform.kind`.
+        kind: See `Platform.kind`.
         address: The word that opens it.
-        asked_cpus: Whether somebody named them; else they are assumed.
+        asked_cpus: Whether the user named them; else they are assumed.
         workload: ``periodic``, ``compute`` or ``mixed``.
     """
 
@@ -59,7 +59,7 @@ class DoctorReport:
     partial: bool = False
 
     def failing(self, least: Severity, status: Status = "fail") -> tuple[CheckResult, ...]:
-        """Checks at ``least`` or graver that failed, or of which nobody knows (``unknown``)."""
+        """Checks at ``least`` or graver that failed, or are ``unknown``."""
         grave = SEVERITIES[: SEVERITIES.index(least) + 1]
         return tuple(r for r in self.results if r.status == status and r.severity in grave)
 

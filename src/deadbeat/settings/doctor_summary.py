@@ -154,8 +154,8 @@ class Advice:
     """A profile, and what of it would help.
 
     Attributes:
-        knobs: Those that turn while the machine runs and cure one of the checks.
-        checks: Those that they cure, in the order in which they failed.
+        knobs: Knobs that turn while the machine runs and cure one of the checks.
+        checks: The checks that they cure, in the order in which they failed.
     """
 
     profile: str
@@ -223,7 +223,7 @@ def inventory_rows(report: DoctorReport) -> list[tuple[str, str, str]]:
 
 
 def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[tuple[str, ...]]:
-    """Those that are on first."""
+    """Options that are on come first."""
     order = {True: 0, None: 1, False: 2}
     return [
         (option.title, state.words, option.when, option.lands, option.expected, option.source)

@@ -2,7 +2,7 @@
 
 A check is a pure function of `Facts`; whoever tests it writes a `FakeTarget` with a few files.
 What could not be read raises `UnreadError` where a check asks for it, and so becomes ``unknown``
-with the reason: a check cannot pass on something that nobody saw.
+with the reason: a check cannot pass on something that was not read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Facts:
 
     Attributes:
         workload: ``periodic``, ``compute`` or ``mixed``.
-        chosen_cpus: CPUs meant for real-time tasks; empty: nobody named any, and none was seen.
+        chosen_cpus: CPUs meant for real-time tasks; empty: none named, and none seen.
         asked_cpus: Whether the user named them; else they were taken from the machine's state.
     """
 
@@ -66,7 +66,7 @@ class Facts:
         return self.chosen_cpus
 
     def reading(self, what: str) -> Reading:
-        """A path, or ``command:NAME``; one that nobody declared is a mistake (KeyError)."""
+        """A path, or ``command:NAME``; one that is not declared is a mistake (KeyError)."""
         name = what.removeprefix("command:")
         return self.readings.files[what] if name == what else self.readings.commands[name]
 
@@ -81,7 +81,7 @@ class Facts:
         return found
 
     def get(self, what: str) -> str | None:
-        """As `text`; None where there is none, for whom that itself says something."""
+        """`text`; None where there is none, for a caller to which that says something."""
         with suppress(UnreadError):
             return self.text(what)
         return None

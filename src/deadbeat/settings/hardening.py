@@ -28,12 +28,12 @@ _YES = ("1", "on", "y", "yes", "true", "")
 
 @frozen(kw_only=True)
 class Sight:
-    """What states are told from.
+    """What states are read from.
 
     Attributes:
         config: Build options without CONFIG_; None: not shown.
         cmdline: The kernel's command line; None: not shown.
-        read: Of the files of an option.
+        read: Reads the files of an option.
     """
 
     config: Mapping[str, str] | None
@@ -73,8 +73,8 @@ class Hardening:
         when: When it can be changed.
         lands: Which code pays.
         expected: What it is expected to cost a real-time task.
-        source: Of that expectation.
-        severity: Of a check that finds it on; None: there is none, as it costs next to nothing or
+        source: Source of that expectation.
+        severity: Of the check that finds it on; None: no check, as it costs next to nothing or
             is another family's.
         arguments: Words of the command line that switch it.
         needs: Build option without which it is off, whatever the command line says.
@@ -143,19 +143,19 @@ class Hardening:
 
 
 def sight_of(read: Read) -> Sight:
-    """Of a machine behind a reader of files."""
+    """Sight of a machine behind a reader of files."""
     config, _ = kernel_config(read)
     return Sight(config=config or None, cmdline=stripped(read, _CMDLINE), read=read)
 
 
 def sight_of_facts(facts: Facts) -> Sight:
-    """Of what was gathered; whoever asks has the reads of the options among what is read."""
+    """Sight of what was gathered; the caller's reads contain those of the options."""
     config = facts.config() if facts.get(CONFIG) is not None else None
     return Sight(config=config, cmdline=facts.get(_CMDLINE), read=facts.get)
 
 
 def states_of(target: Target) -> dict[str, str]:
-    """As `states`, read in few round trips. TargetError where nothing at all could be read."""
+    """`states`, read in few round trips. TargetError where nothing at all could be read."""
     return gathered(target, lambda read: states(sight_of(read)))
 
 
@@ -166,7 +166,7 @@ def states(sight: Sight) -> dict[str, str]:
 
 @frozen(kw_only=True)
 class HardeningDifference:
-    """An option whose state differs between two platforms; ``states``: of either, as recorded."""
+    """An option that differs between two platforms; ``states``: on each, as recorded."""
 
     option: Hardening
     states: tuple[str, str]

@@ -38,7 +38,7 @@ class Journal:
     """Changes settings of ``target`` so that each can be put back exactly.
 
     Args:
-        folder: Of the journal, on the target; None: DEADBEAT_STATE, else `STATE_FOLDER`.
+        folder: Folder of the journal, on the target; None: DEADBEAT_STATE, else `STATE_FOLDER`.
         root: What stands before each path: a made-up tree instead of the machine's own files.
 
     Raises:
@@ -92,7 +92,7 @@ class Journal:
 
         Args:
             session: Only what this application changed; None: everything.
-            force: Also what somebody else has changed since, or what a restart has made of it; and
+            force: Also what another program has changed since, or a restart has reset; and
                 forget what no longer exists.
 
         Raises:

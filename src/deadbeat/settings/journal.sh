@@ -145,7 +145,7 @@ lock() {
 # Whether the process $owner is there, in this boot.
 alive() { [ "${owner#* }" = "$boot_now" ] && [ -d "/proc/${owner%% *}" ]; }
 
-# Of an owner that is no more; moved away first, as somebody else may have done the same meanwhile.
+# Of an owner that is no more; moved away first, as another process may have done the same meanwhile.
 break_lock() {
     mv "$state/owner" "$state/owner.$$" 2>/dev/null || return
     taken=$(ls -l "$state/owner.$$") taken=${taken##*-> }
@@ -354,7 +354,7 @@ revert_one() {
         tell reset "$path" "$old" "$now" 'the machine was restarted since; left as the restart made it' ;;
     changed)
         if [ "$force" = force ]; then put_back "$1"; return; fi
-        tell changed "$path" "$old" "$now" 'somebody else has changed it since; left alone' ;;
+        tell changed "$path" "$old" "$now" 'another program has changed it since; left alone' ;;
     unread) tell failed "$path" "$old" '' "$why" ;;
     gone)
         if [ "$force" = force ]; then drop "$1"; fi

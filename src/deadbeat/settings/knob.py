@@ -72,7 +72,7 @@ class Knob(SetRow):
         return [Setting(each, text, self.form) for each in found]
 
     def fixed(self, facts: Facts) -> Mapping[str, str]:
-        """Files of `settings` that the kernel lets nobody write, and why; told, left alone."""
+        """Files of `settings` that the kernel makes read-only, and why; reported, left alone."""
         return managed_interrupts(facts) if self.name == "irq-affinity" else {}
 
     def boot_words(self, facts: Facts) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The conditional part of rows whose files or values depend on what the machine has.
+"""The conditional part of rows: their files or values depend on what the machine has.
 
 ``make_NAME`` gives the files of the knob of that name, and what they shall hold, in the order of
 writing. It raises NotHereError or UnreadError where there is nothing to set.
@@ -99,7 +99,7 @@ def make_governor(facts: Facts, value: str) -> list[Setting]:
             raise NotHereError(f"{path} offers {', '.join(offered)} only")
     paths = present(facts, f"{_CPU}/cpu[0-9]*/cpufreq/scaling_governor")
     if any(facts.get(path) == "userspace" for path in paths):
-        raise NotHereError("the governor is userspace: the frequency it was told would be lost")
+        raise NotHereError("the governor is userspace: its chosen frequency would be lost")
     return [Setting(path, value) for path in paths]
 
 
@@ -150,7 +150,7 @@ _MANAGED = (
 
 
 def managed_interrupts(facts: Facts) -> dict[str, str]:
-    """Files of irq-affinity that the kernel lets nobody write, and why; told, and left alone."""
+    """Files of irq-affinity that the kernel makes read-only, and why; reported, left alone."""
     numbers = managed_by_name(interrupts_of(facts.get(INTERRUPTS) or ""))
     if facts.get(MODES) is not None:
         numbers |= read_only(facts) or set()

@@ -104,7 +104,7 @@ def turns(words: Sequence[str], exact: Sequence[str] = ()) -> list[Turn]:
     """Knobs and values of ``NAME`` and ``NAME=VALUE``; a person's word comes before a profile's.
 
     Args:
-        exact: Of a person; they come after those of the profile.
+        exact: Values of a person; they come after those of the profile.
 
     Raises:
         UsageError: All that cannot be understood.

@@ -33,7 +33,7 @@ def housekeeping(facts: Facts) -> tuple[int, ...]:
 
 
 def shared(facts: Facts, cpus: Iterable[int]) -> list[int]:
-    """Those of ``cpus`` that are meant for real-time tasks."""
+    """CPUs in ``cpus`` that are meant for real-time tasks."""
     return sorted(set(cpus) & set(facts.rt_cpus))
 
 
@@ -63,10 +63,10 @@ def lockdown(facts: Facts) -> str | None:
 
 
 def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
-    """CPUs for real-time tasks in words, ``CPUs 2-3``; ``assumed`` where nobody named them.
+    """CPUs for real-time tasks in words, ``CPUs 2-3``; ``assumed`` where none were named.
 
     Args:
-        cpus: Those of them that are spoken of; None: all.
+        cpus: The ones to name; None: all.
     """
     chosen = sorted(facts.rt_cpus if cpus is None else cpus)
     assumed = "" if facts.asked_cpus else " (assumed)"
@@ -152,7 +152,7 @@ def isolated(facts: Facts) -> set[int]:
 
 
 def tickless(facts: Facts) -> set[int]:
-    """CPUs whose tick stops beside a single task. A kernel without NO_HZ_FULL has none."""
+    """CPUs that stop their tick beside a single task. A kernel without NO_HZ_FULL has none."""
     file = "/sys/devices/system/cpu/nohz_full"
     if facts.get(file) is None:
         facts.text(CMDLINE)
@@ -162,7 +162,7 @@ def tickless(facts: Facts) -> set[int]:
 
 
 def offloaded(facts: Facts) -> set[int]:
-    """CPUs whose RCU callbacks run elsewhere: rcu_nocbs=, those without a tick, or all by default.
+    """CPUs with RCU callbacks elsewhere: rcu_nocbs=, those without a tick, or all by default.
 
     A kernel without RCU_NOCB_CPU ignores the word. Where its configuration cannot be read the
     word is believed.
@@ -203,12 +203,12 @@ def realtime(facts: Facts) -> bool:
 
 
 MODES = "command:irq-modes"
-#: Queues of drivers whose interrupts the kernel places by itself (irq_affinity of their driver).
+#: Queues of drivers with interrupts that the kernel places itself (irq_affinity of their driver).
 _MANAGED = re.compile(r"nvme\d+q[1-9]|virtio\d+-req\.\d|mpt\d|megasas|hpsa|hisi_sas|qla2xxx")
 
 
 def read_only(facts: Facts) -> set[str] | None:
-    """Numbers of those whose file nobody may write; None: ls shows none. As `Facts.text`."""
+    """Numbers of those with a read-only file; None: ls shows none. See `Facts.text`."""
     modes = re.findall(r"^(\S+) .*?/proc/irq/(\d+)/smp_affinity$", facts.text(MODES), re.M)
     return {number for mode, number in modes if "w" not in mode} if modes else None
 
@@ -238,7 +238,7 @@ def cooling_of_cpus(facts: Facts) -> list[tuple[str, int]]:
 PARTITIONS = "command:cpuset-partitions"
 #: Only groups below the machine's top have it.
 _BELOW_TOP = "/sys/fs/cgroup/cgroup.type"
-#: Of the top group of version 1.
+#: Load balancing of the top group of version 1.
 _BALANCED = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 
 

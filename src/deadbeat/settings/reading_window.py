@@ -35,7 +35,7 @@ class Window:
         return _grown(self.before.interrupts, self.after.interrupts, cpu)
 
     def softirqs(self, cpu: int) -> dict[str, int]:
-        """As `interrupts`."""
+        """Counts of softirqs; see `interrupts`."""
         return _grown(self.before.softirqs, self.after.softirqs, cpu)
 
 
@@ -86,7 +86,7 @@ class TaskPlace:
     """Where a thread may run, and how much of its process is locked into memory.
 
     Attributes:
-        pid: Of its process.
+        pid: Number of its process.
         locked_kb: None: a thread of the kernel has no memory of its own.
     """
 

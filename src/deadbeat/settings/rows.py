@@ -50,7 +50,7 @@ class SetRow:
     """How a setting is made: the ``set`` table of a row, or a row of ``settings/knobs.toml``.
 
     Attributes:
-        name: As ``deadbeat tune --knob`` has it.
+        name: Name in ``deadbeat tune --knob``.
         why: Where no check has it: what it does to latency.
         source: Who says so, beside the source of the row.
         cures: Checks that pass with it; empty: its row's.
@@ -118,7 +118,7 @@ class Row:
     """One setting.
 
     Attributes:
-        severity: Of a failure, unless the function says another.
+        severity: Severity of a failure, unless the function says another.
         why: What it does to latency.
         wanted: What passes, in words.
         source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
@@ -126,10 +126,10 @@ class Row:
             the order of its parameters.
         fix: What mends it, to be typed; "": nothing that can be typed.
         bad: Why a failure is one, where the function does not say.
-        path, good, well: Of a row without a function: the file, the condition on its number
+        path, good, well: For a row without a function: the file, the condition on its number
             (`accepts`), and what is said where it passes.
         words: In place of ``good``: the words that pass; of a pattern of files, of each of them.
-        skip: Of a pattern of files: the beginnings of the names that do not count.
+        skip: For a pattern of files: the beginnings of the names that do not count.
         lacking: Why nothing is known where the files of the pattern are not there.
         pattern: Where in the file the number stands, as a group.
         none: In place of ``good``: no file is called as the patterns say.
@@ -137,7 +137,7 @@ class Row:
         spares_rt: In place of ``good``: the mask has no CPU for real-time tasks.
         having, without: In place of a file: the build option that the kernel needs, or those it
             must not have.
-        shown: How the number is told: ``{} s``; "": with the name of its file.
+        shown: Format of the number: ``{} s``; "": with the name of its file.
         missing: It also passes where the file is not there; what is said then.
         unset: It also passes where this kernel option is not set and the file not there.
         passes, fails: Texts of the file, or lines of the log, with which it does: its test cases.
@@ -220,7 +220,7 @@ def loose() -> tuple[SetRow, ...]:
 
 @cache
 def learned(kind: str) -> Mapping[str, tuple[str, ...]]:
-    """What functions of ``checks`` or ``knobs`` ask for, by id or name: as their cases showed."""
+    """What functions of ``checks`` or ``knobs`` read, by id or name, learned from their cases."""
     text = files("deadbeat.settings").joinpath("reads.json").read_text(encoding="utf-8")
     return {name: tuple(reads) for name, reads in json.loads(text)[kind].items()}
 

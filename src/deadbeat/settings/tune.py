@@ -25,17 +25,17 @@ from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import process_on
 
 _SIGNED = re.compile(r"(?P<reason>.*) \[process (?P<process>\d+), started at tick (?P<tick>\d+)\]")
-#: Of proc_pid_stat(5), counted from behind the name.
+#: Fields of proc_pid_stat(5), counted from behind the name.
 _STATE, _START = 0, 19
 
 
 @frozen(kw_only=True)
 class Holder:
-    """Of a change in the journal.
+    """Owner of a change in the journal.
 
     Attributes:
         reason: What for, without the process.
-        process: That holds the setting for a while; None: nobody, it is meant to last.
+        process: The one that holds the setting for a while; None: the setting is meant to last.
         lives: Whether the process is still there.
     """
 
@@ -65,7 +65,7 @@ def read_here(path: str) -> str | None:
 
 
 def holder_of(reason: str, read: Read = read_here) -> Holder:
-    """Whom a reason in the journal names; ``read``: of the machine that the journal is on."""
+    """Find the owner that a reason names; ``read``: reads the machine that the journal is on."""
     match = _SIGNED.fullmatch(reason)
     if match is None:
         return Holder(reason=reason)
@@ -75,7 +75,7 @@ def holder_of(reason: str, read: Read = read_here) -> Holder:
 
 
 def refuse_held(entries: Sequence[JournalEntry], read: Read = read_here) -> None:
-    """Lets nobody pull away a setting under a measurement that goes on; ``read`` as `holder_of`.
+    """Refuse to remove a setting under a measurement that goes on; ``read``: see `holder_of`.
 
     Raises:
         TargetError: A process that lives holds one of them.
@@ -108,10 +108,10 @@ _OVER = ("back", "reset")
 def refuse_unsettled(
     entries: Sequence[JournalEntry], read: Read = read_here, *, address: str = LOCAL
 ) -> None:
-    """Lets nobody measure what another measurement has changed for itself.
+    """Refuse to measure what another measurement has changed for itself.
 
     Args:
-        read: As `holder_of`.
+        read: See `holder_of`.
 
     Raises:
         TargetError: One that was killed left a setting changed, or one holds it right now.

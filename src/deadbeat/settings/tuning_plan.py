@@ -92,7 +92,7 @@ class Planned:
 
     @property
     def refused(self) -> bool:
-        """Whether it takes somebody's word that what cannot be put back may stay."""
+        """Whether it needs consent that what cannot be put back may stay."""
         return bool(self.knob.irreversible and self.settings)
 
 
@@ -101,7 +101,7 @@ class Plan:
     """All knobs on one machine.
 
     Attributes:
-        rt_cpus: CPUs meant for real-time tasks; ``asked``: whether somebody named them.
+        rt_cpus: CPUs meant for real-time tasks; ``asked``: whether the user named them.
         boot: The command line with the words of all knobs; None where no knob has one.
     """
 
@@ -118,7 +118,7 @@ class Plan:
 
     @property
     def left(self) -> tuple[Change, ...]:
-        """What is left alone, as the kernel lets nobody write it."""
+        """Changes that are left alone, as the kernel makes their files read-only."""
         return tuple(change for item in self.items for change in item.left)
 
     @property
@@ -143,7 +143,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     """What ``turned`` come to on ``target``; nothing is changed.
 
     Args:
-        rt_cpus: CPUs meant for real-time tasks; None: as `facts.gather` takes them.
+        rt_cpus: CPUs meant for real-time tasks; None: see `facts.gather`.
 
     Raises:
         UsageError: Two knobs want one file to hold different values, or there is no such CPU.

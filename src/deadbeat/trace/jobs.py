@@ -30,8 +30,8 @@ class Lateness:
     """How bad a job is: by tardiness, then by response over deadline.
 
     Attributes:
-        tardiness_ns, response_share: Of a job that never finished: at least.
-        job: Index of its record; of a row of jobs that never finished: the first of them.
+        tardiness_ns, response_share: At least, for a job that never finished.
+        job: Index of its record; in a row of jobs that never finished: the first of them.
         until_ns: Its finish; of a row: that of the job it stood behind, else its slot's end.
         skipped: Releases in the row; 0: a job that finished.
         blocker: Index of the job the row stood behind (itself where it was started); -1: none
@@ -51,7 +51,7 @@ class Lateness:
 
     @property
     def looked_at(self) -> int:
-        """Index of the job whose events tell why: a row's are those of what it stood behind."""
+        """Index of the job with the events that tell why: for a row, what it stood behind."""
         return self.job if self.finished or self.blocker < 0 else self.blocker
 
 
@@ -87,7 +87,7 @@ def worst_jobs(table: JobTable, count: int) -> list[Lateness]:
 
 
 def _unfinished(table: JobTable, counted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], ...]:
-    """Of each row of counted jobs that never finished: its first, how many, the job that it stood
+    """For each row of counted jobs that never finished: its first, how many, the job that it stood
     behind (-1: none is known) and when that ended, its slot's end at the latest known."""
     jobs, flags = table.jobs, table.jobs["flags"]
     never = counted & (flags & j.JOB_FINISHED == 0)

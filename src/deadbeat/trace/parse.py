@@ -10,10 +10,10 @@ from attrs import frozen
 
 from deadbeat.model.traces import TraceEvent
 
-#: So much text is looked through for who had a CPU before.
+#: Length of the text that is searched for who had a CPU before.
 _LOOK_BACK = 500_000
 
-#: So much text is parsed at once of a trace that is gone through.
+#: Length of the text that is parsed at once.
 _PIECE = 1_000_000
 
 #: Where the time stands in a line.
@@ -65,7 +65,7 @@ class _Head:
 
     @classmethod
     def of(cls, text: str) -> _Head:
-        """Of the usual layout."""
+        """Head of the usual layout."""
         pid, cpu, flags = text[17:].split()
         return cls(text[:16].strip(), int(pid), int(cpu[1:-1]), flags[2:3] in _IN_HANDLER)
 
@@ -104,7 +104,7 @@ class Trace:
         return _nanoseconds(match[1], match[2]) - self._epoch_ns
 
     def events(self, first: int = 0, last: int | None = None) -> list[TraceEvent]:
-        """Those between two offsets; None: to the end."""
+        """Events between two offsets; None: to the end."""
         found = []
         last = len(self._text) if last is None else last
         for head, seconds, micros, name, rest, other in _USUAL.findall(self._text, first, last):
@@ -166,7 +166,7 @@ class Trace:
         return sorted(found.values(), key=lambda event: event.at_ns)
 
     def within(self, spans: Iterable[tuple[int, int]]) -> list[TraceEvent]:
-        """Those from the first to the last time of each of ``spans``, each event once."""
+        """Events from the first to the last time of each of ``spans``, each event once."""
         found: list[TraceEvent] = []
         done = 0
         for first_ns, last_ns in sorted(spans):
@@ -176,7 +176,7 @@ class Trace:
         return sorted(found, key=at)
 
     def begins_ns(self, cpus: Iterable[int]) -> int | None:
-        """From when on there are events of all of ``cpus`` that have any; None: of none."""
+        """From when on there are events of all of ``cpus`` that have any; None: no events."""
         firsts = (self._text.find(f" [{cpu:03d}] ") for cpu in cpus)
         matches = (_TIME.search(self._text, first) for first in firsts if first >= 0)
         return max((self._time(match) for match in matches if match), default=None)

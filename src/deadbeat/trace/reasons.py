@@ -18,7 +18,7 @@ MOST = 0.5
 #: A CPU with a tick, and a thread to run, has an event at every tick (100 a second at least): where
 #: two of them had none for so long the machine itself stood still.
 STOOD_STILL_NS = 20_000_000
-#: A stretch without any event on the CPU that is so long, and such a share of the time, is told of.
+#: A stretch without events on the CPU counts from this length and this share of the time on.
 SILENT_NS, SILENT = 20_000, 0.5
 #: A part that is no longer is what interrupts and switches cost.
 USUAL_NS = 10_000
@@ -28,7 +28,7 @@ _NAMED = 0.1
 
 @frozen(kw_only=True)
 class Moments:
-    """Of one wake-up, CLOCK_MONOTONIC in ns, each at or after the one before.
+    """Moments of one wake-up, CLOCK_MONOTONIC in ns, each at or after the one before.
 
     Attributes:
         due_ns: When the timer was to expire.
@@ -210,7 +210,7 @@ def _interrupt(span: _Span) -> str:
         return span.no_thread
     runner = span.runner
     if runner is None or runner.pid == IDLE:
-        idle = "the CPU was idle" if runner else "nobody knows who had the CPU"
+        idle = "the CPU was idle" if runner else "unknown who had the CPU"
         return f"{idle}: it left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
     return f"{runner.text} ran with interrupts off, or {span.cpu_stopped}{span.silence}"
 
@@ -224,7 +224,7 @@ def _switching(span: _Span) -> str:
         return span.no_thread
     found = span.others
     if not found:
-        return f"nobody knows who had it{span.silence}"
+        return f"unknown who had it{span.silence}"
     longest = found[0]
     if _goes_before(longest.thread, span.own):
         return f"{_ran(found, span, above=True)}, of the same or a higher priority"
@@ -237,7 +237,7 @@ def _switching(span: _Span) -> str:
 
 
 def _kept(longest: Held, span: _Span) -> str:
-    """Of one that had the CPU when the thread was made ready, and did not give it up."""
+    """Say why one that had the CPU when the thread was made ready did not give it up."""
     runner = longest.thread
     if runner.pid == IDLE:
         return (

@@ -32,7 +32,7 @@ EVENTS = (
     "irq_vectors/local_timer_entry",
     "irq_vectors/local_timer_exit",
 )
-#: Without these nothing can be told.
+#: Without these there is no answer.
 _NEEDED = ("sched/sched_switch", "sched/sched_waking")
 #: Ring buffer of each CPU in use, or half of it and so on where memory is scarce; all of them
 #: together take no more than the second figure.
@@ -80,7 +80,7 @@ class Tracer:
             raise
         except TargetError as error:
             self._give_up(str(error))
-        except BaseException:  # an interrupt: nobody else could close it
+        except BaseException:  # an interrupt: no other code could close it
             self.close()
             raise
 

@@ -45,7 +45,7 @@ while read -r word path; do
     on) { : > "$i/trace"; } 2>/dev/null && set_to 1 "$i/tracing_on" && say ok || say "no tracing could not be switched on" ;;
     off)
         set_to 0 "$i/tracing_on"
-        lost=0 whose=
+        lost=0 full=
         for cpu in $cpus; do
             before=$lost
             while read -r key n rest; do
@@ -54,9 +54,9 @@ while read -r word path; do
                 dropped) lost=$((lost + rest)) ;;
                 esac
             done < "$i/per_cpu/cpu$cpu/stats"
-            [ "$lost" = "$before" ] || whose="$whose $cpu"
+            [ "$lost" = "$before" ] || full="$full $cpu"
         done
-        say "ok $lost$whose"
+        say "ok $lost$full"
         ;;
     save)
         why=$({ cat "$i/trace" > "$path"; } 2>&1) && say ok || { rm -f "$path"; say "no the trace could not be copied: $why"; }

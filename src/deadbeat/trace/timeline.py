@@ -2,7 +2,7 @@
 
 As Perfetto's ``sched_slice`` and ``thread_state``: built in one pass, asked by intervals. A job, a
 wake-up and a round all ask the same: who had the CPU (`Timeline.on`), which handlers ran there
-(`Timeline.handled`), and whether the thread ran, was ready, or slept until somebody woke it.
+(`Timeline.handled`), and whether the thread ran, was ready, or slept until it was woken.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class State(NamedTuple):
 
     Attributes:
         name: ``running``, ``ready``, ``asleep`` or ``unknown``: events of it are missing.
-        cpu: Whose run queue it stood in; where it last ran, if it slept.
-        woken_ns: Of ready: when the sleep before it ended; None: it had lost the CPU.
-        waker: Of asleep: who ended it.
+        cpu: CPU of its run queue; where it last ran, if it slept.
+        woken_ns: When the sleep before a ready state ended; None: it had lost the CPU.
+        waker: Thread that ended a sleep.
     """
 
     name: str
@@ -117,7 +117,7 @@ class State(NamedTuple):
 
 
 def overlap(begin_ns: int, end_ns: int, from_ns: int, to_ns: int) -> int:
-    """Of two stretches, what both have."""
+    """Length that two stretches have in common."""
     return max(0, min(end_ns, to_ns) - max(begin_ns, from_ns))
 
 
@@ -200,7 +200,7 @@ class Timeline:
     def _catch_up(self, cpu: int, pid: int, name: str, at_ns: int) -> None:
         """An event in another thread's time than the one that is thought to have the CPU: a switch
         was left out (kernels were met that leave out those from idle). It was after the event
-        before, and the wake-up; where in between nobody knows."""
+        before, and the wake-up; the moment between them is unknown."""
         turn = self._turns.get(cpu)
         if turn is not None and turn[0][0] == pid:
             return
@@ -266,7 +266,7 @@ class Timeline:
         self.wakings.append(event.at_ns)
         if self._does in ("asleep", "unknown"):
             waker = self.known.get(event.pid) or Thread(event.pid, event.thread)
-            # idle itself wakes nobody: where the trace does not say so, a handler did
+            # idle itself wakes no thread: where the trace does not say so, a handler did
             by_handler = event.interrupt or event.pid == IDLE
             target = number(event, "target_cpu")
             self._enter("ready", event.at_ns, cpu=target, waker=_HANDLER if by_handler else waker)
@@ -335,7 +335,7 @@ class Timeline:
         return _between(self.handlers.get(cpu, []), begin_ns, end_ns)
 
     def interrupted(self, begin_ns: int, end_ns: int) -> Iterator[tuple[Handler, int]]:
-        """Those while the thread ran."""
+        """Handlers that ran within the thread's time."""
         for state in self.states:
             if state.name == "running" and state.cpu in self.handlers:
                 first, last = max(state.begin_ns, begin_ns), min(state.end_ns, end_ns)
@@ -355,7 +355,7 @@ def _between(found: list[_S], begin_ns: int, end_ns: int) -> Iterator[tuple[_S, 
 
 
 def timeline(events: Iterable[TraceEvent], own: Own, *, until_ns: int, cpu: int = -1) -> Timeline:
-    """Of ``events`` in any order, where the thread at first sleeps and last ran on ``cpu``."""
+    """Follow ``events`` in any order; the thread at first sleeps and last ran on ``cpu``."""
     found = Timeline(own=own, cpu=cpu)
     for event in sorted(events, key=at):
         found.take(event)

@@ -90,11 +90,11 @@ def kept_worst(
     latency_ns: int,
     machine: Machine = Machine(),  # noqa: B008  a frozen value
 ) -> WorstTraced:
-    """`PathSplit.worst` of a wake-up for whose sake a trace was kept.
+    """`PathSplit.worst` of the wake-up for which a trace was kept.
 
     Args:
         text: The trace; it may lack the wake-up, which then has no cause.
-        due_ns, latency_ns: As the thread told it, CLOCK_MONOTONIC.
+        due_ns, latency_ns: From the thread, CLOCK_MONOTONIC.
     """
     known = wake_ups(text, [thread.thread])[thread.thread]
     lacking = WakeUp(due_ns=due_ns, latency_ns=latency_ns)

@@ -26,7 +26,7 @@ from deadbeat.trace.timeline import (
 
 #: A fair thread that runs so long beside a ready real-time thread is no mere latency.
 THROTTLED_NS = 1_000_000
-#: Names under which the kernel lists a thread whose name it has not kept.
+#: Names under which the kernel lists a thread of which it has not kept the name.
 _NAMELESS = ("", "?", "<...>")
 _OF_TASK = "db-t"
 
@@ -40,7 +40,7 @@ class Held:
 
     Attributes:
         ns: In all.
-        kept_ns: Of it, from the first moment looked at until the first switch away.
+        kept_ns: Part of it from the first moment looked at until the first switch away.
     """
 
     thread: Thread
@@ -64,7 +64,7 @@ class Stretch:
 
 
 def stretch(events: Sequence[TraceEvent], cpu: int, begin_ns: int, end_ns: int) -> Stretch:
-    """Of ``events`` in order of time, best with the switch before ``begin_ns``.
+    """Sum up ``events`` in order of time, best with the switch before ``begin_ns``.
 
     Of kernels that do not report all switches the later event is believed.
     """
@@ -187,7 +187,7 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
 
 
 def _turns(lines: Timeline, cpu: int, begin_ns: int, end_ns: int) -> Iterator[tuple[Slice, int]]:
-    """Those that lasted."""
+    """Turns that lasted."""
     return ((turn, ns) for turn, ns in lines.on(cpu, begin_ns, end_ns) if ns)
 
 
@@ -222,11 +222,11 @@ def _throttles(turn: Slice, shared_ns: int) -> bool:
         return False
     if turn.took_over is not None:
         return True
-    # an idle CPU that nobody was taken from is on its way out of idle, or its host stood still
+    # an idle CPU that was taken from no thread is on its way out of idle, or its host stood still
     return turn.thread.pid != IDLE and shared_ns > THROTTLED_NS
 
 
-# --- whose thread it is -----------------------------------------------------------------------
+# --- the owner of a thread ---------------------------------------------------------------------
 
 
 def task_matcher(threads: Mapping[int, int], task: int) -> Own:
@@ -287,7 +287,7 @@ def _called(thread: Thread) -> str:
     if name.startswith("db-normal"):
         return "ordinary threads of this test"
     if thread.pid == IDLE or name.startswith("swapper/"):
-        return "nobody (idle)"
+        return "no thread (idle)"
     if thread.is_fair:
         return f"{name} (ordinary)"
     if priority is None:

@@ -1,4 +1,4 @@
-"""What the kernel was told at boot, and whether it still holds."""
+"""Options of the command line at boot, and whether they still hold."""
 
 from __future__ import annotations
 

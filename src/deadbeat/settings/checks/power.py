@@ -90,7 +90,7 @@ def _words(cpus: Iterable[int]) -> str:
 
 
 def _limit_us(facts: Facts, cpu: int) -> int:
-    """Longest exit that somebody's latency limit allows on ``cpu`` (cpuidle, PM QoS)."""
+    """Longest exit that the latency limits of programs allow on ``cpu`` (cpuidle, PM QoS)."""
     held = _held_us(facts)
     own = next((r.text for p, r in facts.matches(_RESUME).items() if cpu_of(p) == cpu), None)
     limits = [_NO_LIMIT_US if held is None else held]
@@ -105,7 +105,7 @@ def dma_latency(facts: Facts) -> CheckVerdict:
     if held is None:
         raise UnreadError("/dev/cpu_dma_latency holds no number")
     holders = few(sorted({*programs})) or "a program that is hidden"
-    bad = "nobody holds it" if held >= _NO_LIMIT_US else ""
+    bad = "no program holds it" if held >= _NO_LIMIT_US else ""
     return verdict(held <= BUDGET_US, f"{held} us, held by {holders}", bad)
 
 
@@ -258,7 +258,7 @@ def temperature(facts: Facts, temperatures: str, trips: str, kinds: str) -> Chec
 
 
 def _whole_numbers(facts: Facts, pattern: str) -> dict[str, int]:
-    """As `numbers`, without files that hold none."""
+    """`numbers` without files that hold none."""
     texts = {path: reading.text or "" for path, reading in facts.matches(pattern).items()}
     return {path: int(t) for path, t in texts.items() if re.fullmatch(r"-?\d+\s*", t)}
 
@@ -286,5 +286,5 @@ def pcie_aspm(facts: Facts, policies: str, links: str) -> CheckVerdict:
 
 
 def _numbers_or_none(facts: Facts, pattern: str) -> dict[str, int]:
-    """As `numbers`; nothing where no file is called so."""
+    """`numbers`; empty where no file has such a name."""
     return numbers(facts, pattern) if facts.matches(pattern) else {}

@@ -30,7 +30,7 @@ from deadbeat.settings.reading import (
 )
 from deadbeat.settings.reading_window import places, realtime_tasks, roaming, tasks
 
-#: Time per second that a fair server gives to ordinary tasks unless told otherwise.
+#: Time per second that a fair server gives to ordinary tasks by default.
 _FAIR_DEFAULT = "the kernel's default is 50 ms of each second"
 
 
@@ -59,7 +59,7 @@ def rt_bandwidth(facts: Facts, runtimes: str, periods: str) -> CheckVerdict:
 
 
 def _limit_holds(facts: Facts) -> bool:
-    """As `limit_holds`. UnreadError where that takes a configuration that nobody could read."""
+    """See `limit_holds`. UnreadError where that takes a configuration that could not be read."""
     kernel = release(facts)
     return limit_holds(kernel, kernel < (6, 12) or facts.option("RT_GROUP_SCHED") == "y")
 
@@ -95,8 +95,8 @@ def group_rt_runtime(facts: Facts, group: str) -> CheckVerdict:
     return _of_version_2(facts, text)
 
 
-def _of_version_2(facts: Facts, told: str) -> CheckVerdict:
-    seen = dict(line.partition(" ")[::2] for line in told.splitlines())
+def _of_version_2(facts: Facts, text: str) -> CheckVerdict:
+    seen = dict(line.partition(" ")[::2] for line in text.splitlines())
     seen |= {path: facts.text(path) for path in (CGROUP, MOUNTS)}
     group = cpu_cgroup(seen.get)
     if group is None or group.version == 1:
@@ -132,8 +132,8 @@ def deadline_admission(
     runtime, period = facts.integer(runtimes), facts.integer(periods)
     if runtime == 0:
         return failed("sched_rt_runtime_us = 0", cure="sysctl -w kernel.sched_rt_runtime_us=950000")
-    # -1, which tasks that compute need before Linux 6.12, switches admission off: then nobody
-    # but this check adds up.
+    # -1, which tasks that compute need before Linux 6.12, switches admission off: then only
+    # this check adds up.
     about = "; admission is off (sched_rt_runtime_us = -1): the kernel does not count" * (
         runtime < 0
     )

@@ -22,7 +22,7 @@ CHECKLIST = (
     " off, legacy USB off (SMIs), memory scrubbing off, ASPM off, spread spectrum off, real-time"
     " (TCC) mode on"
 )
-#: Of a gap that nothing explains: /proc/uptime counts in 10 ms.
+#: Smallest gap that counts as a stall: /proc/uptime counts in 10 ms.
 _STALL_MS = 15
 
 
