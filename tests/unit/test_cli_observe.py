@@ -138,3 +138,7 @@ def test_kernels_are_compared_by_the_same_programs(capsys: Capture) -> None:
     # the made-up machine is the same under every name: nothing is better
     assert [each["verdict"] for each in found] == ["not confirmed", "not confirmed"]
     assert [each["runs"] for each in found] == [["many", "newer"], ["newer", "realtime"]]
+    asked = ("--fail-on", "not-confirmed", "--junit", "o.xml", "--from", "many", "newer")
+    assert main(("observe", "7", *asked)) == 1
+    assert "--fail-on not-confirmed: 7. " in capsys.readouterr().err
+    assert 'failures="1"' in Path("o.xml").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.cli._measure import answered
-from deadbeat.cli._options import words_typed
+from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Told, interruptible
 from deadbeat.compare.results import compare_results
@@ -24,9 +25,10 @@ from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
-from deadbeat.model.conclusion import Judgement
+from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import loud, shown
+from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.targets.opening import slug, targets_in
 from deadbeat_papers.observations import (
     NUMBERS,
@@ -43,6 +45,8 @@ from deadbeat_papers.observations import (
 )
 
 _USAGE = 2
+#: What ``--quick`` takes at most.
+QUICK_S = 300.0
 
 
 def observe(
@@ -54,9 +58,12 @@ def observe(
     figures: bool | None,
     runs: Path,
     executor: str | None,
+    time_budget: str | None = None,
+    fail_on: str | None = None,
     **machine: Any,
 ) -> Shown | int:
     chosen, stored = parse(what, sources)
+    promised = QUICK_S if quick and not machine.get("simulated") else None
     if stored:
         campaigns = [_campaign(find_campaign(runs, name)) for name in stored]
         answers = [*_judged(chosen, campaigns)]
@@ -66,6 +73,7 @@ def observe(
             fresh=fresh,
             **machine,
             given={"executor": executor},
+            budget_s=promised if time_budget is None else budget_seconds(time_budget),
             words=words_typed("observe"),
             say=say,
         )
@@ -83,10 +91,28 @@ def observe(
             raise Told from None
     answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
     lacking = stored and all(lacks_input(each.verdict) for each in answers)
+    cases = list(map(_case, answers))
+    refuted = [case.message for case in cases if case.verdict == "failed"] if fail_on else []
+    if refuted:
+        more = f", and {len(refuted) - 1} more" if len(refuted) > 1 else ""
+        say(f"--fail-on {fail_on}: {refuted[0]}{more}")
     return Shown(
         plain={"observations": [plain_of(answer) for answer in answers]},
         parts=[line for answer in answers for line in lines_of(answer)],
-        status=_USAGE if lacking else 0,
+        cases=cases,
+        status=_USAGE if lacking else int(bool(refuted)),
+    )
+
+
+def _case(answer: Judgement) -> Verdicted:
+    """Whether an observation holds; skipped where that is not known."""
+    head = next(iter(lines_of(answer)))
+    known: CaseVerdict = "passed" if answer.verdict == CONFIRMED else "skipped"
+    return Verdicted(
+        name=head.partition(":")[0],
+        group="observe",
+        verdict="failed" if answer.verdict == NOT_CONFIRMED else known,
+        message=head,
     )
 
 
@@ -143,13 +169,14 @@ def _on_each(asked: Begin) -> Iterator[Begin]:
 
 
 def _here(
-    chosen: Iterable[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
+    chosen: Sequence[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
 ) -> Iterator[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, **asked.machine)) as executor:
         platform = executor.describe()
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}
+    campaigns = {each.campaign for each in chosen if lacking_here(each, cores) is None}
     for observation in chosen:
         lacking = lacking_here(observation, cores)
         if lacking is None:
@@ -157,7 +184,14 @@ def _here(
             if name not in known:
                 layer: dict[str, Any] = ask(name, cores=cores, quick=quick)
                 layer["name"] = f"{layer['name']}{asked.typed['name']}"
-                wanted = attrs.evolve(asked, typed=layer, held=ExitStack())
+                left_s, parts = asked.left_s, len(campaigns) - len(known)
+                wanted = attrs.evolve(
+                    asked,
+                    typed=layer,
+                    held=ExitStack(),
+                    budget_s=None if left_s is None else left_s / parts,
+                    started=time.monotonic(),
+                )
                 known[name] = _campaign(answered(KIND, wanted, figures))
             yield from _judged([observation], [known[name]])
         else:
