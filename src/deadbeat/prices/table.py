@@ -76,6 +76,8 @@ class Price:
     """What an operation on ``object`` at ``size`` takes, ns, beside ``others`` cores.
 
     Attributes:
+        object, size, others: Fragment, operations of a call, and cores at it beside the first.
+        alone_ns: Of the same cores, each alone in the same round.
         shared_ns: Of one core's own operation while all are at it; None: not measured.
         low_ns, high_ns: 95 %; None: seen less than `LEAST_SLOTS` times.
         ratio, ratio_low, ratio_high: ``shared_ns`` over ``alone_ns``.
