@@ -83,8 +83,8 @@ def _effects_panel(
 
     Args:
         words: Title of the panel and of its axis.
-        metric: Whose limits are marked.
-        names, items: Of the effects; with an effect what the pointer shows.
+        metric: The metric with the limits to mark.
+        names, items: Effects; with each what the pointer shows.
     """
     points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
     for place, (item, text) in enumerate(items):
@@ -157,7 +157,7 @@ def _cell_charts(
     return charts
 
 
-#: Of a metric with cells of its own: title of a panel, and of its axis.
+#: For a metric with cells of its own: title of a panel, and of its axis.
 _APART = ("By object", "object and size, beside others, state")
 _GROUP_CAPTION = (
     "Above 0 is worse. Bars: 95 % for each group alone. The verdict allows for the number of groups"

@@ -45,9 +45,9 @@ from deadbeat.stats.multiple import holm
 #: Chance of any false ``better`` or ``worse`` where nothing differs: half of it for the metrics
 #: over all cells, half for single cells.
 FALSE_ALARMS = 0.05
-#: The same for what sessions differ by: of the gates over all cells, and of single cells.
+#: The same for differences between sessions: at the gates over all cells, and of single cells.
 GATE_LEVEL, CELL_GATE_LEVEL = 0.04, 0.01
-#: Of an equality, which is shown for each metric and cell by itself.
+#: Level of an equality, which is shown for each metric and cell by itself.
 EQUAL_LEVEL = 0.05
 #: Power for which a smallest effect is stated.
 POWER = 0.8
@@ -61,7 +61,7 @@ class CompareOptions:
     """What is asked of a comparison.
 
     Attributes:
-        metrics: Those compared, each with the smallest effect that matters.
+        metrics: Metrics to compare, each with the smallest effect that matters.
         lacking_max: Share of the runs of one side that the other may lack.
         lost_max: Share of events that one side may lose more of than the other.
         cells_alike: Sessions move all cells alike, as points of one grid; else a cell may drift
@@ -183,8 +183,8 @@ class _Part:
     Attributes:
         mine: [run] those with a value on both sides.
         drift: What sessions differ by; None: not known.
-        empty: No run of it is on both sides: of a cell with runs but without a value the metric
-            does not tell, and what one side lost is told apart.
+        empty: No run of it is on both sides: for a cell with runs but without a value the metric
+            is silent, and lost runs are counted apart.
     """
 
     sample: PairedRuns
@@ -246,7 +246,7 @@ class _Part:
         """``empty`` with what the runs say.
 
         Args:
-            level: Of ``p_holm``; of the smallest effect among ``many`` that are asked at once.
+            level: Level of ``p_holm``; of the smallest effect among ``many`` asked at once.
         """
         sample, effect, drift = self.sample, self.effect, self.drift
         if effect is None:
@@ -347,7 +347,7 @@ def _metrics(
 
     Sessions move metrics alike, or each by itself. Y. Hochberg's step-up (Biometrika 75, 1988): if
     all of k metrics exceed their gates at the level asked for, they differ; if all but one do at
-    half of it; and so on to one at the k-th part of it. Metrics that cannot be told have no part.
+    half of it; and so on to one at the k-th part of it. Metrics without an answer have no part.
     """
     many = max(1, sum(part.told for part in parts))
     found: tuple[MetricComparison, ...] = ()

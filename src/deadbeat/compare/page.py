@@ -53,7 +53,7 @@ _NOISE = "smallest effect that could be seen: column “could have shown” of t
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 
-#: Of them printed in a terminal.
+#: Number of cells printed in a terminal.
 _CELLS_SHOWN = 10
 _METRICS = (
     said("metric", lambda each: each.metric, format=lambda metric: metric.title,
@@ -108,7 +108,7 @@ def write_comparison(
     it says.
 
     Args:
-        formats: Of the figures on paper; none: only the page.
+        formats: Formats of the figures on paper; none: only the page.
 
     Raises:
         DeadbeatError: The folder or a file cannot be written.
@@ -223,7 +223,7 @@ def _words(result: ComparisonResult) -> Words:
 
 
 def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part]]) -> list[Part]:
-    """Of every comparison, under its name where there are several."""
+    """Parts of every comparison, under its name where there are several."""
     found: list[Part] = []
     for number, comparison in enumerate(result.comparisons, 1):
         own = parts(number, comparison)

@@ -20,7 +20,7 @@ from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
 
-#: A bound that is so many times a value, or so small a part of it, bounds nothing.
+#: A bound this many times a value, or this small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
 
 
@@ -29,7 +29,7 @@ class PairedRuns:
     """One metric of all results: the baseline, its repeats, and last the other.
 
     Attributes:
-        cells: Those that baseline and other have, runs or not.
+        cells: The cells that baseline and other have, with runs or without.
         planned: [result, cell] whether the result was to have it.
         cell, block: [run] numbers.
         values: [result, run] on the scale of the differences; NaN where there is none.
@@ -168,7 +168,7 @@ def over_cells(values: Floats, cell: NDArray[np.int64], unit: NDArray[np.int64])
 
 
 def by_cell(values: Sequence[Floats]) -> list[MeanDifference]:
-    """Of each cell, its variance leaning on those of the others as far as they are alike."""
+    """Difference in each cell; its variance leans on the others as far as they are alike."""
     spread = common_spread(values)
     most = sum(max(0, len(each) - 1) for each in values)
     found = []
@@ -200,7 +200,7 @@ def if_rare(effect: MeanDifference, values: Floats) -> MeanDifference:
     return evolve(effect, bound=1 - 0.05 ** (1 / len(values)))
 
 
-#: One cell in so many may drift so much more than the others that their pool says nothing of it.
+#: One cell in this number may drift so much that the pool says nothing of it.
 _CELLS_APART = 8
 #: Stretches of time that two results are cut into, and the runs each needs at least.
 STRETCHES, STRETCH_RUNS = 8, 3
@@ -244,7 +244,7 @@ class Drift:
 
 @frozen(kw_only=True)
 class Gate:
-    """Attributes: ``whole``: over all cells; ``cells``: of each that a repeat has; None of either:
+    """Attributes: ``whole``: over all cells; ``cells``: for each that a repeat has; None in either:
     not known."""
 
     basis: str
@@ -341,7 +341,7 @@ def _levels(sample: PairedRuns, sessions: Floats) -> Floats:
 
 
 def _deviation(levels: Floats) -> float:
-    """Of a further session from the mean of these (normal prediction)."""
+    """Deviation of a further session from the mean of these (normal prediction)."""
     return float(levels.std(ddof=1)) * math.sqrt(1 + 1 / len(levels))
 
 

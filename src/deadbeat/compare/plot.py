@@ -33,7 +33,7 @@ from deadbeat.store.files import followed, parse_json, read_bytes
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.runfolder import DOCTOR_FILE
 
-#: Sides whose kernels stand below a figure on paper; rows of a table that a terminal shows first.
+#: Sides with their kernels below a figure on paper; rows that a terminal shows first.
 _KERNELS, _ROWS = 7, 24
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
 

@@ -51,7 +51,7 @@ def compare_results(
     """Compares the baseline with each of the other subjects.
 
     Args:
-        metrics: Those asked for, with the effects that matter; empty: all of the kind.
+        metrics: The metrics asked for, with the effects that matter; empty: all of the kind.
         ungated: Decide what was measured without repeats of the baseline too; labelled.
         allow_mixed: Compare a simulated result with a measured one; labelled.
 

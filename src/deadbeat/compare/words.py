@@ -10,9 +10,9 @@ from deadbeat.model.observations import Cell, Metric
 from deadbeat.model.words import count_of
 from deadbeat.report.prices import ns_text
 
-#: From here on an effect is told as a factor; beyond the second only that it is more.
+#: From here on an effect is shown as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0
-#: Nobody repeats a measurement more often than this.
+#: More repeats than these are never asked for.
 _MANY = 1000
 
 
@@ -152,7 +152,7 @@ def verdict_text(metric: MetricComparison) -> str:
 
 
 def bound_text(metric: Metric, size: float | None) -> str:
-    """`size_text`; of None that nothing can be told."""
+    """`size_text`; for None that nothing is known."""
     return "cannot tell" if size is None else size_text(metric, size)
 
 

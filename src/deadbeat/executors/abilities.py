@@ -24,7 +24,7 @@ from deadbeat.targets.readings import Readings
 from deadbeat.trace.session import Tracer
 
 T = TypeVar("T")
-#: As runtime/src/main.c asks for.
+#: Priority that runtime/src/main.c asks for.
 _PRIORITY = 90
 #: A program, a result and the batches of a campaign; more is better.
 _LEAST_KB = 16 << 10
@@ -59,7 +59,7 @@ def abilities(target: Target, catalog: Catalog, *, cross: str | None = None) -> 
     """Everything that a measurement may want of ``target``.
 
     Args:
-        cross: What builds its programs; None: as found for it.
+        cross: What builds its programs; None: the one found for it.
 
     Raises:
         UnreachableError: It cannot be reached any more.
@@ -93,7 +93,7 @@ def _all(target: Target, catalog: Catalog, cross: str | None) -> Iterator[Abilit
     yield _clock(readings)
     with Tracer(target, cpus=cpus or (), buffer_kb=256) as tracer:
         why = tracer.unavailable
-    found = why or "causes of late jobs and wake-ups can be told"
+    found = why or "causes of late jobs and wake-ups can be found"
     cure = "as root, with a kernel that has tracefs" if why else ""
     yield Ability("event tracing", not why, found, cure)
     for name, package in _PROGRAMS.items():
@@ -115,7 +115,7 @@ def _shell(target: Target) -> Ability:
 def _folder(folder: str, text: str) -> Ability:
     words = text.splitlines()[-1].split() if text.strip() else []
     if len(words) < 4 or not words[3].isdecimal():
-        return Ability("writable folder", None, f"{folder}, free space is not told (df -Pk)")
+        return Ability("writable folder", None, f"{folder}, free space unknown (df -Pk)")
     free = int(words[3])
     cure = "" if free >= _LEAST_KB else f"free some: {_LEAST_KB // 1024} MB are wanted"
     found = f"{folder}, {free // 1024} MB free"
@@ -159,11 +159,11 @@ def _clock(readings: Readings) -> Ability:
     timers = readings.files[_TIMERS].text or ""
     steps = [line.split()[1] for line in timers.splitlines() if ".resolution:" in line]
     coarse = [step for step in steps if step.isdecimal() and int(step) > 1]
-    step = f"{max(map(int, coarse))} ns" if coarse else "1 ns" if steps else "not told"
+    step = f"{max(map(int, coarse))} ns" if coarse else "1 ns" if steps else "unknown"
     return Ability(
         "high-resolution clock",
         None if not steps else not coarse,
-        f"source {source or 'not told'}, resolution of timers {step}",
+        f"source {source or 'unknown'}, resolution of timers {step}",
         "boot a kernel with CONFIG_HIGH_RES_TIMERS, without highres=off" if coarse else "",
     )
 

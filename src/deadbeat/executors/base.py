@@ -37,7 +37,7 @@ Progress = Callable[[float], None]
 
 
 def unheard(_share: float) -> None:
-    """Progress that nobody follows."""
+    """Progress without a listener."""
 
 
 def needing_fifo(catalog: Catalog) -> dict[str, str]:
@@ -52,7 +52,7 @@ class Costing:
     """What a calibration is asked: costs of the entries of ``pool``, in about ``seconds``.
 
     Attributes:
-        basis, policy, layout: As of `Calibration`; of the runs that they are for.
+        basis, policy, layout: See `Calibration`; those of the runs that they are for.
         participants: Tasks that will share one object at most.
     """
 
@@ -72,7 +72,7 @@ class RunSettings:
         seconds: Length of a run's timetable, s; a run of many or slow tasks takes what the fewest
             rounds take (``executors.tables``).
         slot_periods: Length of a slot in periods of its slowest task; 0: by the rule.
-        warmup_jobs: Periods of its slowest task at the start of a slot whose releases do not count.
+        warmup_jobs: Periods of its slowest task that count nowhere, at the start of a slot.
         solo: Whether each task also runs alone.
         overrun: ``skip`` (a release while the predecessor still runs is a miss) or ``late``.
         policy: ``fifo`` (SCHED_FIFO) or ``other`` (marks every result).
@@ -248,7 +248,7 @@ class Executor(Protocol):
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1
     ) -> dict[str, str]:
-        """Fragments that cannot run here under ``policy``, or whose object cannot serve as many as
+        """Fragments that cannot run here under ``policy``, or with an object that cannot serve
         ``participants`` tasks: name -> reason of one line."""
 
     def calibrate(

@@ -48,7 +48,7 @@ from deadbeat.stats.intervals import t_quantile
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.
 TRIM = 0.25
-#: Calm visits count alone where they come from at least so many groups.
+#: Calm visits count alone where they come from at least this number of groups.
 LEAST_GROUPS = 6
 #: Where they do not, this share of the visits counts, if it comes from as many.
 CALMEST = 0.25
@@ -56,7 +56,7 @@ CALMEST = 0.25
 GROUP_VISITS = 5
 #: Blocks ran at once where the other cores worked in this share of either, on average.
 LEAST_OVERLAP = 0.8
-#: From so many rounds on, a ratio has an interval.
+#: From this number of rounds on, a ratio has an interval.
 LEAST_ROUNDS = 10
 #: At most this many cores of a kind are visited.
 CORES_VISITED = 8
@@ -290,7 +290,7 @@ def _interval(logs: NDArray[Any]) -> ParallelRatio | None:
 
 
 def _round_logs(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Of one class, per round that overlapped: log of together over alone of the block beyond pure
+    """For one class, per round that overlapped: log of together over alone of the block beyond pure
     computation, and of pure computation; medians over the cores of the round."""
     rows = rows[np.lexsort((rows["together"], rows["core"], rows["round"]))]
     alone, beside = rows[rows["together"] == 0], rows[rows["together"] == 1]

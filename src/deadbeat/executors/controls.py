@@ -1,4 +1,4 @@
-"""Controls whose answer is known: what this machine can show, measured before it is believed.
+"""Controls with a known answer: what this machine can show, measured before it is believed.
 
 Negative controls must show nothing (one core does not care for contended objects; core-local
 objects on all cores cost what they cost alone). Positive controls must be recovered (an injected
@@ -109,7 +109,7 @@ def observe(table: JobTable) -> Observed | None:
 
 @frozen
 class ControlRow:
-    """What is done to see something whose answer is known.
+    """What is done to see something with a known answer.
 
     Attributes:
         kind: ``negative``: must show nothing; ``positive``: must be recovered.
@@ -206,7 +206,7 @@ class Bench:
     def run(
         self, task_sets: Sequence[TaskSet], *, inject: Injection | None = None
     ) -> list[Observed | None]:
-        """Runs them in one session; None for a set one of whose tasks has no job of a kind.
+        """Runs them in one session; None for a set with a task that has no job of a kind.
 
         Raises:
             TargetError: One failed: a control has no second meaning.
@@ -292,7 +292,7 @@ COPIES = ControlRow(
     "negative",
     (0.99, 1.01),
     "ratio",
-    "objects that nobody shares, beside another core over alone",
+    "objects that are not shared, beside another core over alone",
     cores=2,
     widest=0.01,
     of="rounds",
@@ -366,7 +366,7 @@ def call_costs(batch: PriceBatch) -> NDArray[np.float64]:
 
 
 def hold_slopes(costs: NDArray[np.float64]) -> list[float]:
-    """Of each round the slope, by least squares, of the price over what it is alone."""
+    """For each round the slope, by least squares, of the price over what it is alone."""
     each = (one.mean(axis=1).T for one in costs)
     return [float(np.polyfit(alone, shared, 1)[0]) for alone, shared in each]
 

@@ -53,12 +53,12 @@ from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
 
 WHERE = ("virtual", "hosted")
-#: Of one core, the emulator's oldest version that counts instructions rightly.
+#: Oldest version of the emulator that counts the instructions of one core correctly.
 _OLDEST_QEMU = 7
 #: What a job may take on the host, s: a start and an end, and a second of its time.
 _MARGIN_S, _SECOND_S = 60.0, 20.0
 _CLOCK = "cycle counter: 1 ns of virtual time; sleeps end by a compare-match timer of 100 ns"
-_ONE_CORE = "one core: nobody shares it"
+_ONE_CORE = "one core: nothing is shared"
 
 
 class JobMachine(Protocol):
@@ -75,7 +75,7 @@ class FreeRTOSExecutor:
 
     Attributes:
         board: What programs are built for. ``machine``: What runs them.
-        platform: As results tell it.
+        platform: The platform for results.
         target: This machine: its folder holds results until they are stored.
     """
 
@@ -88,7 +88,7 @@ class FreeRTOSExecutor:
         return self.platform
 
     def environment(self) -> dict[str, Json]:
-        """Of FreeRTOS; where it is hosted, with the state of the Linux below it."""
+        """Environment of FreeRTOS; where it is hosted, with the state of the Linux below it."""
         if self._is_virtual:
             return dict(self.platform.details)
         below = environment_of(self.target, now=datetime.now(UTC))
@@ -136,7 +136,7 @@ class FreeRTOSExecutor:
         )
 
     def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
-        """One core: nobody shares anything."""
+        """No prices: one core shares nothing."""
         return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
 
     def open(

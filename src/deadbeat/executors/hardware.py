@@ -210,7 +210,7 @@ class HardwareExecutor(ProgramMachine):
 
 
 def _leaky(catalog: Catalog) -> dict[str, str]:
-    """Fragments whose objects would outlive a killed run where there is no private namespace."""
+    """Fragments with objects that would outlive a killed run without a private namespace."""
     return {
         name: "needs a private IPC namespace, or its objects outlive a killed run (run as root)"
         for name, fragment in catalog.fragments.items()
@@ -222,7 +222,7 @@ class VerbEngine:
     """Measures with a verb on ``target``.
 
     Args:
-        cross: What builds its programs; None: as found for the target.
+        cross: What builds its programs; None: the one found for the target.
         lock_wait: Seconds to wait while another measurement has the machine.
     """
 

@@ -45,7 +45,7 @@ _HEEDED = re.compile(
     r"|clearcpuid=|no(387|fxsr|xsave)"
 )
 _LOOK, _FOLDER, _COMMANDS = "look", "/deadbeat", "/commands"
-#: A program of which nobody knows how long it takes ends after this, in the machine's time.
+#: A program of unknown length ends after this, in the machine's time.
 _LONGEST_S = 3600.0
 _KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed")
 
@@ -67,7 +67,7 @@ def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
 
 
 def ignored_words(seen: FakeTarget, words: str) -> list[str]:
-    """Words for a command line of which the kernel made nothing: those that it handed on to its
+    """Words for a command line of which the kernel made nothing: the ones that it handed on to its
     first process, and parameters of modules that it does not have."""
     handed_on = {word for path in _HANDED_ON for word in (seen.read_text(path) or "").split("\0")}
     return [
@@ -89,7 +89,7 @@ class GuestTarget(ClosedAfterwards):
 
     Args:
         seen: What its kernel shows.
-        seed: Of every boot.
+        seed: Seed of every boot.
     """
 
     folder = _FOLDER
@@ -160,7 +160,7 @@ class GuestTarget(ClosedAfterwards):
 class GuestProcess(Process):
     """A program of a boot; see :class:`deadbeat.targets.base.Process`.
 
-    One that is talked to (``serve``) is booted anew for each line it is sent: what a task set gives
+    One that is talked to (``serve``) boots again for each line it is sent: what a task set gives
     does not depend on those before it.
     """
 

@@ -43,7 +43,7 @@ def make_executor(
 
     Args:
         executor: None: not given, the hardware or with ``simulated`` the made-up machine.
-        cross: What builds its programs; None: as found for the target.
+        cross: What builds its programs; None: the one found for the target.
 
     Raises:
         UsageError: An unknown executor, one that ``--simulated`` or ``--target`` excludes, or a CPU

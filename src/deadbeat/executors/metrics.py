@@ -1,6 +1,6 @@
 """The jobs of a run as columns, and what follows for each of them.
 
-Meaning, formulas and weighting: docs/reference/campaign.md, whose examples are tests.
+Meaning, formulas and weighting: docs/reference/campaign.md; its examples are tests.
 Times are nanoseconds; ratios are plain numbers; what was not measured is None (NaN inside arrays).
 """
 
@@ -26,8 +26,8 @@ class JobColumns:
     """Jobs of one run as columns, in the order of the file (by task, then release).
 
     Attributes:
-        task, slot, flags: As in the file.
-        release_ns, start_ns, finish_ns: As in the file (NEVER where it did not happen).
+        task, slot, flags: From the file.
+        release_ns, start_ns, finish_ns: From the file (NEVER where it did not happen).
         counted, solo, skipped, started, finished: The flags as truth values.
         span_ns: finish - start; NaN if not finished.
         response_ns: finish - release; NaN if not finished.

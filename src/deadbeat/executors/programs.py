@@ -21,7 +21,7 @@ from deadbeat.trace.session import Tracer
 
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
-#: As in runtime/include/deadbeat/port.h: least priority of the guardian, and the highest there is.
+#: From runtime/include/deadbeat/port.h: least priority of the guardian, and the highest there is.
 GUARDIAN, HIGHEST = 90, 99
 #: Highest exit status of the program itself (runtime/src/host/main.c).
 _STATUS_MAX = 6
@@ -33,10 +33,10 @@ class ProgramMachine:
     Args:
         target: Where programs run; None: this machine.
         cpus: CPU numbers of the logical cores, in order; None: all that may be used there.
-        toolchain: Compiler; None: as found for the target.
+        toolchain: Compiler; None: the one found for the target.
         lock_wait: Seconds to wait while another measurement has the machine.
         pools: Folder with ``ns/`` and ``sy/``; None: the project's own fragments.
-        lock_memory: False only under sanitizers, whose shadow memory cannot be locked.
+        lock_memory: False only under sanitizers: their shadow memory cannot be locked.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class ProgramMachine:
         """The error behind an ``error CODE TEXT`` line of the program.
 
         Args:
-            priority: What it was asked to measure at; 0: as task sets are.
+            priority: What it was asked to measure at; 0: that of task sets.
         """
         _, _, rest = line.partition(" ")
         code, _, text = rest.partition(" ")
@@ -223,7 +223,7 @@ def _ending(status: int) -> str:
         return f"the program ended with status {status}"
     return (
         f"the program was killed (signal {abs(status)}): by one of its own bounds, which"
-        " a machine that is too busy does not let it keep, or by somebody else"
+        " a machine that is too busy does not let it keep, or by another program"
     )
 
 
@@ -231,7 +231,7 @@ def toolchain_of(target: Target, *, cross: str | None = None) -> Toolchain:
     """The compiler of programs that run on ``target``.
 
     Args:
-        cross: As `Toolchain.find`; None: as found for its architecture.
+        cross: See `Toolchain.find`; None: the one found for its architecture.
 
     Raises:
         BuildError: There is none.
@@ -309,7 +309,7 @@ def failure_of(completed: Completed, name: str, *, package: str = "") -> TargetE
     """What went wrong with a guarded program; None where it ended with status 0.
 
     Args:
-        completed: Of the command that `guarded` gave.
+        completed: The result of the command that `guarded` gave.
         name: The program's.
         package: Debian's package that has it.
     """

@@ -1,4 +1,4 @@
-"""A machine whose processors follow a scheduling policy; and what asks for a made-up machine."""
+"""A machine with processors that follow a scheduling policy; and what asks for such a machine."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class HardwareSession:
         self._executor = executor
         self._settings = settings
         self._injection = injection
-        #: Of the last run with ``causes``: thread number on the machine -> task index.
+        #: Thread number on the machine -> task index, in the last run with ``causes``.
         self.threads: dict[int, int] = {}
         self._index = {
             request.key: number
@@ -145,7 +145,7 @@ class HardwareSession:
         return RunOutcome(key=key, error=RunError(reason))
 
     def _trace_ends(self, file: Path) -> tuple[RunTrace | None, JobTable | None]:
-        """What happened around the worst jobs in ``file``, None where nobody asked; and its jobs,
+        """What happened around the worst jobs in ``file``, None if not asked for; and its jobs,
         where they were read for that."""
         tracer = self._tracer
         if tracer is None:

@@ -64,7 +64,7 @@ from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.store.jobfile import new_header
 
 _WAKE_UP_NS = 2_000
-#: Of a made-up price stage.
+#: Rate and window of a made-up price stage.
 _ROUNDS_PER_S, _WINDOW_NS = 2, 4_000_000
 Rows = NDArray[Any]
 Timings = Sequence[RunTiming]
@@ -78,8 +78,8 @@ class Faults:
     Attributes:
         fail: Run text -> number of first attempts that fail.
         interrupt_after, terminate_after, kill_after: The process sends itself SIGINT (SIGTERM,
-            SIGKILL) in the run that follows so many runs.
-        lose_after: The machine is lost (TargetError) in the run that follows so many runs.
+            SIGKILL) in the run after this number of runs.
+        lose_after: The machine is lost (TargetError) in the run after this number of runs.
     """
 
     fail: Mapping[str, int] = field(factory=dict)
@@ -127,7 +127,7 @@ class FakeExecutor:
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1
     ) -> dict[str, str]:
-        """As on Linux: priority protocols need a real-time policy."""
+        """The same as on Linux: priority protocols need a real-time policy."""
         needy = needing_fifo(catalog) if policy == "other" else {}
         return {name: f"needs {words}: not under {policy}" for name, words in needy.items()}
 
@@ -185,7 +185,7 @@ class FakeExecutor:
         return PriceBatch(works=asked.works, errors=errors, slots=tuple(slots))
 
     def true_price_ns(self, work: PriceWork, beside: int) -> float:
-        """Of a call beside so many other cores: an operation on a shared object is ``contention``
+        """Time of a call beside other cores: an operation on a shared object is ``contention``
         times its own time longer for each; of a visit, a tenth of that."""
         own = _true_cost(work.object, work.size).repeat_ps / 1000
         more = own * self.contention * beside * work.shared
@@ -375,7 +375,7 @@ def _core_jobs(
 
     Args:
         tasks: Index -> timing and what a job takes, ns.
-        normal: Of the jitter.
+        normal: Draw of the jitter.
     """
     start_ns, end_ns, number = int(slot["start_ns"]), int(slot["end_ns"]), int(slot["slot"])
     alone = j.JOB_SOLO if int(slot["kind"]) == j.SLOT_SOLO else 0

@@ -19,7 +19,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.tasks import Task, TaskSet
 
 MS = 1_000_000
-#: As in runtime/src/core/plan.c.
+#: From runtime/src/core/plan.c.
 SLOT_PERIODS, LONG_PERIODS = 5, 50
 SLOT_MAX_NS = 20 * MS
 SOLO_SAMPLE = 8
@@ -79,7 +79,7 @@ def slot_lengths(
 
 
 def round_count(lengths_ns: Sequence[int], together_ns: int, settings: RunSettings) -> int:
-    """Rounds of a run; ``lengths_ns``: of each task's solo slot, none without solo slots."""
+    """Rounds of a run; ``lengths_ns``: each task's solo slot, empty without solo slots."""
     sampled = min(len(lengths_ns), SOLO_SAMPLE)
     mean_ns = sum(lengths_ns) // len(lengths_ns) if lengths_ns else 0
     rounds = round(settings.seconds * 1e9) // (together_ns + sampled * mean_ns)
@@ -123,7 +123,7 @@ def plan_slots(
 
 
 def releases_in(task: RunTiming, slot: Any) -> range:
-    """Release times of ``task`` in a slot, ns: those of the one grid of the run."""
+    """Release times of ``task`` in a slot, ns, on the run's one grid."""
     since = int(slot["begin_ns"]) - task.offset_ns
     first = task.offset_ns + max(0, -(-since // task.period_ns)) * task.period_ns
     return range(first, int(slot["end_ns"]), task.period_ns)

@@ -55,7 +55,7 @@ def quantile_ranks(values: int, share: float) -> tuple[int | None, int | None]:
 
 
 def _first(values: int, share: float, holds: Callable[[float], bool]) -> int:
-    """Smallest number of successes whose probability of at most so many holds."""
+    """Smallest number of successes for which the probability of at most that number holds."""
     return bisect_left(range(values), 1, key=lambda many: holds(at_most(many, values, share)))
 
 
@@ -69,7 +69,7 @@ def poisson_upper(seen: float, *, alpha: float = ALPHA) -> float:
 
 
 def poisson_interval(seen: float) -> tuple[float, float]:
-    """95 % interval of the expectation of a Poisson number: as `poisson_upper`, 2.5 % a side."""
+    """95 % interval of the expectation of a Poisson number: `poisson_upper` with 2.5 % a side."""
     low = float(special.gammaincinv(seen, TAIL)) if seen > 0 else 0.0
     return low, poisson_upper(seen, alpha=TAIL)
 
@@ -85,7 +85,7 @@ def compound_upper(sizes: Sequence[float], *, dispersion: float = 1.0) -> float:
 
     Args:
         sizes: What was seen; at least one, all positive.
-        dispersion: So many of them tell as much as one.
+        dispersion: This number of them tells as much as one.
     """
     many, total = len(sizes), math.fsum(sizes)
     mean = total / many
@@ -96,7 +96,7 @@ def compound_upper(sizes: Sequence[float], *, dispersion: float = 1.0) -> float:
 
 
 def _beta_prime_quantile(above: float, below: float, share: float) -> float:
-    """Of the ratio of two gamma variables of these shapes; infinite beyond 1e12."""
+    """Quantile of the ratio of two gamma variables of these shapes; infinite beyond 1e12."""
     rest = float(special.betaincinv(below, above, 1 - share))
     ratio = (1 - rest) / rest if rest > 0 else math.inf
     return ratio if ratio <= 1e12 else math.inf

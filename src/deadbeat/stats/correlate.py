@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deadbeat.stats.binomial import Z95
 
-#: Below so many pairs no interval is given.
+#: Fewest pairs with an interval.
 LEAST_PAIRS = 10
 
 

@@ -51,7 +51,7 @@ class Jobs:
 
     @classmethod
     def of(cls, runs: Sequence[tuple[Floats, Integers]]) -> Jobs:
-        """Of the runs of a point: values and rounds of their jobs."""
+        """The jobs of a point's runs, from their values and rounds."""
         counts = [1 + int(own.max(initial=0)) for _, own in runs]
         first = np.cumsum([0, *counts]).tolist()
         rounds = [own + begin for (_, own), begin in zip(runs, first, strict=False)]
@@ -90,7 +90,7 @@ class Jobs:
         )
 
     def beyond(self, limit: float) -> Share | None:
-        """Share of the jobs whose value exceeds ``limit``; None of no job."""
+        """Share of the jobs with a value above ``limit``; None: no jobs."""
         if not len(self):
             return None
         return self._share(int(np.searchsorted(-self._descending, -limit, side="left")))
@@ -110,8 +110,8 @@ class Jobs:
         return Share(value, min(low, commonest), max(high, rarest))
 
     def effective_jobs(self, number: int) -> float:
-        """So many independent jobs say as much of the share of the ``number`` largest, which are
-        some and not all."""
+        """Number of independent jobs that say as much of the share of the ``number`` largest: these
+        are some and not all."""
         jobs, share = len(self), number / len(self)
         inside = np.bincount(self._sorted_rounds[:number], minlength=len(self.sets))
         some = self._per_round > 0

@@ -66,8 +66,8 @@ def student_half_width(numerators: Floats, denominators: Floats | None = None) -
 
 
 def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval | None:
-    """Of the geometric mean of ``above[i] / below[i]``, which is that of its ends: Student's, of
-    the logarithms. None of fewer than two pairs, or where one value is not above 0."""
+    """Interval of the geometric mean of ``above[i] / below[i]``: Student's, of
+    the logarithms. None: fewer than two pairs, or a value that is not above 0."""
     if len(above) < 2 or min(*above, *below) <= 0:
         return None
     logs = np.log(np.asarray(above) / np.asarray(below))
@@ -236,7 +236,7 @@ def fewest(level: float) -> int:
 
 
 def quantile(scores: Sequence[float], level: float) -> float | None:
-    """What the score of a further case does not exceed with ``level``; None: of too few cases.
+    """What the score of a further case does not exceed with ``level``; None: too few cases.
 
     Split conformal prediction (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random
     World, 2005; J. Lei and others, JASA 113, 2018): of cases that come like the calibration cases

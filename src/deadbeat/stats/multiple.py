@@ -26,7 +26,7 @@ class Spread:
 
 
 def common_spread(samples: Sequence[Floats]) -> Spread | None:
-    """How alike the variances of ``samples`` are; None where that cannot be told.
+    """How alike the variances of ``samples`` are; None where that is unknown.
 
     By the moments of their logarithms (G. K. Smyth, "Linear models and empirical Bayes methods",
     Statistical Applications in Genetics and Molecular Biology 3(1), 2004, section 6.2). Samples as
