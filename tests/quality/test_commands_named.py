@@ -1,17 +1,26 @@
-"""Truth: what the tool tells its user to type can be typed: each option belongs to its command."""
+"""Truth: what the tool and its pages tell their reader to type can be typed, by today's names."""
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pytest
 
 from deadbeat.cli.commands import root
+from deadbeat.cli.main import main
 
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in ROOT.glob("docs/*/*.md") if path.parent.name in ("howto", "tutorial")),
+    *(path for path in ROOT.glob("docs/reference/*.md") if path.name != "cli.md"),
+]
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -58,3 +67,29 @@ def test_options_of_commands_that_are_told_exist() -> None:
                     wrong.append(f"{at}: deadbeat {match[1].strip()} has no {option}")
     assert seen > 20
     assert not wrong, "\n".join(wrong)
+
+
+def typed(page: str) -> Iterator[str]:
+    """Commands of a page: lines of code, and code within a line; what a reader fills in left out."""
+    text = re.sub(r"\\\n\s*", " ", page)
+    prompt = r"^ {4}(?:next: |sudo |\$ )?(?:\.venv/bin/)?deadbeat "
+    lines = re.findall(rf"{prompt}([a-z].*)$", text, re.M)
+    within = re.findall(r"`(?:sudo )?deadbeat ([a-z][^`]*)`", text)
+    for command in (*lines, *(each.replace("\n", " ") for each in within)):
+        bare = re.split(r" {3}| # | \| | > |;| -- |\.\.\.| \[| &$", command)[0].strip()
+        if bare.count("'") % 2 == 0:
+            yield bare
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_says_to_type_is_understood(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An old name is a hint on stderr, a wrong one an error."""
+    found = {}
+    for command in dict.fromkeys(typed(path.read_text(encoding="utf-8"))):
+        status = main((*shlex.split(command), "--help"))
+        said = capsys.readouterr().err
+        if status or said:
+            found[command] = said
+    assert found == {}
