@@ -156,7 +156,7 @@ def _campaigns(
 
 
 def drifting() -> Iterator[World]:
-    """Of decision 0010: sessions of a campaign that differ, runs that scatter."""
+    """Worlds of the first comparison: sessions of a campaign that differ, runs that scatter."""
     for session, scatter in ((0.015, 0.01), (0.04, 0.01)):
         for repeats in (1, 2, 3):
             yield World(name=f"drift {session:.1%}, {repeats} --aa", asks=FALSE_ALARMS,

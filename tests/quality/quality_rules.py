@@ -44,6 +44,8 @@ MAY_WRITE_FILES = ("store", "build", "report", "lab")
 MAY_IMPORT_NATIVE = ("sched",)
 
 LINES_MAX = 600
+DECISION_WORDS_MAX = 120
+CHANGE_WORDS_MAX = 25
 
 _PROCESS_MODULES = {"subprocess", "multiprocessing", "pty"}
 _PROCESS_CALLS = re.compile(r"os\.(fork|forkpty|system|popen|exec\w+|spawn\w+|posix_spawnp?)")
@@ -363,8 +365,23 @@ def _resolve(path: str, link: str) -> str:
     return "/".join(parts)
 
 
+def words_of(text: str) -> int:
+    """Words of prose: pieces between spaces that hold a letter or a digit; of a link its text."""
+    return len(re.findall(r"\S*\w\S*", re.sub(r"\]\([^)]*\)", "]", text)))
+
+
 def changelog_violations(text: str) -> list[str]:
-    return [] if "\n## [Unreleased]\n" in text else ["CHANGELOG.md has no section [Unreleased]"]
+    """A missing section for what is not released, and changes that take more than a line."""
+    found = [] if "\n## [Unreleased]\n" in text else ["CHANGELOG.md has no section [Unreleased]"]
+    changes = re.findall(r"^- (.*(?:\n  .*)*)", text, re.M)
+    counts = [(words_of(change), change) for change in changes]
+    return found + [f"{n} words: {change}" for n, change in counts if n > CHANGE_WORDS_MAX]
+
+
+def decision_violations(path: str, text: str) -> list[str]:
+    """A record that is longer than its bound, without title and date."""
+    count = words_of(re.sub(r"\A# .*\n+(Date: .*\n)?", "", text))
+    return [f"{path}: {count} words"] if count > DECISION_WORDS_MAX else []
 
 
 def licence_violations(licence: str, pyproject: str) -> list[str]:

@@ -140,6 +140,8 @@ def test_changelog_licence_and_locks():
     files = tracked()
     decision = files["docs/decisions/0002-dependencies.md"]
     assert rules.changelog_violations(files["CHANGELOG.md"]) == []
+    records = [path for path in files if path.startswith("docs/decisions/0")]
+    assert [line for path in records for line in rules.decision_violations(path, files[path])] == []
     assert rules.licence_violations(files["LICENSE"], files["pyproject.toml"]) == []
     assert (
         rules.lock_violations(

@@ -234,10 +234,19 @@ def test_a_page_that_no_index_lists_is_found():
 def test_changelog_and_licence():
     assert rules.changelog_violations("# Changelog\n\n## [Unreleased]\n") == []
     assert rules.changelog_violations("# Changelog\n\n## [1.0.0]\n") != []
+    for count, found in ((25, 0), (26, 1)):
+        line = f"\n## [Unreleased]\n\n- {'word ' * (count - 1)}\n  [end](a/long-path.md) –\n"
+        assert len(rules.changelog_violations(line)) == found
     licence = "Apache License\nVersion 2.0\nEND OF TERMS"
     assert rules.licence_violations(licence, '[project]\nlicense = "Apache-2.0"') == []
     assert rules.licence_violations(licence, '[project]\nlicense = "MIT"') != []
     assert rules.licence_violations("Apache License", '[project]\nlicense = "Apache-2.0"') != []
+
+
+def test_a_record_of_a_decision_is_short():
+    for count, found in ((120, 0), (121, 1)):
+        text = f"# 0001 A title\n\nDate: 2026-11-21.\n\n{'word ' * count}"
+        assert len(rules.decision_violations("x", text)) == found
 
 
 PYPROJECT = """
