@@ -26,7 +26,10 @@ VERBS = {
         ("stress", "--quick", "--sets", "2", *SIMULATED),
         r"slowdown so far.*group +sets +mean +worst.*random +2 +1\.\d\d",
     ),
-    "latency": (("latency", "--quick", *SIMULATED), r"so far:.*load +engine +max.*idle +simulated"),
+    "latency": (
+        ("latency", "--quick", *SIMULATED),
+        r"so far: µs; the latest.*CPU +load +engine +wake-ups.*0 +idle",
+    ),
     "load": (("load", "--quick", *SIMULATED), r"so far:.*failures/s.*as it is +\d"),
     "breakdown": (("breakdown", "--quick", "--sets", "1", *SIMULATED), "so far:"),
     "study": (("sched", "study", "thesis-fig1", "--sets", "4", "--no-figures"), "so far:"),
@@ -51,8 +54,8 @@ def test_a_picture_shows_all_that_is_measured_so_far(
     words, title = VERBS[verb]
     pictures, failed = list[list[str]](), list[Exception]()
 
-    def lines(found: Table | CellMap | None, width: int) -> list[str]:
-        pictures.append(picture_lines(found, width))
+    def lines(found: Table | CellMap | None, width: int, **more: int) -> list[str]:
+        pictures.append(picture_lines(found, width, **more))
         return pictures[-1]
 
     class Loud(_progress.suppress):

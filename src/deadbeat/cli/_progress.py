@@ -21,7 +21,7 @@ from deadbeat.cli._output import say
 from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
 from deadbeat.model.words import duration
 from deadbeat.prices.table import PriceTable
-from deadbeat.report.document import CellMap, Table
+from deadbeat.report.document import ROWS, CellMap, Table
 from deadbeat.report.prices import dearest_words, price_list
 from deadbeat.report.terminal import picture_lines, plain_lines
 
@@ -32,6 +32,8 @@ FAILURES_TOLD = 3
 #: Seconds between two pictures of what was measured so far, at least, and as a multiple of what one
 #: takes.
 _PICTURE_S, _PICTURE_PAUSE = 0.5, 20
+#: Lines of a screen that a picture leaves free.
+_AROUND = 6
 #: An end later than promised by this factor, and by so many seconds, is explained.
 _LATER, _LATER_S = 1.25, 5.0
 
@@ -105,7 +107,8 @@ class Watch:
         if self.so_far is None or self._live is None or not done or began < self._due:
             return
         with suppress(Exception):  # the summary says what is wrong; the runs go on
-            lines = picture_lines(self.so_far(), self._console.width)
+            rows = max(ROWS, self._console.height - _AROUND)
+            lines = picture_lines(self.so_far(), self._console.width, rows=rows)
             self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
         now = self._clock()
         self._due = now + max(_PICTURE_S, _PICTURE_PAUSE * (now - began))

@@ -114,25 +114,31 @@ def map_lines(heat: CellMap, width: int | None) -> list[str]:
     head = max(map(len, [heat.corner, *heat.rows]))
     inside = [*heat.columns, *(text for row in heat.cells for text in row)]
     cell = max(map(len, inside), default=0) + 1
-    most = max(2, ((width or 10_000) - head) // (cell + 1))
+    room = (width or 10_000) - head
+    gap = " " if room >= (cell + 1) * len(heat.columns) else ""
+    most = max(2, room // (cell + len(gap)))
     places = list(range(len(heat.columns)))
     if len(places) > most:  # the first and the last stay
         last = len(places) - 1
         places = sorted({round(k * last / (most - 1)) for k in range(most)})
     texts = (f"{heat.columns[n]:>{cell - 1}} " for n in places)
-    lines = [f"{heat.corner:<{head}} " + " ".join(texts)]
+    lines = [f"{heat.corner:<{head}} " + gap.join(texts)]
     for name, row, strength in zip(heat.rows, heat.cells, heat.strength, strict=True):
         texts = (f"{row[n]:>{cell - 1}}{_BLOCKS[strength[n]]}" for n in places)
-        lines.append(f"{name:>{head}} " + " ".join(texts))
+        lines.append(f"{name:>{head}} " + gap.join(texts))
     return [clean(line).rstrip() for line in lines]
 
 
-def picture_lines(found: Table | CellMap | None, width: int) -> list[str]:
+def picture_lines(found: Table | CellMap | None, width: int, *, rows: int = ROWS) -> list[str]:
+    """What is known so far, in lines: of a table as many ``rows`` as there is room for."""
     if isinstance(found, CellMap):
         return [clean(found.title), *map_lines(found, width)]
     if found is None or not found.rows:
         return []
-    return ["so far:", *plain_lines(evolve(found, rows=found.rows[:ROWS]), width)]
+    return [
+        f"so far: {found.title}".rstrip(),
+        *plain_lines(evolve(found, rows=found.rows[:rows]), width),
+    ]
 
 
 def print_parts(parts: Iterable[Part], heading: str = "") -> None:

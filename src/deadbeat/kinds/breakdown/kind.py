@@ -67,7 +67,8 @@ def begin(asked: Begin) -> Begun:
         seconds += spec.calibration.seconds
     made_up = platform.kind == "simulated"
     known_s = None if made_up else seconds
-    asked.announce(place, total=runs, left=left, made_up=made_up, seconds=known_s)
+    details = f"{runs // (spec.breakdown.steps + 1)} task sets, each made faster until it misses"
+    asked.announce(place, total=runs, left=left, made_up=made_up, details=details, seconds=known_s)
     if store is None:
         store = BreakdownStore.create(place.path, to_plain(spec), spec.seed)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)

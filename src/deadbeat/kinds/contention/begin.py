@@ -27,7 +27,7 @@ from deadbeat.kinds.contention.place import (
     require_fragments,
     state_of,
 )
-from deadbeat.kinds.contention.plan import Resolved, group_of, resolve
+from deadbeat.kinds.contention.plan import Resolved, group_of, plan, resolve
 from deadbeat.kinds.contention.runner import CampaignExperiment, estimate, standing
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
@@ -91,6 +91,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         total=whole.runs,
         left=whole.runs - done,
         unit="task sets",
+        details=f"on {', '.join(map(str, sorted({key.point.cores for key in plan(spec)})))} cores",
         made_up=simulated,
         seconds=None if simulated else (1 - done / whole.runs) * whole.seconds,
         need=round((1 - done / whole.runs) * whole.bytes),

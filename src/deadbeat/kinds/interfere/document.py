@@ -16,6 +16,7 @@ from deadbeat.model.specification import plain_of
 from deadbeat.model.words import UNDECIDED, Json
 from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
+    CellMap,
     Column,
     Document,
     FactList,
@@ -222,6 +223,41 @@ def _resources(found: InterfereSummary) -> Table:
     return Table(name="resources", columns=columns, rows=rows)
 
 
+def _map(found: InterfereSummary) -> CellMap:
+    """Every victim beside every aggressor, at the place that is worst for it."""
+    cells = []
+    for victim in found.order:
+        row = []
+        for aggressor in (None, *found.order):
+            here = [c for p in found.places if (c := found.cell(victim, aggressor, p)) is not None]
+            worst = max(
+                here, key=lambda cell: (cell.shows, cell.undecided, cell.value), default=None
+            )
+            row.append(worst)
+        cells.append(row)
+    return CellMap(
+        title="slowdown of a row beside a column (1: free, ?: undecided, -: asleep)",
+        columns=["-", *(str(n) for n, _ in enumerate(found.order, 1))],
+        rows=[f"{work.text} {n}" for n, work in enumerate(found.order, 1)],
+        cells=[[_map_cell(cell) for cell in row] for row in cells],
+        strength=[[_map_strength(cell) for cell in row] for row in cells],
+        corner="victim \\ beside",
+    )
+
+
+def _map_cell(cell: Slowdown | None) -> str:
+    if cell is None:
+        return "-"
+    if not cell.shows:
+        return "?" if cell.undecided else "1"
+    return f"{cell.value:.1f}" if cell.value < 10 else f"{cell.value:.0f}"
+
+
+def _map_strength(cell: Slowdown | None) -> int:
+    shown = cell is not None and cell.shows
+    return 1 + sum(cell.value >= step for step in (1.3, 2.0, 4.0)) if cell and shown else 0
+
+
 def _capacity(found: InterfereSummary) -> str:
     """What of the shared cache was there, as copies alone show it."""
     size, made = found.machine.shared_bytes, levels(found)
@@ -241,7 +277,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     several = len(found.places) > 1
     columns = [evolve(c, terminal=several) if c.key == "place" else c for c in COLUMNS]
     table = Table(name="matrix", columns=columns, rows=found.cells, terminal=True, hint=_NOTE)
-    picture = evolve(table, name="worst", rows=worst[:8])
+    most = evolve(table, name="worst", rows=worst[:8])
     rules = [(rule.resource, rule.when) for rule in RULES]
     doubts = [_MODEL, _capacity(found), *([_VIRTUAL] if found.machine.virtual else [])]
     refused = FactList([*found.refused.items()])
@@ -255,7 +291,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
         answer=lines,
-        picture=picture,
+        picture=_map(found),
         below=(price_list(prices), *filter(None, [state_words(prices)])) if prices else (),
         sections=(
             Section(
@@ -263,7 +299,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
                 "Who slows whom",
                 (
                     Sentence(" ".join(lines), answer=True, terminal=True),
-                    evolve(picture, page=False),
+                    evolve(most, page=False, terminal=False),
                     Figures(charts),
                 ),
                 "Answer",

@@ -212,7 +212,7 @@ def begin(asked: Begin) -> Begun:
         platform,
         planned,
         seconds=lambda left: None if asked.simulated else left * each_s,
-        details=f"{works} victims beside {works} aggressors",
+        details=f"{works} works beside each other and beside threads that sleep",
     )
     experiment = InterfereExperiment(
         spec, engine, store=store, planned=planned, retry_invalid=asked.retry_invalid

@@ -150,6 +150,23 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
     )
 
 
+#: Of the table while it is measured, as cyclictest and rtla have it.
+_LIVE = ("CPU", "load", "engine", "wake-ups", "min", "mean", "p99", "max")
+
+
+def live_table(summary: LatencySummary) -> Table:
+    """A row per CPU and load, in the order of the loads: what is known so far."""
+    rows = [
+        MatrixLine(cell, row, row.honest, corrected=False)
+        for cell in summary.cells
+        for row in cell.cpus
+    ]
+    worst = max(rows, key=lambda line: line.shown["max"].value_ns or 0, default=None)
+    where = f"; the latest {worst.figure('max')}, {worst.load}, {worst.place}" if worst else ""
+    columns = [evolve(c, terminal=True, spare=c.key == "engine") for c in MATRIX_COLUMNS]
+    return Table(name="live", title=f"µs{where}", columns=columns, rows=rows, order=_LIVE)
+
+
 def _marks(rows: Sequence[MatrixLine]) -> str:
     marked = any((line.figure(name) or "").endswith("*") for line in rows for name in QUANTILES_PPM)
     return f"{MARKS}." if marked else ""

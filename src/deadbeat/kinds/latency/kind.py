@@ -17,7 +17,13 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.latency import words
-from deadbeat.kinds.latency.document import latency_document, problems_of, summary_of, write_latency
+from deadbeat.kinds.latency.document import (
+    latency_document,
+    live_table,
+    problems_of,
+    summary_of,
+    write_latency,
+)
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
 from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
@@ -109,7 +115,9 @@ def begin(asked: Begin) -> Begun:
     )
     retry = asked.retry_invalid
     experiment = MatrixExperiment(spec, machine, store=store, retry_invalid=retry)
-    return Begun(experiment=experiment, beside=spec.beside)
+    return Begun(
+        experiment=experiment, beside=spec.beside, so_far=lambda: live_table(summary_of(store))
+    )
 
 
 def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Platform]:

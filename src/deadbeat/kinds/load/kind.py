@@ -64,6 +64,8 @@ def begin(asked: Begin) -> Begun:
     spec = resolve(wanted, engine.cpus(), engine.describe().details)
     changes, impossible = look(spec, engine)
     words = {name: change.words for name, change in changes.items()}
+    counts = ", ".join(map(str, spec.normal or ()))
+    details = f"{counts} ordinary threads, {len(changes)} of the remedies"
 
     def ready(left: int) -> dict[str, Json]:
         cpus = spec.cpus or engine.cpus()
@@ -79,6 +81,7 @@ def begin(asked: Begin) -> Begun:
         engine.describe(),
         plan(spec, changes),
         seconds=lambda left: None if asked.simulated else seconds_of(spec, left),
+        details=details,
         differs=partial(other_remedies, words),
         ready=ready,
     )
