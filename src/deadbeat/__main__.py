@@ -12,7 +12,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
 #: Nothing here multiplies matrices, and a machine's limits or its measured CPUs may not take more
-#: threads. Written as nobody else writes it, so that `targets.local` keeps it from other programs.
+#: threads. Spelled like nowhere else, so that `targets.local` keeps it from other programs.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "01")
 
 

@@ -31,7 +31,7 @@ PAIRS = {
     "each": "every two CPUs",
 }
 PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
-#: A run whose threads hold more memory than this is refused.
+#: A run with threads that hold more memory than this is refused.
 MEMORY_LIMIT = 2**32
 #: The runtime that is always there.
 NATIVE = "native"
@@ -105,7 +105,7 @@ def is_native(runtime: str) -> bool:
 
 
 def primitives_of(runtime: str) -> Mapping[str, Primitive]:
-    """Those that ``native`` has, or ``jvm:25:G1``; ``external:NAME`` may have any."""
+    """Primitives that ``native`` has, or ``jvm:25:G1``; ``external:NAME`` may have any."""
     if runtime.startswith("external:"):
         return _any_primitives()
     return primitives() if is_native(runtime) else _jvm_primitives()
@@ -127,7 +127,7 @@ def _any_primitives() -> Mapping[str, Primitive]:
 
 @cache
 def variants_of() -> Mapping[str, tuple[str, ...]]:
-    """Of every primitive, the ways of doing it that any runtime has."""
+    """The ways of doing each primitive that any runtime has."""
     found: dict[str, tuple[str, ...]] = {}
     for pool in (primitives(), _jvm_primitives()):
         for name, each in pool.items():

@@ -170,7 +170,7 @@ def test_on_one_core_nobody_shares() -> None:
     (price,) = table.prices
     assert (price.alone_ns, price.others, price.state) == (10.0, 0, "")
     assert (price.shared_ns, price.ratio, price.low_ns) == (None, None, None)
-    assert price.reason == "one CPU: nobody shares"
+    assert price.reason == "one CPU: nothing shared"
     assert (table.states, table.slots) == ({}, 0)
 
 

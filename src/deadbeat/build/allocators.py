@@ -57,7 +57,7 @@ def _from_package(toolchain: Toolchain, archive: str, package: str) -> tuple[str
 
 
 def folder_of(name: str) -> Path:
-    """Of an allocator's source."""
+    """Folder of an allocator's source."""
     return native_root() / "runtime" / "allocators" / name
 
 

@@ -39,7 +39,7 @@ class Board:
     """What a FreeRTOS program runs on.
 
     Attributes:
-        name: As users call it.
+        name: Name for users.
         folder: Below ``runtime/port/freertos``.
         kernel: Files of the kernel's port, below the kernel.
         includes: Folders of the kernel's port.
@@ -102,7 +102,7 @@ HOSTED = Board(
 
 
 def port_folder() -> Path:
-    """Of the runtime's port to FreeRTOS."""
+    """Folder of the runtime's port to FreeRTOS."""
     return native_root() / "runtime" / "port" / "freertos"
 
 
@@ -120,7 +120,7 @@ def task_set_program(board: Board, tables: str, fragments: Sequence[Path]) -> Pa
     """Builds the program of a batch.
 
     Args:
-        tables: C text of its task sets. ``fragments``: Those it has, by file.
+        tables: C text of its task sets. ``fragments``: the fragments it has, by file.
     """
     index = index_source([each.stem for each in fragments])
     runtime = native_root() / "runtime" / "src"

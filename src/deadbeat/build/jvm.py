@@ -20,7 +20,7 @@ _FOLDERS = Path("/usr/lib/jvm")
 _VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)([^"]*)"', re.MULTILINE)
 #: What the build leaves; the second is what Java before 22 calls the C library with.
 _JARS = ("deadbeat-jvm.jar", "jna.jar")
-#: Of the source; of the calls of the C library without another library.
+#: Java of the source; Java that calls the C library without another library.
 LEAST_JAVA, FOREIGN_JAVA = 17, 22
 _MAVEN_S = 600
 
@@ -52,7 +52,7 @@ def _homes() -> Iterator[Path]:
 
 
 def jdks() -> tuple[Jdk, ...]:
-    """Those of JAVA_HOME, of PATH and of /usr/lib/jvm, the newest first; each once."""
+    """JDKs of JAVA_HOME, of PATH and of /usr/lib/jvm, the newest first; each once."""
     found: dict[Path, Jdk] = {}
     for home in _homes():
         real = home.resolve()

@@ -89,7 +89,7 @@ def index_source(names: Iterable[str], kind: str = "fragment", header: str = "ta
     return "\n".join(lines)
 
 
-#: Of Concurrency Kit: a primitive that has it installed is another than one that lacks it.
+#: Concurrency Kit: a primitive that has it installed is another than one that lacks it.
 KEPT_HEADERS = Path("/usr/include/ck_spinlock.h")
 #: A program without task sets: what calibration, probes and self-tests run.
 NO_TASK_SETS = """#include "deadbeat/tables.h"
@@ -100,7 +100,7 @@ const struct db_task_set *const db_task_sets[] = {0};
 
 
 def headers_hash() -> str:
-    """Of all headers of the runtime."""
+    """Hash of all headers of the runtime."""
     digest = hashlib.sha256()
     for header in sorted((native_root() / "runtime").rglob("*.h")):
         digest.update(header.name.encode())
@@ -141,7 +141,7 @@ def kept(path: Path, make: Callable[[Path], object], failing: str = "") -> Path:
                 make(place)
                 place.replace(path)
     except OSError as error:
-        if error.errno == ENOTEMPTY:  # a folder that somebody else made meanwhile
+        if error.errno == ENOTEMPTY:  # a folder that another process made meanwhile
             return path
         what = failing or f"cannot write {path.name} to the compile cache {cache_root()}"
         hint = "set DEADBEAT_CACHE to another folder"
@@ -244,7 +244,7 @@ def link_program(
     Args:
         toolchain: What builds it.
         tables: C text.
-        fragments_root: As `fragment_sources`.
+        fragments_root: See `fragment_sources`.
         extra: More words of linking: archives and libraries behind the runtime.
 
     Returns:
@@ -261,7 +261,7 @@ def link_program(
     ends = [*extra, "-lm", "-lrt", *toolchain.link_flags]
 
     def linked(place: Path) -> None:
-        # large, and of no use afterwards: nobody else shares it
+        # large, and of no use afterwards: it is not shared
         source = place.with_name(f"tables-{key_of(tables)}.c")
         source.write_text(tables)
         _call([*argv, str(source), *ends, "-o", str(place)], "a generated program")
@@ -272,7 +272,7 @@ def link_program(
 def verb_program(
     toolchain: Toolchain, *, fragments_root: Path | None = None, extra: Sequence[str] = ()
 ) -> Path:
-    """As `link_program`, without task sets: for the runtime's other verbs. What it is made of is
+    """`link_program` without task sets: for the runtime's other verbs. What it is made of is
     looked at once a process, as a run of a verb is short."""
     return _verb_program(toolchain, fragments_root, tuple(extra), cache_root())
 

@@ -130,12 +130,12 @@ def machine_word(text: str) -> str:
 
 
 def toolchain_for(machine: str, *, cross: str | None = None) -> Toolchain:
-    """The compiler whose programs run on a target.
+    """The compiler of programs that run on a target.
 
     Args:
         machine: What the target's ``uname -m`` says.
-        cross: As :meth:`Toolchain.find`; None: this machine's own compiler where the target is like
-            this machine, else an installed cross compiler.
+        cross: See :meth:`Toolchain.find`; None: this machine's own compiler where the target is
+            like it, else an installed cross compiler.
 
     Raises:
         BuildError: There is none, or it makes programs for another machine.

@@ -35,7 +35,7 @@ def tree_files(
 
     Args:
         port: One of `PORTS`.
-        tables: C text of the task sets. ``settings``: of ``db_core_defaults``.
+        tables: C text of the task sets. ``settings``: for ``db_core_defaults``.
         fragments: Their names.
         facts: What the page on porting says of them, by the name of its gap.
     """

@@ -79,7 +79,7 @@ class RunFailed:
     reason: str
 
 
-#: What is told to whoever watches; nothing is told while a run is in progress.
+#: What a watcher gets; it gets nothing while a run is in progress.
 Event = Phase | PricesKnown | Started | RunDone | RunFailed
 Watcher = Callable[[Event], None]
 
@@ -117,7 +117,7 @@ class Outcome(Generic[K]):
 
     Attributes:
         planned: Runs in all; where points stop when they are known, at most.
-        done: Those stored. ``invalid``: of those stored by this call, the invalid ones.
+        done: Stored runs. ``invalid``: the invalid ones that this call stored.
         failed: Runs without a result -> why.
         complete: Nothing is left to run; False where the time was over first.
         beside: How often the program beside the runs was started, where more than once.
@@ -170,7 +170,7 @@ class Experiment(ABC, Generic[K, R]):
 
     @abstractmethod
     def seconds(self, runs: int) -> float:
-        """What so many runs take by the plan, before one was measured."""
+        """Time of this number of runs by the plan, before one was measured."""
 
     @abstractmethod
     def measure(self, tell: Watcher) -> Generator[R | Lost[K]]:
@@ -216,7 +216,7 @@ class FolderExperiment(Experiment[RK, RR]):
     """An experiment with a file for each run, in a `RunFolder`.
 
     Attributes:
-        planned: Every run, in order. ``lacking``: those to be measured.
+        planned: Every run, in order. ``lacking``: the ones to be measured.
         retry_invalid: Whether stored runs that are invalid are measured again, and replaced.
 
     Raises:

@@ -11,7 +11,7 @@ from deadbeat.model.validity import LOAD_TOLERANCE, other_work
 
 
 def beside_latency(runs: Iterable[LatencyRun]) -> str:
-    """Of the runs of a latency matrix; "" where nothing happened."""
+    """What disturbed the runs of a latency matrix; "" for nothing."""
     valid = [run for run in runs if run.valid]
     return _said(
         [other_work(run.load, run.circumstances, run.seconds) for run in valid],
@@ -20,7 +20,7 @@ def beside_latency(runs: Iterable[LatencyRun]) -> str:
 
 
 def beside_load(runs: Iterable[LoadRun]) -> str:
-    """Of the runs of a load test; "" where nothing happened."""
+    """What disturbed the runs of a load test; "" for nothing."""
     machines = [run.machine for run in runs if run.valid]
     return _said(
         [each.get("foreign_cpus") or 0.0 for each in machines],
@@ -29,7 +29,7 @@ def beside_load(runs: Iterable[LoadRun]) -> str:
 
 
 def _said(others: Sequence[float], stolen: Sequence[float]) -> str:
-    """Of every run that counts, CPUs of ``others``, and the share that was ``stolen``: ``12 of
+    """For the runs that count, CPUs of ``others``, and the share that was ``stolen``: ``12 of
     46 runs were disturbed by other work (up to 22 % of a CPU); they count``."""
     busy = [work for work in others if work > LOAD_TOLERANCE]
     late = [share for share in stolen if share > STEAL]

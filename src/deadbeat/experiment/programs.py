@@ -25,7 +25,7 @@ from deadbeat.store.serial import given_calibration
 
 S = TypeVar("S", bound=CampaignStore)
 M = TypeVar("M")
-#: Of the jobs of a campaign so much is kept in memory until it is summarised.
+#: Size of a campaign's jobs kept in memory until they are summarised.
 _TABLES_BYTES = 64_000_000
 #: Parts of a budget that come before the first run, at most.
 _PRICES, _CALIBRATION = 0.12, 0.15
@@ -35,8 +35,8 @@ class TaskSetExperiment(Experiment[RunKey, M]):
     """What ``store`` lacks of the runs of task sets.
 
     Args:
-        spec: As it fits the machine.
-        calibration: To be used instead of one made now; kept in the folder.
+        spec: The specification as it fits the machine.
+        calibration: Used instead of a new one; kept in the folder.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class TaskSetExperiment(Experiment[RunKey, M]):
     def _calibrated(
         self, tell: Watcher, *, borrowed: Calibration | None = None
     ) -> Iterator[Calibration]:
-        """The costs, made if need be, or ``borrowed``: those of the programs that are run. What the
+        """The costs, made if need be, or ``borrowed`` with the programs. What the
         machine is like before and after is recorded."""
         store = self._store
         known = borrowed or self._known()

@@ -356,7 +356,7 @@ class TaskSetSpec:
 def too_few_segments(
     mixed: bool, least: int, where: str = "tasks.segments_max"
 ) -> Iterator[Problem]:
-    """Where sets have at ``least`` so many segments, and some are ``mixed`` of both kinds."""
+    """The problem where sets have at least ``least`` segments, and some are ``mixed`` of both."""
     if mixed and least < 2:
         hint = "a share between 0 and 1 needs a segment of each kind: 2 or more"
         yield Problem(where, "1 is too low", hint)
@@ -423,7 +423,7 @@ def check_utilisations(
     """Whether every set can be had: what is drawn together need not be possible together.
 
     Args:
-        made: Of every set, made one after the other.
+        made: The sets, made one after the other.
         where: The path of the utilisation.
 
     Raises:

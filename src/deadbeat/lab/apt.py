@@ -38,7 +38,7 @@ def lab_folder() -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Nobody else fetches into ``folder`` meanwhile; waits for who does."""
+    """Lock ``folder`` against other fetches; wait for one in progress."""
     with storing(folder), (folder / "lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
@@ -90,10 +90,10 @@ class Package:
     """A version of a package that is to be had.
 
     Attributes:
-        name, version, architecture: As Debian has them (``amd64``).
+        name, version, architecture: Debian's (``amd64``).
         suite: Where; ``filename``: below the place of it.
-        size: Of the download, bytes. ``sha256``: of it, as the signed lists have it.
-        depends: What it needs, as Debian writes it.
+        size: Size of the download, bytes. ``sha256``: its sum in the signed lists.
+        depends: What it needs, in Debian's syntax.
     """
 
     name: str
@@ -111,8 +111,8 @@ class Apt:
 
     Args:
         folder: Ours; see `lab_folder`.
-        name: Of the purpose; files of the configuration are named so.
-        sources: Suites. ``architecture``: of the packages, as Debian names it.
+        name: Name of the purpose; files of the configuration are named so.
+        sources: Suites. ``architecture``: Debian's name of the packages' architecture.
         installed: Packages of this machine count as installed.
         target: Runs apt; this machine, or a script of it.
     """

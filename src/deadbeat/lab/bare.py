@@ -139,7 +139,7 @@ class HostedMachine:
     def run(
         self, program: Path, words: Sequence[str], result: Path, *, timeout_s: float = 600.0
     ) -> None:
-        """As `BareMachine.run`; nobody else measures on this machine meanwhile."""
+        """See `BareMachine.run`; no other measurement runs on this machine meanwhile."""
         guard = verb_program(Toolchain.find())
         bounds = ("--bound-ns", str(round(timeout_s * 1e9)), "--lock", "1")
         waits = ("--lock-wait-ns", str(round(_LOCK_WAIT_S * 1e9)))

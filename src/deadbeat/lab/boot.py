@@ -36,10 +36,10 @@ KINDS: dict[Mode, str] = {
 }
 #: What leaves a machine through shared memory fits this, MB.
 SHARED_MB = 64
-#: Of a console: more is a kernel that repeats itself.
+#: Largest console: more is a kernel that repeats itself.
 _CONSOLE_MOST = 32 << 20
 _LAST_LINES = 3
-#: How often somebody looks whether a boot is still wanted, s.
+#: How often a boot checks whether it is still wanted, s.
 _LOOK_S = 0.25
 #: Mode -> how many times its limit a boot may take on the host's clock. A machine in virtual time
 #: is never idle: it is the host that is busy with other work.
@@ -104,9 +104,9 @@ def boot(
 
     Args:
         cmdline: Words for the kernel, behind those that all get.
-        seed: Of every random number of the machine; in virtual time another one is another sample.
+        seed: Seed of all random numbers of the machine; in virtual time another is another sample.
         memory: MB.
-        timeout_s: Of one boot, in processor time for each CPU; longer on the clock of a host that
+        timeout_s: Limit of a boot: in processor time for each CPU; longer on a host that
             is busy with other work.
         retries: Further boots where one hangs or dies; the emulator does so once in some ten with
             several processors.
@@ -133,7 +133,7 @@ def boot(
 
 
 def command_line(kernel: Kernel, words: str = "") -> str:
-    """What the kernel is told; the last word tells its first process what it is."""
+    """Command line of the kernel; the last word tells its first process what it is."""
     console = BOARDS[kernel.machine].console
     return " ".join([f"console={console}", _ALWAYS, *words.split(), "--", "init"])
 
@@ -233,7 +233,7 @@ _HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --
 
 
 def _read(path: Path, most: int) -> bytes:
-    """Of a file, or as much as is allowed."""
+    """Read a file, or as much as is allowed."""
     try:
         with path.open("rb") as stream:
             return stream.read(most)
@@ -252,7 +252,7 @@ def _last_words(console: str, said: str) -> str:
     return "; its console is empty"
 
 
-# -- what left a machine (runtime/port/linux/guest_export.c): checked, as nobody vouches for it
+# -- what left a machine (runtime/port/linux/guest_export.c): checked, as it is not trusted
 
 HEADER_BYTES = 64
 _HEADER = re.compile(rb"deadbeat-guest 1 (\d{1,10}) ([0-9a-f]{8})\n")

@@ -52,7 +52,7 @@ class Guest:
 
     @property
     def kind(self) -> str:
-        """Of a platform."""
+        """Kind of platform."""
         return KINDS[self.mode]
 
     @property
@@ -82,7 +82,7 @@ class Guest:
         """Boots it once with ``job``.
 
         Args:
-            seconds: Of the machine's time in which it is busy.
+            seconds: Time of the machine in which it is busy.
             more: Files beside its program and its job, by path.
             stop: Set from elsewhere: the boot is given up.
 
@@ -139,7 +139,7 @@ def kvm_works(
 
     Args:
         program: Ours, for its machine. ``booted``: boots it; a test gives another.
-        device: KVM's. ``machine``: of this host; "" asks it.
+        device: Device of KVM. ``machine``: of this host; "" asks it.
     """
     own = machine or platform.machine()
     if kernel.machine != own:

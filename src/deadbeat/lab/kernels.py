@@ -25,7 +25,7 @@ from deadbeat.targets.local import LocalTarget
 
 #: Files of a kernel's folder.
 IMAGE, CONFIG, FACTS = "image", "config", "kernel.json"
-#: Of an uncompressed image with its configuration, bytes; the largest seen is 72 MB.
+#: Size of an uncompressed image with its configuration, bytes; the largest seen is 72 MB.
 _UNPACKED = 80 << 20
 _ETC = Path("/etc/apt")
 _LOOK_SECONDS = 0.2
@@ -47,7 +47,7 @@ class Preemption:
     """Preemption models of a kernel, as ``preempt=`` takes them; "rt": it is built with PREEMPT_RT.
 
     Attributes:
-        default: Without a word on its command line; "" where nobody knows.
+        default: Without a word on its command line; "" where unknown.
         choices: What ``preempt=`` takes; none where the model is built in.
     """
 
@@ -70,10 +70,10 @@ class Kernel:
         name: Its release, as ``uname -r`` says it: ``6.12.117+deb12-rt-amd64``.
         machine: ``x86_64``, ``aarch64`` or ``riscv64``.
         flavour: ``amd64``, ``rt-amd64``, ``cloud-amd64``; "own" for a file of the user's.
-        version: Of its packages; "" for a file. ``suite``: where they are.
+        version: Version of its packages; "" for a file. ``suite``: where they are.
         packages: What it comes from: name, version, suite and sha256.
         banner: What it says of its build.
-        sha256: Of its image.
+        sha256: Sum of its image.
         image: What the emulator gets. ``config``: build configuration; None where there is none.
         preemption: Its models.
     """
@@ -119,7 +119,7 @@ class Kernel:
         """A kernel of the user's: machine and version are read from the image.
 
         Args:
-            folder: Of the lab, where its uncompressed image is kept.
+            folder: Folder of the lab, where its uncompressed image is kept.
 
         Raises:
             DataError: It is no kernel of a machine that the lab emulates.
@@ -141,7 +141,7 @@ def fetched(machine: str | None = None, *, folder: Path | None = None) -> tuple[
     """Kernels that are here, oldest first.
 
     Args:
-        machine: Those for it alone. ``folder``: of the lab.
+        machine: Only kernels for it. ``folder``: of the lab.
     """
     home = (folder or lab_folder()) / "kernels"
     found = [kernel for path in sorted(home.glob(f"*/{FACTS}")) if (kernel := _read(path))]
@@ -221,7 +221,7 @@ class Fetched:
     """What a call of `fetch` gave.
 
     Attributes:
-        kernels: Those that were asked for and are here now.
+        kernels: The kernels that were asked for and are here now.
         refused: Kernel -> why it is not.
     """
 
@@ -258,7 +258,7 @@ def fetch(
         wanted: Each with what stands in for it where it cannot be had; see `offers.chosen`.
         report: Called some times a second with the progress.
         target: Runs apt and dpkg; this machine, or a script of it. ``etc``: folder of apt.
-        folder: Of the lab.
+        folder: Folder of the lab.
 
     Raises:
         DeadbeatError: The disk has no room for them.

@@ -32,7 +32,7 @@ from deadbeat.targets.local import LocalTarget
 #: Machine -> what Debian calls it.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64"}
 _FLAVOURS = "(?:cloud-|rt-)?amd64|(?:cloud-|rt-)?arm64(?:-16k)?|riscv64"
-#: Of a kernel's packages. What Debian calls ``linux-image-6.12-amd64`` only names the newest one.
+#: Name of a kernel's packages. What Debian calls ``linux-image-6.12-amd64`` only names the newest.
 _NAME = re.compile(rf"linux-(image|binary|base)-(\d+\.\S*?)-({_FLAVOURS})")
 _AGE_SECONDS = 24 * 3600
 #: Packages that hold no kernel are smaller, bytes.
@@ -46,7 +46,7 @@ class Offer:
 
     Attributes:
         name: Its release: what ``uname -r`` will say.
-        version: Of its packages. ``suite``: where.
+        version: Version of its packages. ``suite``: where.
         machine: ``x86_64``, ``aarch64`` or ``riscv64``; ``flavour``: ``amd64``, ``rt-amd64``.
         packages: What holds its image and, where that is to be had, its configuration.
     """
@@ -128,8 +128,8 @@ def offers(
 
     Args:
         target: Runs apt; this machine, or a script of it. ``etc``: folder of its configuration.
-        folder: Of the lab. ``now``: seconds since 1970.
-        say: Told in a line that the mirror is asked, and what it refuses.
+        folder: Folder of the lab. ``now``: seconds since 1970.
+        say: Gets a line when the mirror is asked, and for what it refuses.
 
     Raises:
         TargetError: There is no answer, because this is no Debian, or the mirror does not answer.

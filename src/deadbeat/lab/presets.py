@@ -17,7 +17,7 @@ class Variant:
     """One kernel with one command line.
 
     Attributes:
-        name: Of its result. ``kernel``: as ``deadbeat list kernels`` names it.
+        name: Name of its result. ``kernel``: its name in ``deadbeat list kernels``.
         words: For its command line.
         services: Words for the runtime's ``load``: processes beside what measures; "" for none.
     """
@@ -36,7 +36,7 @@ class LabPreset:
         title: It, in a line.
         variants: What is compared, the baseline first.
         also: Another baseline, and what is compared with it too, by their names.
-        ranked: Its variants are single changes of the baseline, told in the order of their effect.
+        ranked: Its variants are single changes of the baseline, shown in the order of their effect.
     """
 
     title: str

@@ -84,8 +84,8 @@ def find_qemu(
     Args:
         oldest: Version that is new enough.
         target: Runs the programs; this machine, or a script of it.
-        folder: Of the lab. ``etc``: of apt.
-        say: Told in a line what is fetched.
+        folder: Folder of the lab. ``etc``: of apt.
+        say: Gets a line for what is fetched.
 
     Raises:
         UsageError: There is no such machine.
@@ -105,7 +105,7 @@ def find_qemu(
 
 
 def _of_folder(target: Target, machine: str, home: Path) -> Qemu | None:
-    """The emulator whose packages were unpacked in ``home``; None where it is not, or not whole."""
+    """The emulator with packages unpacked in ``home``; None where it is not, or not whole."""
     program = home / "usr/bin" / f"qemu-system-{machine}"
     if not program.is_file():
         return None

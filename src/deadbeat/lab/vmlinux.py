@@ -51,7 +51,7 @@ class BootImage:
 
     Attributes:
         machine: ``x86_64``, ``aarch64`` or ``riscv64``.
-        release: As ``uname -r`` will say. ``banner``: all that the kernel says of its build.
+        release: What ``uname -r`` will say. ``banner``: all that the kernel says of its build.
         data: What the emulator gets. ``config``: its build configuration; "" where it holds none.
     """
 
@@ -97,7 +97,7 @@ def boot_image(path: Path, target: Target) -> BootImage:
 
 
 def _machine(data: bytes) -> str:
-    """Whose image or ELF file it is; "" where nobody's."""
+    """The machine of an image or ELF file; "": none."""
     if data[56:60] == b"ARM\x64":
         return "aarch64"
     if data[48:53] == b"RISCV" or data[56:60] == b"RSC\x05":

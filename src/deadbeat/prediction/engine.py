@@ -323,7 +323,7 @@ def _own(
     own: bool,
 ) -> SetPrediction:
     """A set on its own cores; ``own``: by the prices of its result, which say what shares: the rest
-    slows nobody."""
+    slows nothing."""
     tasks, covered = prepared(case.task_set, cases.calibration, matrix)
     predicted = case.replayed if own else None
     if predicted is None and (own or covered.lacking <= LACKING_MOST):

@@ -14,8 +14,8 @@ from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.prices.stage import load_prices
 from deadbeat.prices.table import LEAST_SLOTS, Rows, shared_slots
 
-#: The slots of a state, in order, are cut into so many parts; their means are the runs. So results
-#: with more slots and with fewer have pairs, and a mean over runs is one over slots.
+#: The slots of a state, in order, are cut into this number of parts; their means are runs. Results
+#: with more slots and with fewer then have pairs, and a mean over runs is one over slots.
 _PARTS = LEAST_SLOTS
 _NAMED = 3
 Slots = Mapping[tuple[str, str], Rows]

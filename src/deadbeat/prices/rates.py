@@ -46,7 +46,7 @@ def lock_of(slowdown: float, rivals: int = 1) -> tuple[float, float]:
     by how much longer a cycle is merely because cores share it.
 
     Waiting alone makes a cycle at most ``rivals`` + 1 times as long; what is beyond is the price of
-    sharing (cache lines that move, threads that sleep). Below, the two cannot be told apart, and
+    sharing (cache lines that move, threads that sleep). Below, the two cannot be separated, and
     all counts as waiting.
     """
     most = rivals + 1
@@ -149,13 +149,13 @@ class PairMatrix:
         return self.places[nearest], False
 
 
-#: Nobody slows anybody.
+#: Nothing slows anything.
 NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
 
 
 def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
     """Prices of one state as matrices, by the number of rivals: an object slows itself, at any of
-    its sizes; what is not priced slows nobody."""
+    its sizes; what is not priced slows nothing."""
     by_rivals: dict[int, list[Price]] = {}
     for price in prices:
         if price.ratio is not None:
@@ -163,7 +163,7 @@ def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
     return tuple(_priced(by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
 
 
-#: Sizes of an object whose slowdowns differ by less are one work: a replay has fewer changes.
+#: Sizes of an object are one work where their slowdowns differ by less: fewer changes to replay.
 _ALIKE = 0.15
 
 
@@ -257,7 +257,7 @@ class Rates:
         return {work: self.slowdown(work, _without(active, work)) for work in active}
 
     def slowdown(self, victim: int, others: Mapping[int, int]) -> float:
-        """Of ``victim`` on one core beside ``others`` (work -> cores)."""
+        """Slowdown of ``victim`` on one core beside ``others`` (work -> cores)."""
         measured = self.matrix.rivals
         computing = {g: n for g, n in others.items() if self.matrix.computes[g]}
         excess = self._through_memory(victim, computing)
@@ -344,7 +344,7 @@ def rates_of(table: PriceTable | None) -> dict[str, RatesByRivals]:
 
 
 def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[SizedWork, float]]]:
-    """Of each task the uses of a job in order, and the ns that each takes alone."""
+    """Uses of a job in order, for each task, and the ns that each takes alone."""
     return [
         [
             (_work(use, task_set), cost_ps / 1000)

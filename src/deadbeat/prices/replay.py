@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, frozen
 
-#: Work of which nothing is known: it slows nobody and nobody slows it.
+#: Work of which nothing is known: it slows nothing, and nothing slows it.
 UNKNOWN = -1
 #: What arithmetic may leave of a use that is over.
 _ROUNDING_NS = 1e-6
@@ -46,7 +46,7 @@ class ReplayTask:
 
 @frozen(kw_only=True)
 class Overheads:
-    """What a core takes before it goes on with a job, ns; nobody is slowed meanwhile.
+    """What a core takes before it goes on with a job, ns; this slows no other core.
     ``wake_up_ns``: from the release of a job that finds nothing as urgent; ``switch_ns``: of one
     that waited, from the end of the job before it."""
 

@@ -38,7 +38,7 @@ _EARLIER = 8
 
 
 def load_prices(folder: Path) -> StoredPrices | None:
-    """Those of a folder; None: it has none.
+    """Prices of a folder; None: it has none.
 
     Raises:
         DataError: Damaged or of another format.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 STEADY, NEAR, FAR, CHANGED = "steady", "near", "far", "changed"
-#: Two groups lie apart by so many times what they scatter by, and by such a ratio at least.
+#: Two groups lie apart by this number of their scatters, and by this ratio at least.
 _APART, _RATIO = 4.0, 1.6
 #: At most this share of the smaller group lies half way between them.
 _BETWEEN = 0.25
@@ -25,7 +25,7 @@ _BETWEEN = 0.25
 
 @frozen(kw_only=True)
 class PairStates:
-    """How the round trips of one pair are told apart. ``limit_ps``: between near and far; None: one
+    """How round trips of one pair give its state. ``limit_ps``: between near and far; None: one
     group. ``trips_ps``: typical round trip of each state (median), by name."""
 
     limit_ps: float | None

@@ -3,8 +3,8 @@
 A slot counts the calls of all cores over one window. What an operation takes is cores x window over
 the operations of all of them, on average over the slots of a state: what it takes at some time, not
 weighted by how much is done then. Alone it is the same of the same cores, each alone in the same
-round. Nothing is left out for being slow. The unit of an interval is the round, whose processes and
-objects are new.
+round. Nothing is left out for being slow. The unit of an interval is the round, with new processes
+and objects.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ class Price:
 
     Attributes:
         object, size, others: Fragment, operations of a call, and cores at it beside the first.
-        alone_ns: Of the same cores, each alone in the same round.
-        shared_ns: Of one core's own operation while all are at it; None: not measured.
+        alone_ns: Time of the same cores, each alone in the same round.
+        shared_ns: Time of one core's own operation while all are at it; None: not measured.
         low_ns, high_ns: 95 %; None: seen less than `LEAST_SLOTS` times.
         ratio, ratio_low, ratio_high: ``shared_ns`` over ``alone_ns``.
         core_ratio: Mean over slots and cores of what a core's own operation takes, over alone:
             above ``ratio`` where the cores do not get the same. What a job of one core meets.
-        victim_ns, aggressor_ns: Of the first core, and of the others.
+        victim_ns, aggressor_ns: Time of the first core, and of the others.
         visited_extra_ns: What one operation costs above the same code alone where every core does
             0.5 us of its own work after it; ``visited_low_ns``, ``visited_high_ns``: 95 %.
-        cpus: Those that were at it. ``state``: of the first two; ``round_trip_ns``: theirs.
+        cpus: The CPUs that were at it. ``state``: of the first two; ``round_trip_ns``: theirs.
         slots: Number of slots; ``share``: of the pair's slots that were in this state.
         seconds_old: Age of a price that is not of this run; None: it is.
         memory: Caches and memory are shared, no object.
         reason: Why something is not measured.
-        saturated, unfinished_share: Of sets of this object (the map says so); None: no map.
+        saturated, unfinished_share: Share of sets with this object (from the map); None: no map.
     """
 
     object: str
@@ -123,7 +123,7 @@ class Price:
 
     @property
     def half_width(self) -> float | None:
-        """Of the ratio, relative."""
+        """Half width relative to the ratio."""
         if self.ratio is None or self.ratio_low is None or self.ratio_high is None:
             return None
         return (self.ratio_high - self.ratio_low) / 2 / self.ratio
@@ -165,7 +165,7 @@ def price_table(
     Args:
         earlier: Prices of the same machine from other runs: they tell which states there are, and
             stand in, with their age, for a state that this run did not see.
-        now_s: Time since the epoch; None: ages are not told.
+        now_s: Time since the epoch; None: ages are not shown.
     """
     before = list(earlier)
     own = _SlotPool(stored.batches)
@@ -254,7 +254,7 @@ class _SlotPool:
             )
             pair = work.cores[:2]
             if len(pair) < 2:
-                yield evolve(base, slots=len(rows), reason="one CPU: nobody shares")
+                yield evolve(base, slots=len(rows), reason="one CPU: nothing shared")
                 continue
             all_of = sum(counts[pair].values())
             beside = visits.get((work.object, work.cores))
@@ -308,7 +308,7 @@ def _block(rows: Rows) -> Rows:
 
 
 def _alone_ns(rows: Rows) -> float:
-    """Of a call: by the calls that the cores do in the same time, each alone."""
+    """Time of a call: by the calls that the cores do in the same time, each alone."""
     alone = rows[rows[:, WHO] >= 0]
     each = alone[:, FIRST_NS] / alone[:, FIRST]
     cores = [each[alone[:, WHO] == who].mean() for who in np.unique(alone[:, WHO])]
@@ -317,7 +317,7 @@ def _alone_ns(rows: Rows) -> float:
 
 @frozen(eq=False)
 class _Blocks:
-    """The blocks of a work whose slot together was in one state: (ns, calls) of each. ``alone``:
+    """The blocks of a work in slots with one state: (ns, calls) of each. ``alone``:
     for each core that was alone, sums in each block; NaN where it was not."""
 
     together: Rows
@@ -360,7 +360,7 @@ class _Blocks:
         return shared, usual, each / shared - 1, np.nan_to_num(alone / usual - 1)
 
     def _half_width(self, off: Rows) -> float:
-        """Student's, of the mean of what each block adds: those of a round are one draw (K.-Y.
+        """Student's, for the mean of what each block adds: those of a round are one draw (K.-Y.
         Liang, S. L. Zeger: Longitudinal data analysis, Biometrika 73, 1986), and rounds with few
         of them say little (A. V. Carter et al., Review of Economics and Statistics 99, 2017)."""
         _, place, blocks = np.unique(
@@ -413,7 +413,7 @@ class _Blocks:
 
 
 def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, str], Rows]]:
-    """Of each of several results what `_SlotPool.shared` says, where results of the same CPUs tell
+    """What `_SlotPool.shared` says of each of several results; results of the same CPUs tell
     their states apart by the round trips of all of them."""
     pools = [_SlotPool(each.batches if each else ()) for each in every]
     hosts = [each and (each.platform.fingerprint, each.platform.cpus) for each in every]

@@ -10,7 +10,7 @@ from deadbeat.catalog import Catalog
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.tasks import Fragment, Kind
 
-#: Calls of an object whose price has a wide scatter are repeated in a round, at most so often.
+#: Calls of an object with a widely scattered price are repeated in a round, at most this often.
 WEIGHT_MAX = 10
 #: Works of a batch, of the runtime (runtime/src/host/price.c).
 WORKS_MAX = 512
@@ -99,5 +99,5 @@ def works_of(
                 )
                 yield made
                 if shared and not later and len(cores) < 3:
-                    # of a visit: one operation, then own work
+                    # a visit: one operation, then own work
                     yield evolve(made, size=1 if counted else size, operations=1, visit=True)

@@ -13,7 +13,7 @@ from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.charts import Bars, Chart, Curve, Mark, Panel, Spans, T
 
-#: Points of a curve on a page or on paper: more cannot be told apart.
+#: Points of a curve on a page or on paper: more are too close to see.
 _CURVE_POINTS = 240
 
 
@@ -23,7 +23,7 @@ class CurvePoint:
 
     Attributes:
         bounded: Nothing was seen: ``high`` is what may hide at most.
-        n: How many samples it rests on; 0: not told.
+        n: How many samples it rests on; 0: unknown.
     """
 
     x: float
@@ -100,7 +100,7 @@ def nice_step(at_least: float) -> float:
     return 10 * power
 
 
-#: A mark so much later than everything else is told, not drawn: the rest would be a line.
+#: A mark this much later than everything else is a note, not drawn: the rest would be a line.
 _FAR = 2.5
 
 

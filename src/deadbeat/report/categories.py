@@ -13,7 +13,7 @@ _FEW_STRETCHES, _STRETCH, _WIDEST = 120, 0.03, 80.0
 
 
 def width(panel: Panel) -> float:
-    """Of a panel with many categories or stretches; 0 of one with few, which may stand beside
+    """Width of a panel with many categories or stretches; 0: it has few, and may stand beside
     others."""
     count = len(panel.categories)
     stretches = sum(len(layer.rows) for layer in panel.spans)
@@ -44,7 +44,7 @@ def upright(heat: Heat) -> bool:
 
 
 def beside(panel: Panel, panel_width: float) -> float:
-    """Inches that names need left of their panel: of the rows of a heat map, or the first category,
+    """Inches that names need left of their panel: the rows of a heat map, or the first category,
     turned by a little."""
     if panel.heat:
         return 0.55 + _LETTER * max(map(len, panel.heat.y))

@@ -43,7 +43,7 @@ class Curve:
         kind: ``line`` (with marks), ``plain`` (without), ``steps`` (level until the next x),
             ``points``, or ``errors`` (points with bars).
         look: Which colour, marker and dash; the same number looks the same in every panel.
-        n: How many samples each point rests on; empty: not told.
+        n: How many samples each point rests on; empty: unknown.
         texts: What the pointer shows at each point; empty: the numbers.
         bounded: Points at which nothing was seen: their ``high`` is what may hide at most, which
             is no interval around a value. It has a mark of its own. Empty: no such point.
@@ -142,7 +142,7 @@ class Heat:
         low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
-        log: Values are powers of 2 of the unit, whose own numbers stand beside the colours.
+        log: Values are powers of 2 of the unit; its own numbers stand beside the colours.
         sortable: On a page rows and columns can be put in another order than this, which is called
             so; "": they cannot.
     """

@@ -11,7 +11,7 @@ from deadbeat.model.words import Json, capital, loud
 from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, counted, said
 
 #: What stands for `Evidence.holds`.
-_HOLDS = {True: "yes", False: "no", None: "not told"}
+_HOLDS = {True: "yes", False: "no", None: "unknown"}
 
 
 def counted_verdicts(judgements: Sequence[Judgement]) -> str:
@@ -61,7 +61,7 @@ def _lines(judgement: Judgement) -> list[str]:
         f"{verdict_text(judgement)}: {judgement.conclusion.says}",
         f"    confirmed means: {judgement.conclusion.confirmed}{many}",
     ]
-    for wanted, mark in ((True, "holds"), (False, "does not hold"), (None, "not told")):
+    for wanted, mark in ((True, "holds"), (False, "does not hold"), (None, "unknown")):
         item = next((each for each in judgement.evidence if each.holds is wanted), None)
         if item is not None:
             variant = ", ".join(f"{name} {value}" for name, value in item.variant.items())

@@ -45,8 +45,8 @@ def machine_facts(
     """What stands under the title of every result: machine, kernel and preemption model.
 
     Args:
-        platform: Of `deadbeat.model.platform.Platform`, as plain values.
-        cores: How many it ran on; 0: not told.
+        platform: A `deadbeat.model.platform.Platform` as plain values.
+        cores: How many it ran on; 0: unknown.
         kernel: In place of the platform's.
     """
     host = [
@@ -218,7 +218,7 @@ class Sentence:
 
     Attributes:
         answer: It is the answer itself: in large print.
-        terminal, page: Where it is told.
+        terminal, page: Where it is shown.
     """
 
     text: str
@@ -264,7 +264,7 @@ class Remark:
     """Something found, with a word for how grave or certain it is.
 
     Attributes:
-        id: Of a finding that is explained on the page.
+        id: The finding that is explained on the page.
     """
 
     kind: str

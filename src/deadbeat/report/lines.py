@@ -85,7 +85,7 @@ def table_lines(
 
     Args:
         width: None: as much as it takes.
-        numeric: Columns at the right whose texts are not broken; the others are words.
+        numeric: Columns at the right with texts that are not broken; the others are words.
     """
     heads = [" ".join(clean(column).split()) for column in columns]
     texts = [[clean(cell) for cell in row] for row in rows]

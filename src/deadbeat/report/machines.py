@@ -34,7 +34,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @frozen(kw_only=True)
 class Verdicted:
-    """Something that passed, failed, or could not be told.
+    """Something that passed, failed, or could not be read.
 
     Attributes:
         name: Stable. ``group``: what it belongs to.

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 #: Colour map of every figure: ordered in lightness, so it survives colour blindness and grey print.
 SEQUENTIAL = "viridis"
-#: Most columns or rows of a heat map whose cells have room for small print.
+#: Most columns or rows of a heat map with room for small print in its cells.
 _NOTED = 5
-#: Colours of differences: blue below, red above; told apart by their numbers in grey print.
+#: Colours of differences: blue below, red above; numbers in small print tell them apart in grey.
 DIVERGING = "RdBu_r"
 #: Pieces of a surface along its longer side, about.
 _FACETS = 24

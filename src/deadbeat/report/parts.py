@@ -204,7 +204,7 @@ def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:
 
 
 def _panel(chart: Chart, place: int) -> str:
-    """A surface says no more than its map: it is folded, and drawn once somebody looks."""
+    """A surface says no more than its map: it is folded, and drawn when it is opened."""
     panel, name = chart.panels[place], f"{chart.name}-{place}"
     title = f'id="{name}-title">{escape(panel.title)}'
     plot = (

@@ -17,7 +17,7 @@ LABEL = "Simulated, not measured"
 _EXACT = 2**53
 #: Where on a task's row releases and deadlines stand; shares of the row that lines take.
 _BELOW, _ABOVE, _THIN, _THICK = 0.31, -0.31, 0.08, 0.2
-#: Looks: of marks, and of what lies over bars, which few tasks share.
+#: Looks: marks, and what lies over bars, which few tasks share.
 _UP, _DOWN, _CROSS, _BLACK, _RED = 2, 4, 6, 13, 22
 
 
@@ -109,7 +109,7 @@ def _spans(
 
 
 def _pieces(picture: Picture) -> Iterator[Spans]:
-    """Of each task what ran, on the row of its processor and on its own."""
+    """What each task ran, on the row of its processor and on its own."""
     first = picture.system.processors
     found: dict[int, list[tuple[int, int, int, str]]] = defaultdict(list)
     for task, job, processor, start, end in picture.segments.tolist():
@@ -178,8 +178,8 @@ def _first_miss(picture: Picture) -> Iterator[Mark]:
     if miss is None or miss not in late or not picture.start <= miss <= picture.end:
         return
     task = picture.verdict.first_miss_task
-    whose = "" if task is None else picture.system.label(task)
-    label = f"first miss: {whose} at {as_text(miss)}"
+    name = "" if task is None else picture.system.label(task)
+    label = f"first miss: {name} at {as_text(miss)}"
     yield Mark(axis="x", at=miss - _origin(picture), label=label)
 
 

@@ -63,7 +63,7 @@ def render_schedule(
     """The page as text; the same values give the same page.
 
     Args:
-        answer: As ``deadbeat.sched.answer.answer_of`` gives it.
+        answer: From ``deadbeat.sched.answer.answer_of``.
         responses: Response times of each task, ascending; None where they were not recorded.
     """
     verdict = (
@@ -179,7 +179,7 @@ def _option(value: Any) -> str:
 
 
 def short(value: int) -> str:
-    """An integer, or its size where nobody reads so many digits."""
+    """An integer, or its size where the digits are too many to read."""
     # 2^80 has 25 digits; longer ones are not made into text at all, which is slow.
     if value.bit_length() <= 80:
         return str(value)

@@ -119,7 +119,7 @@ class Analysis:
     schedulers: Mapping[str, SchedulerAnalysis]
 
     def result(self, name: str) -> TestResult:
-        """Of the test called ``name``. Raises KeyError."""
+        """Result of the test called ``name``. Raises KeyError."""
         for result in self.results:
             if result.facts.name == name:
                 return result
@@ -244,7 +244,7 @@ def require_agreement(analysis: Analysis, scheduler: str, verdict: Verdict) -> N
             f"{scheduler}: {', '.join(found.accepted)} accept what simulation refutes"
             f" ({verdict.model}: {verdict.because})"
         )
-    # Simulated tasks block nobody, and releases at offsets may miss nothing.
+    # Simulated tasks block no other, and releases at offsets may miss nothing.
     comparable = analysis.blocking == 0 and verdict.model != "periodic-offset"
     if found.refuted and verdict.schedulable == "yes" and comparable:
         raise RuntimeError(

@@ -26,7 +26,7 @@ POLICY_OPTIONS = (
     *("cluster_size", "balance", "threshold"),
 )
 
-#: Of response times, by nearest rank: the least value that this share of the jobs does not exceed.
+#: Percentiles of response times, by nearest rank: the least value that this share does not exceed.
 PERCENTILES = (50, 90, 95, 99)
 
 #: Columns of the core that are counts of jobs or moves of a task.
@@ -48,7 +48,7 @@ _NONE = np.iinfo(np.int64).max
 
 
 def _figures(system: TaskSystem, verdict: Verdict) -> Iterator[dict[str, Any]]:
-    """Of the jobs of each task in [0, until), None where no job tells; none where nothing was
+    """Figures of each task's jobs in [0, until), None where no job tells; none where nothing was
     simulated. Slack is deadline minus completion; negative where late."""
     figures = verdict.figures
     if len(figures.get("released", ())) != len(system.tasks):
@@ -82,7 +82,7 @@ def percentiles(values: NDArray[np.int64]) -> dict[str, int] | None:
 
 
 def response_times(jobs: NDArray[np.int64], tasks: int) -> list[NDArray[np.int64]]:
-    """Of the completed among ``jobs`` (JOB_FIELDS), per task, ascending."""
+    """Response times of the completed ``jobs`` (JOB_FIELDS), per task, ascending."""
     done = jobs[jobs[:, _FINISH] >= 0]
     times = done[:, _FINISH] - done[:, _RELEASE]
     order = np.lexsort((times, done[:, 0]))
@@ -91,7 +91,7 @@ def response_times(jobs: NDArray[np.int64], tasks: int) -> list[NDArray[np.int64
 
 
 def looked_at(facts: PolicyFacts) -> list[str]:
-    """Those of POLICY_OPTIONS that the policy looks at."""
+    """The POLICY_OPTIONS that the policy reads."""
     used = {
         "priorities": facts.fixed_priority,
         **dict.fromkeys(("partition", "order", "admission", "unplaced"), facts.partitions),

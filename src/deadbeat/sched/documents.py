@@ -20,7 +20,7 @@ from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
-#: Defects told of one file; a file with more is of another kind altogether.
+#: Most defects shown of one file; a file with more is of another kind altogether.
 _DEFECTS_SHOWN = 1000
 
 _TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
@@ -188,7 +188,7 @@ def _ordered(defects: list[Defect]) -> list[Defect]:
 
 
 def _plain(value: Any, path: Path, defects: list[Defect]) -> Any:
-    """``value`` with every Literal told of and replaced by a number."""
+    """``value`` with every Literal reported and replaced by a number."""
     if isinstance(value, Literal):
         defects.append(Defect(path, value.found, value.hint))
         return 1
@@ -199,7 +199,7 @@ def _plain(value: Any, path: Path, defects: list[Defect]) -> Any:
     return value
 
 
-# --- the schema, told in our words ----------------------------------------------------------------
+# --- errors of the schema, in our words -----------------------------------------------------------
 
 
 def _schema_defects(value: Any, rule: Rule, path: Path = ()) -> Iterator[Defect]:
@@ -304,7 +304,7 @@ def _near(key: str, known: Iterable[str]) -> str:
 
 
 def _other_defects(document: Any) -> Iterator[Defect]:
-    """Of whatever the schema finds no fault with."""
+    """Check what the schema finds no fault with."""
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         return
     processors = document.get("processors")

@@ -1,6 +1,6 @@
 """Task-system files: JSON (with a published schema), rt-app's JSON, tables, and SimSo's XML.
 
-All of a file is checked before any of it is used, and every defect is told, each with its place.
+All of a file is checked before any of it is used, and every defect is shown with its place.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parse_task_system(
         whole_cycles: Cut SimSo's times to whole cycles, as SimSo does.
 
     Raises:
-        UsageError: As `load_task_system`.
+        UsageError: See `load_task_system`.
     """
     empty = UsageError(f"{source}: empty", f"the smallest file is {_EXAMPLE}")
     if not data.strip():
@@ -227,7 +227,7 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
         Defect(("tasks", "", name), "a second column of this name", "keep one")
         for name in dict.fromkeys(name for name in header if header.count(name) > 1)
     ]
-    # Told once for the whole column, not once per task.
+    # Said once for the whole column, not once per task.
     unknown = [name for name in dict.fromkeys(header) if name not in _COLUMNS]
     found += [
         Defect(("tasks", "", name), "unknown column", nearest(name, _COLUMNS)) for name in unknown

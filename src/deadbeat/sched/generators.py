@@ -31,7 +31,7 @@ class SamplerFacts:
     """What a distribution says of itself.
 
     Attributes:
-        fixed_sum: Of utilisations: the sum is the one asked for, not only within the tolerance.
+        fixed_sum: The sum of utilisations is the one asked for, not only within the tolerance.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Laws:
     Attributes:
         utilisations: Distribution of the tasks' utilisations: ``utilisation_samplers()``.
         low, high: Bounds of each task's utilisation, within [0, 1].
-        mean: Of ``exponential``; None: utilisation / tasks.
-        heavy_share, split: Of ``bimodal``: a task is heavy, uniform in [split, high], with this
+        mean: For ``exponential``; None: utilisation / tasks.
+        heavy_share, split: For ``bimodal``: a task is heavy, uniform in [split, high], with this
             probability, else light, uniform in [low, split).
         periods: Distribution of the periods: ``period_samplers()``.
         period_low, period_high: Bounds of T, whole numbers.
@@ -93,7 +93,7 @@ class Recipe(Laws):
         utilisation: Sum of C/T aimed at.
 
     Raises:
-        UsageError: Of the constructor; names every wrong field.
+        UsageError: See the constructor; names every wrong field.
     """
 
     processors: int = 4

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     from deadbeat.sched.core import lazy as _core
 
-#: Jobs that a window has unless told otherwise: what one can read, and what a viewer can hold.
+#: Jobs that a window has by default: what one can read, and what a viewer can hold.
 JOBS_READABLE = 120
 JOBS_TRACED = 20_000
 _WORDS_LONGEST = 100
@@ -40,8 +40,8 @@ class Picture:
     """The schedule in [start, end].
 
     Attributes:
-        segments: As in `Verdict`, those that reach into the window, whole.
-        jobs: JOB_FIELDS, those released before the end and not complete before the start.
+        segments: See `Verdict`; the ones that reach into the window, whole.
+        jobs: JOB_FIELDS, released before the end and not complete before the start.
         until: [0, until) was simulated for this picture.
         note: What is not shown, or ""; one line.
         releases: Which of the releases that the model allows these are, or "" where there is but

@@ -109,7 +109,7 @@ class Verdict:
         pattern: Model sporadic: the releases that miss, in words.
         states: Model sporadic: how many states were explored.
         first_miss: The earliest deadline that a job missed, or None.
-        first_miss_task, first_miss_job: Whose (indices from 0), or None.
+        first_miss_task, first_miss_job: Which one (indices from 0), or None.
         until: [0, until) was simulated.
         repeat: The instants between which the schedule repeats, where that was looked for.
         figures: Per task, a column per figure: see ``TaskMetrics`` in engine.hpp.
@@ -272,11 +272,11 @@ def simulate_ties(
     """The verdict under every tie rule of ``rules`` (by default all there are).
 
     Args:
-        scheduler: As for ``simulate``; its tie rule is not looked at.
-        arguments: As for ``simulate``.
+        scheduler: See ``simulate``; its tie rule is ignored.
+        arguments: See ``simulate``.
 
     Raises:
-        UsageError: As ``simulate``.
+        UsageError: See ``simulate``.
     """
     listed = tie_rules() if rules is None else tuple(dict.fromkeys(rules))
     if not listed:

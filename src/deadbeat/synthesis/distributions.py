@@ -199,7 +199,7 @@ def fixed_sum(stream: Stream, total: Fraction, bounds: Bounds) -> list[Fraction]
     Its doubles are taken as fractions; what rounding left of the sum goes where there is room.
 
     Args:
-        total: As of :func:`uunifast_discard`.
+        total: See :func:`uunifast_discard`.
     """
     from deadbeat.sched.generators import sample_cfs  # noqa: PLC0415 - numpy, which no --help needs
 

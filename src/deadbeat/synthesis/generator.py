@@ -27,7 +27,7 @@ from deadbeat.synthesis.stream import Stream
 
 #: Changes whenever the same seed would give another task set.
 GENERATOR_VERSION = "1"
-#: The same of sets whose utilisations are by ``fixed-sum``.
+#: The same for sets with utilisations by ``fixed-sum``.
 FIXED_SUM_VERSION = "2"
 #: A task's realised cost differs from its WCET by at most one part in this.
 COST_PRECISION = 100
@@ -395,7 +395,7 @@ def _realised(
 
 
 def _ratio(parts: Sequence[int], wholes: Sequence[int], *, pooled: bool) -> float:
-    """Of the sums, or the mean of the ratios; 0 if there is nothing to be part of."""
+    """Ratio of the sums, or mean of the ratios; 0 if there is nothing to be part of."""
     if pooled:
         return sum(parts) / sum(wholes) if sum(wholes) else 0.0
     ratios = [Fraction(part, whole) for part, whole in zip(parts, wholes, strict=True) if whole]

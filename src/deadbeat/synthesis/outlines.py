@@ -110,8 +110,8 @@ def has_mixed_priorities(found: Sequence[Outline]) -> bool:
     )
 
 
-# -- C and T of tasks whose utilisations sum to what is asked on each core: utilisations come first
-# and keep their law; T is drawn by its own law among the periods at which C = u T, rounded, is
+# -- C and T of tasks with utilisations that sum to what is asked on each core: utilisations first,
+# keeping their law; T is drawn by its own law among the periods at which C = u T, rounded, is
 # within the bounds of C. So few draws are in vain, and none where periods are log-uniform.
 
 

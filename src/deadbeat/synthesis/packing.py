@@ -20,7 +20,7 @@ STRATUM_FACTOR = 3
 SLOTS = (3, 5)
 # The last slot of a segment takes a grain of at most this part, so that little is left over.
 _LAST_SLOT_PART = 4
-# Bounds of the search for a settlement among coarse grains: two steps, so many repeats.
+# Bounds of the search for a settlement among coarse grains: two steps, and a number of repeats.
 _SEARCH_STEPS = 8
 _SEARCH_REPEATS = 32
 

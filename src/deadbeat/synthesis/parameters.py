@@ -54,7 +54,7 @@ class SynthesisParameters:
         sync_shares, contended_ratios: The same for each task by its index, instead of the common
             one; empty, or one for each task. Those of tasks that fill a core say nothing.
         deadline_factor: T = D = this times C. Not with ``utilisation``.
-        critical_cores: Tasks on the first so many cores are critical; those on the others only
+        critical_cores: Tasks on the first cores, up to this number, are critical; others only
             compute and fill their core. 0: all tasks are critical.
         fill_utilisation: Sum of C/T on a core that is filled.
         utilisation: Sum of C/T on each core of critical tasks, which have D = T; None: C is drawn
@@ -228,9 +228,9 @@ class SynthesisParameters:
         ]
         if empty:
             task, low, high = empty[0]
-            whose = f"task {task}" if own else "a task"
+            which = f"task {task}" if own else "a task"
             yield (
-                f"utilisation: {whose} must have at least {_decimal(low)} and at most"
+                f"utilisation: {which} must have at least {_decimal(low)} and at most"
                 f" {_decimal(high)}; lower {below}, or raise {above}"
             )
             return

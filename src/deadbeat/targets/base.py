@@ -30,7 +30,7 @@ class Process(Protocol):
         """
 
     def close(self, timeout: float = 5.0) -> Completed:
-        """Close its input and wait for its end; ``stdout`` holds what nobody read.
+        """Close its input and wait for its end; ``stdout`` holds what was not read.
 
         Raises:
             TargetError: It did not end in time; it has been killed.
@@ -55,7 +55,7 @@ class Target(Protocol):
 
     Attributes:
         name: Its label: the host name, or what the user called it.
-        kind: As `Platform.kind`.
+        kind: See `Platform.kind`.
         folder: An existing writable folder on it, private to this object.
         address: The word that opens it, without secrets: `LOCAL` of the machine that deadbeat runs
             on, ``ssh://user@host``.
@@ -145,10 +145,10 @@ def require_connected(target: Target, folder: str) -> None:
     """Tells what failed by itself from what failed with its connection.
 
     Args:
-        folder: Of the target before.
+        folder: Folder of the target before.
 
     Raises:
-        UnreachableError: The connection was cut since, made anew or not.
+        UnreachableError: The connection was cut since, even if it was made again.
     """
     if is_here(target):
         return

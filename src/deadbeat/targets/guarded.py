@@ -78,7 +78,7 @@ def found(program: str) -> None:
 
 class GuardedProgram:
     """Starts ``command``; `close` ends it and all that it started. ``stood``: how it stood still
-    while somebody waited for it; "": it did not.
+    while it was waited for; "": it did not.
 
     Args:
         more: Added to its environment.
@@ -126,8 +126,8 @@ class GuardedProgram:
         return not self.wait(0)
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether it ended within so many seconds; None: however long it takes. Wakes nobody
-        but itself, to see whether it stood still."""
+        """Whether it ended within this number of seconds; None: however long it takes. Wakes only
+        itself, to see whether it stood still."""
         until = math.inf if seconds is None else _now_s() + seconds
         if self.status is not None:
             return True
@@ -190,7 +190,7 @@ class GuardedProgram:
         mark = f"{_OWN}={self._own}".encode()
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # gone, or somebody else's
+            with suppress(OSError):  # gone, or another user's
                 if mark in (folder / "environ").read_bytes().split(b"\0"):
                     found.append(int(folder.name))
         return found

@@ -68,11 +68,11 @@ class Coordinator:
         self._owner = ""
 
     def acquire(self, place: str) -> Lease:
-        """Takes ``place``. TargetError: somebody else has it, or it is of no use."""
+        """Takes ``place``. TargetError: another user has it, or it is of no use."""
         return self._with_session(lambda session: self._acquire(session, place))
 
     def release(self, place: str) -> None:
-        """Gives ``place`` back; does nothing where it is somebody else's."""
+        """Gives ``place`` back; does nothing where another user has it."""
         self._with_session(lambda session: self._release(session, place))
 
     def release_command(self, place: str) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class LabgridTarget(SshTarget):
 
     Raises:
         UsageError: There is no such place, or no labgrid.
-        TargetError: Somebody else has it, or its machine cannot be connected to.
+        TargetError: Another user has it, or its machine cannot be connected to.
     """
 
     def __init__(self, word: str, *, farm: Coordinator | None = None) -> None:
@@ -188,7 +188,7 @@ class LabgridTarget(SshTarget):
         self.name, self.address = place, word
 
     def close(self) -> None:
-        """As over SSH; then the place is released. TargetError: It could not be."""
+        """Close as over SSH; then release the place. TargetError: It could not be released."""
         try:
             super().close()
         finally:

@@ -28,17 +28,17 @@ from deadbeat.targets.keeper import DONE, keeper
 from deadbeat.targets.readings import Readings, ask
 
 _READ_BYTES = 65536
-#: As `deadbeat.__main__` writes it, and nobody else.
+#: Spelled as only `deadbeat.__main__` writes it.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "01")
 #: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
 _PREFIX = "deadbeat-"
-#: Those of this one, which no earlier version takes for an orphan. Its owner, who may be in another
+#: Folders of this version; none before takes them for an orphan. Its owner, who may be in another
 #: PID namespace, keeps such a folder locked.
 _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
 #: How often the size of what a process said is looked at where it is limited.
 _LOOK_S = 1.0
-#: Of the folder of a process that was killed; what measured there has half a second to end.
+#: Removes the folder of a killed process; what measured there has half a second to end.
 _REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep 0.1; done'
 
 
@@ -102,7 +102,7 @@ class HostKeeper:
         """Ends it; nothing is run. Safe to call again."""
         process, self._process = self._process, None
         if process is not None:
-            process.send_signal(signal.SIGCONT)  # somebody may have stopped it
+            process.send_signal(signal.SIGCONT)  # it may have been stopped
             with suppress(BrokenPipeError):
                 process.communicate(f"{DONE}\n".encode())
 
@@ -114,7 +114,7 @@ class LocalProcess(Process):
         shown: What it is called where it is not to be called ``argv``.
         stdin: A file that it reads, and no line of ours; None: a pipe.
         apart: In a session of its own, which ends with it: no Ctrl-C on the terminal reaches it.
-        limit: It is killed for more bytes than this that nobody has read; None: there is none.
+        limit: It is killed for more unread bytes than this; None: there is none.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class LocalProcess(Process):
     ) -> None:
         self._argv = tuple(argv if shown is None else shown)
         self._limit, self._apart = limit, apart
-        # A file never fills up, so a talkative child cannot block on a pipe that nobody reads.
+        # A file never fills up, so a talkative child cannot block on a pipe without a reader.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
             self._popen = spawn(
@@ -400,7 +400,7 @@ def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
     try:
         fcntl.flock(owner, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return wait  # a file system without locks: nobody else gets one either, and removes it
+        return wait  # a file system without locks: no process gets one, and removes it
     try:
         return os.path.samestat(os.fstat(owner), folder.lstat())
     except OSError:
@@ -408,13 +408,13 @@ def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
 
 
 def _remove_orphans() -> None:
-    """Removes folders whose process was killed before it could."""
+    """Removes folders of processes that were killed before they could."""
     there = Path(tempfile.gettempdir())
     for folder in there.glob(f"{_WORK_PREFIX}*"):
         try:
             owner = _open_folder(folder)
         except OSError:
-            continue  # somebody else's, or no folder
+            continue  # another user's, or no folder
         if _locked(owner, folder, wait=False):
             shutil.rmtree(folder, ignore_errors=True)
         os.close(owner)

@@ -1,7 +1,7 @@
 """The file in shared memory into which a program marks its jobs (runtime/include/deadbeat.h).
 
 Head: magic, capacity, records asked for; 63 tasks of 64 bytes (period, deadline, name, known); then
-records of 32 bytes: release, start, task and CPU, finish. A record whose finish is 0 is unfinished.
+records of 32 bytes: release, start, task and CPU, finish. An unfinished record has a finish of 0.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CPUS = 1 << 16
 
 @frozen(kw_only=True)
 class MarkedTask:
-    """What a program told of a task; 0: nothing."""
+    """What a program says of a task; 0: nothing."""
 
     number: int
     name: str
@@ -65,12 +65,12 @@ class Marks:
 
 
 def bytes_of(capacity: int = CAPACITY) -> int:
-    """Size of a file with room for so many jobs."""
+    """Size of a file with room for this number of jobs."""
     return HEAD_BYTES + capacity * _RECORD.size
 
 
 def create(path: Path, capacity: int = CAPACITY) -> None:
-    """An empty file with room for so many jobs, for the user alone.
+    """Create an empty file with room for this number of jobs, for the user alone.
 
     All of it is allocated: a program that marks where there is no room is killed (SIGBUS).
 
@@ -195,7 +195,7 @@ class mark(ContextDecorator):  # noqa: N801  read as a verb: with mark(0):
     Args:
         task: 0 to 62; a task belongs to one thread.
         name, period_ns, deadline_ns: What is known of it.
-        release_ns: When the job was released, on `time.monotonic_ns`; 0: as it begins.
+        release_ns: When the job was released, on `time.monotonic_ns`; 0: when it begins.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Many files and short commands of a target at once: one shell, one round trip.
 
-The shell's own words suffice (a board may have busybox alone). What cannot be read is told apart:
+The shell's own words suffice (a board may have busybox alone). What cannot be read is
 missing, denied, or failed, with the system's words.
 """
 
@@ -16,7 +16,7 @@ from attrs import field, frozen
 from deadbeat.model.errors import TargetError
 from deadbeat.model.refused import hint_in
 
-#: Words of a `Reading` whose file does not exist, and whose program is not there.
+#: Words of a `Reading` of a missing file, and of a missing program.
 MISSING = "no such file"
 NO_PROGRAM = "no such program"
 _GLOB = "*?["
@@ -117,7 +117,7 @@ def ask(
     if lacking := next((words for words in _LACKING if words in said), ""):
         what = f"the machine's state cannot be read: {lacking}"
         raise TargetError(what, hint_in(lacking))
-    unread = Reading(None, "not told")
+    unread = Reading(None, "not answered")
     return Readings(
         files={**{each: unread for each in paths if not is_pattern(each)}, **readings.files},
         commands={name: readings.commands.get(name, unread) for name in commands},

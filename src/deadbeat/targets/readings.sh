@@ -36,10 +36,10 @@ small() {
 run() { { { sh -c "$1" </dev/null 2>&1 >&3 3>&-; printf 'x%s\n' $? >&3; } | { why; echo .; } } 3>&1; }
 # $1: a command's name and words
 command() {
-    told=$(run "${1#*=}")
-    reason=${told##*"$nl"} told=${told%"$nl"*}
-    case ${told##*x} in
-    0) answer command "${1%%=*}" 0 ""; printf '%s\n' "${told%x*}" ;;
+    said=$(run "${1#*=}")
+    reason=${said##*"$nl"} said=${said%"$nl"*}
+    case ${said##*x} in
+    0) answer command "${1%%=*}" 0 ""; printf '%s\n' "${said%x*}" ;;
     127) answer command "${1%%=*}" 1 "no such program" ;;
     *) answer command "${1%%=*}" 1 "failed: ${reason%.}" ;;
     esac
@@ -54,7 +54,7 @@ ask() {
             for path in $text; do [ -e "$path" ] && printf '%s\n' "$path"; done
             for path in $text; do [ -f "$path" ] && small "$path"; done ;;
         command) command "$text" ;;
-        # It is kept in memory until everything else is told.
+        # It is kept in memory until everything else is written.
         beside) command "$text" | { ask "$@"; cat; }; return ;;
         esac
     done

@@ -1,4 +1,4 @@
-"""A target whose files are below a folder: a made-up machine as a tree."""
+"""A target with files below a folder: a made-up machine as a tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deadbeat.targets.readings import Reading, Readings
 
 
 class RootedTarget(ClosedAfterwards):
-    """``target``, whose `read_text` and `read_many` find every path below ``root``.
+    """``target``, but its `read_text` and `read_many` find every path below ``root``.
 
     Programs run as they do on ``target``; whoever writes files puts ``root`` before them. What is
     read by a command would be of ``target``, not of the tree: no command of `read_many` is there.

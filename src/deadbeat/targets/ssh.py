@@ -190,7 +190,7 @@ class SshProcess(Process):
 class SshTarget(ClosedAfterwards):
     """``ssh://user@host:port``; see :class:`deadbeat.targets.base.Target`.
 
-    A cut connection is made anew by whatever needs it next, with a new folder.
+    A cut connection is made again by whatever needs it next, with a new folder.
 
     Raises:
         UsageError: ``word`` is no such address.
@@ -212,7 +212,7 @@ class SshTarget(ClosedAfterwards):
         self._connected()
 
     def _connected(self) -> Connection:
-        """The connection, made anew where it was cut."""
+        """The connection, made again where it was cut."""
         with self._lock:
             if self._closed:
                 raise TargetError(f"the connection to {self.name} is closed")

@@ -82,7 +82,7 @@ class Address:
 
     Attributes:
         host: A name, an address or an alias of ssh's configuration.
-        user, port: None: as ssh's configuration says.
+        user, port: None: by ssh's configuration.
     """
 
     host: str
@@ -91,7 +91,7 @@ class Address:
 
     @classmethod
     def of(cls, word: str) -> Address:
-        """Of ``ssh://[user@]host[:port]``. UsageError when it is no such address."""
+        """Parse ``ssh://[user@]host[:port]``. UsageError when it is no such address."""
 
         def wrong(why: str) -> UsageError:
             return UsageError(f"{shown(word)} is no target: {why}", "write ssh://user@host:port")
@@ -119,13 +119,13 @@ class Address:
         return cls(host, user, port)
 
     def words(self) -> tuple[str, ...]:
-        """As ssh takes it."""
+        """Words for ssh."""
         user = () if self.user is None else ("-l", self.user)
         port = () if self.port is None else ("-p", str(self.port))
         return (*user, *port, "--", self.host)
 
     def by_hand(self) -> str:
-        """As it is typed."""
+        """The command to type."""
         return " ".join(word for word in ("ssh", *self.words()) if word != "--")
 
 
@@ -238,7 +238,7 @@ class Connection:
         return False
 
     def lost(self, what: str, said: str) -> TargetError:
-        """The error of a command whose end is not known.
+        """The error of a command with an unknown end.
 
         Args:
             what: What is known of it.
@@ -278,8 +278,8 @@ class Connection:
                 word, _, rest = answer.partition(" ")
                 if word != "other" or len(others) > _OTHERS:
                     break
-                whose, _, folder = rest.partition(" ")
-                if _has_ended(whose):
+                owner, _, folder = rest.partition(" ")
+                if _has_ended(owner):
                     others.append(folder)
         except TargetError as error:
             raise self._refusal(plain(error.message)) from error
@@ -315,7 +315,7 @@ class Connection:
         if "HOST IDENTIFICATION HAS CHANGED" in said:
             return TargetError(
                 f"the host key of {host} has changed",
-                "a new installation, or somebody in between? If you know: remove the old key with"
+                "a new installation, or a machine in between? If you know: remove the old key with"
                 f" ssh-keygen -R, then connect once by hand: {by_hand}",
             )
         if "Host key verification failed" in said or "host key is known for" in said:
@@ -344,7 +344,7 @@ class Connection:
 
 
 def _socket_folder() -> Path:
-    """A new private folder whose path is short enough for a socket in it."""
+    """A new private folder with a path short enough for a socket in it."""
     for place in (None, "/tmp", "/dev/shm"):
         try:
             folder = Path(tempfile.mkdtemp(prefix="deadbeat-mux-", dir=place))

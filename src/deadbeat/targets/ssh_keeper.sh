@@ -50,14 +50,14 @@ finish() {
     done
 }
 
-# Sets space, keeper, start and whose of folder $1, from its name.
+# Sets space, keeper, start and of of folder $1, from its name.
 parts() {
     part=${1##*/deadbeat-ssh-}
     part=${part%.end}
     space=${part%%-*} part=${part#*-}
     keeper=${part%%-*} part=${part#*-}
     start=${part%%-*} part=${part#*-}
-    whose=${part%%-*}
+    of=${part%%-*}
 }
 
 # Removes what a keeper left that was killed; names those of whom only who asks knows the end.
@@ -67,7 +67,7 @@ orphans() {
         parts "$each"
         [ "$space" = "$here" ] || continue
         if look "$keeper" && [ "$since" = "$start" ]; then
-            [ "${whose%%.*}" != "${owner%%.*}" ] || say "other $whose $each"
+            [ "${of%%.*}" != "${owner%%.*}" ] || say "other $of $each"
         else
             finish "$each"
         fi

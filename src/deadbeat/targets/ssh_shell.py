@@ -137,7 +137,7 @@ class _Said:
     """What a shell has written of one command.
 
     Attributes:
-        number: Of its process group; 0 while it is not known.
+        number: Number of its process group; 0 while it is not known.
         word: ``started``, or why not; "" while it is not known.
     """
 

@@ -1,4 +1,4 @@
-// Follows a result that is still measured: asks for its state, and loads the page anew once a run was added.
+// Follows a result that is still measured: asks for its state, and reloads the page after each new run.
 (() => {
   const EVERY_MS = 5000, PLACE = "deadbeat-scroll";
   const bar = document.createElement("p");
