@@ -17,7 +17,7 @@ Checks = Mapping[str, Callable[..., Iterable[Evidence]]]
 
 
 def tables(module: str, name: str) -> dict[str, Any]:
-    """Those of the TOML file of that name beside ``module``."""
+    """Tables of the TOML file of that name beside ``module``."""
     return tomllib.loads(Path(module).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -59,7 +59,7 @@ class Titled(click.Command):
         super().__init__(name, params=[*params], **more)
 
     def table(self) -> Iterator[tuple[str, str, str, str]]:
-        """Of every key: its path, the option that help shows for it, its value and meaning."""
+        """Every key: its path, the option that help shows for it, its value and meaning."""
         paths = {option: path for option, path, _, _ in reversed(self.rows)}
         for name, each in self.known.items():
             if name not in self.gone and name not in COMMON:

@@ -172,7 +172,7 @@ class TableKind(Generic[W, F]):
         )
 
     def show(self, path: Path) -> Shown:
-        """As `ExperimentKind.show`."""
+        """Show a result; see `ExperimentKind.show`."""
         store = self.folders.store.open(path)
         found = self.summarise(store)
         said = evolve(self.answered(store, found), whole=True)

@@ -164,7 +164,7 @@ def ratio_table(
 
 
 def effect_sentences(asked: Question, quantities: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Of each quantity (and what it is called): beside how many loads the second side is larger or
+    """Number of loads, by quantity and its name, beside which the second side is larger or
     smaller, allowing for the number of loads and of quantities, and how much at most."""
     base, other = asked.sides
     level = FALSE_ALARMS / len(quantities)

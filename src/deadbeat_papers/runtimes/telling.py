@@ -32,7 +32,7 @@ def not_testable(needs: str) -> str:
 
 
 def cells_of(found: PrimitivesSummary, test: str, *placements: str) -> list[PrimitiveCell]:
-    """Of a primitive, in the order of runtime, handler, threads and size.
+    """Cells of a primitive, in the order of runtime, handler, threads and size.
 
     Raises:
         LackingError: None was run.

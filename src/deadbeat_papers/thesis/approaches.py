@@ -100,7 +100,7 @@ def cases(
 
 
 def _placed(results: StudyResults, a: str, b: str, **bounds: int) -> Iterator[Case]:
-    """Of all sets; and of those that next fit can place on processors and on clusters."""
+    """Cases of all sets, and of those that next fit can place on processors and on clusters."""
     for case in cases(results, a, b, **bounds):
         names = [label(approach, case.words["ties"]) for approach in (PARTITIONED, CLUSTERED)]
         placed = results.placed(names[0]) & results.placed(names[1])
@@ -130,7 +130,7 @@ def for_each(check: Check) -> Check:
 
 
 def beside(item: Evidence, others: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-    """Of each of ``others`` what it says under the circumstances of ``item``; one without a
+    """What each of ``others`` says under the circumstances of ``item``; one without a
     dimension (the balance, where the loose approach has no part) says the same along it."""
     return [
         next(one for one in other if one.variant.items() <= item.variant.items())
@@ -238,7 +238,7 @@ def half(results: StudyResults, a: str, b: str, **ratios: float) -> Iterator[Evi
 
 
 def migrates_mainly_above(results: StudyResults, approach: str, load: int) -> Iterator[Evidence]:
-    """Of U > load at least twice as much as of those below."""
+    """Whether tasks of U > load migrate at least twice as much as those below."""
     for source, ties, per_job in product(SOURCES, TIES, (False, True)):
         name, here = label(approach, ties), results.source == source
         above, below = (

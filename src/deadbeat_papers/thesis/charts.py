@@ -31,7 +31,7 @@ Cases = Iterable[tuple[str, dict[str, Mask]]]
 
 
 def critical(results: StudyResults) -> Iterator[Chart]:
-    """As Figures 2 and 3: how many sets of a cell are not schedulable."""
+    """Figures 2 and 3: how many sets of a cell are not schedulable."""
     label = results.labels()[0]
     tests = [name for name in results.labels() if results.is_test(name)]
     for m in _values(results.processors):
@@ -88,7 +88,7 @@ def _values(column: Iterable[int]) -> list[int]:
 
 
 def utilisations(results: StudyResults, cases_of: Cases) -> Iterator[Chart]:
-    """As Figure 1: the distributions of task utilisations, and what they do to schedulability."""
+    """Figure 1: the distributions of task utilisations, and what they do to schedulability."""
     label, cases = results.labels()[0], list(cases_of)
     natural = cases[0][1]
     count = results.rows["bins"].shape[1]
@@ -119,7 +119,7 @@ def utilisations(results: StudyResults, cases_of: Cases) -> Iterator[Chart]:
 
 
 def approaches(results: StudyResults) -> Iterator[Chart]:
-    """As Figure 4, and the ways to balance the loose approach."""
+    """Figure 4, and the ways to balance the loose approach."""
     loose = [label for label in results.labels() if label.startswith("loose clustered")]
     for name, title, labels in (
         ("approaches", "Schedulable sets by approach, 4 processors", _APPROACHES),
@@ -143,12 +143,12 @@ def approaches(results: StudyResults) -> Iterator[Chart]:
 
 
 def migrations(results: StudyResults) -> Iterator[Chart]:
-    """As Figure 5, and by job."""
+    """Figure 5, and by job."""
     yield from study_migrations(results, _APPROACHES)
 
 
 def slack(results: StudyResults) -> Iterator[Chart]:
-    """As Figure 6, and over the sets that all approaches schedule: others are easier sets."""
+    """Figure 6, and over the sets that all approaches schedule: others are easier sets."""
     common = results.everything
     for label in _APPROACHES:
         common = common & results.yes(label)

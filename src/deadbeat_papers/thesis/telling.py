@@ -43,7 +43,7 @@ def compare_paired(a: Mask, b: Mask) -> tuple[int, int, int]:
 
 
 def compare_means(a: Mean, b: Mean) -> int:
-    """As ``compare``, of independent means."""
+    """Compare independent means, like ``compare``."""
     if not (a.sets and b.sets):
         return 0
     half = math.hypot(a.half, b.half)

@@ -272,7 +272,7 @@ def _mean(sets: Sequence[SetResult], name: str) -> Any:
 
 
 def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:
-    """Of summary.csv or sets.csv: a row for each of that kind."""
+    """Columns of summary.csv or sets.csv, which has a row for each of that kind."""
     names = [field.name for field in attrs.fields(kind) if field.name != "cell"]
     return (*(field.name for field in attrs.fields(SearchCell)), *names)
 

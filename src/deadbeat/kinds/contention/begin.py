@@ -57,7 +57,7 @@ class _Asked:
 
 
 def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
-    """As `ExperimentKind.begin`. ``write``: writes everything derived from a campaign."""
+    """Begin a campaign. ``write``: writes everything derived from it."""
     found = _borrowed(asked) if asked.given.get("programs_from") else _own(asked)
     executor, spec = found.executor, found.resolved.spec
     catalog = make_catalog(executor)

@@ -207,7 +207,7 @@ class Witness:
 
     @classmethod
     def of(cls, table: JobTable, chosen: Bools | None = None) -> Witness:
-        """Those of a table; ``chosen``: of these tasks."""
+        """Witness of a table; ``chosen``: of these tasks."""
         if _of_windows(table):
             return cls()  # they had another length and were compared with the calibration
         probes = table.probes[

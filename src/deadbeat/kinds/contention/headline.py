@@ -440,7 +440,7 @@ def _text(cell: CellFigures | None) -> str:
 
 
 def _strength(cell: CellFigures | None, floor: float | None) -> int:
-    """Of what is certainly slower, and of what certainly misses more."""
+    """Rank of what is certainly slower, and of what certainly misses more."""
     if cell is None or not (slows(cell, floor) or cell.misses):
         return 0
     return strength_of(cell.slowdown.value or 0.0)

@@ -300,7 +300,7 @@ _CPUS, _INTERRUPTS, _OF_TASKS = 0, 10_000, 20_000
 
 
 def perfetto(store: CampaignStore, jobs: Sequence[LateJob]) -> str:
-    """Those of ``jobs`` whose events are kept. Raises UsageError: of none; DataError: a file of the
+    """Trace of ``jobs`` with kept events. Raises UsageError: none has; DataError: a file of the
     campaign is damaged."""
     runs = dict.fromkeys(job.run for job in jobs if job.traced)
     if not runs:

@@ -109,7 +109,7 @@ def campaign_of(view: CampaignView) -> CampaignSubject:
 def repeats_among(
     baseline: CampaignSubject, others: Iterable[CampaignSubject]
 ) -> tuple[CampaignSubject, ...]:
-    """Those of ``others`` that are repeats (A/A) of ``baseline``: its programs, where it ran."""
+    """Repeats (A/A) of ``baseline`` among ``others``: its programs, where it ran."""
 
     def is_repeat(campaign: CampaignSubject) -> bool:
         if campaign.elsewhere(baseline):

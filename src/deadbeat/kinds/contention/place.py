@@ -400,7 +400,7 @@ class StoredPrograms:
     origin: Origin
 
     def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
-        """As they were built, the batch of the first key first."""
+        """Batches as they were built, that of the first key first."""
         home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
         found: dict[str, list[RunKey]] = {}
         for key in keys:

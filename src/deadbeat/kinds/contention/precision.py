@@ -59,7 +59,7 @@ class MeanEstimate:
 
     @classmethod
     def of(cls, metric: str, samples: Sequence[Sample]) -> MeanEstimate | None:
-        """Of samples in the order of runs; None where the summary has no interval either."""
+        """Mean of samples in the order of runs; None where the summary has no interval either."""
         above, below = np.array(samples, dtype=np.float64).reshape(-1, 2).T
         miss = metric == "deadline_miss_ratio"
         interval = share_over_sets(above, below) if miss else mean_interval(above)
@@ -244,7 +244,7 @@ class Allocation:
         self._round, self._asked, self._unspent = 0, 0, runs
 
     def wanted(self, key: RunKey) -> bool:
-        """As of `Precision`."""
+        """See `Precision`."""
         point, name, round_ = self._places[key]
         if round_ != self._round:
             self._round = round_
@@ -291,7 +291,7 @@ class Allocation:
         return 1.0 if interval is None else (interval.high - interval.low) / 2
 
     def record(self) -> PrecisionRecord:
-        """As of `Precision`."""
+        """See `Precision`."""
         points: dict[str, KnownPoint] = {}
         rest = CAP if self._spec.sets_mean is None else SPENT
         if self._unspent and self._asked < len(self._places):

@@ -44,12 +44,12 @@ class PredictionCheck:
 
     @property
     def inside(self) -> int:
-        """Of ``slowed``, those that are predicted, or within what their rounds can tell."""
+        """Number of ``slowed`` that are predicted, or within what their rounds can show."""
         return sum(_is_close(own) or _is_inside(own) for own in self.slowed)
 
     @property
     def trivial(self) -> int:
-        """Of ``sets``, those that "always 1.00" predicts as well."""
+        """Number of ``sets`` that "always 1.00" predicts as well."""
         return sum(abs(_measured(own) - 1) <= _room(own) for own in self.sets)
 
     @property

@@ -415,7 +415,7 @@ def jobs_table(jobs: Sequence[LateJob]) -> Table:
 
 
 def job_time(job: LateJob, ns: int) -> str:
-    """Of a job that never finished: at least."""
+    """Time in a job; "at least" where it never finished."""
     return ("" if job.finished else "≥ ") + time_text(ns)
 
 

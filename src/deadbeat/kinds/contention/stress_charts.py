@@ -339,7 +339,7 @@ def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | No
 
 
 def common_sets(summaries: Sequence[Summary]) -> list[tuple[SetFigures, ...]]:
-    """Of each campaign the task sets that all of them have: the same programs on every side."""
+    """Task sets that all campaigns have, by campaign: the same programs on every side."""
     if not summaries:
         return []
     keys = set.intersection(*({each.key for each in summary.sets} for summary in summaries))

@@ -71,7 +71,7 @@ FOLDERS = RunFolders(
 
 @frozen(kw_only=True)
 class Slowdown:
-    """Of a victim beside an aggressor (None: threads that sleep).
+    """Slowdown of a victim beside an aggressor (None: threads that sleep).
 
     Attributes:
         value: Mean over runs of (time beside / time alone); a use alone takes ``alone_ns``.
@@ -137,7 +137,7 @@ class InterfereSummary:
         return next((c for c in self.cells if (c.victim, c.aggressor, c.place) == wanted), None)
 
     def by(self, victim: SetWork, place: str = "") -> list[Slowdown]:
-        """Those that slow it, the worst first; not the threads that sleep."""
+        """Aggressors that slow it, the worst first; without the threads that sleep."""
         place = place or next(iter(self.places), OTHERS)
         mine = [c for c in self.cells if c.victim == victim and c.aggressor and c.place == place]
         return sorted(mine, key=lambda cell: -cell.value)
@@ -172,7 +172,7 @@ def footprint_of(work: SetWork, held: int) -> int:
 
 
 def slowdowns(works: Sequence[SetWork], runs: Sequence[InterfereRun]) -> tuple[Slowdown, ...]:
-    """Of every pair that was measured, place by place. No slot is left out for being slow.
+    """Slowdowns of every measured pair, place by place. No slot is left out for being slow.
 
     Within a run: the sum of times beside, a use, over that alone. The interval is of the mean over
     runs, which are processes of their own: memory that lies badly slows all slots of a run. Less

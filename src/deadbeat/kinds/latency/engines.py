@@ -93,7 +93,7 @@ class Engine(Protocol):
         """Why it cannot run there, and what to install or allow; "" where it can."""
 
     def version(self, target: Target) -> str:
-        """Of the program that measures."""
+        """Version of the program that measures."""
 
     def measure(self, target: Target, request: Request) -> Measured:
         """Measures once; the caller sleeps meanwhile. Nothing of it runs on when this returns.

@@ -67,7 +67,7 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
         )
 
     def quantile(name: str, ppm: int) -> Quantity:
-        """Of each side the further end of the intervals within and between runs."""
+        """Quantile with the further ends of its intervals within and between runs."""
         low, high = order_interval(whole, ppm)
         lower, higher = between.quantile(ppm) if between else _OPEN
         ends = _further(min, low, lower), _further(max, high, higher)
@@ -86,7 +86,7 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
 
 
 def _further(choose: Callable[..., float], one: float | None, two: float | None) -> float | None:
-    """Of two ends, of which one may be open."""
+    """Further one of two ends, of which one may be open."""
     return None if one is None or two is None else choose(one, two)
 
 
@@ -225,7 +225,7 @@ class Between:
         return float(np.var(body)) < OF_BODY * float(np.var(means))
 
     def _arm(self, values: Sequence[float | None]) -> float:
-        """Of Student's interval of the mean logarithm; infinite where one is not known."""
+        """Half of Student's interval of the mean logarithm; infinite where a value is unknown."""
         known = [float(value) for value in values if value and value > 0]
         if len(known) < len(values):
             return math.inf if None in values else 0.0

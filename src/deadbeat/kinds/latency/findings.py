@@ -213,7 +213,7 @@ def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
 
 
 def _apart(one: CellSummary, two: CellSummary) -> bool:
-    """Of one load, beyond what the coarser engine cuts off."""
+    """Whether they differ by more than the coarser engine cuts off."""
     if one.load != two.load:
         return False
     step = max(cell.whole.raw.histogram.resolution_ns for cell in (one, two)) - 1

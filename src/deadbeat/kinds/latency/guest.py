@@ -112,7 +112,7 @@ def load_commands(point: LoadPoint, cpus: tuple[int, ...]) -> tuple[tuple[str, .
 
 
 def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
-    """Of the machine: the same for all kernels and loads of a repeat."""
+    """Seed of the machine: the same for all kernels and loads of a repeat."""
     return spec.seed + key.repeat
 
 
@@ -236,7 +236,7 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
 
 
 def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:
-    """Of the machine's time, in which it has something to do."""
+    """Part of the machine's time in which it is busy, s."""
     return (spec.seconds + _SETTLE_NS / 1e9) * (point.percent / 100 or 0.1)
 
 

@@ -101,7 +101,7 @@ class ProberEngine:
         return ""
 
     def version(self, target: Target) -> str:
-        """Of deadbeat, and which build of its runtime."""
+        """Version of deadbeat and build of its runtime."""
         return f"deadbeat {tool_version()} ({self._program().name})"
 
     def measure(self, target: Target, request: Request) -> Measured:

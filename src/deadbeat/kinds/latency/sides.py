@@ -196,7 +196,7 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
 
 
 def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:
-    """Of the first load beside which sides were measured for different times."""
+    """Lengths at the first load for which sides were measured for different times."""
     for load in loads:
         hours = [c.whole.hours for s in asked.sides for c in asked.cells(s, [load])]
         if min(hours) > 0 and max(hours) / min(hours) > _LONGER:

@@ -62,7 +62,7 @@ class TracedWakeUp:
 
     @property
     def means(self) -> dict[str, float]:
-        """Of each part that is known, over all split wake-ups, also those without it: so they sum
+        """Mean of each known part over all split wake-ups, also those without it: so they sum
         to the latency's."""
         many, parts = self.wake_ups, self.split.parts
         return {part: parts[part].sum_ns / many for part in PATH_PARTS if many and part in parts}
@@ -150,7 +150,7 @@ def _of_parts(times: Callable[[TracedWakeUp], Mapping[str, float]]) -> Iterator[
 
 
 def causes_table(cells: Iterable[CellSummary]) -> Table:
-    """Of every traced CPU the worst wake-up with its parts and its cause, the latest first."""
+    """Worst wake-up of every traced CPU with its parts and its cause, the latest first."""
     return Table(
         name="causes-table",
         title="the worst traced wake-ups and their parts",
@@ -166,7 +166,7 @@ def causes_table(cells: Iterable[CellSummary]) -> Table:
 
 
 def means_table(cells: Iterable[CellSummary]) -> Table:
-    """Of every traced CPU how many wake-ups were split, and the mean of each part."""
+    """Number of split wake-ups and mean of each part, by traced CPU."""
     return Table(
         name="means-table",
         title="mean of all traced wake-ups",
@@ -181,7 +181,7 @@ def means_table(cells: Iterable[CellSummary]) -> Table:
 
 
 def costs_table(cells: Iterable[CellSummary]) -> Table:
-    """Of every traced CPU: median and p99 with and without tracing, and what is not split."""
+    """Median and p99 with and without tracing, and what is not split, by traced CPU."""
     return Table(
         name="tracing-table",
         title="What tracing costs",

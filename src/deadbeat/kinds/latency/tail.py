@@ -114,7 +114,7 @@ class Dependence:
 
 
 def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[TailStatement]:
-    """Of the largest latency seen, then of each deadline; none without a wake-up.
+    """Statements on the largest latency, then on each deadline; none without a wake-up.
 
     Each holds at 95 % by itself, not all of them together.
     """
@@ -275,7 +275,7 @@ class Episode:
 
 
 def episodes_above(part: Part, limit_ns: int, *, gap: float | None = None) -> list[Episode]:
-    """Of the wake-ups that the rings kept above ``limit_ns``, in order.
+    """Episodes of wake-ups above ``limit_ns`` that the rings kept, in order.
 
     Args:
         gap: Periods without one that end an episode; None: a share of their mean distance, between
@@ -352,7 +352,7 @@ def _latest_size(parts: Sequence[Part]) -> float | None:
 
 
 def _size(sizes: Sequence[float]) -> float | None:
-    """As a wake-up sees it: that of the episode it is in, on average."""
+    """Mean size of the episode that a wake-up is in."""
     return sum(size * size for size in sizes) / sum(sizes) if sizes else None
 
 

@@ -142,7 +142,7 @@ class Episodes:
 
 
 def episodes_of(runs: Sequence[LoadRun]) -> Episodes:
-    """Of the times in which the thread was ready, those inside windows."""
+    """Times inside windows in which the thread was ready."""
     lengths: list[int] = []
     distances: list[int] = []
     for run in runs:

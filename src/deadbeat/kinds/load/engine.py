@@ -75,7 +75,7 @@ class LoadRequest:
 
     @property
     def priority(self) -> int:
-        """Of the real-time thread; 0 of an ordinary one."""
+        """Priority of the real-time thread; 0 for an ordinary one."""
         return self.spec.priority if self.spec.policy == "fifo" else 0
 
     @property

@@ -87,7 +87,7 @@ def mean_of(values: Sequence[float], least: float = -math.inf, most: float = mat
 
 
 def _variance(runs: Sequence[Counted]) -> float:
-    """Of the number of failures of all runs, by chance within them."""
+    """Variance of the number of failures of all runs, by chance within them."""
     return _free(runs) ** 2 * sum(size * size for run in runs for size in run.occasions)
 
 
@@ -251,7 +251,7 @@ def _spread(runs: Sequence[Counted]) -> float:
 
 
 def _least(total: float, level: float) -> int:
-    """Of so many occasions, how many on one side are no chance; of fewer than could ever be, that
+    """Least number on one side of ``total`` occasions that is no chance; if none can be, that
     number."""
     count = max(math.floor(total), math.ceil(math.log2(2 / level)))
     sides = range(count // 2, count + 1)

@@ -46,7 +46,7 @@ def inside_window(run: LoadRun) -> NDArray[np.bool_]:
 def lost_of(
     run: LoadRun, alone_ns: int | None, *, counted: NDArray[np.bool_] | None = None
 ) -> LostTime:
-    """Of one run, s per s of window.
+    """Lost time of a run, s per s of window.
 
     Args:
         alone_ns: CPU time that a round takes alone; None: not known, then nothing is slower.
@@ -111,7 +111,7 @@ def student_above(values: Floats) -> float:
 
 @frozen(kw_only=True)
 class LostDifference:
-    """Of pairs of runs of one repeat: their mean with its 95 % interval, both infinite where there
+    """Mean difference of pairs of runs with its 95 % interval, both infinite where there
     are too few of them.
 
     Attributes:
@@ -128,7 +128,7 @@ class LostDifference:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> LostDifference | None:
-        """Of what pairs differ by; None: there is no pair."""
+        """Difference from those of pairs; None: there is no pair."""
         array = np.asarray(values, np.float64)
         if not len(array):
             return None
@@ -194,7 +194,7 @@ class Scene:
     differences: Mapping[_Asked, LostDifference] = field(factory=dict)
 
     def share(self, part: float) -> float:
-        """Of all lost time."""
+        """Share of all lost time."""
         parts = (self.lost.waiting, self.lost.stopped, self.lost.slower)
         return part / sum(max(each, 0.0) for each in parts)
 

@@ -305,7 +305,7 @@ def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) 
 
 
 def _effects(groups: Groups) -> tuple[Effect, ...]:
-    """Of every remedy one that is judged: at the one number of ordinary threads it was tried at, or
+    """Judged effect of every remedy: at the one number of ordinary threads it was tried at, or
     at all of them together; then it at each."""
     judged: list[tuple[Effect, float, Mapping[int, Pairs]]] = []
     shown: list[Effect] = []

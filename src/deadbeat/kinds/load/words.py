@@ -18,7 +18,7 @@ def condition_words(condition: str) -> str:
 
 
 def failures_of(summary: LoadSummary) -> int:
-    """Those that the causes are about: without a remedy, with the most ordinary threads."""
+    """Failures that the causes explain: without a remedy, with the most ordinary threads."""
     plain = [cell for cell in summary.cells if cell.condition == PLAIN and cell.runs]
     return max(plain, key=lambda cell: cell.normal).failures if plain else 0
 

@@ -172,7 +172,7 @@ def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[st
 
 
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
-    """Those asked for, or all that need not be; of a further collector what allocates."""
+    """Tests that are asked for, or all by default; those that allocate for a further collector."""
     if spec.tests or spec.preset:
         return spec.tests
     again = further_collector(runtime, spec.runtimes)

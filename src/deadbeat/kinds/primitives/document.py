@@ -230,7 +230,7 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
 
 
 def charts(found: PrimitivesSummary) -> list[Chart]:
-    """Those of a preset; one of each way that has sizes, and of all ways beside each other where
+    """Charts of a preset; one of each way that has sizes, and of all ways beside each other where
     none has."""
     if found.preset:
         return [chart for made in found.preset.charts for chart in made(found)]
@@ -243,7 +243,7 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
 
 
 def _tails(found: PrimitivesSummary) -> Table:
-    """Of each primitive and runtime the row whose 99.9 % lies furthest beyond its median."""
+    """Row with the 99.9 % furthest beyond its median, by primitive and runtime."""
     groups: dict[tuple[str, str], list[PrimitiveCell]] = {}
     for row in found.cells:
         groups.setdefault((row.case.test, row.case.runtime), []).append(row)

@@ -54,7 +54,7 @@ class HardwarePrimitives(VerbEngine):
         return self._topology
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        """Those wanted; none: all that are installed.
+        """Wanted allocators; none: all that are installed.
 
         Raises:
             BuildError: One of them is not to be had.
@@ -74,7 +74,7 @@ class HardwarePrimitives(VerbEngine):
 
 
 def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
-    """Of every pair of a matrix, so that all together take no longer than a few seconds."""
+    """Time for each pair of a matrix, so that all together take a few seconds at most."""
     pairs = len(layout(spec, topology).pairs("each"))
     return max(min(spec.duration, _MATRIX_S / pairs), _PAIR_S)
 

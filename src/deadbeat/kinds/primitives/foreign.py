@@ -53,7 +53,7 @@ def jdk_of(version: int) -> Jdk:
 
 
 def priority_of(runtime: str, spec: PrimitivesSpec) -> int:
-    """Of its own threads under FIFO, below those that are timed; 0: they are ordinary ones."""
+    """Priority of its own threads under FIFO, below the timed ones; 0: they are ordinary."""
     whole = jvm_words(runtime).scheduling == WHOLE and spec.policy != "other"
     return spec.priority - 1 if whole else 0
 

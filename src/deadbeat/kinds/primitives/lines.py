@@ -46,7 +46,7 @@ class Line:
 
 
 def lines_of(runs: Iterable[PrimitiveRun], topology: Topology) -> tuple[Line, ...]:
-    """Of all runs of the matrix; of round trips there is one direction."""
+    """Lines of all runs of the matrix; round trips have one direction."""
     found: dict[tuple[str, int, int], list[tuple[PrimitiveRun, ThreadRun]]] = {}
     for run in (run for run in runs if run.key.case.placement == "each"):
         for thread in run.threads:

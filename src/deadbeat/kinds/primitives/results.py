@@ -100,12 +100,12 @@ class PrimitiveCell:
 
     @property
     def bytes_per_ns(self) -> float | None:
-        """Of a copy: GB/s at its median."""
+        """GB/s of a copy at its median."""
         middle = self.quantile_ns(500_000)
         return self.case.size / middle if self.case.copies and middle else None
 
     def interval(self, values_ns: Sequence[int]) -> Interval | None:
-        """Of the mean over repeats like these; None with fewer than three."""
+        """Interval of the mean over repeats like these; None with fewer than three."""
         if len(values_ns) < REPEATS_LEAST:
             return None
         return mean_interval(np.array(values_ns, float) / self.batch)
@@ -115,12 +115,12 @@ class PrimitiveCell:
         return self.times.total
 
     def quantile_ns(self, share_ppm: int) -> float:
-        """Of an operation, where a sample is many: of their mean."""
+        """Quantile of an operation; of their mean where a sample is many."""
         return (self.times.quantile(share_ppm) or 0) / self.batch
 
     @property
     def mean_ns(self) -> float:
-        """Of an operation, over all samples."""
+        """Mean of an operation over all samples."""
         return mean_of(self.times) / self.batch
 
     @property

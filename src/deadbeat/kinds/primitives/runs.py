@@ -95,7 +95,7 @@ class WarmUp:
 
 @frozen(kw_only=True)
 class MemoryFacts:
-    """Of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
+    """Memory of a process; -1: the kernel does not say. ``faults``: of its pages, in the run."""
 
     locked: bool
     resident_bytes: int
@@ -208,7 +208,7 @@ def thread_files(samples: Integers) -> Iterator[str]:
 
 
 def merged(samples: Integers) -> str:
-    """As RTSJMcBench leaves them (the thesis, section 4.1): a column a thread under its number, a
+    """Text like RTSJMcBench's (the thesis, section 4.1): a column a thread under its number, a
     row an iteration, ns; empty where there was none."""
     heads = ",".join(f"Thread {number + 1}" for number in range(samples.shape[1]))
     texts = np.where(samples == NONE, "", samples.astype(str))

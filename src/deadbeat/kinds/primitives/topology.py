@@ -36,7 +36,7 @@ class Topology:
         return two in _group(self.caches, one)
 
     def relation(self, one: int, two: int) -> str:
-        """Of two CPUs, as a placement of pairs; "": not known."""
+        """Relation of two CPUs, as a placement of pairs; "": not known."""
         if self.same_core(one, two):
             return "sibling"
         if not self.caches:
@@ -163,7 +163,7 @@ def _round_robin(cpus: Cpus, threads: int) -> Cpus:
 
 
 def _each(cpus: Cpus) -> tuple[tuple[int, int], ...]:
-    """Of many CPUs not all pairs, but the same ones every time."""
+    """Pairs of CPUs; of many CPUs some, the same ones every time."""
     every = [*itertools.combinations(cpus, 2)]
     if len(every) <= PAIRS_MOST:
         return tuple(every)

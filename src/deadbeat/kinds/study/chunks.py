@@ -145,7 +145,7 @@ def _draw(spec: StudySpec, part: Piece, rows: Rows) -> TaskBatch:
 
 
 def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
-    """Those of the systems that there are: one that is not found does not cost the others."""
+    """Systems that can be drawn: one that is not found does not cost the others."""
     found = [TaskBatch.of(())]
     for k in range(part.count):
         try:

@@ -129,7 +129,7 @@ class StudyResults:
         return Count(int(np.sum(inside & self.yes(label))), int(np.sum(inside)))
 
     def mean(self, label: str, name: str, mask: Mask) -> Mean:
-        """Of a figure over the schedulable sets in ``mask``."""
+        """Mean of a figure over the schedulable sets in ``mask``."""
         inside = mask & self.yes(label)
         return Mean.of(self.figure(label, name)[inside].astype(np.float64))
 
@@ -168,7 +168,7 @@ class Answered:
         return int(np.sum(small.generated & ~small.placed(self.label)))
 
     def total(self, name: str) -> int | None:
-        """Of a figure over the schedulable sets."""
+        """Total of a figure over the schedulable sets."""
         good = self.results.yes(self.label)
         return int(self.results.figure(self.label, name)[good].sum()) if self._known else None
 

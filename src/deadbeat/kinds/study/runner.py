@@ -184,7 +184,7 @@ class Cluster:
         self._address = address
 
     def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
-        """As ``Threads.chunks``.
+        """Yield chunks as they end, like ``Threads.chunks``.
 
         Raises:
             TargetError: The scheduler cannot be reached, has no workers, or was lost.
