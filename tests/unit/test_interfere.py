@@ -131,6 +131,7 @@ def test_a_pair_is_slowed_free_or_undecided_and_only_the_free_are_called_so() ->
     assert cell.undecided
     cell, text = told(150, 160, 155)
     assert cell.shows and "Undecided" not in text
+    assert f"Slowed in 1 of 1 pairs: {A.text}." in text
 
 
 def summary_of(

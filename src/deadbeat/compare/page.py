@@ -196,7 +196,8 @@ def _glance(result: ComparisonResult) -> Table:
         said("effect [95 %]", lambda row: interval_text(row[1])),
         said("minimum", lambda row: bound_text(row[1].metric, row[1].minimum), spare=True),
     )
-    return Table(name="metrics-glance", columns=columns, rows=rows)
+    means = "baseline, this: means of what each run shows; show pools all runs" * single
+    return Table(name="metrics-glance", columns=columns, rows=rows, note=means)
 
 
 def _needs(result: ComparisonResult) -> list[str]:

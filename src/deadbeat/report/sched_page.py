@@ -281,4 +281,4 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
 def _cell(value: Any) -> str:
     if isinstance(value, int):
         return as_text(value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)

@@ -58,7 +58,14 @@ def begin(asked: Begin) -> Begun:
         yield from begun_elsewhere(store, platform)
         yield from other_parameters(kept, to_plain(spec))
 
-    place = FOLDERS.place(asked.runs, spec.name, differs, fresh=asked.fresh, keep=asked.keep)
+    place = FOLDERS.place(
+        asked.runs,
+        spec.name,
+        differs,
+        fresh=asked.fresh,
+        retry=asked.retry_failed,
+        keep=asked.keep,
+    )
     store = BreakdownStore.open(place.path) if place.resumed else None
     runs = planned(spec)
     left = runs if store is None else lacking(spec, store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 import attrs
@@ -101,6 +102,8 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
                 f"Of two different ones {other.victim.text} suffers most: it takes"
                 f" {_times(found, other)}."
             )
+        slowed = dict.fromkeys(cell.victim.text for cell in hurt)
+        said.append(f"Slowed in {len(hurt)} of {len(pairs)} pairs: {', '.join(slowed)}.")
     least = max(cell.least for cell in found.cells)
     touched = {cell.victim for cell in pairs if not cell.free}
     free = [work.text for work in found.order if work not in touched]
@@ -271,6 +274,18 @@ def _capacity(found: InterfereSummary) -> str:
     )
 
 
+def _steps(found: InterfereSummary) -> list[tuple[str, str]]:
+    if "SIMULATED" in found.labels:
+        return [("deadbeat interfere --quick", "measure this machine")]
+    left = sum(cell.undecided for cell in found.cells if cell.aggressor)
+    more = f"deadbeat interfere --repeats {2 * found.spec.repeats}"
+    predict = f"deadbeat predict RESULT --matrix {shlex.quote(found.name)}"
+    return [
+        *([(more, f"decide more of the {left} pairs")] if left else []),
+        (predict, "what it does to the task sets of a result"),
+    ]
+
+
 def document(found: InterfereSummary, platform: Platform) -> Document:
     lines = answer(found)
     worst = sorted((c for c in found.cells if c.aggressor), key=lambda cell: -cell.value)
@@ -292,6 +307,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=lines,
         picture=_map(found),
+        steps=_steps(found),
         below=(price_list(prices), *filter(None, [state_words(prices)])) if prices else (),
         sections=(
             Section(

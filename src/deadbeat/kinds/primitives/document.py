@@ -331,6 +331,11 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         answer=answer(found),
         picture=_verdicts(found) if preset else _tails(found),
         rows=len(found.judgements) if preset else _ROWS,
+        steps=[
+            ("deadbeat primitives --quick", "measure this machine")
+            if "SIMULATED" in found.labels
+            else ("deadbeat interfere", "what they take beside each other")
+        ],
         sections=(
             *first,
             *_matrix(found),
