@@ -72,7 +72,7 @@ def test_options_of_commands_that_are_told_exist() -> None:
 def typed(page: str) -> Iterator[str]:
     """Commands of a page: lines of code, and code within a line; what a reader fills in left out."""
     text = re.sub(r"\\\n\s*", " ", page)
-    prompt = r"^ {4}(?:next: |sudo |\$ )?(?:\.venv/bin/)?deadbeat "
+    prompt = r"^    (?:next: |sudo |\$ )?(?:\.venv/bin/)?deadbeat "
     lines = re.findall(rf"{prompt}([a-z].*)$", text, re.M)
     within = re.findall(r"`(?:sudo )?deadbeat ([a-z][^`]*)`", text)
     for command in (*lines, *(each.replace("\n", " ") for each in within)):
