@@ -70,7 +70,7 @@ def test_options_of_commands_that_are_told_exist() -> None:
 
 
 def typed(page: str) -> Iterator[str]:
-    """Commands of a page: lines of code, and code within a line; what a reader fills in left out."""
+    """Commands of a page: lines of code, and code within a line, up to what a reader fills in."""
     text = re.sub(r"\\\n\s*", " ", page)
     prompt = r"^    (?:next: |sudo |\$ )?(?:\.venv/bin/)?deadbeat "
     lines = re.findall(rf"{prompt}([a-z].*)$", text, re.M)

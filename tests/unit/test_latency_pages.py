@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -43,6 +44,21 @@ def test_every_problem_is_explained() -> None:
     raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', sources))
     assert len(raised) > 20
     assert raised <= told
+
+
+def test_what_does_not_count_is_marked() -> None:
+    """A call that names a problem and says `invalid`, anywhere in its arguments."""
+    invalid = set()
+    for path in (*(ROOT / "src/deadbeat/kinds/latency").rglob("*.py"), VALIDITY):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("problem"):
+                said = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                name = node.args[0]
+                if "invalid" in said and isinstance(name, ast.Constant):
+                    invalid.add(name.value)
+    rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| (yes|no) \|", PAGE, flags=re.M)
+    assert len(invalid) > 4
+    assert invalid <= {name for name, counts in rows if counts == "no"}
 
 
 def test_every_engine_and_load_is_explained_with_its_command() -> None:
