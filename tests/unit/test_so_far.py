@@ -36,6 +36,17 @@ VERBS = {
     "run": (("run", "--repeats", "3", *SIMULATED, "--", "true"), "so far:"),
     "primitives": (("primitives", "--tests", "event", "--repeats", "2", *SIMULATED), "so far:"),
 }
+#: Verb -> what its first line says that it will run.
+BEGINS = {
+    "profile": "task sets: on 1, 2 cores",
+    "stress": "task sets: on 1, 2 cores",
+    "latency": "9 runs: 3 loads, simulated, 3 times 1 s",
+    "load": r"runs: 0, .* ordinary threads, 5 of the remedies\n",
+    "breakdown": "runs: .* task sets, each made faster until it misses",
+    "study": "task sets in",
+    "run": "3 runs: true, each until it ends",
+    "primitives": "runs: event; each 2 times",
+}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +82,9 @@ def test_a_picture_shows_all_that_is_measured_so_far(
     monkeypatch.setattr(Console, "is_terminal", property(lambda console: True))
     assert main(words) == 0
     assert failed == []
-    assert re.search(title, capsys.readouterr().err, re.DOTALL)
+    err = capsys.readouterr().err
+    assert re.search(title, err, re.DOTALL)
+    assert re.search(f"begin .*{BEGINS[verb]}", err)
     assert all(line.isprintable() for line in pictures[-1])
 
 

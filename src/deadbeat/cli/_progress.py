@@ -22,6 +22,7 @@ from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFail
 from deadbeat.model.words import duration
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.document import ROWS, CellMap, Table
+from deadbeat.report.lines import broken, clean
 from deadbeat.report.prices import dearest_words, price_list
 from deadbeat.report.terminal import picture_lines, plain_lines
 
@@ -67,6 +68,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
+            self._live.update("")  # its end would show what was beyond the screen
             self._live.stop()
 
     def __call__(self, event: Event) -> None:
@@ -109,7 +111,7 @@ class Watch:
         with suppress(Exception):  # the summary says what is wrong; the runs go on
             rows = max(ROWS, self._console.height - _AROUND)
             lines = picture_lines(self.so_far(), self._console.width, rows=rows)
-            self._picture = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+            self._picture = Text("\n".join(lines[: rows + 2]), no_wrap=True, overflow="ellipsis")
         now = self._clock()
         self._due = now + max(_PICTURE_S, _PICTURE_PAUSE * (now - began))
 
@@ -165,6 +167,7 @@ class Watch:
 
     def _print(self, line: str) -> None:
         if self._live is not None:
-            self._console.print(line, markup=False)
+            for each in broken(clean(line), self._console.width):
+                self._console.print(each, markup=False, soft_wrap=True)
         else:
             click.echo(line, err=True)

@@ -107,7 +107,7 @@ def begin(asked: Begin) -> Begun:
         keys(spec),
         details=f"{count_of(len(spec.loads), 'load')}, {engines},"
         f" {count_of(spec.blocks, 'time')} {spec.seconds:g} s",
-        seconds=lambda left: estimate(spec, runs=left).seconds,
+        seconds=lambda left: None if asked.simulated else estimate(spec, runs=left).seconds,
         need=lambda left: estimate(spec, runs=left).bytes,
         differs=lambda store: loaded_otherwise(store.platform, platform),
         ready=ready,

@@ -140,8 +140,8 @@ def begin(asked: Begin) -> Begun:
         engine.describe(),
         planned,
         seconds=lambda left: None if asked.simulated else left * each_s,
-        details=f"{count_of(len({key.case for key in planned}), 'row')},"
-        f" {count_of(spec.repeats, 'time')} each",
+        details=f"{', '.join(sorted({key.case.test for key in planned}))};"
+        f" each {count_of(spec.repeats, 'time')}",
     )
     experiment = PrimitivesExperiment(
         spec, engine, store=store, planned=planned, retry_invalid=asked.retry_invalid

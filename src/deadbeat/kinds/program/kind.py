@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -32,6 +33,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import read
+from deadbeat.model.words import shortened
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.files import read_bytes
@@ -158,7 +160,8 @@ def begin(asked: Begin) -> Begun:
         platform,
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
-        details="" if spec.duration else "each until the program ends",
+        details=f"{shortened(shlex.join(spec.command))},"
+        f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
     )
     experiment = ProgramExperiment(
         spec, asked.simulated, store=store, planned=runs, retry_invalid=asked.retry_invalid
