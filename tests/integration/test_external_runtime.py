@@ -114,5 +114,5 @@ def test_a_list_that_is_not_understood_is_told(
 def test_a_command_that_is_not_there_is_told(engine: ForeignPrimitives) -> None:
     with pytest.raises(TargetError, match="no program"):
         spec_of(engine, "/nowhere/speaks")
-    with pytest.raises(UsageError, match="nobody says what external:other is"):
+    with pytest.raises(UsageError, match="external:other has no command"):
         engine.probed(read(PrimitivesSpec, {}, {"runtimes": "external:other"}))

@@ -87,7 +87,7 @@ class Begin:
         runs: Where results are.
         written: What a file asks for; ``typed``: what options do, which win. Both are layers of a
             specification; ``names``: what their keys are called where they were written.
-        fresh: Begin anew, also where one could be continued.
+        fresh: Start a new one, also where one could be resumed.
         keep: A finished one that answers just this is the answer.
         retry_failed, retry_invalid: Measure again what failed, or is invalid.
         simulated: Use a made-up machine.
@@ -227,7 +227,7 @@ class ExperimentKind:
         folder: What tells its folders from others.
         state_of: How far one is; damage is a state, not an error.
         show: Its results. ``report``: writes everything derived (with figures or without), and
-            says where. ``why``: explains the worst so many; None: `show` does. ``perfetto``: the
+            says where. ``why``: explain the N worst; None: `show` does. ``perfetto``: the
             same as the text of a trace; None: there is none. ``samples``: writes every single one
             into a folder; None: they are not kept.
         open: Its results for whoever analyses them in Python; ``keys``: the columns of its table

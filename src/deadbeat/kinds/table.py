@@ -60,9 +60,9 @@ def begun_store(
     """Makes the folder of ``spec``, or finds the one to continue, and says what will happen.
 
     Args:
-        seconds, need: What so many of the ``planned`` runs take, as of `Begin.announce`.
+        seconds, need: What a number of the ``planned`` runs takes, as of `Begin.announce`.
         differs: As of `RunFolders.choose`.
-        ready: What is done before anything is said, where so many runs are lacking; what else the
+        ready: What is done before anything is said, with the number of lacking runs; what else the
             head of a new folder holds.
         made: What is done with a new folder.
     """

@@ -75,7 +75,7 @@ def _locked(path: Path) -> int:
                 "wait until it ends, or choose another name",
             ) from None
     # The process number only serves a message; a full disk must not stand in the way. A file of
-    # several names may be one that somebody linked to.
+    # several names may be a link of another user.
     with suppress(OSError):
         if os.fstat(descriptor).st_nlink == 1:
             os.ftruncate(descriptor, 0)

@@ -195,7 +195,7 @@ def _grid(cores: int, quick: bool) -> dict[str, object]:
 
 def _shielding(cores: int, quick: bool) -> dict[str, object]:
     """With shielding and without, on the same sets; rho is drawn. Nothing is contended (alpha = 0):
-    otherwise the critical tasks would wait for one another, and nobody could tell that from what
+    otherwise the critical tasks would wait for one another, and that would look like what
     the computing cores do to them."""
     drawn = {
         "contended_ratio": 0,

@@ -156,7 +156,7 @@ class RtsjArguments:
     app: str
     test: _Test
     values: Mapping[str, Any]
-    #: What runs it, where nobody says.
+    #: What runs it by default.
     runtimes: ClassVar[str] = "jvm"
 
     @property

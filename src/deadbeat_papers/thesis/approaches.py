@@ -289,7 +289,7 @@ def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> It
 def only_more_slack(
     results: StudyResults, more: str, less: str, others: list[str], low: int
 ) -> Iterator[Evidence]:
-    """``more`` has a larger slack of U > low, and none of ``others`` is told to."""
+    """``more`` has a larger slack of U > low, and none of ``others`` is shown to."""
     beyond = [list(more_slack(results, more=other, less=less, low=low)) for other in others]
     for item in more_slack(results, more=more, less=less, low=low):
         also = beside(item, beyond)

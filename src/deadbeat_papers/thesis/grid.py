@@ -30,7 +30,7 @@ LOADS = (600, 650, 700, 750, 800, 850, 900, 950, 990)
 #: the thesis says approximately 10,000, and not its steps.
 STEPS = 9
 
-#: The thesis's generator as far as it is told: exponential utilisations, T in [10, 250], LCM of the
+#: The thesis's generator as far as stated: exponential utilisations, T in [10, 250], LCM of the
 #: periods below 100,000.
 SOURCE = Source(
     utilisations="exponential", periods="lcm-limited", period_low=10, period_high=250,

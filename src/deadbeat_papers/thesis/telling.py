@@ -16,7 +16,7 @@ Z95 = 1.959963984540054
 
 
 def compare(a: Count, b: Count) -> int:
-    """1: a's proportion is higher, -1: lower, 0: not told apart at 95 %.
+    """1: a's proportion is higher, -1: lower, 0: no difference shown at 95 %.
 
     By the interval of the difference of independent proportions (Newcombe, Statistics in
     Medicine 17, 1998, method 10: from the two Wilson intervals).
@@ -128,7 +128,7 @@ def falling(
 def larger(
     name_a: str, a: Mean, name_b: str, b: Mean, variant: Mapping[str, str], *, unit: str = ""
 ) -> Evidence:
-    """Whether mean ``a`` is larger than ``b``, told apart at 95 %."""
+    """Whether mean ``a`` is larger than ``b``, shown at 95 %."""
     order = compare_means(a, b)
     return Evidence(
         variant=variant,

@@ -238,7 +238,7 @@ def _machine(found: Breakdown) -> list[tuple[str, str]]:
     return [
         ("Wake-up, median", time_text(found.wake_up_ns)),
         ("Switch to a job that waited, median", time_text(found.switch_ns)),
-        ("C and overheads last so many times as long: median slot, 95 % of slots", pace or "–"),
+        ("C and overheads last this many times as long: median slot, 95 % of slots", pace or "–"),
     ]
 
 

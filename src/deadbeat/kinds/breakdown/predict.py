@@ -104,7 +104,7 @@ def _late(columns: JobColumns, tasks: NDArray[Any]) -> tuple[Floats, Bools]:
 
 #: The runs have 6 by default: this is 64 times finer.
 _HALVINGS = 12
-#: Of a curve, which takes a replay each, of so many jobs.
+#: Points of a curve, which takes a replay each, of this many jobs.
 _REPLAYS, _JOBS = 8, 800
 
 
@@ -158,7 +158,7 @@ def miss_curve(
 
 @frozen(kw_only=True)
 class Model:
-    """What sets are predicted with; without ``prices`` nobody slows anybody."""
+    """What sets are predicted with; without ``prices`` nothing is slowed."""
 
     search: SearchSpec
     calibration: Calibration

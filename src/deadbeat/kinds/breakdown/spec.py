@@ -88,14 +88,14 @@ class SearchSpec:
 
     @property
     def resolution(self) -> Fraction:
-        """Distance of neighbouring utilisations that are told apart."""
+        """Distance of neighbouring utilisations that are distinguished."""
         return (self.high - self.low) / (1 << self.steps)
 
     def problems(self) -> Iterator[Problem]:
         if self.low >= self.high:
             yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
             return
-        # Runs are told apart by n / U in thousandths, and the last one lies between two levels.
+        # Runs are identified by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
         if self.resolution < finest:
             text = f"{self.steps} halvings of {float(self.low):g} to {float(self.high):g} end below"

@@ -1,4 +1,4 @@
-"""Begins or continues a campaign: on which machine, where, with whose programs; what it shows."""
+"""Begins or continues a campaign: machine, place, programs, and what it shows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FREE = ("name", "cpus", "mode")
 
 @define(kw_only=True)
 class _Asked:
-    """A campaign on a machine; ``source``: whose programs it runs, with their ``origin``."""
+    """A campaign on a machine; ``source``: the owner of its programs, with their ``origin``."""
 
     executor: Executor
     resolved: Resolved
@@ -241,7 +241,9 @@ def _announce_programs(asked: Begin, origin: Origin) -> None:
     what = "programs" if made.system == origin.platform.system else "task sets"
     asked.say(f"{what} of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
     if what == "task sets":
-        asked.say(f"they are built for {origin.platform.kernel}: the same fragments, compiled anew")
+        asked.say(
+            f"they are built for {origin.platform.kernel}: same fragments, compiled again"
+        )
     if not origin.same_hardware:
         asked.say("costs come from another platform: read the slowdown, not the delay ratio")
 

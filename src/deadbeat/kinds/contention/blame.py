@@ -27,7 +27,7 @@ from deadbeat.trace.why import Span, add_up, named, task_matcher
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
-#: Events that show less of an excess than this name nobody: most were lost or left out.
+#: Events that show less of an excess than this name no thread: most were lost or left out.
 EXPLAINED = 0.5
 #: Cause and words of a part of which nothing more is known.
 _OF_PART = {
@@ -152,7 +152,7 @@ def _name(
 
 
 def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | None:
-    """A task belongs on one CPU: wherever else it was, somebody moved it."""
+    """A task belongs on one CPU: wherever else it was, it was moved."""
     home = int(run.table.tasks[run.columns.task[job]]["cpu"])
     if totals is not None and (move := totals.move) is not None:
         after = _us(move.at_ns - int(run.columns.release_ns[job]))

@@ -164,7 +164,7 @@ def platform(summary: Summary) -> Mapping[str, Json]:
 
 
 def origin_text(summary: Summary) -> str:
-    """Whose programs were run and where they were calibrated; "" for a campaign's own."""
+    """Owner of the programs and where they were calibrated; "" for a campaign's own."""
     origin = inside(summary.meta, "origin")
     if not origin:
         return ""
@@ -256,7 +256,7 @@ def price_table(summary: Summary) -> PriceTable | None:
     found = summary.meta.get("prices")
     if found is None:
         return None
-    path, hint = Path("summary.json"), "deadbeat page NAME makes it anew"
+    path, hint = Path("summary.json"), "deadbeat page NAME builds it again"
     made = plain_converter()
     return structure(found, PriceTable, path=path, what="summary", hint=hint, made=made)
 

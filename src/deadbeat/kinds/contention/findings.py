@@ -47,7 +47,7 @@ class CampaignEvidence:
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
         overloaded: Runs whose task sets ask more of a core than it has.
         long_slots: Those of them that kept their slots long (policy late).
-        origin: Whose programs were run; None: the campaign's own.
+        origin: Owner of the programs that ran; None: the campaign's own.
     """
 
     calibration: Calibration | None
@@ -200,7 +200,7 @@ LEFT_OUT_SHARE = 0.03
 ALONE_TOLERANCE = 0.25
 #: Fewer sets than this give an interval that mostly says how few they are.
 SETS_MIN = 5
-#: Five of so many sets lie beyond the 95 % quantile.
+#: Number of sets of which five lie beyond the 95 % quantile.
 TAIL_SETS_MIN = 100
 
 

@@ -18,7 +18,7 @@ from deadbeat.report.building import CurvePoint, nice_step
 from deadbeat.report.charts import ABSENT, AT_LEAST, AT_MOST, FAINT, SHOWN, Heat, HeatCell
 from deadbeat.report.document import percent
 
-#: At most about so many contour lines over the range of a metric.
+#: Most contour lines, about, over the range of a metric.
 _CONTOUR_LINES = 7
 #: Fewest values of rho and of alpha between which a contour line is more than a guess.
 CONTOUR_POINTS = 4
@@ -64,7 +64,7 @@ class GridMetric:
         return self.of(cell).scaled(self.scale)
 
     def digits(self, decimals: int) -> Callable[[float], str]:
-        """How a cell writes a number in the axis' unit, a ratio with so many decimals."""
+        """How a cell writes a number in the axis' unit, a ratio with ``decimals``."""
         if self.from_below:
             return multiple
         return f"{{:.{decimals}f}}".format if self.neutral else short

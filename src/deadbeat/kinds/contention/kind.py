@@ -125,7 +125,7 @@ def campaign_document(summary: Summary) -> Document:
 
 
 def _noise(summary: Summary) -> tuple[Part, ...]:
-    """The smallest effect and what it rests on; whose programs, and how well points are known."""
+    """The smallest effect and what it rests on; programs, and how well points are known."""
     floor = facts.noise_floor(summary)
     text = f"{floor.text[:1].upper()}{floor.text[1:]}"
     words = Sentence(f"{text} ({floor.basis})." if floor.basis else f"{text}.")

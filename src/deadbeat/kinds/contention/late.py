@@ -203,7 +203,7 @@ _RECORDED = (
     "Drawn from the recorded starts and finishes: a started job may be waiting or preempted. With"
     " --causes, where the kernel can be traced, it shows who had each CPU."
 )
-#: Stretches that are kept, the longest: more cannot be told apart.
+#: Stretches that are kept, the longest: more cannot be distinguished.
 _MOST = 600
 
 

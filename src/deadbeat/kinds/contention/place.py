@@ -96,7 +96,7 @@ def choose(
         fresh: Begin a new campaign even where one could be continued.
         retry_failed: Take the last campaign even when it is finished.
         keep: Take a finished one of the same machine and kernel rather than start again.
-        origin: Whose programs are to be run; None: its own.
+        origin: Owner of the programs to run; None: its own.
         source: Folder of the campaign they are of, which is never continued itself.
 
     Raises:
@@ -159,7 +159,7 @@ _ELF_MAGIC = b"\x7fELF"
 
 
 def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> Origin:
-    """Whose programs ``spec`` (resolved) runs on ``platform``, everything checked that can be.
+    """Find the programs that ``spec`` (resolved) runs on ``platform``; check all that can be.
     Raises UsageError: they cannot run here, or are not all there; DataError: a program is damaged.
     """
     name = source.path.resolve().name
@@ -286,7 +286,7 @@ def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Whether it begins as an executable does: all that can be told where no hash was recorded."""
+    """Whether it begins as an executable does: all that can be checked without a hash."""
     with reading(path) as stream:
         return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 

@@ -5,7 +5,7 @@ time it has a tenth more sets than at the look before, and stops at the first lo
 width of its interval is within the target, or when no set is left. Few looks, and never one before
 there are ``sets_min`` sets, are what keeps the intervals honest: docs/decisions/0012.
 
-Decisions depend on results alone, in the order of the plan: told of the runs of earlier sessions,
+Decisions depend on results alone, in the order of the plan: given the runs of earlier sessions,
 it decides as it did then.
 """
 
@@ -34,7 +34,7 @@ from deadbeat.stats.intervals import (
     student_half_width,
 )
 
-#: A look follows when a point has so many times the sets of the last one.
+#: A look follows when a point has this many times the sets of the last one.
 GROWTH = 1.1
 #: Why a point has no further set.
 REACHED, CAP, LOST, UNFINISHED = "target reached", "most sets", "runs lost", "not finished"
@@ -103,7 +103,7 @@ class _Unit:
 
 class Precision:
     """Stops each point when its interval is tight enough: decides, run by run, in order, whether
-    more is to be learnt, deterministic in what it was told."""
+    more is to be learnt, deterministic in the runs it was given."""
 
     def __init__(self, spec: PrecisionSpec, places: Mapping[RunKey, tuple[str, int]]) -> None:
         """``places``: in order of rounds, what each run adds to, and its round there."""
@@ -116,7 +116,7 @@ class Precision:
         self._unspent = mean * len(self._units)
 
     def wanted(self, key: RunKey) -> bool:
-        """Whether ``key``, whose turn it is, is to be run, or was rightly run before."""
+        """Whether ``key``, which is next, is to be run, or was rightly run before."""
         name, round_ = self._places[key]
         if round_ != self._round:
             self._end_round()

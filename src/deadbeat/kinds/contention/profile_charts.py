@@ -51,7 +51,7 @@ SURFACE_POINTS = 5
 
 def grid_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
     """Heat map of every metric at every M, most cores first; beside it a surface, where there are
-    points enough for it to show more. ``most``: at most so many deadline factors have figures of
+    points enough for it to show more. ``most``: most deadline factors that have figures of
     their own; None: all."""
     raise_it = all(
         len(axis_of(summary, column)) >= SURFACE_POINTS
@@ -285,7 +285,7 @@ def _part(cell: CellFigures, part: str) -> float | None:
 
 def split_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
     """The split over groups (stress) or over the grid (profile); empty where not recorded.
-    ``most``: at most so many deadline factors are drawn; None: all."""
+    ``most``: most deadline factors that are drawn; None: all."""
     if not recorded(summary):
         return []
     split = _stress_split if summary.mode == "stress" else _profile_split

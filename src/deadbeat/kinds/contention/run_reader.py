@@ -68,7 +68,7 @@ class TaskPrediction:
 @frozen(kw_only=True)
 class Priced:
     """What task sets are replayed with. ``rates``: state -> how cores slow one another; of "":
-    nobody does. ``states``: how the round trips of cores 0 and 1 are told apart; None: not known.
+    nobody does. ``states``: how the round trips of cores 0 and 1 are classed; None: unknown.
     ``pace``: how many times as long as calibrated jobs alone took."""
 
     calibration: Calibration
@@ -83,11 +83,11 @@ class Priced:
         return cls(calibration=calibration, rates=rates_of(table), states=table.states.get(pair))
 
     def at_pace(self, pace: float) -> Priced:
-        """The same where jobs take so many times as long; without prices nothing can be slowed."""
+        """The same where jobs take ``pace`` times as long; without prices nothing can be slowed."""
         return evolve(self, pace=pace) if self.rates else self
 
     def usual(self, shares: Mapping[str, float]) -> str:
-        """The state that stands for a slot whose own is not known."""
+        """The state that stands for a slot without a known one."""
         known = [name for name in self.rates if name]
         return max(known, key=lambda name: shares.get(name, 0.0), default="")
 

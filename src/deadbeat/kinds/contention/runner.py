@@ -49,7 +49,7 @@ from deadbeat.trace.jobs import worst_jobs
 _SECONDS_PER_JOB, _SECONDS_PER_RUN = 12e-6, 0.05
 #: Wall time of a run beyond its timetable (start, set-up, commit), s.
 _OVERHEAD_S = 0.05
-#: After so many sets prices are measured again, each time for a part of their first time.
+#: Number of sets after which prices are measured again, each time for a part of their first time.
 _PRICED_EVERY, _PARTS = 24, 4
 #: Kept per task set beside its jobs: its tables in C, in the executable and in the index.
 _PROGRAM_BYTES = 48 * 1024
@@ -67,7 +67,7 @@ def estimate(
     spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False
 ) -> CampaignCost:
     """What a resolved campaign takes, from its parameters alone; bytes are an upper bound.
-    ``calibrated``: no calibration is to be made. ``simulated``: nobody waits for the slots to pass:
+    ``calibrated``: no calibration is to be made. ``simulated``: slots take no wall-clock time:
     jobs are computed."""
     keys = plan(spec)
     need = jobs = 0
@@ -115,7 +115,7 @@ def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
 
 
 def run_length_s(spec: CampaignSpec, tasks: int) -> float:
-    """Length of the timetable of a run of so many tasks of the grid or the groups, s: the fewest
+    """Length of the timetable of a run of this many tasks of the grid or the groups, s: the fewest
     rounds may take longer than what is asked. A bound: with slots of the slowest task there can be.
     """
     slowest_ns = int(spec.longest_period_ns)
@@ -314,7 +314,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         return Kept(found.key)
 
     def decided(self) -> tuple[int, int] | None:
-        """A balanced map has so many runs, of whichever points need them."""
+        """A balanced map has this many runs, of whichever points need them."""
         return self._precision.decided() if isinstance(self._precision, Precision) else None
 
     def expected_left(self) -> int:

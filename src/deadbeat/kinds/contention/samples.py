@@ -243,7 +243,7 @@ def factor_cells(summary: Summary) -> Sequence[CellFigures]:
 
 def _configurations(summary: Summary) -> tuple[str, ...]:
     """The groups in order, each with the values that its sets picked from lists; none where they
-    are the groups, or more than curves can be told apart."""
+    are the groups, or more than curves can be distinguished."""
     if not _columns(summary):
         return ()
     known = {_label(summary, item): _key(summary, item) for item in summary.sets}

@@ -38,7 +38,7 @@ _WIDE = 50
 
 
 def stress_charts(summary: Summary, *, most: int | None = None) -> list[Chart]:
-    """Every figure that the summary has the numbers for. ``most``: at most so many deadline factors
+    """Every figure that the summary has the numbers for. ``most``: most deadline factors that
     have distributions of their own; None: all."""
     charts: list[Chart] = []
     floor = noise_floor(summary)
@@ -308,7 +308,7 @@ def _value_of(event: str) -> Callable[[SetFigures], float | None]:
 def overlay_charts(
     names: Sequence[str], summaries: Sequence[Summary], most: int | None
 ) -> list[Chart]:
-    """Every figure, the baseline first; ``most``: at most so many deadline factors have
+    """Every figure, the baseline first; ``most``: most deadline factors that have
     distributions, None: all."""
     return [*_overlays(names, summaries, most), *_factor_overlays(names, summaries)]
 

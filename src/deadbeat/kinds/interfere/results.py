@@ -30,7 +30,7 @@ from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
 Slots = NDArray[np.int64]
-#: Aggressors that are none: nobody beside, and threads that sleep there.
+#: Aggressors that are none: nothing beside, and threads that sleep there.
 ALONE, ASLEEP = -1, -2
 #: Less is not called interference, whatever its interval.
 LEAST = 1.05
@@ -132,7 +132,7 @@ class InterfereSummary:
         return tuple(place for place in self.spec.aggressors or (OTHERS,) if place in found)
 
     def cell(self, victim: SetWork, aggressor: SetWork | None, place: str = "") -> Slowdown | None:
-        """One of ``cells``, at the first place unless told; None: it was not measured."""
+        """One of ``cells``, at the first place by default; None: it was not measured."""
         wanted = (victim, aggressor, place or next(iter(self.places), OTHERS))
         return next((c for c in self.cells if (c.victim, c.aggressor, c.place) == wanted), None)
 

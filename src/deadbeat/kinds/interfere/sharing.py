@@ -145,7 +145,7 @@ class SharingRule:
     place: str | None = None
 
 
-#: In the order in which they are told.
+#: In the order in which they are listed.
 RULES = (
     SharingRule(
         resource="its own object",

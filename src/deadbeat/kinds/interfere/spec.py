@@ -39,7 +39,7 @@ class VictimCaches:
     virtual: bool = False
 
     def level(self, footprint: int) -> str:
-        """Where a working set of so many bytes lives; "": the machine does not say."""
+        """Where a working set of that many bytes lives; "": the machine does not say."""
         if not (self.own_bytes and self.shared_bytes):
             return ""
         if footprint <= self.own_bytes:
@@ -207,7 +207,7 @@ def defaults(machine: VictimCaches) -> tuple[SetWork, ...]:
 
 
 #: Where aggressors run. others: on every CPU but the victim's core. sibling: on that core. 3: on
-#: so many of the others.
+#: that many of the others.
 OTHERS, SIBLING = "others", "sibling"
 
 
@@ -234,7 +234,7 @@ class InterfereSpec:
         rules.ListOf(_place, "a list of places", "others,sibling,1", rules.unique),
         "--aggressors LIST",
         "Where aggressors run: others (all CPUs but those of the victim's core), sibling (the"
-        " victim's core), or on so many of the others.  [others, and sibling where there is one]",
+        " victim's core), or on that many of the others.  [others, and sibling where there is one]",
         default=(),
     )
     cpus: tuple[int, ...] | None = fields.cpus(
@@ -289,7 +289,7 @@ def resolved(
 
 
 def placed(spec: InterfereSpec, place: str, machine: VictimCaches) -> tuple[int, ...]:
-    """CPUs of the victim, then of the aggressors; empty: there are none, or not so many."""
+    """CPUs of the victim, then of the aggressors; empty: there are none, or too few."""
     victim, *rest = spec.cpus or ()
     beside = [cpu for cpu in rest if (cpu in machine.siblings) == (place == SIBLING)]
     if place not in (OTHERS, SIBLING):

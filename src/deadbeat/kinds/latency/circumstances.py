@@ -1,7 +1,7 @@
 """What a machine did while a run was measured, as runs record it (docs/reference/latency.md),
 and whether a run is what it says it is. Pure.
 
-What cannot be told is in ``missing`` with the reason, never a zero. A problem is ``invalid`` where
+What cannot be known is in ``missing`` with the reason, never a zero. A problem is ``invalid`` where
 the run did not measure what it claims (another priority, a load that never ran); a ``warning`` is a
 label: something else happened, and the run counts (`deadbeat.model.validity`). Names are stable:
 docs/reference/latency.md.
@@ -130,7 +130,7 @@ def _missing(moment: Snapshot) -> dict[str, str]:
 
 
 def _unwitnessed(before: Snapshot) -> dict[str, str]:
-    """Whether the kernel would have told of real-time throttling in a run; else why not."""
+    """Whether the kernel would have logged real-time throttling in a run; else why not."""
     once = "the kernel reports it once a boot, and"
     if any(_THROTTLING in line for line in or_none(before.log) or ()):
         return {"rt throttling": f"{once} has: not known of a run"}
@@ -157,7 +157,7 @@ _STOOD_NS = 200_000_000
 
 
 def judge(run: LatencyRun, request: Request) -> tuple[Finding, ...]:
-    """Every problem of a run beside what its engine told, the invalidating ones first."""
+    """Every problem of a run beside those of its engine, the invalidating ones first."""
     found = [
         *load_problems(run.load, run.circumstances, run.cpus, request.seconds),
         *_host(run.circumstances),

@@ -279,7 +279,7 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
     return (
         Note(
             "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
-            " The share counts wake-ups as if so many were independent; the share of runs assumes"
+            " The share counts wake-ups as if that many were independent; the share of runs assumes"
             " nothing about wake-ups within a run."
         ),
         Table(name="tail-table", title="Bounds", columns=TAIL_COLUMNS, rows=rows, dense=True),

@@ -42,7 +42,7 @@ _MAXIMA_MIN = 3
 #: are the late ones is chance where fewer do. Only where runs differ more than chance would make.
 CARRYING_MIN, TAIL_PPM = 5.0, 900_000
 #: Means differ by late wake-ups where less than this of their variance stays without the latest
-#: tenth; whether few runs carry them is told by the latest hundredth.
+#: tenth; the latest hundredth shows whether few runs carry them.
 OF_BODY, LATE_PPM = 0.25, 990_000
 #: Exponents beyond overflow.
 _EXPONENT_MAX = 700.0

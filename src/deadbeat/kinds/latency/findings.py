@@ -14,7 +14,7 @@ from deadbeat.model.words import seconds_text
 from deadbeat.report.document import counted
 from deadbeat.stats.binomial import quantile_ranks
 
-#: Matrices whose cells were measured for less are told so.
+#: Matrices with cells that were measured for less have a finding.
 _HOURS_MIN = 1.0
 #: A wake-up that counts for less than half an independent one is worth a word.
 _DEPENDENT = 2.0

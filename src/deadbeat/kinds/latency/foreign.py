@@ -44,8 +44,8 @@ _NOT_RECORDED = (
 )
 #: What reading a damaged file raises.
 _DAMAGE = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError)
-#: Of values without a unit: times that real-time systems wake up late at best are less than so many
-#: microseconds, and more than so many nanoseconds.
+#: Of values without a unit: times that real-time systems wake up late at best: less than this many
+#: microseconds, and more than this many nanoseconds.
 _LEAST = 500
 
 
@@ -89,7 +89,7 @@ class Foreign:
 
     Attributes:
         cpus: What each thread saw; what follows from the interval is not in it yet.
-        threads: Whether their numbers are of threads, of which nobody knows the CPU.
+        threads: Whether their numbers are of threads on unknown CPUs.
         skips: Whether periods that passed while a wake-up was late were skipped, as cyclictest
             does; else the next sleep begins after a late wake-up, and nothing is missed that is
             not in ``cpus``.
@@ -251,7 +251,7 @@ def load_of(foreign: Foreign, load: LoadPoint | None, name: str) -> LoadPoint:
 
 
 def _refuse_other(foreign: Foreign, user: Foreign, name: str) -> None:
-    """What a file says is not said otherwise: nobody knows which of the two is right."""
+    """Refuse an option that contradicts the file: which of the two is right is unknown."""
     pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
         ("--priority", user.priority, foreign.priority, 0.0, "{:g}".format),
         ("--interval", user.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
@@ -292,7 +292,7 @@ def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatenc
     ``seconds`` allow are there otherwise only says that a thread began late.
     """
     corrected = with_missed(cpu.raw, interval_ns)
-    # Each that overflowed skipped so many periods at least; how late they would have been is not
+    # Each that overflowed skipped at least that many periods; how late they would have been is not
     # known, so neither is what is corrected.
     beyond = cpu.raw.overflow * (max(cpu.raw.overflow_from_ns or 0, 0) // interval_ns)
     if cpu.raw.overflow and not beyond:  # the latest of them did

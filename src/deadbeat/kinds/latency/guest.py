@@ -241,11 +241,11 @@ def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:
 
 
 def estimate_s(spec: LatencySpec, guest: Guest, *, runs: int) -> float:
-    """What so many runs take on an idle host."""
+    """What a number of runs takes on an idle host."""
     each = [_BUSY_S * busy_seconds(spec, point) for point in spec.loads]
     return look_s(guest, runs) + sum(each) / len(each) * runs / WORKERS
 
 
 def look_s(guest: Guest, boots: int) -> float:
-    """What so many boots take on an idle host that do nothing."""
+    """What a number of boots that do nothing takes on an idle host."""
     return (_BOOT_S + _PROCESSOR_S * (guest.cpus - 1)) * boots / WORKERS

@@ -19,9 +19,9 @@ from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
 Integers = NDArray[np.int64]
 
-#: Bins of a histogram over its whole range: more cannot be told apart on paper.
+#: Bins of a histogram over its whole range: more cannot be distinguished on paper.
 _BINS = 140
-#: Looks that can be told apart; more CPUs than these are drawn as one curve.
+#: Looks that can be distinguished; more CPUs than these are drawn as one curve.
 _CURVES = 7
 #: Marks up to so far beyond the latest wake-up, as a factor, are shown.
 _NEAR = 4.0

@@ -1,4 +1,4 @@
-"""Background loads: what each is made of, and what is told of one that runs."""
+"""Background loads: what each is made of, and what is recorded of one that runs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ LOADS = {
 
 
 def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
-    """The percentages that a load has on so many CPUs: those that give whole workers.
+    """The percentages that a load has on that many CPUs: those that give whole workers.
 
     Any where it is a share of time; else 25 and 50 % of two CPUs would be the same load.
     """

@@ -178,7 +178,7 @@ class ProberEngine:
 
 
 def probe_options(request: Request, worst: int = WORST) -> dict[str, str]:
-    """What the verb is told of a run wherever it runs."""
+    """Words of the verb for a run, wherever it runs."""
     return {
         "--policy": request.policy,
         "--priority": str(request.priority if request.policy == "fifo" else 0),
@@ -285,7 +285,7 @@ def parsed(text: str) -> Probed:
         raise DataError(f"the result of the prober is damaged: {error}", _HINT) from error
     if not isinstance(plain, dict) or plain.get("version") != _VERSION:
         raise DataError("the result of the prober is of another version", _HINT)
-    return cast(Probed, plain)  # a key that is missing or wrong is told where it is read
+    return cast(Probed, plain)  # a key that is missing or wrong is an error where it is read
 
 
 def measured_of(

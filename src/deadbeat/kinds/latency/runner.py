@@ -82,7 +82,7 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         return estimate(self._spec, runs=runs).seconds
 
     def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
-        """All runs beside one load after the other; a load that has died is started anew for the
+        """All runs beside one load after the other; a load that has died is started again for the
         rest."""
         wanted = set(self.lacking)
         for visit in visits(self._spec):

@@ -16,7 +16,7 @@ from deadbeat.model.words import Json, nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import UNKNOWN, counted
 
-#: Curves that can be told apart.
+#: Most curves that can be distinguished.
 SIDES_MAX = 7
 #: Measured so much longer, a maximum is larger for that alone.
 _LONGER = 1.1
@@ -103,7 +103,7 @@ class PlotPreset:
     most: int = SIDES_MAX
 
     def check(self, runs: Sequence[str]) -> None:
-        """UsageError where so many matrices are not what it takes."""
+        """UsageError where it takes another number of matrices."""
         if not self.least <= len(runs) <= self.most:
             wanted = " to ".join(map(str, sorted({self.least, self.most})))
             raise UsageError(

@@ -24,7 +24,7 @@ PART_WORDS: Mapping[str, str] = {
     "switch": "waking to the CPU",
     "exit": "CPU to own clock",
 }
-#: Worst wake-ups that are told below a matrix; ``why`` and ``--json`` have all.
+#: Worst wake-ups that are listed below a matrix; ``why`` and ``--json`` have all.
 _SHOWN = 3
 _CAPTION = (
     "Of traced wake-ups only: tracing costs time itself. The parts of a bar sum to the latency:"

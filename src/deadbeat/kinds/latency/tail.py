@@ -39,7 +39,7 @@ EPISODE_GAP, EPISODE_GAP_MOST = 10, 100
 #: The gap between is this share of the mean distance of late wake-ups: few of them are merged only
 #: because there are many.
 _GAP_SHARE = 0.25
-#: Late wake-ups a run, on average, from which runs are told apart.
+#: Late wake-ups a run, on average, from which runs are distinguished.
 _LATE_A_RUN = 10
 
 
@@ -86,7 +86,7 @@ class Dependence:
     """How much less than independent wake-ups tell.
 
     Attributes:
-        factor: One effective wake-up is so many; at least 1; None: the engines do not tell when
+        factor: Wake-ups per effective one; at least 1; None: the engines do not record when
             wake-ups were late, and runs do not differ visibly.
         between: The part of it by which runs differ more than chance explains.
         sizes: Wake-ups of each episode above the limit; empty: none, or not known.
@@ -104,7 +104,7 @@ class Dependence:
     text: str
 
     def most(self, late: int) -> float:
-        """Upper 95 % bound of the expected number of late wake-ups, where so many were seen."""
+        """Upper 95 % bound of the expected number of late wake-ups, from the number seen."""
         if late and self.sizes:
             # Missed periods that only may have been late are in no episode.
             more = max(1.0, late / sum(self.sizes))

@@ -66,7 +66,7 @@ def load_order(load: LoadPoint) -> tuple[int, int, str]:
 
 
 def place_words(cell: CellSummary, number: int | None) -> str:
-    """``CPU 2``; ``thread 2`` where nobody knows on which CPUs threads ran."""
+    """``CPU 2``; ``thread 2`` where the CPUs of threads are unknown."""
     return f"{place_kind([cell])} {number}"
 
 
@@ -86,7 +86,7 @@ def engines_of(cells: Iterable[CellSummary]) -> list[str]:
 
 
 def kernel_text(kernel: object) -> str:
-    """``kernel 6.12.1-rt``; that there is none, or that nobody knows."""
+    """``kernel 6.12.1-rt``; that there is none, or that it is unknown."""
     if kernel == _NO_KERNEL:
         return "no kernel: made up"
     return f"kernel {kernel}" if kernel else "kernel not recorded"
@@ -305,7 +305,7 @@ _NUMBERS: Mapping[str, tuple[str, float, str]] = {
     "throttled": ("times throttled, CPU {}", 1, ""),
     "pressure_us": ("time in which some task waited for {}", 1e-3, " ms"),
 }
-#: What /dev/cpu_dma_latency reads where nobody asks for less.
+#: What /dev/cpu_dma_latency reads where no process asks for less.
 _NO_LIMIT_US = 2_000_000_000
 
 

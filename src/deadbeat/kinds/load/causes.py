@@ -1,6 +1,6 @@
 """What took the real-time thread's time, from evidence; pure.
 
-Three kinds of lost time are told apart exactly (`model.load.LostTime`): it waited although ready,
+Three kinds of lost time are known exactly (`model.load.LostTime`): it waited although ready,
 it had the CPU and nothing moved, it ran slower. Who did it is inferred:
 
 * waiting of about the share that the kernel keeps for ordinary threads: RT bandwidth control

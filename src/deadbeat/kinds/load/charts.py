@@ -13,9 +13,9 @@ from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCel
 from deadbeat.report.building import CurvePoint, aside, curve, moment_chart, spread, stacked
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
-#: Points of an exceedance curve; steps closer than that cannot be told apart.
+#: Points of an exceedance curve; closer steps cannot be distinguished.
 _POINTS = 240
-#: Curves of one panel: more cannot be told apart.
+#: Most curves of one panel that can be distinguished.
 _CURVES = 5
 _PARTS = {
     "ready, and not running": "waiting",

@@ -43,11 +43,11 @@ def _plain(estimate: Estimate) -> str:
 def _part(key: str, of: str, value: Callable[[Any], Any], *, heading: str = "") -> Column:
     """A figure of a part that a cell may lack."""
 
-    def told(cell: LoadCell) -> Any:
+    def cell_value(cell: LoadCell) -> Any:
         part = getattr(cell, of)
         return value(part) if part else None
 
-    return Column(key=key, heading=heading, value=told, format=lambda ns: f"{ns / 1e6:.3f}")
+    return Column(key=key, heading=heading, value=cell_value, format=lambda ns: f"{ns / 1e6:.3f}")
 
 
 def _response(name: str) -> Column:
@@ -242,7 +242,7 @@ def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
 
 
 def _weight(summary: LoadSummary, cause: Cause, form: str) -> str:
-    """``9 of 12 misses end without it, 20 % of the lost time``, in a form; "": not told apart."""
+    """``9 of 12 misses end without it, 20 % of the lost time``, in a form; "": unknown."""
     whole = words.failures_of(summary)
     share = _share(cause, "{}")
     if whole and cause.misses is not None:

@@ -137,7 +137,7 @@ def _within_runs(runs: Sequence[Counted]) -> tuple[float, float]:
 def difference_of(before: Sequence[Counted], after: Sequence[Counted]) -> PairedDifference:
     """Failures per second of pairs in their order.
 
-    The chance is the larger of Student's over pairs and the exact one of so many occasions on one
+    The chance is the larger of Student's over pairs and the exact one of the occasions on one
     side (decision 0029). The interval is the wider of two at each end: Student's over pairs, and by
     chance within runs that of both sides joined by their squares (R. G. Newcombe, Statistics in
     Medicine 17, 1998). A side without a failure may have as many occasions as one with none, of the
@@ -173,12 +173,12 @@ def _arms(runs: Sequence[Counted], others: Sequence[Counted]) -> tuple[float, fl
 
 def occasions_bound(before: Sequence[Counted], after: Sequence[Counted]) -> float:
     """Occasions of failure per second that either side has fewer of (95 %) where neither has any:
-    how many failures one would bring nobody has seen."""
+    how many failures one would bring is unknown."""
     return _NONE_SEEN / min(sum(run.seconds for run in side) for side in (before, after))
 
 
 def _sides_p(first: int, last: int, size: float) -> float:
-    """Chance that of as many occasions so many more are on one side (exact, two-sided)."""
+    """Chance of such a surplus of occasions on one side (exact, two-sided)."""
     total = math.floor((first + last) / size)
     more = math.floor(max(first, last) / size)
     return min(2 * (1 - at_most(more - 1, total, 0.5)), 1.0) if more > 0 else 1.0
@@ -199,7 +199,7 @@ class Found:
 def could_show(before: Mapping[int, Sequence[Counted]], *, level: float) -> Found:
     """What the tests behind a verdict find in as many pairs of runs.
 
-    Runs with the remedy are taken to have so many failures less, and to scatter as those without
+    Runs with the remedy are taken to have that many failures less, and to scatter as those without
     it: by chance within runs, times what they were seen to scatter beyond it; below it, where they
     keep a beat, only if chance does not explain that (5 %).
 

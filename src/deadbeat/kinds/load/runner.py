@@ -28,7 +28,7 @@ from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.store.load import LoadStore
 
-#: So many threads that are ready before anything of the test runs are other work.
+#: Ready threads, before anything of the test runs, that count as other work.
 _OTHERS_MAX = 2
 
 

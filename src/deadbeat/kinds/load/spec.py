@@ -33,12 +33,12 @@ from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.load import LoadStore
 
 _MS = 1_000_000
-#: A round where nobody says how long: many in a second, and far longer than a switch of context.
+#: Default length of a round: many in a second, and far longer than a switch of context.
 AUTO_ROUND_NS = 10 * _MS
 REPEATS_MAX = 1000
 #: Most ordinary threads, as in runtime/src/host/rounds.c.
 NORMAL_MAX = 1024
-#: Nobody takes a CPU from a thread of it.
+#: No thread preempts one of it.
 PRIORITY_MAX = 99
 #: Fewest rounds that a window must hold for its failures to be a rate.
 ROUNDS_MIN = 3
@@ -46,7 +46,7 @@ ROUNDS_MIN = 3
 PAPER_ADDITIONS, PAPER_LIMIT_NS = 900_000_000, 2_000 * _MS
 #: As many as find a remedy that ends a handful of failures a run (docs/reference/load.md).
 PAPER_REMEDY_REPEATS = 8
-#: Name -> what it asks for where nobody says otherwise.
+#: Name -> what it asks for by default.
 PRESETS: dict[str, dict[str, str]] = {
     "quick": {"normal": "few", "repeats": "3", "name": "load-quick"},
     "paper": {
@@ -247,7 +247,7 @@ def resolve(
     require_usable(cpus, allowed, details)
     if len(allowed) == 1 and spec.policy == "fifo" and spec.priority == PRIORITY_MAX:
         raise UsageError(
-            f"--priority: with CPU {allowed[0]} alone nobody could end a thread of priority 99",
+            f"--priority: with CPU {allowed[0]} alone nothing could end a thread of priority 99",
             "--priority 98, which its guardian stands above",
         )
     round_ns = spec.round_ns
@@ -292,7 +292,7 @@ def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
 
 def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
     """All runs in order: blocks, each in a random order of its own, in which a cell stands once and
-    one where remedies are told apart as many times as it has more repeats, so that all of them
+    one where remedies are compared as many times as it has more repeats, so that all of them
     spread over the whole time; the run that is traced is the last."""
     keys = []
     for block in range(1, spec.repeats + 1):
@@ -330,5 +330,5 @@ def block_of(spec: LoadSpec, key: LoadKey) -> int:
 
 
 def seconds_of(spec: LoadSpec, runs: int) -> float:
-    """About how long so many runs take."""
+    """About how long a number of runs takes."""
     return runs * (spec.seconds + OVERHEAD_S)

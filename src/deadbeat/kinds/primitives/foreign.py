@@ -199,7 +199,7 @@ def _named(spec: PrimitivesSpec, name: str) -> External:
     for each in spec.external:
         if each.name == name:
             return each
-    raise UsageError(f"nobody says what {EXTERNAL}:{name} is", f"give --external {name}=COMMAND")
+    raise UsageError(f"{EXTERNAL}:{name} has no command", f"give --external {name}=COMMAND")
 
 
 def _probed(external: External, target: Target) -> External:

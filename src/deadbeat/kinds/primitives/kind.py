@@ -37,7 +37,7 @@ def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float
 
 
 def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]:
-    """Threads whose time was over before they had all; those that had none are told of already."""
+    """Threads out of time before they had all samples; those that had none have another finding."""
     few = [each for each in run.threads if 0 < each.times.total < (spec.samples or 0)]
     if not few:
         return ()
@@ -93,7 +93,7 @@ def _wanted(asked: Begin) -> PrimitivesSpec:
     return read(PrimitivesSpec, layer, asked.written, asked.typed, names=asked.names)
 
 
-#: Beside native programs, what a preset compares where nobody says which.
+#: Beside native programs, what a preset compares by default.
 _COLLECTORS = ("G1", "Z")
 
 

@@ -81,7 +81,7 @@ THREAD_COLUMNS = (
         key="own_share",
         heading="after itself",
         format=lambda share: f"{100 * share:.1f} %",
-        help="turns that came right after one of its own: nobody had it in between",
+        help="turns that came right after one of its own: no other had it in between",
     ),
     Column(
         key="longest_row",

@@ -22,7 +22,7 @@ from deadbeat.stats.intervals import Interval, mean_interval
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE
 
-#: A median below so many steps of the clock is not resolved.
+#: A median below this many steps of the clock is not resolved.
 RESOLVED = 5
 
 FOLDERS = RunFolders(
@@ -148,7 +148,7 @@ class PrimitivesSummary:
 
     @property
     def preset(self) -> PrimitivesPreset[PrimitivesSummary] | None:
-        """Whose figures these are; None: nobody's."""
+        """Owner of these figures; None: there is none."""
         return presets().get(self.spec.preset)
 
     @cached_property

@@ -52,7 +52,7 @@ class ThreadRun:
         times: Of every sample. ``gaps``: from the end of each to the start of the next.
         samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
-            so many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
+            how many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
         partner: CPU of the other of a pair.
         after: How often it got what all want right after each thread. ``longest_row``: so often in
             a row, at most.

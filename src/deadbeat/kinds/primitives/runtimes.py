@@ -139,7 +139,7 @@ def _split(command: str) -> list[str]:
 
 @frozen
 class Usual:
-    """What is timed where nobody says of what size and where. Placements: none: as little as shows
+    """Default sizes and placements. Placements: none: as little as shows
     what there is, on one CPU or on all that want one thing."""
 
     sizes: tuple[int, ...]

@@ -34,7 +34,7 @@ _MEANS = ("slack_mean", "slack_share_mean")
 
 
 class StoppedError(Exception):
-    """The chunk was given up because nobody waits for it any more."""
+    """The chunk was given up because no process waits for it any more."""
 
 
 @frozen

@@ -83,7 +83,7 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
         return Todo(total=self._spec.total, done=self._spec.total - left, left=left)
 
     def seconds(self, runs: int) -> float:
-        """Nobody knows how long a policy takes before it has."""
+        """The time of a policy is unknown before it has run."""
         return 0.0
 
     def measure(self, tell: Watcher) -> Generator[tuple[int, Rows]]:
@@ -278,7 +278,7 @@ def chunk_there(plain: Mapping[str, Json], number: int, wanted: tuple[str, str])
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """What ``distributed`` would log about a lost worker or scheduler is told in one line here."""
+    """What ``distributed`` would log about a lost worker or scheduler is one line here."""
     logger = logging.getLogger("distributed")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -23,7 +23,7 @@ _BETWEEN_CPUS = ("Rescheduling interrupts", "Function call interrupts", "TLB sho
 #: Timers by the names that their drivers give (Linux drivers/clocksource, arch/*/kernel/time.c):
 #: arch_timer, riscv-timer, i.MX Timer Tick, mct_tick0, ttc_clockevent; twd, of each Arm core.
 _TIMER = re.compile(r"timer|tick|clockevent|\btwd\b|\bhpet|\bkvm guest ", re.I)
-#: A CPU's own, which go nowhere else: counters of its events, what KVM is told by, and what an Arm
+#: A CPU's own, which go nowhere else: counters of its events, KVM's notifications, and what an Arm
 #: interrupt controller numbers 16 to 31 (private peripheral interrupts).
 _OF_THE_CPU = re.compile(r"\b(arm[-_]pmu|\w*-pmu|vgic)\b|^GIC\S* (1[6-9]|2\d|3[01]) ")
 _IPIS_PER_S, _TICKS_PER_S = 10, 10

@@ -39,7 +39,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
             )
             for cpu, values in in_order(plain["cpu"])
         ),
-        # It sleeps anew after each wake-up, however late that was.
+        # It sleeps again after each wake-up, however late that was.
         skips=False,
         version="jitterdebugger" + (f", format {form}" if form else ""),
         host=str(system.get("nodename", "")),

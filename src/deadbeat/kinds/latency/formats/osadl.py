@@ -47,7 +47,7 @@ def _core(number: int, values: list[Any], counts: list[Any], maximum: list[Any])
         raise ValueError(f"core {number} has {len(counts)} counts of {len(values)} classes")
     found = {int(v): int(n) for v, n in zip(values, counts, strict=True) if int(n)}
     inside, end = sum(found.values()), max(map(int, values)) + 1
-    # One maximum above all classes: at least one latency overflowed; how many nobody says.
+    # One maximum above all classes: at least one latency overflowed; how many is unknown.
     beyond = int(maximum[0]) >= end if maximum else False
     return thread(
         number,
