@@ -127,6 +127,24 @@ def test_the_command_set_fits_in_ones_head() -> None:
     assert len({option.opts[-1] for _, option in options()}) <= 130
 
 
+#: What every verb that measures has; and the verbs.
+EVERYWHERE = (
+    *("--quick", "--name", "--fresh", "--retry", "--json", "--runs", "--target", "--time-budget"),
+    *("--fail-on", "--junit", "--seed", "--file", "--set", "--figures"),
+)
+MEASURING = (
+    *("latency", "load", "contention", "contention --random", "breakdown", "primitives"),
+    *("interfere", "run"),
+)
+
+
+@pytest.mark.parametrize("verb", MEASURING)
+def test_every_verb_that_measures_reaches_as_far(verb: str) -> None:
+    command = dict(commands(root))[verb]
+    lacking = {*EVERYWHERE} - {name for each in command.params for name in each.opts}
+    assert lacking == ({"--seed"} if verb == "run" else set())  # nothing of a program is random
+
+
 @pytest.mark.parametrize("words", [words for words, _ in commands(root)])
 def test_help_is_a_screen(words: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
