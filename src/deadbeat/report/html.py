@@ -208,7 +208,8 @@ def picture(document: Document) -> str:
     """The small table or map that belongs to the answer; spare columns where there is room."""
     found = document.picture
     if isinstance(found, CellMap):
-        return _map(found)
+        drawn = any(chart.panels[0].heat for chart in document.lead[:1])
+        return "" if drawn and len(found.columns) > _GLANCE else _map(found)
     if found is None or not found.rows:
         return ""
     rows = found.rows[:_GLANCE]
