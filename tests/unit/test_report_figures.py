@@ -131,7 +131,7 @@ def test_a_set_says_no_more_than_its_rounds_can_tell() -> None:
 
 def test_saturated_sets_are_told_apart_and_not_predicted() -> None:
     found = check(predicted_by((9.0, 1.0), unfinished_share=0.3, unfinished_predicted=0.01))
-    assert (found.sets, found.told, found.judged) == ((), 0, 1)
+    assert (found.sets, found.right, found.judged) == ((), 0, 1)
 
 
 def test_a_simulated_campaign_calls_nothing_measured_beside_its_predictions() -> None:

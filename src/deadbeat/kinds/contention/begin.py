@@ -241,9 +241,7 @@ def _announce_programs(asked: Begin, origin: Origin) -> None:
     what = "programs" if made.system == origin.platform.system else "task sets"
     asked.say(f"{what} of {origin.name}, calibrated on {made.name} ({made.soc}, {made.kernel})")
     if what == "task sets":
-        asked.say(
-            f"they are built for {origin.platform.kernel}: same fragments, compiled again"
-        )
+        asked.say(f"they are built for {origin.platform.kernel}: same fragments, compiled again")
     if not origin.same_hardware:
         asked.say("costs come from another platform: read the slowdown, not the delay ratio")
 

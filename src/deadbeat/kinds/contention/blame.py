@@ -122,7 +122,7 @@ def _totals(run: BlamedRun, job: int, trace: JobTrace | None) -> JobTotals | Non
     if trace is None or run.trace is None:
         return None
     totals = trace.totals
-    if totals is None:  # a file of an earlier version: of those events that were kept
+    if totals is None:  # a file of an earlier version: from the events that were kept
         columns, task = run.columns, int(run.columns.task[job])
         names = ("release_ns", "start_ns", "finish_ns")
         times = {name: int(getattr(columns, name)[job]) for name in names}

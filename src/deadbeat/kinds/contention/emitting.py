@@ -67,7 +67,7 @@ def emit_tree(
     calibration: Path | None,
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Writes task sets of ``campaign`` (a result, or a TOML file of parameters) below ``out``;
-    which files, and key and identifier of each set. ``keys``: of the sets, as ``deadbeat show``
+    which files, and key and identifier of each set. ``keys``: keys of sets, as ``deadbeat show``
     names runs; none: the first one. ``calibration``: costs for a file of parameters; a stored
     campaign has its own. Raises UsageError: no such campaign, set or calibration; ``out`` is taken;
     a fragment does not run on ``port``."""

@@ -138,7 +138,7 @@ def loads(cells: Iterable[CellFigures]) -> list[list[CellFigures]]:
 
 
 def _per_core(summary: Summary) -> int:
-    """Tasks a core of the grid: as the campaign says, or the fewest of its points."""
+    """Tasks per core of the grid: the campaign's number, or the fewest of its points."""
     asked = number(inside(summary.meta, "parameters", "tasks").get("per_core"))
     every = {cell.tasks_per_core for cell in summary.cells}
     return int(asked) if asked in every else min(every, default=0)

@@ -91,8 +91,8 @@ class RoundSums:
     def slowdown(self) -> RunMean:
         """Mean over tasks of (mean span together / mean span alone), over all rounds.
 
-        A task without a job on either side has no ratio and is left out. One whose only solo slots
-        lie in the deleted round is left out of that replicate with it: where tasks have a solo
+        A task without a job on either side has no ratio and is left out. One with all solo slots
+        in the deleted round is left out of that replicate with it: where tasks have a solo
         slot in few rounds only, the error holds what tasks differ by.
         """
         used = (self.together[1] + self.alone[1]).any(axis=0)
@@ -295,7 +295,7 @@ class RunFigures:
     Attributes:
         of_set: The set's own figures, without its plan.
         delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together slots
-            (slowdown: of those whose task has a solo reference).
+            (slowdown: only jobs of a task with a solo reference).
         solo_cost_ratio: Per task, median solo span / C; NaN without a solo job.
         together, alone: Responses of the counted jobs.
     """
@@ -311,7 +311,7 @@ class RunFigures:
 
 def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = None) -> RunFigures:
     """Everything that one run says without its plan; ``columns`` are those of ``table``.
-    ``chosen``: the tasks whose figures these are, ``columns`` being theirs; None: all."""
+    ``chosen``: the tasks that the figures are for, ``columns`` being theirs; None: all."""
     together, alone = columns.counted & ~columns.solo, columns.counted & columns.solo
     done = together & columns.finished
     delay, slow = columns.delay_ratio[done], columns.slowdown[done]

@@ -346,7 +346,7 @@ def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
         )
 
 
-#: Of the machine, which one that nothing disturbs does not need; and of what was run and found.
+#: Findings of the machine, which one that nothing disturbs does not need; and of the results.
 _MACHINE = (_sessions, _disturbances, _scheduling, _platform)
 _RESULTS = (_basis, _numbers, _programs, _groups, _loads, _references)
 

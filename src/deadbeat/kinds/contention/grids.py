@@ -30,7 +30,7 @@ class GridMetric:
 
     Attributes:
         id: Identifier, part of file names.
-        name: As a person writes it.
+        name: Name for a person.
         axis: Name with its unit, for axes and colour bars.
         column: Column of a row that holds the value.
         scale: Factor from the column's unit to the axis' unit.
@@ -136,7 +136,7 @@ def at_places(cells: Iterable[CellFigures], cores: int) -> dict[tuple[int, int],
 
 def state_of(cell: CellFigures | None, metric: GridMetric, noise: float = 0.0) -> str:
     """How far a cell is known; a point without a run, or without a value, is undecided. ``noise``:
-    as of `Scale`: a ratio whose interval comes that close to 1, or has none, is faint."""
+    see `Scale`: a ratio with an interval that comes that close to 1, or without one, is faint."""
     if cell is None:
         return ABSENT
     found = metric.of(cell)

@@ -61,8 +61,8 @@ def _slowdown_line(cell: CellFigures) -> str:
     if found.value is None:
         return "Slowdown: undecided."
     ends = found.interval("{:.3f}".format)
-    whose = " of the critical tasks" if cell.critical_cores else ""
-    return f"Mean slowdown{whose} {found.value:.3f} ({ends}); {_quantiles(cell)}."
+    which = " of the critical tasks" if cell.critical_cores else ""
+    return f"Mean slowdown{which} {found.value:.3f} ({ends}); {_quantiles(cell)}."
 
 
 def _miss_line(cell: CellFigures, *, several: bool) -> str:

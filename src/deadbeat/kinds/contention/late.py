@@ -48,8 +48,8 @@ class Worst:
     _first: tuple[tuple[int, float], RunKey, Lateness, JobTable] | None = None
 
     def consider(self, key: RunKey, table: JobTable) -> None:
-        """Takes the jobs of ``table`` that belong to the worst: those whose response was split, and
-        rows of such as never finished, of a run whose responses are split."""
+        """Takes the jobs of ``table`` that belong to the worst: those with a split response, and
+        rows of jobs that never finished, of a run with split responses."""
         split = bool(int(table.header["flags"]) & j.RUN_SPLIT)
         for late in worst_jobs(table, self.count):
             score = (late.tardiness_ns, late.response_share)
@@ -133,7 +133,7 @@ def _inside(store: CampaignStore, error: DataError) -> str:
 
 
 def _unavailable(store: CampaignStore, *, some: bool) -> str:
-    """Why there are no events; ``some``: of other runs there are."""
+    """Why there are no events; ``some``: there are some of other runs."""
     if not inside(store.spec, "run").get("causes"):
         return "scheduling events were not recorded (--causes)"
     try:
@@ -144,7 +144,7 @@ def _unavailable(store: CampaignStore, *, some: bool) -> str:
 
 
 def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
-    """Lost by the kernel, and left out by us: of how many jobs, and how many of one at most."""
+    """Events lost by the kernel, and left out by us: of how many jobs, how many of one at most."""
     lost, unknown, left_out = (
         [job.details.get(name, 0) for job in jobs]
         for name in ("events_lost", "unknown_ns", "events_left_out")

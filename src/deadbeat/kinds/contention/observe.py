@@ -241,7 +241,7 @@ def _other_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
 def other_states(
     one: Sequence[PointFigures], two: Sequence[PointFigures], *, where: str
 ) -> Iterator[Finding]:
-    """Points of two summaries whose CPUs were far from each other for another share of slots."""
+    """Points of two summaries with CPUs far from each other for another share of slots."""
     sides = [{_POINT(point): point.far_share for point in points} for points in (one, two)]
     both = sides[0].keys() & sides[1].keys()
     apart = [

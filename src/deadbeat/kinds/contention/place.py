@@ -44,7 +44,7 @@ LATEST = "latest"
 @frozen(kw_only=True)
 class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
-    there can be until all are decided. ``programs_from``: campaign whose programs it runs; "": its
+    there can be until all are decided. ``programs_from``: campaign that has its programs; "": its
     own. ``mode``: profile or stress."""
 
     programs_from: str = ""

@@ -85,7 +85,7 @@ def resolve(
 def _resolve_stress(
     spec: CampaignSpec, cpus: tuple[int, ...], names: Mapping[str, str]
 ) -> tuple[CampaignSpec, tuple[int, ...]]:
-    """Core counts as they exist here: those of a preset are left out, those asked are refused."""
+    """Core counts that exist here: a preset's others are left out, those asked for are refused."""
     stress, available = spec.stress, len(cpus)
     assert stress is not None
     counts = stress.cores

@@ -314,7 +314,7 @@ def point_figures(cell: CellFigures, sets: Sets) -> PointFigures:
 
 _SHARES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
-#: Of these the interval is shown, whatever the distribution.
+#: Quantiles shown with their interval, whatever the distribution.
 _WITH_ENDS = ("p50", "p95")
 
 

@@ -226,7 +226,7 @@ class _Stratum:
 
 class Allocation:
     """Sets of a balanced map: each class at each point that shares gets ``sets_min``; after that
-    each round those whose next set tells most (J. Neyman, J. Royal Statistical Society 97, 1934),
+    each round the most telling ones (J. Neyman, J. Royal Statistical Society 97, 1934),
     half of them a round, until all have got ``sets_mean`` on average, or a point is known.
 
     Decides as `Precision` does: by results alone, in the order of the plan.
@@ -235,7 +235,7 @@ class Allocation:
     def __init__(
         self, spec: PrecisionSpec, places: Mapping[RunKey, tuple[str, str, int]], runs: int
     ) -> None:
-        """``places``: of each run its point, class ("": the point shares nothing) and round;
+        """``places``: point of each run, class ("": the point shares nothing) and round;
         ``runs``: most of them."""
         self._spec, self._places = spec, places
         self._strata: dict[tuple[str, str], _Stratum] = {}

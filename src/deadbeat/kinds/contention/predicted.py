@@ -30,12 +30,12 @@ _WORST = 12
 @frozen(kw_only=True)
 class PredictionCheck:
     """How well prices explain a campaign. ``sets``: sets that share objects, are not saturated and
-    have both sides; ``slowed``: those of them that are slowed by `SLOWED` or more. ``told``,
-    ``judged``: sets whose saturation is predicted rightly, and all with both sides."""
+    have both sides; ``slowed``: the ones slowed by `SLOWED` or more. ``right``,
+    ``judged``: sets with a rightly predicted saturation, and all with both sides."""
 
     sets: tuple[SetFigures, ...]
     slowed: tuple[SetFigures, ...]
-    told: int = 0
+    right: int = 0
     judged: int = 0
 
     @property
@@ -112,7 +112,7 @@ def check(summary: Summary) -> PredictionCheck:
         and each.slowdown_predicted is not None
     )
     slowed = tuple(each for each in sets if _measured(each) >= SLOWED)
-    return PredictionCheck(sets=sets, slowed=slowed, told=within, judged=len(judged))
+    return PredictionCheck(sets=sets, slowed=slowed, right=within, judged=len(judged))
 
 
 def predicted_words(summary: Summary) -> str:
@@ -159,7 +159,7 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
         f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
         f" {CLOSE_LEAST:g}, {found.inside} within that or the 95 % interval over their own rounds;"
         f" of all {len(found.sets)} that are not saturated {right}, where “always"
-        f" 1.00” gets {found.trivial}. Saturated or not is predicted rightly of {found.told} of"
+        f" 1.00” gets {found.trivial}. Saturated or not is predicted rightly of {found.right} of"
         f" {found.judged}."
     )
     table = Table(

@@ -21,7 +21,7 @@ from deadbeat.model.traces import COUNTER_EVENTS, PARTS
 
 
 def has_split(table: JobTable, columns: JobColumns) -> Bools:
-    """Jobs whose response can be split: finished, and their thread's accounts were read."""
+    """Jobs that finished and have their thread's accounts: their response can be split."""
     read: Bools = columns.flags & j.JOB_SPLIT != 0
     return columns.finished & read
 
@@ -140,7 +140,7 @@ def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int,
     started = flags & j.JOB_STARTED != 0
     np.add.at(count, (table.jobs["task"][started], table.jobs["slot"][started]), 1)
     counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
-    # A slot whose jobs are all left out has no counted job, and its events are of a straggler too.
+    # A slot without any job left in has no counted job, and its events are of a straggler too.
     looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["slot"][counted]))
     count[:, ~looked_at] = 0
     if tasks is not None:

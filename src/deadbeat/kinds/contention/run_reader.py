@@ -47,7 +47,7 @@ class TaskPrediction:
         jobs: Counted jobs of together slots.
         predicted_p50_ns, predicted_max_ns: Replayed response times; None: no job finished.
         measured_p50_ns, measured_max_ns: Measured ones.
-        predicted_misses, measured_misses: Of ``jobs``; None: not all of them were replayed.
+        predicted_misses, measured_misses: Misses of ``jobs``; None: not all of them were replayed.
     """
 
     task: int
@@ -130,7 +130,7 @@ def why_not(table: JobTable) -> str:
     """Why a run cannot be predicted, or ``""``."""
     flags = int(table.header["flags"])
     if not flags & j.RUN_REALTIME:
-        return "it ran under SCHED_OTHER, whose decisions the replay does not model"
+        return "it ran under SCHED_OTHER, which the replay does not model"
     return "late jobs pile up (--overrun late), which is not modelled" if flags & j.RUN_LATE else ""
 
 
@@ -283,10 +283,10 @@ class RunReader:
     """Reads runs of a campaign together with their plans.
 
     Attributes:
-        solo_cost_ratios: Of the runs read so far: per task, median solo span / C.
+        solo_cost_ratios: Per task, median solo span / C, from the runs read so far.
         worst: Their worst jobs.
-        overloaded: Those of them that ask more of a core than it has.
-        long_slots: Those of these that ran late, in long slots.
+        overloaded: The ones that ask more of a core than it has.
+        long_slots: The overloaded ones that ran late, in long slots.
     """
 
     def __init__(self, store: CampaignStore, calibration: Calibration | None) -> None:

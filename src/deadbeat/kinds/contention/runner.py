@@ -168,7 +168,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     A batch always holds the same task sets, whatever of it is left to do: its program is the same
     in every session. ``spec``: resolved (``plan.resolve``). ``retry_failed``: whether failed runs
-    are tried again. ``source``: the campaign whose programs ``store`` was begun for (it has an
+    are tried again. ``source``: the campaign that has the programs of ``store`` (it has an
     origin); may be None once they are all copied."""
 
     def __init__(

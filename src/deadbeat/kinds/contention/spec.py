@@ -58,7 +58,7 @@ class MapSpec(GridSpec):
 
 @frozen(kw_only=True)
 class LoadedSpec:
-    """A row of points beside the grid whose task sets load their cores: they show misses; it has
+    """A row of points beside the grid with task sets that load their cores: shows misses; it has
     the grid's cores and replicas."""
 
     per_core: int = keyed(rules.Whole(1, 64), "N", "Tasks per core.")
@@ -147,7 +147,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @frozen(kw_only=True)
 class CampaignSpec(TaskSetSpec):
-    """A campaign: of Mode 1, M x rho x alpha with replicas, or of Mode 2, random task sets.
+    """A campaign: Mode 1, M x rho x alpha with replicas, or Mode 2, random task sets.
 
     Attributes:
         mode: ``profile`` (with a grid) or ``stress`` (with what is drawn, its core counts too).
@@ -202,7 +202,7 @@ class CampaignSpec(TaskSetSpec):
         return self.stress is not None and any(self.stress.critical_cores)
 
     def most_tasks(self, cores: int, group: Group | None = None) -> int:
-        """N of the largest set at ``cores`` cores; None: of all groups."""
+        """N of the largest set at ``cores`` cores; None: over all groups."""
         if self.stress is None:
             loaded = 0 if self.loaded is None else self.loaded.per_core
             return cores * max(self.tasks.per_core, loaded)

@@ -266,12 +266,12 @@ class StressSpec:
 
     Attributes:
         cores: M: each number listed is a group; ``random`` is one group that draws its own.
-        random_sets: Task sets of the group that draws its M; None: as many as of the others.
+        random_sets: Task sets of the group that draws its M; None: the number of the others.
         critical_cores: k: how many cores carry the critical tasks, each k a group of its own;
             computation fills the rest. 0: all cores carry the tasks, nothing is shielded.
         per_core: N / M; from a range, N itself is drawn: from low M to high M.
-        random_per_core: The same for the group that draws its M; None: as of the others.
-        utilisation: As in [tasks], in thousandths where drawn.
+        random_per_core: The same for the group that draws its M; None: that of the others.
+        utilisation: See [tasks]; in thousandths where drawn.
     """
 
     cores: CoreChoice = keyed(
@@ -400,7 +400,7 @@ class SetDraw:
     """What one task set is drawn with.
 
     Attributes:
-        seed: Of the task set itself.
+        seed: Seed of the task set itself.
         tasks: N; None: M times what [tasks] says.
         sync_milli, contended_milli: A value for the set.
         values: Further parameters, by their names in [tasks].

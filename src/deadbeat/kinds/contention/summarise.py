@@ -104,7 +104,7 @@ class Attempts:
 
 @frozen(kw_only=True)
 class _Cell:
-    """What is summarised: a point, or a group at a deadline factor; ``name``: as `plan.unit_of`."""
+    """What is summarised: a point, or group at a deadline factor; ``name``: see `plan.unit_of`."""
 
     name: str
     where: JobHistogram

@@ -165,7 +165,7 @@ class CampaignView(OpenedResult):
     def all_jobs(self) -> Columns:
         """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.
 
-        Columns: those every run has of `jobs`, and ``cores``, ``sync_share``, ``contended_ratio``,
+        Columns: those common to all `jobs`, and ``cores``, ``sync_share``, ``contended_ratio``,
         ``deadline_factor`` (NaN where T is drawn), ``replica``, and of a stress campaign ``group``,
         in front.
         """

@@ -46,9 +46,9 @@ from deadbeat.kinds.load.lost import (
 from deadbeat.model.histogram import Integers
 from deadbeat.model.load import PLAIN, Cause, LoadCell, LoadKey, LoadRun, Takers
 
-#: As much slower execution differs from run to run anyway.
+#: Slower execution up to this share is within what runs differ by anyway.
 _LEAST_SLOWER = 0.01
-#: Who had the CPU instead: as many are named.
+#: Number of threads named that had the CPU instead.
 _NAMED = 4
 #: Waiting between these multiples of what the kernel keeps is taken for that.
 _KEPT_LOW, _KEPT_HIGH = 0.3, 1.4
@@ -88,7 +88,7 @@ def causes_of(
     Args:
         runs: The valid ones.
         traced: The one with the kernel's events.
-        failures: Of every round of each run.
+        failures: Failures of every round of each run.
         alone_ns: CPU time that a round takes alone.
     """
     plain = [cell for cell in cells if cell.condition == PLAIN and cell.lost is not None]
@@ -227,13 +227,13 @@ def _seen_instead(traced: LoadRun | None) -> tuple[str, float | None]:
     whole = sum(waited.values())
     if not whole:
         return "", None
-    # nobody while a real-time thread is ready: only a throttled one is passed over so
+    # idle while a real-time thread is ready: only a throttled one is passed over so
     ordinary = sum(ns for who, ns in waited.items() if "ordinary" in who or "idle" in who)
     return f"; in the traced run its CPU had instead: {_first(waited)}", ordinary / whole
 
 
 def _first(spans_ns: dict[str, int]) -> str:
-    """The longest of them: ``sh (ordinary) 9.0 ms, nobody (idle) 0.1 ms``."""
+    """The longest of them: ``sh (ordinary) 9.0 ms, no thread (idle) 0.1 ms``."""
     first = sorted(spans_ns.items(), key=lambda each: -each[1])[:_NAMED]
     return ", ".join(f"{name} {ns / 1e6:.1f} ms" for name, ns in first)
 
@@ -350,7 +350,7 @@ def _frequencies(runs: Sequence[LoadRun]) -> str:
 
 
 def _moves(scene: Scene, cell: LoadCell) -> list[Cause]:
-    """What moves between CPUs cost: of the remedy that prevents them. Rounds with a move are no
+    """What moves between CPUs cost, by the remedy that prevents them. Rounds with a move are no
     measure of it: a long round has more chances to be moved."""
     if cell.moves_per_s is None or cell.moves_per_s.value <= 0:
         return []

@@ -58,7 +58,7 @@ def _response(name: str) -> Column:
     return _part(key, "response", lambda response: response.quantile(ppm), heading=heading)
 
 
-#: Of a cell, in the order of summary.csv.
+#: Columns of a cell, in the order of summary.csv.
 COLUMNS = (
     Column(key="condition", heading="condition", format=words.condition_words),
     Column(key="normal", heading="ordinary"),
@@ -190,8 +190,8 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
 
 
 def _main_cause(summary: LoadSummary) -> list[str]:
-    """The first that is known; it is the main one where no more is unexplained: of the misses,
-    where there are any, else of the time."""
+    """The first that is known; it is the main one where no more is unexplained: by misses,
+    where there are any, else by time."""
     known = [each for each in summary.causes if each.certainty != "unknown"]
     if not known:
         return []

@@ -39,7 +39,7 @@ REASON = "deadbeat load"
 #: Beyond the window: start-up, the wait for the machine's lock, and the guardian's own bound.
 _PATIENCE_S = 60.0
 _CALIBRATION_S = 0.5
-#: As in runtime/src/host/rounds.c: what the round that is running at the end of a window may take.
+#: From runtime/src/host/rounds.c: what the round that is running at the end of a window may take.
 _TAIL_ROUNDS = 4
 
 
@@ -91,7 +91,7 @@ class HardwareLoad(VerbEngine):
     """Real threads on a target.
 
     ``process``: on the machine: its CPU time, with that of its children that have ended, is the
-    test's own; None: not known. ``address``: of the machine.
+    test's own; None: not known. ``address``: address of the machine.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class HardwareLoad(VerbEngine):
         """What a thousand additions take undisturbed: fastest of many stretches, of half a second.
 
         Args:
-            policy, priority: Of the real-time thread: what refuses it refuses this.
+            policy, priority: Set for the real-time thread: what refuses it refuses this.
 
         Raises:
             TargetError: It cannot be measured: permission, a machine that is in use.

@@ -189,7 +189,7 @@ def _sides_p(first: int, last: int, size: float) -> float:
 
 @frozen(kw_only=True)
 class Found:
-    """What a test would have found: the smallest share of the failures whose removal is found
+    """What a test would have found: the smallest share of the failures with a removal that is found
     with `POWER` (None: not even that of all), and how often the removal of all is."""
 
     share: float | None
@@ -206,7 +206,7 @@ def could_show(before: Mapping[int, Sequence[Counted]], *, level: float) -> Foun
     Args:
         before: The runs without the remedy by number of ordinary threads; three or more in all, one
             failure or more.
-        level: Of the verdict, after what the number of verdicts takes from it.
+        level: Level of the verdict, after what the number of verdicts takes from it.
     """
     runs = [run for group in before.values() for run in group]
     failures = sum(run.failures for run in runs)
@@ -283,7 +283,7 @@ def p99_difference(before: Sequence[Integers], after: Sequence[Integers], *, see
 
     Its interval is the wider of two at each end: within runs by ranks, both sides joined by their
     squares (R. G. Newcombe, Statistics in Medicine 17, 1998), and between runs by drawing pairs
-    anew, with arms as in `stats.bootstrap`. Without a rank far enough out there is none.
+    again, with arms as in `stats.bootstrap`. Without a rank far enough out there is none.
     """
     one, other = p99_of(np.concatenate(before)), p99_of(np.concatenate(after))
     value = other.value - one.value

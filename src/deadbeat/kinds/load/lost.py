@@ -175,13 +175,13 @@ class Scene:
     """What one question is answered from.
 
     Attributes:
-        lost: Of the cell in question.
+        lost: Lost time of the cell in question.
         here: Its runs.
         runs: All valid runs with as many ordinary threads.
         traced: The run with the kernel's events.
         compared: Whether what a round takes alone is of fewer ordinary threads.
         alone_ns: CPU time that a round takes alone.
-        differences: Of all comparisons that any cause may ask for (`judged`).
+        differences: Differences of all comparisons that any cause may ask for (`judged`).
     """
 
     lost: LostTime
@@ -323,8 +323,8 @@ def kept_by(
     scene: Scene, share: float, shape: str, bandwidth: float | None, server: float | None
 ) -> list[Cause]:
     """Who kept the time for ordinary threads: one of the two, or both by what goes without the
-    limit. All that was measured without it is told; what differs between two such comparisons is
-    not shown."""
+    limit. All comparisons without it are shown; what differs between two of them is
+    no evidence."""
     freed = list(_freed(scene))
     # no two contradict one another: what goes has something in common, and what stays
     agree = all(
@@ -357,7 +357,7 @@ def kept_by(
     # what is shown is named however small
     parts = [each for each in known if each[1] >= LEAST_PART or (each[2] and each[1] > 0)]
     parts.sort(key=lambda each: -each[1])
-    # how it waited, and what shows it, is told once, with the greater of the two
+    # how it waited, and what shows it, is said once, with the greater of the two
     evidences = (f"{shape}; {text}", f"as said of the {parts[0][0]} above")
     return [
         cause_of(name, share * size, "shown" if shown else "likely", evidence)

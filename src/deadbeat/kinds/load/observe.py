@@ -35,7 +35,7 @@ from deadbeat.model.words import LABELLED, Json
 from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 
-#: Of the rounds of a run without a remedy, and of the ordinary threads beside it.
+#: Metrics of the rounds of a run without a remedy, and of the ordinary threads beside it.
 METRICS = (
     Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
            unit="share", minimum=0.005, log=False, rare=True),
@@ -72,7 +72,7 @@ class LoadTest(Subject):
         every: Every stored run, those that do not count included.
         blocks: Run -> its block; of all but the traced one, which stands in none.
         spec: Resolved.
-        additions: Of a round.
+        additions: Additions of a round.
         summary: What its own page shows: its remedies' effects are from it.
     """
 

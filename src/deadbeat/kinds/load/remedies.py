@@ -27,7 +27,7 @@ class Situation:
     """What a remedy looks at.
 
     Attributes:
-        readings: Of the files that it `reads`.
+        readings: Readings of the files that it `reads`.
         cpus: CPUs that the threads may use.
         home: The one a pinned real-time thread is bound to.
     """

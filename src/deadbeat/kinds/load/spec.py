@@ -42,9 +42,9 @@ NORMAL_MAX = 1024
 PRIORITY_MAX = 99
 #: Fewest rounds that a window must hold for its failures to be a rate.
 ROUNDS_MIN = 3
-#: Of the paper: additions of a round, and the time it may take (its Load.c, and below table 1.2).
+#: The paper's additions of a round, and the time it may take (its Load.c, and below table 1.2).
 PAPER_ADDITIONS, PAPER_LIMIT_NS = 900_000_000, 2_000 * _MS
-#: As many as find a remedy that ends a handful of failures a run (docs/reference/load.md).
+#: Number that finds a remedy that ends a handful of failures a run (docs/reference/load.md).
 PAPER_REMEDY_REPEATS = 8
 #: Name -> what it asks for by default.
 PRESETS: dict[str, dict[str, str]] = {
@@ -323,7 +323,7 @@ def _repeats_in(spec: LoadSpec, normal: int, block: int) -> range:
 
 
 def block_of(spec: LoadSpec, key: LoadKey) -> int:
-    """The block that a run of `plan` stands in: those of one were measured close together."""
+    """The block of a run of `plan`: runs of a block were measured close together."""
     if key.normal != max(spec.normal or ()):
         return key.repeat
     return -(-key.repeat * spec.repeats // (spec.remedy_repeats or spec.repeats))
