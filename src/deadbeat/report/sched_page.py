@@ -53,6 +53,10 @@ _TASK_COLUMNS = (
 )
 
 
+#: What a narrow terminal leaves out, the last first.
+_SPARE = ("O", "R min", "R mean", "R p95", "tardy", "slack", "preempt", "migr", "placed")
+
+
 def render_schedule(
     picture: Picture,
     answer: ScheduleAnswer,
@@ -155,14 +159,16 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
         *facts,
         (
             "simulated",
-            f"[0, {answer['until']}){unit}, {answer['jobs']} jobs, {answer['misses']} of"
-            f" {answer['judged']} deadlines missed{ratio}, {answer['events']} scheduling points"
-            f" (budget {answer['budget']})",
+            f"[0, {as_text(answer['until'])}){unit}, {answer['jobs']:,} jobs,"
+            f" {answer['misses']:,} of"
+            f" {answer['judged']:,} deadlines missed{ratio}, {answer['events']:,} scheduling points"
+            f" (budget {answer['budget']:,})",
         ),
         (
             "simulated",
-            f"{answer['preemptions']} preemptions, {answer['migrations']} migrations of jobs"
-            f" ({answer['cross_cluster']} across clusters), {answer['task_migrations']} of tasks",
+            f"{answer['preemptions']:,} preemptions, {answer['migrations']:,} migrations of jobs"
+            f" ({answer['cross_cluster']:,} across clusters), {answer['task_migrations']:,} of"
+            " tasks",
         ),
         *remarks,
     ]
@@ -182,7 +188,7 @@ def short(value: int) -> str:
     """An integer, or its size where the digits are too many to read."""
     # 2^80 has 25 digits; longer ones are not made into text at all, which is slow.
     if value.bit_length() <= 80:
-        return str(value)
+        return f"{value:,}"
     return f"of about {value.bit_length() * 0.30103:.0f} digits"
 
 
@@ -258,6 +264,7 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
             value=methodcaller("get", key),
             format=_cell,
             terminal=printed.get(key, True),
+            spare=heading in _SPARE,
         )
         for heading, key in _TASK_COLUMNS
     ]
