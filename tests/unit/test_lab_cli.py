@@ -122,9 +122,9 @@ def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(lab, tmp_
     assert changed(two, platform, base) and changed(one, platform, one)
     told = capsys.readouterr().err.splitlines()
     assert told[0] == (
-        "deadbeat: lab-one: the kernel makes nothing of psy=0, all that it differs by: left out"
+        "deadbeat: lab-one: the kernel ignores psy=0, all that it differs by: left out"
     )
-    assert told[1] == "deadbeat: lab-two: the kernel makes nothing of psy=0"
+    assert told[1] == "deadbeat: lab-two: the kernel ignores psy=0"
     assert changed(one, example_platform(), base)
 
 

@@ -97,7 +97,7 @@ def test_a_changed_host_key_is_refused(sshd, config, tmp_path):
 def test_no_permission(sshd, config):
     config.write_text(config.read_text().replace(f"{sshd.folder}/user", f"{sshd.folder}/host"))
     error = failed(sshd.word)
-    assert error.message.startswith("127.0.0.1 lets nobody in: ")
+    assert error.message.startswith("127.0.0.1 refuses all logins: ")
     assert "Permission denied (publickey" in error.message
 
 

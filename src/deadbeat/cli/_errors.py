@@ -1,4 +1,4 @@
-"""What a person is told of an error: message and hint."""
+"""Text of an error: message and hint."""
 
 from __future__ import annotations
 

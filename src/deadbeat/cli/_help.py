@@ -17,7 +17,7 @@ from deadbeat.model.words import Json, nearest
 
 @cache
 def row_of(name: str) -> Mapping[str, Json]:
-    """The file ``verbs/NAME.toml`` of a command: ``text``, its help; ``options``; ``told``: those
+    """The file ``verbs/NAME.toml`` of a command: ``text``, its help; ``options``; ``shown``: those
     of HOW that its answer takes, none where it prints itself; ``several``: as `Declared`."""
     path = Path(__file__).with_name("verbs").joinpath(f"{name}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from deadbeat.cli._errors import explain_error
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import print_shown, say
 from deadbeat.cli._progress import Watch
-from deadbeat.cli._signals import Told
+from deadbeat.cli._signals import Reported
 from deadbeat.experiment.base import Experiment, Outcome
 from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
@@ -158,7 +158,7 @@ def measured(asked: Order) -> Ended:
     """An experiment that is measured as far as it is asked, or was before, and what it says.
 
     Raises:
-        Told: It was interrupted, after it was said what is kept.
+        Reported: It was interrupted, after it was said what is kept.
     """
     begin = asked.begin
     with begin.held:
@@ -169,7 +169,7 @@ def measured(asked: Order) -> Ended:
             shown = _there(report(asked.kind, begun, asked.figures), begin.target)
         except KeyboardInterrupt:
             _say_kept(experiment, begin.words)
-            raise Told from None
+            raise Reported from None
     over = outcome is not None and not outcome.complete and begin.budget_s is not None
     return Ended(
         path=experiment.store.path,
@@ -183,7 +183,7 @@ def answered(kind: ExperimentKind, begin: Begin, figures: bool | None) -> Path:
     """The folder of a finished experiment: one that answers already what is asked, or a new one.
 
     Raises:
-        Told: It was interrupted, after it was said what is kept.
+        Reported: It was interrupted, after it was said what is kept.
         DeadbeatError: Nothing of it has a result.
     """
     with begin.held:
@@ -259,12 +259,12 @@ def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
     """Whether anything counts, whether what it is to fail on is so, and the kind's own verdicts;
     of these what it was not asked to fail on does not."""
     doubts = shown.document.findings if shown.document else ()
-    told = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
+    text = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
     asked = {"something-counts": shown.empty}
     if fail_on is not None:
         asked[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
     return [
-        Verdicted(name=name, verdict="failed" if failed else "passed", message=told)
+        Verdicted(name=name, verdict="failed" if failed else "passed", message=text)
         for name, failed in asked.items()
     ] + [
         evolve(case, verdict="skipped")
@@ -278,7 +278,7 @@ def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any]
     """Begins or continues, and measures; None: a finished one is kept, which answers it already.
 
     Raises:
-        Told: It was interrupted, after it was said what is kept.
+        Reported: It was interrupted, after it was said what is kept.
         BuildError: What simulates is not there.
     """
     experiment: Experiment[Any, Any] | None = None
@@ -297,7 +297,7 @@ def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any]
             return begun, run(experiment, on_event=watch, beside=beside, budget_s=left_s)
     except KeyboardInterrupt:
         _say_kept(experiment, begin.words)
-        raise Told from None
+        raise Reported from None
 
 
 def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> None:
@@ -310,7 +310,7 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
 
 
 def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
-    """Everything derived, and where it is. Figures of None: those that are there are drawn anew.
+    """Everything derived, and where it is. Figures of None: those that are there are drawn again.
 
     Raises:
         DeadbeatError: It cannot be derived; what was measured is kept.

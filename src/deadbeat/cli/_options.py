@@ -112,7 +112,7 @@ class CpuList(Ruled):
 
 
 JSON = opt("--json", "Print JSON and nothing else on stdout.", to="as_json")
-#: Options that say how an answer is told, not what is asked.
+#: Options that say how an answer is shown, not what is asked.
 HOW = ("as_json", "openmetrics", "junit", "annotations")
 #: Of commands with a verdict.
 CI = (
@@ -259,7 +259,7 @@ _ONCE = ("--fresh", "--retry")
 
 
 def to_repeat(words: Sequence[str], *more: str, retrying: bool = False) -> str:
-    """The command as typed, to continue with; behind ``--`` stands somebody else's.
+    """The command as typed, to continue with; behind ``--`` stands another program's.
 
     Args:
         more: Options to add.

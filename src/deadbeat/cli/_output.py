@@ -29,7 +29,7 @@ def say(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    # A hyper-period is told exactly, also where it has more digits than Python shows by itself.
+    # A hyper-period is printed exactly, also where it has more digits than Python shows by itself.
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

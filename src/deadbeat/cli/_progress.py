@@ -35,13 +35,13 @@ FAILURES_TOLD = 3
 _PICTURE_S, _PICTURE_PAUSE = 0.5, 20
 #: Lines of a screen that a picture leaves free.
 _AROUND = 6
-#: An end later than promised by this factor, and by so many seconds, is explained.
+#: An end later than promised by this factor, and by this many seconds, is explained.
 _LATER, _LATER_S = 1.25, 5.0
 
 
 @define
 class Watch:
-    """Draws an experiment's progress on stderr when told of an event, never by itself.
+    """Draw an experiment's progress on stderr at an event, never unprompted.
 
     A bar with ETA on a terminal, and below it what was measured so far; elsewhere a line at every
     twentieth of the runs.
@@ -104,7 +104,7 @@ class Watch:
             self._print(line)
 
     def _look(self, done: int) -> None:
-        """The picture of what is stored, where somebody looks; it takes little of the time."""
+        """The picture of what is stored, on a terminal; it takes little of the time."""
         began = self._clock()
         if self.so_far is None or self._live is None or not done or began < self._due:
             return
@@ -129,7 +129,7 @@ class Watch:
         """Progress of something that is no experiment.
 
         Args:
-            left: What is said of it. ``tell``: also where nobody watches.
+            left: What is said of it. ``tell``: also without a terminal.
         """
         self._draw(self.label, done, left, tell=tell or (done == 0 and not left))
 
@@ -145,7 +145,7 @@ class Watch:
                 (decided[0], done // 50),
             )
             time = f"about {time}"
-        # Before the first is done nobody knows how long they take.
+        # Before the first is done their time is unknown.
         left += f", {self._failures} without a result" if self._failures else ""
         left += f", {time} left" if 0 < done < total else ""
         self._draw(self.label, share, left, tell=step != self._told)

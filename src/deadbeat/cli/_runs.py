@@ -15,7 +15,7 @@ from deadbeat.model.errors import UsageError
 
 ROOT = 0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Nobody who swaps a file for a pipe makes us wait.
+#: A file that is swapped for a pipe does not make us wait.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Inode = tuple[int, int]
@@ -38,7 +38,7 @@ def use_runs(ctx: click.Context, _: click.Parameter, runs: Path) -> Path:
 
 
 def caller(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
-    """User and group who called sudo; None: nobody did, or this is not root."""
+    """User and group who called sudo; None: there is none, or this is not root."""
     ids = environment.get("SUDO_UID", ""), environment.get("SUDO_GID", "")
     if os.geteuid() != ROOT or not all(each.isascii() and each.isdecimal() for each in ids):
         return None
@@ -118,7 +118,7 @@ def _inode(status: os.stat_result) -> Inode:
 def _below(top: int, root: int, *, itself: bool = False) -> Iterator[tuple[os.stat_result, int]]:
     """Folders and single files of ``root`` in a folder, with a descriptor of each for a moment.
 
-    A file of several names may be one that somebody linked to: it is left alone.
+    A file of several names may be another user's link: it is left alone.
     """
     for place, _, files, folder in os.fwalk(".", dir_fd=top, follow_symlinks=False):
         status = os.fstat(folder)

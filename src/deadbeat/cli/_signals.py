@@ -30,8 +30,8 @@ class EndedError(KeyboardInterrupt):
     """
 
 
-class Told(KeyboardInterrupt):
-    """An interrupt of which the person has been told what is kept."""
+class Reported(KeyboardInterrupt):
+    """An interrupt after the line that says what is kept."""
 
 
 class Caught:
@@ -108,7 +108,7 @@ class OutputError(Exception):
 
 
 class _Standard(io.FileIO):
-    """Standard output fails once; standard error never does: nobody waits for what it says."""
+    """Standard output fails once; standard error never does: no program waits for it."""
 
     lost = False
 
@@ -123,7 +123,7 @@ class _Standard(io.FileIO):
 
 
 def make_usable() -> None:
-    """Opens those that are closed, and has errors of writing told as above."""
+    """Open closed streams, and report errors of writing as above."""
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:  # a file that is opened later would get its number, and its words
             os.dup2(os.open(os.devnull, os.O_RDWR), number)

@@ -96,8 +96,8 @@ class Verbs(click.Group):
             return cast(click.Command, measuring.command(cmd_name))
         file = self._prefix + cmd_name
         row = row_of(file)
-        told = cast(Sequence[str], row.get("told", ("JSON",)))
-        params = [*options_in(row.get("options", {})), *options_in(dict.fromkeys(told))]
+        shown = cast(Sequence[str], row.get("shown", ("JSON",)))
+        params = [*options_in(row.get("options", {})), *options_in(dict.fromkeys(shown))]
         several = bool(row.get("several"))
         return Declared(
             cmd_name,

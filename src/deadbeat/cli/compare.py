@@ -172,7 +172,7 @@ def _parts(result: ComparisonResult, document: Document) -> Iterator[Part]:
     for section in document.sections:
         yield functools.partial(print_parts, section.parts)
     for finding in result.findings:
-        if finding.id != "gate-above-minimum":  # told above, with what would decide it
+        if finding.id != "gate-above-minimum":  # reported above, with what would decide it
             yield finding_line(finding)
 
 

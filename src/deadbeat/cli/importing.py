@@ -26,13 +26,13 @@ def import_files(
     unit: str | None,
     runs: Path,
     figures: bool | None,
-    **told: str | None,
+    **given: str | None,
 ) -> Shown:
     """Reads ``files``, or standard input, into one result."""
     if not files and sys.stdin is not None and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it")
     asked = Layer()
-    for key, value in told.items():
+    for key, value in given.items():
         if value is not None:
             asked.put("deadlines" if key == "limits" else key, value, f"--{key}")
     begin = Begin(

@@ -18,7 +18,7 @@ from deadbeat.cli._measure import answered, summarising, written_in
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._progress import Watch
-from deadbeat.cli._signals import Told
+from deadbeat.cli._signals import Reported
 from deadbeat.cli.lab_fetch import MACHINES, needed
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
@@ -241,7 +241,7 @@ class Asked:
         except KeyboardInterrupt:
             typed = to_repeat(words_typed(self.command), retrying=True)
             say(f"interrupted: {together.kept_words}; continue with: {typed}")
-            raise Told from None
+            raise Reported from None
         return [found for side in sides if (found := done.get(side.name))]
 
     def _place(self, side: LabSide, spec: LatencySpec, platform: Platform) -> Place:
@@ -422,8 +422,8 @@ def changed(side: LabSide, platform: Platform, base: LabSide) -> bool:
         return True
     own = {*side.guest.words.split()} - {*base.guest.words.split()}
     nothing = bool(own) and own <= {*ignored}
-    told = f"the kernel makes nothing of {' '.join(ignored)}"
-    say(f"{side.name}: {told}" + (", all that it differs by: left out" if nothing else ""))
+    text = f"the kernel ignores {' '.join(ignored)}"
+    say(f"{side.name}: {text}" + (", all that it differs by: left out" if nothing else ""))
     return not nothing
 
 

@@ -119,8 +119,8 @@ def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
     """
     began, last = time.monotonic(), 0
 
-    def told(step: Fetching) -> None:
-        """How far it is, a line for each kernel where nobody watches."""
+    def show(step: Fetching) -> None:
+        """How far it is, a line for each kernel without a terminal."""
         nonlocal last
         took = time.monotonic() - began
         left = took * (step.total / step.done - 1) if step.done else 0.0
@@ -131,7 +131,7 @@ def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
         last = step.number
 
     with Watch("fetch") as watch:
-        got = get(wanted, report=told)
+        got = get(wanted, report=show)
     for why in got.refused.values():
         say(why)
     if wanted and not got.kernels:

@@ -23,7 +23,7 @@ from click.shell_completion import shell_complete
 
 from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
 from deadbeat.cli._help import hints
-from deadbeat.cli._signals import INTERRUPTED, OutputError, Told, interruptible, make_usable
+from deadbeat.cli._signals import INTERRUPTED, OutputError, Reported, interruptible, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
 from deadbeat.model.refused import refusal
@@ -78,7 +78,7 @@ def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
             return BROKEN_PIPE
         return _fail(*refusal("cannot write standard output", lost.args[0]))
     except KeyboardInterrupt as error:
-        if not isinstance(error, Told):
+        if not isinstance(error, Reported):
             _say("interrupted")
         return INTERRUPTED
     except Exception as error:  # the last resort: a defect must not print a traceback unasked

@@ -15,7 +15,7 @@ from attrs import frozen
 from deadbeat.cli._measure import answered
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
-from deadbeat.cli._signals import Told, interruptible
+from deadbeat.cli._signals import Reported, interruptible
 from deadbeat.compare.results import compare_results
 from deadbeat.executors.made import make_executor
 from deadbeat.kinds.base import Begin, Shown
@@ -84,11 +84,11 @@ def observe(
                     for each in _on_each(asked)
                     for answer in _here(chosen, each, quick=quick, figures=figures)
                 ]
-        except Told:
+        except Reported:
             raise
         except KeyboardInterrupt:
             say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
-            raise Told from None
+            raise Reported from None
     answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
     lacking = stored and all(lacks_input(each.verdict) for each in answers)
     cases = list(map(_case, answers))

@@ -55,8 +55,8 @@ def _show_jobs(path: Path) -> Shown:
     counted, missed = (
         sum(getattr(each, key) for each in found.tasks) for key in ("jobs", "missed")
     )
-    told = "not known" if found.slowdown is None else f"{found.slowdown:.3f}"
-    headline = f"slowdown {told}, {missed} of {counted} deadlines missed"
+    text = "unknown" if found.slowdown is None else f"{found.slowdown:.3f}"
+    headline = f"slowdown {text}, {missed} of {counted} deadlines missed"
     if not found.realtime:
         headline += "; measured without real-time priorities"
     names = [each.name for each in attrs.fields(TaskOfRun)]

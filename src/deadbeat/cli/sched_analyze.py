@@ -97,14 +97,14 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
             word = "not schedulable with sporadic releases (offsets are left out)"
         others = [test for test in (*found.accepted, *found.refuted) if test != found.proof]
         also = f"; also {', '.join(others)}" if others else ""
-        told = f"{word}, proved by {found.proof}{also}" if word else _unproved(analysis, found)
+        text = f"{word}, proved by {found.proof}{also}" if word else _unproved(analysis, found)
         if name in verdicts:
             verdict = verdicts[name]
-            told += (
+            text += (
                 f"; simulated (model {verdict.model}, ties by {verdict.scheduler.ties}):"
                 f" {verdict.schedulable}{', proved' * verdict.proved}"
             )
-        yield f"{name}: {told}"
+        yield f"{name}: {text}"
     yield ""
     rows = [
         [

@@ -140,7 +140,7 @@ def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
 def _simulate(
     system: TaskSystem, scheduler: Scheduler, **asked: Any
 ) -> tuple[Verdict, TiesVerdict | None]:
-    """The verdict whose schedule is told (the first that denies, else the first) and, with
+    """The verdict of the schedule to show (the first that denies, else the first) and, with
     --ties all, those of all rules."""
     if scheduler.ties != ALL_TIES:
         return simulate_system(system, scheduler, **asked), None
@@ -213,7 +213,7 @@ def _parts(
 ) -> Iterator[Part]:
     """The verdict, what it rests on, what was simulated, and a row per task."""
     yield from verdict_lines(answer)
-    yield from (f"{name}: {told}" for name, told in schedule_facts(answer))
+    yield from (f"{name}: {text}" for name, text in schedule_facts(answer))
     if answer["tasks"]:
         yield ""
         yield partial(print_part, tasks_table(system, answer))

@@ -32,7 +32,7 @@ def measured_on(asked: Order, command: str) -> Ended:
     Raises:
         UsageError: One names no machine, or what is asked cannot be measured.
         TargetError: One cannot be reached before anything is measured.
-        Told: It was interrupted, after it was said what is kept.
+        Reported: It was interrupted, after it was said what is kept.
     """
     begin = asked.begin
     targets = targets_in(begin.target)

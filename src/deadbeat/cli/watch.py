@@ -2,7 +2,7 @@
 
 Nothing is computed but where a browser asks, and then at idle priority: whatever is measured on the
 same CPU goes first. What a browser asks every few seconds is answered from the names of the stored
-runs; the page is made anew only after one was added, and not more often than every ``PAUSE_S``.
+runs; the page is built again only after one was added, and not more often than every ``PAUSE_S``.
 """
 
 from __future__ import annotations

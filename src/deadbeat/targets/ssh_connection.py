@@ -326,7 +326,7 @@ class Connection:
             )
         if "Permission denied" in said:
             return TargetError(
-                f"{host} lets nobody in: {last}",
+                f"{host} refuses all logins: {last}",
                 f"a key without a password prompt is needed (ssh-copy-id, ssh-agent): does"
                 f" {by_hand} true work?",
             )

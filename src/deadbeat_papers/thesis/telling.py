@@ -141,4 +141,4 @@ def order_text(found: int, wanted: int) -> str:
     """Why it does not hold: the opposite was found, or nothing that this many sets can tell."""
     if found == wanted:
         return ""
-    return " (the opposite)" if found == -wanted else " (not told apart at 95 %)"
+    return " (the opposite)" if found == -wanted else " (no difference shown at 95 %)"

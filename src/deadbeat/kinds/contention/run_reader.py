@@ -68,7 +68,7 @@ class TaskPrediction:
 @frozen(kw_only=True)
 class Priced:
     """What task sets are replayed with. ``rates``: state -> how cores slow one another; of "":
-    nobody does. ``states``: how the round trips of cores 0 and 1 are classed; None: unknown.
+    none does. ``states``: how the round trips of cores 0 and 1 are classed; None: unknown.
     ``pace``: how many times as long as calibrated jobs alone took."""
 
     calibration: Calibration
