@@ -93,18 +93,6 @@ def test_a_terminal_shows_what_was_measured_so_far_and_then_gives_way() -> None:
     assert not any("latest" in line or "quick" in line for line in screen.display)
 
 
-def test_a_later_end_than_promised_is_explained_once() -> None:
-    text, now = io.StringIO(), 0.0
-    console = Console(file=text, force_terminal=True, highlight=False, width=120)
-    with Watch("quick", console=console, clock=lambda: now) as watch:
-        watch(Started(total=4, done=0, failed=0, eta_s=40))
-        for done in range(1, 5):
-            now += 20
-            watch(RunDone(key=KEY, done=done, total=4, eta_s=20 * (4 - done)))
-    told = "runs take longer than planned: about 1 min left"
-    assert text.getvalue().count(told) == 1
-
-
 def test_tables_have_no_colour_and_are_never_cut_off(capsys: Capture) -> None:
     print_table(["a", "b"], [["[red]x[/red]", "y" * 90], ["1 [0, 2]", ""]], title="[t]")
     out = capsys.readouterr().out

@@ -181,7 +181,7 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(capsys: Capture) -> N
     # Over before the first run: the calibration counts.
     assert main(["contention", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 3
     out = capsys.readouterr().out
-    assert "the time is over, 0 runs are kept; continue with: deadbeat contention" in out
+    assert "the time is over, 0 of 36 runs are kept; continue with: deadbeat contention" in out
     assert main(["runs", "--json"]) == 0
     assert answer_of(capsys.readouterr().out)[0]["state"] == "unfinished"
     assert main(["profile", *FEW, *ASKED, "--time-budget", "2h"]) == 0

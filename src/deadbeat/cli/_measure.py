@@ -175,7 +175,7 @@ def measured(asked: Order) -> Ended:
         path=experiment.store.path,
         shown=evolve(shown, cases=_cases(shown, asked.fail_on)),
         notes=tuple(_notes(asked, outcome, shown)) if outcome else (),
-        kept=f"{outcome.done} {experiment.unit}" if outcome and over else "",
+        kept=f"{outcome.done} of {outcome.planned} {experiment.unit}" if outcome and over else "",
     )
 
 

@@ -35,8 +35,6 @@ FAILURES_TOLD = 3
 _PICTURE_S, _PICTURE_PAUSE = 0.5, 20
 #: Lines of a screen that a picture leaves free.
 _AROUND = 6
-#: An end later than promised by this factor, and by this many seconds, is explained.
-_LATER, _LATER_S = 1.25, 5.0
 
 
 @define
@@ -57,7 +55,6 @@ class Watch:
     _due: float = -math.inf
     _told: tuple[int, int] = (-1, 0)
     _failures: int = 0
-    _promise: tuple[float, float] | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -82,10 +79,6 @@ class Watch:
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
             ):
                 self._look(done)
-                if isinstance(event, RunDone):
-                    self._explain(eta)
-                else:
-                    self._promise = (self._clock(), eta)
                 self._count(done, total, eta, decided)
                 if isinstance(event, RunDone) and event.doubt:
                     self.note(f"run {event.key.text} is invalid: {event.doubt}")
@@ -114,16 +107,6 @@ class Watch:
             self._picture = Text("\n".join(lines[: rows + 2]), no_wrap=True, overflow="ellipsis")
         now = self._clock()
         self._due = now + max(_PICTURE_S, _PICTURE_PAUSE * (now - began))
-
-    def _explain(self, eta_s: float) -> None:
-        """Says once why the end is later than was promised."""
-        if self._promise is None:
-            return
-        began, promised = self._promise
-        whole = self._clock() - began + eta_s
-        if promised and whole > max(_LATER * promised, promised + _LATER_S):
-            self.note(f"runs take longer than planned: about {duration(eta_s)} left")
-            self._promise = None
 
     def share(self, done: float, left: str = "", *, tell: bool = False) -> None:
         """Progress of something that is no experiment.

@@ -367,18 +367,10 @@ def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState, sai
 
 
 def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
-    """A case for each load, CPU and limit, and one for the invalid runs of a load."""
+    """A case for each load, CPU and limit."""
     for cell in summary.cells:
         name = f"{load_words(cell.load)} {cell.engine}"
-        count = cell.whole.runs
-        yield Verdicted(
-            name=name,
-            group="latency.invalid",
-            verdict="failed" if cell.invalid else "passed",
-            message=f"{len(cell.invalid)} of {len(count) + len(cell.invalid)} runs are invalid,"
-            " allowed: 0",
-        )
-        for row in cell.cpus if count else ():
+        for row in cell.cpus if cell.whole.runs else ():
             top = row.honest.histogram.max_ns or 0
             for limit in summary.deadlines_ns:
                 yield Verdicted(

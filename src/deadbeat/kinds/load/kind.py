@@ -109,13 +109,12 @@ def _judged(summary: LoadSummary, store: LoadStore) -> dict[str, object]:
 
 
 def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
-    """A case for each condition: its misses against none, and its invalid runs."""
+    """A case for each condition: its misses against none."""
     for cell in summary.cells:
-        name = f"{cell.normal} {condition_words(cell.condition)}"
         if cell.runs and cell.released:
             longest = (cell.response.max_ns or 0) if cell.response else 0
             yield Verdicted(
-                name=name,
+                name=f"{cell.normal} {condition_words(cell.condition)}",
                 group="load.misses" if cell.condition == PLAIN else "load.remedy",
                 verdict="failed" if cell.failures else "passed",
                 weight=cell.failures / cell.released,
@@ -123,12 +122,6 @@ def _cases(summary: LoadSummary) -> Iterator[Verdicted]:
                 f" {longest / 1e6:.3f} ms, deadline {summary.deadline_ns / 1e6:.3f} ms;"
                 f" {cell.runs} runs",
             )
-        yield Verdicted(
-            name=name,
-            group="load.invalid",
-            verdict="failed" if cell.invalid else "passed",
-            message=f"{cell.invalid} of {cell.runs + cell.invalid} runs are invalid, allowed: 0",
-        )
 
 
 def counts(summary: LoadSummary) -> list[LoadCell]:
