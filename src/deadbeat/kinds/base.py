@@ -45,11 +45,11 @@ class Shown:
         state: How far an experiment is.
         headline: The answer in a sentence or two.
         unsaid: Raised instead where there is nothing for a person to read.
-        document: Of a result: its first screen is shown, with the path of its ``page`` if that is
+        document: Shows a result: its first screen, with the path of its ``page`` if that is
             there; its tables and sentences before that where it is wanted ``whole``, or has no
             short answer.
         parts: What follows: lines, or what prints one; then ``tables`` and ``lines``.
-        doubts: What makes the answer doubtful, where no document says so; ``findings``: those that
+        doubts: What makes the answer doubtful, where no document says so; ``findings``: the ones
             are printed here.
         status: Exit status of the command.
         empty: Nothing counts: the question of a measurement has no answer.
@@ -93,7 +93,7 @@ class Begin:
         simulated: Use a made-up machine.
         target: Word for the machine (`deadbeat.targets.opening`); None: this one.
         budget_s: What all may take from ``started`` on; None: as long as it takes.
-        cross: What builds programs for it (`Toolchain.find`); None: as found for it.
+        cross: What builds programs for it (`Toolchain.find`); None: what is found for it.
         given: Options of the kind alone that are no part of its specification.
         words: The command as it was typed.
         say: Tells the person a line.
@@ -209,7 +209,7 @@ class Begun:
     Attributes:
         beside: A program that runs beside all runs; empty: none.
         so_far: The picture of all stored runs; None: what `ExperimentKind.picture` finds.
-        report: Writes everything derived (with figures or without); None: as of any folder.
+        report: Writes everything derived (with figures or without); None: what any folder has.
     """
 
     experiment: Experiment[Any, Any]
@@ -236,8 +236,8 @@ class ExperimentKind:
         comparable: How two of its results are compared; None: they are not.
         verbs: The commands that measure it on a ``--target``; empty: that of its name.
         follow: How the same is asked of a further machine, where the first has it in a folder.
-        spec: Of a kind whose command is made of this alone: the class of its specification, whose
-            fields have options.
+        spec: For a kind with a command made of this alone: the class of its specification, with
+            options in its fields.
         simulates: What it measures is compared with simulations: the scheduling core, which may
             have to be built, is there before.
     """
@@ -348,7 +348,7 @@ class Stored(OpenedResult, Generic[S, T]):
     Attributes:
         store: The folder, with its single runs.
         summary: What they say, typed.
-        rows, show: As of every `OpenedResult`.
+        rows, show: See `OpenedResult`.
     """
 
     store: S

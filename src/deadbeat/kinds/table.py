@@ -1,4 +1,4 @@
-"""What commands do with the folders of a kind whose result is one table of cells."""
+"""What commands do with the folders of a kind with one table of cells as result."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def begun_store(
 
     Args:
         seconds, need: What a number of the ``planned`` runs takes, as of `Begin.announce`.
-        differs: As of `RunFolders.choose`.
+        differs: See `RunFolders.choose`.
         ready: What is done before anything is said, with the number of lacking runs; what else the
             head of a new folder holds.
         made: What is done with a new folder.
@@ -107,10 +107,10 @@ class TableKind(Generic[W, F]):
     Attributes:
         summarise: What a folder comes to. Unless these are said, too, it has ``cells``, which the
             file of ``columns`` and `Shown.empty` are about, and ``labels``.
-        answer: That in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``: for
-            Python, beside what is ``typed``.
+        answer: Result in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``:
+            in Python, beside what is ``typed``.
         sort: Kind of the answer, where it is not the name.
-        columns: Of the file of its cells; none: it is among ``files``.
+        columns: Columns of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
         cases: What passed or failed, beside runs that count nowhere.
         lines: What ``deadbeat why`` says below.

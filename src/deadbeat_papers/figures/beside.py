@@ -28,7 +28,7 @@ from deadbeat import (
     time_text,
 )
 
-#: Whose figures most presets are after.
+#: Source of most presets' figures.
 SAVOIR_FAIRE = "Savoir-faire Linux, Linux for real-time systems: evaluation and security, figure"
 NOT_RECORDED = "not recorded"
 #: What no interval between two sessions knows.
@@ -49,7 +49,7 @@ _PAIRS_MIN = 3
 class RunRatio:
     """How many times as large a quantity of a run is: geometric means over pairs of runs; None
     where a side has no run. ``low``, ``high``: 95 % between these sessions; None: there is no
-    interval (``why``). ``p``: of no difference, corrected for the number of loads; 1 without an
+    interval (``why``). ``p``: for no difference, corrected for the number of loads; 1 without an
     interval."""
 
     value: float | None

@@ -33,7 +33,7 @@ def draw(
     asked: Question, *, name: str, title: str, caption: str, third: str = "", services: bool = False
 ) -> DrawnPlot:
     """Panels, ratios and what else differs. ``third``: what the mean is called, where it is shown
-    beside the maxima. ``services``: of inventories, not of hardening."""
+    beside the maxima. ``services``: from inventories, not from hardening."""
     quantities = (*_MAXIMA, *((("mean", third),) if third else ()))
     chart = Chart(
         name=name,

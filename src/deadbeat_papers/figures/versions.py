@@ -49,7 +49,7 @@ def steps(row: Sequence[Values], *, least: float) -> tuple[tuple[int, int], ...]
 
 
 def between(names: Sequence[str], known: Mapping[str, Values], *, least: float) -> tuple[str, ...]:
-    """Which to measure next: the middle of every gap whose ends are apart. Repeated until it gives
+    """Which to measure next: the middle of every gap with ends apart. Repeated until it gives
     nothing, every step found stands between neighbours of ``names`` (all, in order). ``known``:
     values of those that were measured; none of one that cannot be, which is passed over."""
     left = [name for name in names if known.get(name, (0.0,))]

@@ -15,7 +15,7 @@ from deadbeat_papers.observations.base import (
     undecided,
 )
 
-#: Label of a campaign whose C was measured on other hardware: its delay ratios mean nothing alone.
+#: Label of a campaign with C from other hardware: its delay ratios mean nothing alone.
 _FOREIGN = "foreign costs"
 
 

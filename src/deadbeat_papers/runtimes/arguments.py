@@ -97,7 +97,7 @@ class _Test:
 
 
 _HEAP = "heap"
-#: Those that may be left out.
+#: Arguments that may be left out.
 _OPTIONAL = {"memtype", "memsize"}
 
 

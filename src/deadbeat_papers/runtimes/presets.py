@@ -98,7 +98,7 @@ class _Axis:
 
 
 def _chart(number: int, test: str, what: str, axis: _Axis, first: Callable[..., Panel]) -> Builder:
-    """A figure whose first panel is that of the thesis; none where nothing was run."""
+    """A figure with the thesis's as its first panel; none where nothing was run."""
 
     def charts(found: PrimitivesSummary) -> Iterator[Chart]:
         try:

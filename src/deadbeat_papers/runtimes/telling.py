@@ -19,7 +19,7 @@ from deadbeat import (
 
 #: Averages that differ by less are the same.
 SAME = 1.1
-#: Share of the cache whose copies all fit into it, also those of 16 threads: what others are
+#: Share of the cache at which all copies fit into it, also those of 16 threads: what others are
 #: compared with.
 REFERENCE_SHARE = 64
 REAL_TIME_VM, PLAIN_JAVA = "external:", "jvm:"
@@ -175,7 +175,7 @@ def degrades(found: PrimitivesSummary) -> Iterator[Evidence]:
 
 
 def _reference(cells: Sequence[PrimitiveCell]) -> PrimitiveCell:
-    """The cell whose source is nearest to its share of the largest, which is the cache."""
+    """The cell with the source nearest to its share of the largest, which is the cache."""
     wanted = cells[-1].case.size / REFERENCE_SHARE
     return min(cells, key=lambda cell: abs(math.log(cell.case.size / wanted)))
 

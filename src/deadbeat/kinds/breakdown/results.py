@@ -52,8 +52,8 @@ class _Result:
         proved: By response-time analysis from calibrated C, without any miss; None: equal
             priorities.
         inflation: Mean over the most urgent tasks of their cores of the mean time a job took over
-            C, in the last run; None: of some of them no job counts.
-        jobs, missed: Of the last run, all tasks together. jobs_alone, missed_alone: each alone.
+            C, in the last run; None: some of them have no job that counts.
+        jobs, missed: In the last run, all tasks together. jobs_alone, missed_alone: each alone.
     """
 
     cell: SearchCell

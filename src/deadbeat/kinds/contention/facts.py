@@ -59,7 +59,7 @@ def number(value: Any) -> float | None:
 @frozen
 class Level:
     """A deadline factor of a campaign. ``option``: what tells its figures from those of others; "":
-    there is one factor. ``suffix``: of their names."""
+    there is one factor. ``suffix``: added to their names."""
 
     factor: float
     option: str = ""

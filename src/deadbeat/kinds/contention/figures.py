@@ -294,7 +294,7 @@ class RunFigures:
 
     Attributes:
         of_set: The set's own figures, without its plan.
-        delay_ratio, slowdown, response_ratio: Of the counted, finished jobs of together slots
+        delay_ratio, slowdown, response_ratio: For counted, finished jobs of together slots
             (slowdown: only jobs of a task with a solo reference).
         solo_cost_ratio: Per task, median solo span / C; NaN without a solo job.
         together, alone: Responses of the counted jobs.

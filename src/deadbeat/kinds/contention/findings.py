@@ -45,8 +45,8 @@ class CampaignEvidence:
         sessions: Environments before and after each invocation.
         failed: Runs that failed, and why.
         solo_cost_ratios: Run -> per task, median solo span / C (NaN: not known).
-        overloaded: Runs whose task sets ask more of a core than it has.
-        long_slots: Those of them that kept their slots long (policy late).
+        overloaded: Runs of task sets that ask more of a core than it has.
+        long_slots: Overloaded runs that kept their slots long (policy late).
         origin: Owner of the programs that ran; None: the campaign's own.
     """
 

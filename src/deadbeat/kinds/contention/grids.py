@@ -95,7 +95,7 @@ METRICS: tuple[GridMetric, ...] = (
 @frozen(kw_only=True)
 class Scale:
     """Colour range and contour levels of a metric, common to every M so that M can be compared.
-    ``noise``: the smallest effect that could be seen, as a share; 0: of another quantity."""
+    ``noise``: the smallest effect that could be seen, as a share; 0: another quantity."""
 
     low: float
     high: float

@@ -57,7 +57,7 @@ class Worst:
                 self._first = score, key, late, table
             if not (table.jobs["flags"][late.job] & j.JOB_SPLIT if late.finished else split):
                 continue
-            # of equals the first stays: runs come in a fixed order
+            # among equals the first stays: runs come in a fixed order
             self._seen -= 1
             entry = (score, self._seen, key, late)
             if len(self._heap) < self.count:

@@ -214,7 +214,7 @@ class _Stratum:
         return self.released > 0 and is_saturated(self.unfinished / self.released)
 
     def doubt(self, usual: float) -> float:
-        """By how much one more set lowers the variance of its point; ``usual``: of all strata, in
+        """By how much one more set lowers the variance of its point; ``usual``: over all strata, in
         which the few values of each are pooled."""
         count = len(self.logs)
         if count == 0 or self.saturated:

@@ -235,7 +235,7 @@ def _shares(item: JobHistogram, look: int) -> Curve:
         shares.append(100 * below / sum(counts))
     edges = tuple(item["edges"][first : last + 1])
     label = f"α = {item['contended_ratio']:g} ({sum(counts):,} jobs)"
-    # Of few jobs every step shows; a line between bins would promise more.
+    # With few jobs every step shows; a line between bins would promise more.
     kind = "steps" if below < _FEW_JOBS else "plain"
     return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
 

@@ -127,7 +127,7 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
     for event, column in enumerate(COUNTER_COLUMNS):
         wanted = (rows["event"] == event) & (own > 0)
         chosen = known & wanted
-        # Those that could still be opened are no sample of the tasks: no figure rather than theirs.
+        # Counters that could still be opened are no sample: no figure rather than theirs.
         if chosen.any() and not (failed & wanted).any():
             figures[column] = float(rows["value"][chosen].sum() / own[chosen].sum())
     return figures

@@ -220,7 +220,7 @@ def prediction_figures(
     chosen: NDArray[np.bool_] | None = None,
 ) -> Predicted:
     """Fields of `SetFigures`: the replayed counterparts of what was measured, over the same jobs.
-    ``columns``: of all tasks: the others hold the ``chosen`` ones up in the replay as well.
+    ``columns``: columns of all tasks: the others hold up the ``chosen`` ones in the replay as well.
     ``chosen``: the tasks that the figures are about; None: all."""
     if why_not(table):
         return {}

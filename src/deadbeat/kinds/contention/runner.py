@@ -79,7 +79,7 @@ def estimate(
         sampled = min(tasks, SOLO_SAMPLE)
         length_s = run_length_s(row, tasks)
         slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
-        # of the slots one in 1 + sampled runs all tasks, the others one each
+        # one slot in 1 + sampled runs all tasks, the others one each
         running = (tasks + sampled) / (1 + sampled)
         per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
         jobs += runs * per_run

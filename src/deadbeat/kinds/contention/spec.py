@@ -187,7 +187,7 @@ class CampaignSpec(TaskSetSpec):
         if self.by_utilisation:
             longest = [Fraction(self.tasks.period_max)]
         if self.stress is not None and self.fills_cores:
-            # Of N tasks as many are on each core, up to one; C / T of each is its part of the fill.
+            # N tasks, evenly spread over the cores; C / T of each is its part of the fill.
             part = self.stress.fill_utilisation / self.most_tasks(1)
             longest.append(self._largest("wcet_max") / part)
         return max(longest)

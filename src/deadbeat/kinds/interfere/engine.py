@@ -89,7 +89,7 @@ def parsed(
         raise DataError(f"the slots are damaged: {error!r}", hint) from error
 
 
-#: Of the made-up machine: CPUs 0 and 1 are one core, so are 2 and 3.
+#: Caches of the made-up machine: CPUs 0 and 1 are one core, so are 2 and 3.
 _OWN, _SHARED = 512 * 1024, 32 * 1024**2
 _TOPOLOGY: Json = {
     str(cpu): {
@@ -104,7 +104,7 @@ _TOPOLOGY: Json = {
 
 
 class SimulatedChannels:
-    """A made-up machine of two cores with two threads each, whose slowdowns are known."""
+    """A made-up machine of two cores with two threads each, with known slowdowns."""
 
     def cpus(self) -> tuple[int, ...]:
         return (0, 1, 2, 3)

@@ -110,7 +110,7 @@ class Slowdown:
 class InterfereSummary:
     """Who slows whom on a machine: every pair at each of ``places``. ``order``: the works, alike
     ones beside each other. ``footprints``: bytes of memory that a work goes through, where
-    recorded. ``prices``: of the objects and the memory among the works; None: not measured."""
+    recorded. ``prices``: those of the objects and the memory among the works; None: unmeasured."""
 
     name: str
     spec: InterfereSpec

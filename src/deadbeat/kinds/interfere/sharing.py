@@ -15,7 +15,7 @@ from attrs import frozen
 from deadbeat.kinds.interfere.results import InterfereSummary, Slowdown
 from deadbeat.kinds.interfere.spec import CACHE, CORE, MEMORY, SIBLING, SetWork, placed
 
-#: A sweep whose byte takes this share of one from memory, or more, is served by memory.
+#: A sweep is served by memory when a byte of it takes this share of one from memory, or more.
 _FROM_MEMORY = 0.8
 
 
@@ -81,7 +81,7 @@ class VictimEvidence:
         return self.levels.of(self.found.footprints.get(work, 0)) if self.found.footprints else ""
 
     def beside(self, which: Callable[[SetWork], bool]) -> Slowdown | None:
-        """The worst cell whose aggressor is such."""
+        """The worst cell with such an aggressor."""
         return next((c for c in self.slowed if c.aggressor and which(c.aggressor)), None)
 
     def memory(self, work: SetWork, *wanted: str) -> bool:
@@ -184,27 +184,27 @@ RULES = (
     ),
     SharingRule(
         resource="the core's own cache",
-        when="its memory fits the core's own cache; it is slowed by one on the sibling whose memory"
-        " does not, and by none whose memory does",
+        when="its memory fits the core's own cache; it is slowed by one on the sibling with memory"
+        " that does not, and by none with memory that does",
         shown=_inclusion,
         place=SIBLING,
     ),
     SharingRule(
         resource="clock or power of the chip",
-        when="slowed by a computation on another core whose memory fits that core's own cache",
+        when="slowed by a computation on another core with memory that fits that core's own cache",
         shown=_core,
         place="",
     ),
     SharingRule(
         resource="its core's own cache, which the shared one empties",
-        when="its memory fits its core's own cache; it is slowed by one on another core whose"
-        " memory does not fit that core's, and by none whose memory does",
+        when="its memory fits its core's own cache; it is slowed by one on another core with"
+        " memory that does not fit that core's, and by none with memory that does",
         shown=_inclusion,
         place="",
     ),
     SharingRule(
         resource="a lock of the kernel, or its data, of this class",
-        when="slowed by one of its class on another core whose object is another",
+        when="slowed by one of its class on another core with another object",
         shown=lambda by: by.beside(lambda a: by.calls(a) and a.resource == by.victim.resource),
         place="",
     ),

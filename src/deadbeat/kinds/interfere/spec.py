@@ -29,8 +29,8 @@ CORE, CACHE, MEMORY = "core", "cache", "memory"
 @frozen(kw_only=True)
 class VictimCaches:
     """What its victims may share. ``siblings``: CPUs of the victim's core, itself included; empty:
-    unknown. ``own_bytes``: of the largest cache that the victim's core has for itself;
-    ``shared_bytes``: of the largest that other cores use too; 0: there is none, or it is unknown.
+    unknown. ``own_bytes``: size of the largest cache that the victim's core has for itself;
+    ``shared_bytes``: size of the largest that other cores use too; 0: none, or unknown.
     ``virtual``: other guests may use the same caches and memory."""
 
     siblings: tuple[int, ...] = ()
@@ -62,9 +62,9 @@ def machine_of(platform: Platform, victim: int) -> VictimCaches:
 
 
 _WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
-#: As many as the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).
+#: Most entries that the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).
 MOST = 64
-#: Of a primitive that has one and is not given one: the largest of the seed's.
+#: Default size of a primitive that has one: the largest of the seed's.
 _SIZE = 10 * 1024
 #: Primitives that make no sense in processes of their own, and why.
 _REFUSED = {"copy_shared": "every CPU has a process of its own, which share no source: take copy"}
@@ -78,7 +78,7 @@ def _fragments() -> Mapping[str, Fragment]:
 @frozen(order=True)
 class SetWork:
     """A fragment or primitive (then ``fragment`` is its name, and it may have a ``variant``) of one
-    size: of a fragment in its own unit, of a primitive in bytes; 0: it has none. ``shared``: the
+    size: a fragment's in its own unit, a primitive's in bytes; 0: it has none. ``shared``: the
     object of a fragment is one for all cores."""
 
     fragment: str

@@ -33,7 +33,7 @@ _PERCENTILES = ("mean", "p50", "p99", "p99.9", "p99.99")
 _MAXIMA = ("max", "max_of_a_run")
 #: How far, as a factor, intervals are shown beyond all points.
 _BEYOND = 5.0
-#: Of the place of a load, what its points take up beside each other.
+#: Part of a load's place that its points take up beside each other.
 _ROOM = 0.4
 #: A quantity looks the same in every panel.
 _LOOKS = {name: look for look, name in enumerate((*_PERCENTILES, *reversed(_MAXIMA)))}
@@ -244,14 +244,14 @@ def _range(
 #: Beginnings of runs that are marked; more would hide what is drawn.
 _BEGINNINGS = 24
 _POINTS = 1500
-#: Stretches of time whose maxima are drawn.
+#: Stretches of time with their maxima drawn.
 _STRETCHES = 200
 _WORST_LOOK = 6
 
 
 @frozen(kw_only=True)
 class Event:
-    """A late wake-up on the time axis of a cell, whose runs stand one after another."""
+    """A late wake-up on the time axis of a cell; its runs stand one after another."""
 
     at_s: float
     late: LateWakeUp
@@ -359,7 +359,7 @@ def level_curve(runs: Sequence[LatencyRun], cpu: int, *, look: int, size: float)
             tops += np.maximum.reduceat(item.block_maxima, first).tolist()
     if not any(tops):
         return Curve(label="", kind="steps", x=(), y=())
-    # Of more runs than stretches several stand for one.
+    # With more runs than stretches several stand for one.
     step = -(-len(tops) // (2 * _STRETCHES))
     shown = [max(tops[k : k + step]) for k in range(0, len(tops), step)]
     # Stretches that have none are drawn at the level before: a logarithmic axis needs one.

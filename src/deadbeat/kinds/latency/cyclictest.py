@@ -221,5 +221,5 @@ def as_seen(cpus: Sequence[CpuLatency], threads: Sequence[Thread]) -> tuple[CpuL
 
 
 def make(toolchain: Toolchain | None = None) -> CyclictestEngine:
-    """The engine, whose guard is built by ``toolchain``."""
+    """The engine, with a guard built by ``toolchain``."""
     return CyclictestEngine(program=partial(put_runtime, toolchain=toolchain))

@@ -64,7 +64,7 @@ MARKS = f"* fewer than {FEW} wake-ups are later than this: a single one can chan
 
 @frozen
 class MatrixLine:
-    """A row of the matrix: of all CPUs of a cell or of one, as measured or corrected."""
+    """A row of the matrix: all CPUs of a cell or one of them, as measured or corrected."""
 
     cell: CellSummary
     row: LatencyRow
@@ -150,7 +150,7 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
     )
 
 
-#: Of the table while it is measured, as cyclictest and rtla have it.
+#: Columns of the table while it is measured, as cyclictest and rtla have it.
 _LIVE = ("CPU", "load", "engine", "wake-ups", "min", "mean", "p99", "max")
 
 
@@ -278,7 +278,7 @@ def _tail(summary: LatencySummary) -> tuple[Part, ...]:
         return (Sentence("Nothing was measured: nothing can be said."),)
     return (
         Note(
-            "Bounds hold at 95 % whatever the distribution is, each by itself: of many some fail."
+            "Bounds hold at 95 % whatever the distribution is, each by itself: some of many fail."
             " The share counts wake-ups as if that many were independent; the share of runs assumes"
             " nothing about wake-ups within a run."
         ),
@@ -366,7 +366,7 @@ def latency_document(
 
     Args:
         runs: For figures over time and circumstances; a terminal needs none.
-        platform: Of the machine, as plain values; None: not recorded.
+        platform: The machine as plain values; None: not recorded.
         parameters: What was asked for, as plain values.
     """
     machine, cells = platform or {}, summary.cells

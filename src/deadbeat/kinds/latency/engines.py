@@ -106,7 +106,7 @@ class Engine(Protocol):
 
 
 def make_engine(name: str, toolchain: Toolchain | None = None) -> Engine:
-    """The engine ``name``, of ENGINES or SIMULATED; its programs by ``toolchain``, None: as found
+    """The engine ``name``, of ENGINES or SIMULATED; its programs by ``toolchain``, None: one found
     for this machine."""
     if name == SIMULATED:
         return SimulatedEngine()
@@ -120,7 +120,7 @@ class SimulatedEngine:
     with the load.
 
     Args:
-        scale: Of every latency; another "kernel".
+        scale: Factor of every latency; another "kernel".
         drift: Standard deviation of a run's own scale (what makes sessions differ), relative.
     """
 

@@ -5,7 +5,7 @@ far too narrow. So the run is the unit too, and of each side the further end cou
 nothing of how runs differ: it has no interval.
 
 The share of wake-ups above a value is a mean over runs: its interval is Student's, of the ratio of
-two sums, on the scale of log odds. The values whose share may be that of a percentile are the
+two sums, on the scale of log odds. The values with a share that may be that of a percentile are the
 percentile's interval (R. S. Woodruff, "Confidence intervals for medians and other position
 measures", JASA 47, 1952): it lies within what was seen, and ends of deeper percentiles never lie
 below those of others. Upwards runs also scatter beyond the largest of them: there the interval
@@ -155,7 +155,7 @@ class Between:
     """Runs of a cell, and what of them every bound is made of.
 
     Attributes:
-        runs: Those with a wake-up, two at least.
+        runs: Runs with a wake-up, two at least.
         totals: Wake-ups of each.
         whole: All of them pooled.
         student: The 97.5 % point of Student's t; infinite where fewer than two runs count: a ratio

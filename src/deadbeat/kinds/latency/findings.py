@@ -235,7 +235,7 @@ def _below(one: Quantity, two: Quantity, slack_ns: int = 0) -> bool:
 # -- whether it was enough
 
 
-#: Kinds of platforms whose runs are boots of the lab.
+#: Kinds of platforms with boots of the lab as runs.
 _IN_LAB = ("virtual-time", "emulated")
 
 

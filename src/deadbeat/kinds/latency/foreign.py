@@ -44,7 +44,7 @@ _NOT_RECORDED = (
 )
 #: What reading a damaged file raises.
 _DAMAGE = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError)
-#: Of values without a unit: times that real-time systems wake up late at best: less than this many
+#: For values without a unit: times that real-time systems wake up late at best: less than this many
 #: microseconds, and more than this many nanoseconds.
 _LEAST = 500
 
@@ -94,9 +94,9 @@ class Foreign:
             does; else the next sleep begins after a late wake-up, and nothing is missed that is
             not in ``cpus``.
         cycles: Wake-ups that were asked for of each thread.
-        unit_ns: Of latencies, as a person says it.
+        unit_ns: Unit of latencies, as a person says it.
         usual: What the tool does by default: ``interval_ns``, ``priority``.
-        load: As the file calls it. ``notes``: what was assumed, a clause each.
+        load: Its name in the file. ``notes``: what was assumed, a clause each.
     """
 
     engine: str = "cyclictest"
@@ -159,7 +159,7 @@ def all_importers() -> tuple[Importer, ...]:
 
 
 def foreign_engines() -> tuple[str, ...]:
-    """Engines whose results can be read."""
+    """Engines with results that can be read."""
     return tuple(sorted({each.engine for each in all_importers()} - {""}))
 
 
@@ -333,11 +333,11 @@ def thread(
     beyond: int = 0,
     interval_ns: int | None = None,
 ) -> CpuLatency:
-    """A thread whose latencies are ``counts``, in units of ``step`` ns; those of its ``cycles``
+    """A thread with latencies ``counts``, in units of ``step`` ns; those of its ``cycles``
     that are not among them overflowed, or have no histogram at all.
 
     Args:
-        least, greatest, mean: As the source says them; None: from the counts.
+        least, greatest, mean: From the source; None: from the counts.
         beyond: Where the histogram ends, if that is known.
     """
     inside = sum(counts.values())
@@ -405,7 +405,7 @@ def unit_of(
 
     Args:
         least: The smallest latency.
-        spans: Of a unit, the seconds that each thread's wake-ups took if latencies are in it.
+        spans: For a unit, the seconds that each thread's wake-ups took if latencies are in it.
 
     Raises:
         UsageError: It may as well be nanoseconds.

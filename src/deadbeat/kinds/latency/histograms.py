@@ -85,7 +85,7 @@ def overlaid(
     """Histograms over each other on two logarithmic axes.
 
     Args:
-        edges: Of the bins, ns; None: around what is drawn.
+        edges: Edges of the bins, ns; None: around what is drawn.
         per_million: Heights are shares, so that unequally many wake-ups can be compared.
     """
     drawn = [item for item in named if len(item.histogram.counts)]

@@ -23,7 +23,7 @@ class LoadProfile:
 
     Attributes:
         commands: What is started.
-        kinds: Of workers (``--vm N`` begins N of kind ``vm``): each must work.
+        kinds: Kinds of workers (``--vm N`` begins N of kind ``vm``): each must work.
         judged: Whether its share of CPU time is what was asked for, so that it can be missed.
         computes: Whether its workers together want at least the percentage of all CPUs' time.
         least: What its workers together must do a second, for each of them, else it is no such
@@ -101,7 +101,7 @@ LOADS = {
 
 
 def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
-    """The percentages that a load has on that many CPUs: those that give whole workers.
+    """The percentages that a load has on that many CPUs: the ones that give whole workers.
 
     Any where it is a share of time; else 25 and 50 % of two CPUs would be the same load.
     """

@@ -27,7 +27,7 @@ from deadbeat.model.words import LABELLED
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.serial import to_plain
 
-#: Of the wake-ups of a run, corrected for missed periods where that is known.
+#: Metrics of the wake-ups of a run, corrected for missed periods where that is known.
 METRICS = (
     *(
         Metric(name=name, title=title, unit="ns", minimum=0.1)
@@ -139,7 +139,7 @@ def observe(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) ->
 
     Args:
         per_cpu: An observation for each CPU of a run.
-        corrected: Of latencies corrected for missed periods; else of raw ones, which do not know
+        corrected: Latencies are corrected for missed periods; else raw ones, which do not know
             of the periods that were missed.
     """
     planned = {Cell(group) for run in matrix.runs for group, _ in _groups(run, per_cpu)}

@@ -78,7 +78,7 @@ class ProberEngine:
     wake-ups with their times, and the largest latency of up to 4096 stretches.
 
     Args:
-        toolchain: Compiler; None: as found.
+        toolchain: Compiler; None: the one found.
         lock_wait: Seconds to wait while another measurement has the machine.
         worst: How many of the latest wake-ups are kept per CPU, at most 1024.
         one_process: Whether the measuring threads share a process, as cyclictest's do; else every
@@ -344,5 +344,5 @@ def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
 
 
 def make(toolchain: Toolchain | None = None) -> ProberEngine:
-    """The engine, whose program is built by ``toolchain``."""
+    """The engine, with a program built by ``toolchain``."""
     return ProberEngine(toolchain=toolchain)

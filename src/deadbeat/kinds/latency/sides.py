@@ -27,8 +27,8 @@ class Side:
     """One matrix of a picture.
 
     Attributes:
-        name: As it stands in the picture.
-        platform: As plain values.
+        name: Name in the picture.
+        platform: Platform as plain values.
         dma_latency: What was asked of /dev/cpu_dma_latency; "": not known.
         inventory: What the system consists of, line by line; empty: not recorded.
         lacking: Runs that were asked for and are not there.
@@ -53,7 +53,7 @@ class Question:
 
     Attributes:
         engine: The one that measured on every side.
-        loads: Those that every side was measured beside, in order.
+        loads: The loads that every side was measured beside, in order.
         load: The one that was asked for; None: the preset's own choice.
     """
 

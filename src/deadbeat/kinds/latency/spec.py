@@ -94,7 +94,7 @@ def _engines_of(value: Any) -> tuple[str, ...] | None:
     def one(name: Any) -> str:
         if name in known:
             return str(name)
-        # those that only results name would measure nothing
+        # engines that only results name would measure nothing
         raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
     names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
@@ -317,7 +317,7 @@ _RUN_S, _VISIT_S = 0.4, 1.3
 _MADE_UP_RUN_S, _MADE_UP_S = 0.02, 0.4e-6
 #: Beside the measuring time of a traced run: tracing begins and ends, the trace is copied and read.
 _TRACE_S = 1.5
-#: Of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
+#: Size of a stored run: a histogram of some hundred buckets twice, the worst, the circumstances.
 _RUN_BYTES = 40_000
 
 

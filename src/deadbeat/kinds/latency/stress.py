@@ -34,7 +34,7 @@ from deadbeat.targets.readings import Readings, script
 SETTLE_S = 1.0
 #: How long it may take to end before it is killed, s.
 _END_S = 6.0
-#: Of the guard's own words.
+#: Start of the guard's own words.
 _GUARD = "deadbeat guard:"
 #: For `Target.read_many`: one process of grep for all files of all processes.
 FILES = (STAT, UPTIME)
@@ -223,7 +223,7 @@ class Worker:
     Attributes:
         kind: ``vm``, ``timerfd``.
         ticks: CPU time, in ticks of 10 ms, of those that run and of their children that ended.
-        switches: Of those that run.
+        switches: Context switches of the running ones.
         written: Bytes that went to a disk (not to files in memory); None: not to be had.
     """
 
@@ -258,7 +258,7 @@ def printed(files: Mapping[str, bytes]) -> str:
 
 
 def look_of(readings: Readings, folder: str) -> Look:
-    """What `FILES` and `COMMAND` (called ``load``) gave; ``folder``: of the load's own files."""
+    """Parse what `FILES` and `COMMAND` (called ``load``) gave; ``folder``: the load's own files."""
     text = readings.commands["load"].text
     return Look(
         workers=None if text is None else workers_of(text, folder),
@@ -267,7 +267,7 @@ def look_of(readings: Readings, folder: str) -> Look:
 
 
 def workers_of(text: str, folder: str) -> dict[int, Worker]:
-    """The workers in what `COMMAND` printed: children of a program whose ``folder`` it is."""
+    """The workers in what `COMMAND` printed: children of a program with this ``folder``."""
     lines: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, name, line in re.findall(r"^/proc/(\d+)/(\w+):(.*)$", text, re.M):
         lines[int(number)][name].append(line)

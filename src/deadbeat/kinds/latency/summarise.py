@@ -42,7 +42,7 @@ def summarise_latency(
     """All runs of a matrix, those that do not count included, as one summary.
 
     Args:
-        name: Of the matrix.
+        name: Name of the matrix.
         beside: The program that ran beside all runs, as stored.
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
     """

@@ -3,7 +3,7 @@
 If n independent wake-ups stayed below D, fewer than about 3 / n of all do not, at 95 %; that also
 holds of the largest value seen, which the data chose themselves: its true exceedance probability is
 distributed as the smallest of n uniform values (S. S. Wilks, Annals of Mathematical Statistics 12,
-1941). Late wake-ups come in episodes, whose number is what chance decides (Poisson), and some runs
+1941). Late wake-ups come in episodes; their number is what chance decides (Poisson), and some runs
 have more of them than others: so fewer than n count. How many wake-ups an episode makes late is
 known from few of them only, which the bound allows for. What further runs are like no run tells;
 that they are like these is a condition which every statement names, beside the bound by runs alone.
@@ -91,7 +91,7 @@ class Dependence:
         between: The part of it by which runs differ more than chance explains.
         sizes: Wake-ups of each episode above the limit; empty: none, or not known.
         unseen: Wake-ups above it that no ring holds: each may be an episode of its own.
-        condition, rate_condition: As in `TailStatement`.
+        condition, rate_condition: See `TailStatement`.
         text: One line: how it was found.
     """
 
@@ -317,7 +317,7 @@ def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], int]:
     """Wake-ups of each episode above the limit, and how many wake-ups above it no ring holds.
 
     Where a ring begins above the limit its episodes share all wake-ups above it: they are at least
-    so many.
+    that many.
     """
     sizes: list[float] = []
     rest = 0
@@ -335,7 +335,7 @@ def _sizes(parts: Sequence[Part], limit_ns: int) -> tuple[list[float], int]:
 
 
 def _latest_size(parts: Sequence[Part]) -> float | None:
-    """Wake-ups of an episode of the latest: of each run, or above where all rings are complete.
+    """Wake-ups of an episode of the latest: in each run, or above where all rings are complete.
 
     The larger: runs without a stall must not hide how long one is. None without any. The least gap
     ends them: what comes by itself beyond the latest is too rare to be taken together.

@@ -1,4 +1,4 @@
-# Of every thread: `status` only tells what `stat` does not. Spaces cannot be in {out}: our file.
+# For every thread: `status` only tells what `stat` does not. Spaces cannot be in {out}: our file.
 for process in /proc/[0-9]*; do
     read -r name < $process/comm || continue
     [ "$name" = cyclictest ] || continue

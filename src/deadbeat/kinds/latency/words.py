@@ -55,7 +55,7 @@ QUANTITY_WORDS = {
 
 
 def load_words(load: LoadPoint) -> str:
-    """``idle``, ``cpu 25 %``: as it stands on axes and in tables."""
+    """``idle``, ``cpu 25 %``: text on axes and in tables."""
     return load.text if load.percent <= 0 else f"{load.profile} {load.percent} %"
 
 

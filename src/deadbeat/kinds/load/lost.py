@@ -50,7 +50,7 @@ def lost_of(
 
     Args:
         alone_ns: CPU time that a round takes alone; None: not known, then nothing is slower.
-        counted: Which rounds count; None: those released in the window.
+        counted: Which rounds count; None: the ones released in the window.
     """
     rounds, scale = run.rounds, 1e9 * run.window_s
     these = inside_window(run) if counted is None else counted

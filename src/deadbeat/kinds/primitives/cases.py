@@ -37,11 +37,11 @@ from deadbeat.pool import (
     primitives_of,
 )
 
-#: Of every thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
+#: Memory of a thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
 THREAD_BYTES = 5 * 2**18
 #: Samples of a run that are kept one by one: a hundred megabytes of text on their way.
 KEPT_LIMIT = 2**24
-#: Ways of a line whose samples are round trips.
+#: Ways of a line with round trips as samples.
 ROUND_TRIPS = ("cas", "readwrite")
 #: What arenas need, and more than an array or a buffer can hold.
 _ARENAS, _ARRAY_LIMIT = 22, 2**31 - 8
@@ -313,7 +313,7 @@ def _judged(
 
 
 def part_of(spec: PrimitivesSpec, case: PrimitiveCase, topology: Topology) -> PrimitivesSpec:
-    """What a case is run with: of a preset its part."""
+    """What a case is run with: its part of a preset."""
     return _judged(spec, topology)[0][case]
 
 

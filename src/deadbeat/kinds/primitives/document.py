@@ -94,7 +94,7 @@ COLUMNS = (
         "footprint_bytes",
         "footprint",
         format=size_word,
-        help="what all threads hold at once: of copy_shared one source, and a destination each",
+        help="what all threads hold at once: for copy_shared one source, and a destination each",
     ),
     detail("bytes_per_ns", "GB/s", format="{:.1f}".format, help="of each thread, at its median"),
     detail(
@@ -256,7 +256,7 @@ def _tails(found: PrimitivesSummary) -> Table:
 def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
     if not found.lines:
         return ()
-    # of more CPUs the figure has the numbers, and lines.csv
+    # for more CPUs the figure has the numbers, and lines.csv
     listed = found.lines if len(found.lines) <= _LISTED_MOST else ()
     table = (Table(name="lines", columns=matrices.LINE_COLUMNS, rows=listed),) if listed else ()
     note = Sentence(matrices.note(found.lines, found.clock_cost_ps))
@@ -274,7 +274,7 @@ def _contention(found: PrimitivesSummary) -> tuple[Section, ...]:
     )
 
 
-#: Of the first screen.
+#: Rows of the first screen.
 _ROWS = 8
 
 
@@ -308,7 +308,7 @@ def _times(found: PrimitivesSummary) -> Section:
 
 
 def document(found: PrimitivesSummary, platform: Platform) -> Document:
-    """The result for people: of a preset its conclusions and figures first."""
+    """The result for people: for a preset its conclusions and figures first."""
     preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
     times = _times(found)
     first = (_conclusions(found, preset), figures, times) if preset else (times, figures)

@@ -146,7 +146,7 @@ def parsed(
             raise DataError("the result is of another version", _DEFECT)
         if is_native(key.case.runtime) and plain.get("allocator", LIBC) != allocator_of(key.case):
             raise DataError("the program had another allocator", "a defect: it was linked wrong")
-        # of a pair, one may only answer; a thread that works alone and had no turn is told
+        # in a pair, one may only answer; a thread that works alone and had no turn is reported
         group = key.case.primitive.group
         each = [*map(_thread, plain["threads"])]
         _check(each, wanted)

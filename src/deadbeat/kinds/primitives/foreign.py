@@ -28,17 +28,17 @@ from deadbeat.pool import NATIVE, is_native
 from deadbeat.targets.base import Completed, Target, is_here
 
 _COLLECTOR = "G1"
-#: Of a heap for memory; of every other.
+#: Size of a heap for memory; of every other.
 _HEAP_LEAST, _HEAP_SMALL = 256 * 2**20, 64 * 2**20
 #: Two histograms, and room.
 _THREAD_BYTES = 2 * 2**20
-#: Of a whole JVM that is real-time no threads come later: one that a timed thread started would
+#: A whole JVM that is real-time has no later threads: one that a timed thread started would
 #: have its priority.
 _STEADY_THREADS = ("-XX:-UseDynamicNumberOfCompilerThreads", "-XX:-UseDynamicNumberOfGCThreads")
 
 
 def jdk_of(version: int) -> Jdk:
-    """The newest of a version; 0: of all.
+    """The newest JDK of a version; 0: of all.
 
     Raises:
         UsageError: There is none.
@@ -115,7 +115,7 @@ def understood(runtime: str, spec: PrimitivesSpec, said: str, done: Completed) -
 
 #: Beyond a run: a JVM starts, and warms up for 4 s at most.
 _PATIENCE_S = 30.0
-#: Of the format that external commands speak (docs/reference/primitives-format.md).
+#: Version of the format that external commands speak (docs/reference/primitives-format.md).
 _VERSION, _PROBE_S = 1, 60.0
 
 

@@ -52,7 +52,7 @@ def lines_of(runs: Iterable[PrimitiveRun], topology: Topology) -> tuple[Line, ..
         for thread in run.threads:
             assert thread.partner is not None
             ends = (thread.cpu, thread.partner)
-            # of a round trip the first thread takes the sample, of a message the receiver
+            # in a round trip the first thread takes the sample, for a message the receiver
             ends = ends if run.key.case.variant in ROUND_TRIPS else (ends[1], ends[0])
             found.setdefault((run.key.case.variant, *ends), []).append((run, thread))
     return tuple(

@@ -61,8 +61,8 @@ class PrimitiveCell:
     """All runs and threads of a cell, pooled; times are of a sample.
 
     Attributes:
-        repeats: Their numbers. ``means_ns``, ``medians_ns``, ``p99s_ns``, ``maxima_ns``: of each.
-        thread_means_ns: Of each repeat that of each thread; 0: it had no sample.
+        repeats: Their numbers. ``means_ns``, ``medians_ns``, ``p99s_ns``, ``maxima_ns``: for each.
+        thread_means_ns: Per repeat the mean of each thread; 0: it had no sample.
         worst: The longest sample, and the longest gap between two.
         faults: Page faults of all threads while it was measured. ``first_faults``: Before.
         fairness: Jain's index of threads' samples, where they want one thing; of the worst repeat.
@@ -193,7 +193,7 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
         lines=lines,
-        # of the last run of each
+        # from the last run of each
         runtimes=tuple(
             sorted({run.key.case.runtime: run.runtime.words for run in runs if run.runtime}.items())
         ),

@@ -49,7 +49,7 @@ class ThreadRun:
     """What one thread saw.
 
     Attributes:
-        times: Of every sample. ``gaps``: from the end of each to the start of the next.
+        times: Time of every sample. ``gaps``: from the end of each to the start of the next.
         samples: All of them in their order, where they are kept: beside the run, in `SAMPLES`.
         looked: Samples longer than ``watch_ns``, of which it was asked what happened meanwhile:
             how many were ``preempted``, ``migrated`` or ``waited`` for their CPU.
@@ -140,7 +140,7 @@ class PrimitiveRun(StoredRun):
 
     Attributes:
         batch: Operations of a sample.
-        clock_cost_ps: Of a reading. ``sample_cost_ps``: what keeping a sample takes beyond the two
+        clock_cost_ps: Cost of a reading. ``sample_cost_ps``: keeping a sample beyond the two
             readings around it. ``resolution_ns``: between two readings that differ, at least.
         memory_locked: Whether all pages stay in memory; None: the runtime does not say.
     """

@@ -33,7 +33,7 @@ _JVM = re.compile(
 _EXTERNAL = re.compile(rf"{EXTERNAL}:(?P<name>[A-Za-z][A-Za-z0-9_]{{0,39}})")
 #: A command may have commas of its own.
 _NEXT = re.compile(r",\s*(?=[A-Za-z]\w*=)")
-#: So much of what lives: collectors need room to move it, and for what is dead.
+#: Heap over what lives: collectors need room to move it, and for what is dead.
 HEAP_TIMES = 4
 
 

@@ -27,7 +27,7 @@ S = TypeVar("S")
 @frozen(kw_only=True)
 class PrimitivesPreset(Generic[S]):
     """Figures that are repeated of a summary ``S``. ``about``: what is varied, and what was chosen
-    where the source is silent. ``layer``: keys that the command's options may change. ``parts``: of
+    where the source is silent. ``layer``: keys that options may change. ``parts``: for
     each part of the measurement the keys that make it, as they are written."""
 
     name: str

@@ -18,7 +18,7 @@ Cpus = tuple[int, ...]
 @frozen(kw_only=True)
 class Topology:
     """What cases depend on: CPUs that may be used, those of each core, and those that share each
-    last-level cache (empty: unknown). ``cache_bytes``: of the smallest such cache; 0: unknown.
+    last-level cache (empty: unknown). ``cache_bytes``: size of the smallest such cache; 0: unknown.
     ``free_bytes``: memory that programs may take; None: unknown. ``details``: what the platform
     says of other CPUs."""
 
@@ -68,7 +68,7 @@ def _group(groups: Sequence[Cpus], cpu: int) -> Cpus:
     return next((group for group in groups if cpu in group), (cpu,))
 
 
-#: Of a matrix: all of 64 CPUs (DB_MAX_PAIRS, runtime/src/host/runtime.h).
+#: Pairs of a matrix: all of 64 CPUs (DB_MAX_PAIRS, runtime/src/host/runtime.h).
 PAIRS_MOST = 64 * 63 // 2
 #: For these a machine must say what its CPUs share.
 _BY_CACHE = ("cache", "apart", "both", "far")
@@ -172,7 +172,7 @@ def _each(cpus: Cpus) -> tuple[tuple[int, int], ...]:
 
 @functools.cache
 def _matched(layout: Layout, word: str) -> tuple[tuple[int, int], ...]:
-    """A partner for each CPU that has one: of those before it, then of the last, the nearest."""
+    """A partner for each CPU that has one: the nearest of those before it, then of the last."""
     cpus, found = layout.cpus, {}
     # the number of each CPU's group; below 0: not a CPU
     core, cache = (

@@ -117,7 +117,7 @@ def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
 
 @frozen(kw_only=True)
 class ProgramCell:
-    """A task on a CPU, all runs pooled; ``maxima_ns``: of each run."""
+    """A task on a CPU, all runs pooled; ``maxima_ns``: per run."""
 
     task: int
     name: str

@@ -195,7 +195,7 @@ def _unplaced(row: Answered) -> int | None:
     return row.not_placed if scheduler and policies()[scheduler.policy].partitions else None
 
 
-#: Of the whole study: a row per scheduler and test.
+#: Answers of the whole study: a row per scheduler and test.
 _ANSWERS = (
     said("scheduler or test", lambda row: row.label if row.scheduler else f"test {row.label}"),
     said("sets", attrgetter("count.total"), format=str),

@@ -185,7 +185,7 @@ def _figure(key: str, value: Callable[[Answered], Any]) -> Column:
     return Column(key=key, value=value)
 
 
-#: Of ``cells.csv``: a row per cell and contender or test.
+#: Columns of ``cells.csv``: a row per cell and contender or test.
 COLUMNS = (
     *(_figure(key, attrgetter(f"cell.{key}")) for key in ("processors", "tasks")),
     _figure("utilisation_per_processor", lambda row: row.cell.load / 1000),

@@ -167,7 +167,7 @@ class ForeignWorkerError(Exception):
 
 class Cluster:
     """Computes the same, bit by bit, on the workers of the Dask scheduler at ``address``. Dask runs
-    a chunk again whose worker died; a lost scheduler ends the study with what is stored.
+    a chunk again after its worker died; a lost scheduler ends the study with what is stored.
 
     Raises:
         UsageError: ``distributed`` is not installed.

@@ -82,9 +82,9 @@ class StudySpec:
         sets: Task systems per cell.
         sources: Label -> how its task systems are drawn.
         cells: Scenarios, in the order of work.
-        contenders: Label -> scheduler whose schedule is simulated.
+        contenders: Label -> scheduler to simulate.
         tests: Names of schedulability tests, with settings of their own: ``p-fp:order=file``.
-        partition, order, admission, priorities: Of those tests that place tasks or rank them.
+        partition, order, admission, priorities: For the tests that place tasks or rank them.
         metrics: Whether migrations and slack are counted, of the whole hyper-period.
         budget: Scheduling points after which a verdict is ``undecided``.
     """
@@ -200,7 +200,7 @@ def digest(plain: Mapping[str, Json]) -> str:
 
 
 def cell_seed(spec: StudySpec, cell: SweepCell) -> int:
-    """Seed of a cell: of the study's seed and what is drawn, so that studies share task sets."""
+    """Seed of a cell from the study's seed and what is drawn, so that studies share task sets."""
     drawn: list[Any] = [spec.seed, cell.processors, cell.tasks, cell.load]
     drawn += [attrs.asdict(spec.sources[cell.source])]
     text = json.dumps(drawn, sort_keys=True, separators=(",", ":"))

@@ -37,7 +37,7 @@ def _word_list(value: Any) -> tuple[str, ...]:
 @frozen
 class Axis:
     """Numbers from ``low`` to ``high``: ``8..20``, ``8..20:4``, ``1,2,4``, or a list; ranges hold
-    their end when they hit it. Canonical: ascending multiples of 1 / ``parts``. ``step``: of a
+    their end when they hit it. Canonical: ascending multiples of 1 / ``parts``. ``step``: for a
     range that names none."""
 
     step: float

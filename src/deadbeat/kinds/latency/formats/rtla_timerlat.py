@@ -1,4 +1,4 @@
-"""rtla timerlat, ``hist`` and ``top``: of the thread; what the interrupt had of it is a note.
+"""rtla timerlat, ``hist`` and ``top``: values of the thread; those of the interrupt are a note.
 
 An index of ``hist`` is the low end of a class as wide as ``-b``; ``ALL:`` is no CPU. Its own period
 is 1 ms, its own policy SCHED_FIFO with priority 95 (tools/tracing/rtla).

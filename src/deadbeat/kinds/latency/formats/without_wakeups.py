@@ -1,4 +1,4 @@
-"""Tools of real-time users whose files hold no wake-up latency, or no more of it than a few
+"""Tools of real-time users with files that hold no wake-up latency, or no more of it than a few
 percentiles: refused by name.
 """
 
