@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.spec import VERB
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
+from deadbeat.model.words import capital
 from deadbeat.report.document import CellMap, percent
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.prices import price_words
@@ -62,7 +63,7 @@ def _slowdown_line(cell: CellFigures) -> str:
         return "Slowdown: undecided."
     ends = found.interval("{:.3f}".format)
     which = " of the critical tasks" if cell.critical_cores else ""
-    return f"Mean slowdown{which} {found.value:.3f} ({ends}); {_quantiles(cell)}."
+    return f"{capital(_quantiles(cell))}{which}; mean {found.value:.3f} ({ends})."
 
 
 def _miss_line(cell: CellFigures, *, several: bool) -> str:
