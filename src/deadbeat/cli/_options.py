@@ -55,7 +55,8 @@ class OneOf(click.ParamType[str]):
         words = (*self.known(), *self.words)
         if value in words:
             return str(value)
-        option = param.opts[0] if param else ""
+        name = param.human_readable_name if isinstance(param, click.Argument) else ""
+        option = name or (param.opts[0] if param else "")
         raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
 
     def shell_complete(
