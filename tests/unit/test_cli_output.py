@@ -142,6 +142,13 @@ TABLES = [
     # words break, figures do not; a heading stands at the foot of its row
     (("of", "what is done"), ("1", "takes 132 of 132 runs in 1.15 ms"), 24, ("of",),
      ["of  what is done", " 1  takes 132 of 132", "    runs in 1.15 ms"]),
+    # where there is no room, a path or name breaks; where no two columns fit, one stays
+    (("knob", "file"), ("hung-task", "/proc/sys/kernel/hung_task_timeout_secs"), 34, (),
+     ["knob       file", "hung-task  /proc/sys/kernel/", "           hung_task_timeout_secs"]),
+    (("name", "release"), ("contention-random-quick", "6.12.118"), 26, (),
+     ["name              release", "contention-       6.12.118", "random-quick"]),
+    (("a", "b"), ("12345678901", "12345678901"), 20, ("a", "b"),
+     ["          a", "12345678901", "no room here for: b"]),
     # an empty table, a cell of two lines
     (("a", "b"), (), 80, (), ["a  b"]),
     (("a", "b"), ("x", "one\ntwo"), None, (), ["a  b", "x  one", "   two"]),

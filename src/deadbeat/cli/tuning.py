@@ -199,7 +199,7 @@ def _parts(planned: Plan, done: Applied) -> Iterator[Part]:
             for each in done.changes
         ]
         columns = ("knob", "file", "before", "wanted", "outcome")
-        yield table(columns, rows)
+        yield table(columns, rows, spare=("file",))
     for item in planned.items:
         if item.missing:
             yield f"{'left' if item.good else 'not here'}: {item.knob.name}: {item.missing}"

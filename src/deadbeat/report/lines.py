@@ -17,7 +17,7 @@ import click
 
 #: Least width of a column of words before another column is left out.
 _WORDS = 20
-#: Where there is no room at all, the last and the first column become as narrow as that.
+#: Where there is no room at all, a column of words becomes as narrow as that.
 _LEAST = 8
 #: Space between two columns.
 _GAP = 2
@@ -41,8 +41,9 @@ _FIGURES = (
     re.compile(r"(?<=\S) (?=[=≤≥<>±] )|(?<= [=≤≥<>±]) (?=\S)"),
     re.compile(r"(?<=\d,) (?=[+-]?[\d.,]+(?: \S+)?\])"),
 )
-#: A space that does not break; and where a list without spaces may.
+#: A space that does not break; and where a long word may: a list, in a cell a path or name, too.
 _FIRM, _MAY = "\N{NO-BREAK SPACE}", "\v"
+_LIST, _NAME = re.compile("(?<=,)"), re.compile("(?<=[,/-])")
 
 
 def _firm(text: str) -> str:
@@ -52,15 +53,21 @@ def _firm(text: str) -> str:
     return text
 
 
-def broken(text: str, width: int | None, indent: str = "") -> list[str]:
-    """``text`` in lines of at most ``width``, broken between words but not within a figure."""
+def broken(
+    text: str, width: int | None, indent: str = "", *, at: re.Pattern[str] = _LIST
+) -> list[str]:
+    """``text`` in lines of at most ``width``, broken between words but not within a figure.
+
+    Args:
+        at: Where a word may break that is longer than a line.
+    """
     if width is None:
         return [text]
     lines = []
     for line in _firm(text).split("\n"):
         begin = line[: len(line) - len(line.lstrip(" "))]
         words = [
-            word.replace(",", f",{_MAY}") if len(word) > width else word
+            at.sub(_MAY, word) if len(word) > width else word
             for word in line[len(begin) :].split(" ")
         ]
         lines += textwrap.wrap(
@@ -95,7 +102,7 @@ def table_lines(
     head = [max(map(cell_len, _firm(each).split(" "))) for each in heads]
     whole = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
     narrow = [
-        max(longest[n], head[n])
+        max(longest[n] if n else min(longest[n], 2 * _WORDS), head[n])
         if n in firm or n == 0
         else max(head[n], min(longest[n], max(_WORDS, _word(texts, n))))
         for n in range(len(heads))
@@ -104,11 +111,16 @@ def table_lines(
     if width is not None:
         leaving = [n for n in reversed(kept) if columns[n] in spare]
         leaving += [n for n in reversed(kept) if columns[n] not in spare and n]
-        while len(kept) > 2 and _wide([narrow[n] for n in kept]) > width:
-            kept.remove(leaving.pop(0))
-        for n in (kept[-1], 0):
-            if n not in firm and (lacking := _wide([narrow[k] for k in kept]) - width) > 0:
-                narrow[n] = max(_LEAST, narrow[n] - lacking)
+        least = [
+            max(_LEAST, head[n], _word(texts, n, "[ \n]|(?<=[,/-])")) for n in range(len(heads))
+        ]
+        for fewest in (2, 1):
+            while len(kept) > fewest and _wide([narrow[n] for n in kept]) > width:
+                kept.remove(leaving.pop(0))
+            while _wide([narrow[n] for n in kept]) > width and (
+                soft := [n for n in kept if n not in firm and narrow[n] > least[n]]
+            ):
+                narrow[max(soft, key=narrow.__getitem__)] -= 1
     room = None if width is None else width - _GAP * (len(kept) - 1)
     widths = _widths([narrow[n] for n in kept], [whole[n] for n in kept], room)
     lines = [*_row([heads[n] for n in kept], widths, [n in firm for n in kept], foot=True)]
@@ -120,9 +132,9 @@ def table_lines(
     return lines
 
 
-def _word(texts: Sequence[Sequence[str]], column: int) -> int:
+def _word(texts: Sequence[Sequence[str]], column: int, between: str = "[ \n]") -> int:
     """Length of its longest word that one would not break."""
-    lengths = (cell_len(word) for row in texts for word in re.split("[ \n]", _firm(row[column])))
+    lengths = (cell_len(word) for row in texts for word in re.split(between, _firm(row[column])))
     return max((length for length in lengths if length <= 2 * _WORDS), default=0)
 
 
@@ -138,7 +150,7 @@ def _row(
     texts: Sequence[str], widths: Sequence[int], right: Sequence[bool], *, foot: bool = False
 ) -> Iterator[str]:
     """The lines of a row; ``foot``: shorter cells stand at its foot."""
-    cells = [broken(text, wide) for text, wide in zip(texts, widths, strict=True)]
+    cells = [broken(text, wide, at=_NAME) for text, wide in zip(texts, widths, strict=True)]
     height = max(map(len, cells))
     for line in range(height):
         found = []
