@@ -127,5 +127,7 @@ def test_a_campaign_whose_time_is_over_before_any_point_has_an_answer_ends_with_
     words = ["profile", "--simulated", "--no-figures", "--quick"]
     assert main([*words, "--time-budget", "0.001s"]) == 3
     said = capsys.readouterr()
-    assert re.search(r"^the time is over, \d+ of \d+ runs are kept; continue with: ", said.out, re.M)
+    assert re.search(
+        r"^the time is over, \d+ of \d+ runs are kept; continue with: ", said.out, re.M
+    )
     assert "at most" in said.err
