@@ -294,7 +294,7 @@ def guarded(
         argv: The foreign program, looked for on the target's PATH, and its arguments.
         bound_s: Its bound in seconds, above 0.
         lock: Whether it takes the lock of the machine, as whatever measures in real time must.
-        lock_wait_s: So long it waits for that.
+        lock_wait_s: How long it waits for that.
         until_eof: Whether the end of the guard's standard input asks it to end too, so that
             `Process.close` does; the program itself then reads nothing.
         fifo: Priority under SCHED_FIFO that all its threads start with, below 80; 0: ordinary.

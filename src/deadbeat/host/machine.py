@@ -21,7 +21,7 @@ class Machine:
 
     Attributes:
         virtual: Whether something below the kernel shares it; None: not known.
-        tickless: Those that stop their tick beside a single thread (``nohz_full=``).
+        tickless: CPUs that stop their tick beside a single thread (``nohz_full=``).
         moves_timers: Whether timers leave such CPUs (kernel.timer_migration).
     """
 

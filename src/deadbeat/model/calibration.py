@@ -12,7 +12,7 @@ from deadbeat.model.tasks import Entry, Task
 
 #: A class competes for more than its object above this ratio (measurement.md).
 PARALLEL_RATIO_MAX = 1.03
-#: The use whose cost gives the precision of an entry.
+#: The use that gives the precision of an entry, by its cost.
 REFERENCE_USE_PS = 10_000_000
 #: Relative half width of a reference use's cost above which it is known badly.
 WELL_KNOWN = 0.10

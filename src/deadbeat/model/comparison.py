@@ -259,7 +259,7 @@ class ComparedLook:
     """How a comparison of one kind of results looks.
 
     Attributes:
-        terms: The kind whose terms the page explains; "": none.
+        terms: Kind; the page explains its terms. "": none.
         groups: Heading and axis of effects by group.
     """
 

@@ -71,7 +71,7 @@ SLOT_TOGETHER, SLOT_SOLO = 0, 1
 #: Version 3 has none of the first two. A round trip is from core a to core b and back at the
 #: beginning of the slot; that of the slot after the last one was taken at the end.
 PROBE_YARDSTICK, PROBE_CACHE_LINE, PROBE_WITNESS, PROBE_ROUND_TRIP = 0, 1, 2, 3
-#: Cores whose round trips with core 0 are probed, at most.
+#: Most cores with probed round trips to core 0.
 ROUND_TRIPS_MAX = 7
 #: Before version 3: the host was slow beside the window, which may have been repeated.
 WINDOW_OFF = 1

@@ -157,7 +157,7 @@ class WorstTraced:
     """The latest traced wake-up of a CPU; its parts are None where its events are incomplete.
 
     Attributes:
-        due_ns: As in `LateWakeUp`.
+        due_ns: See `LateWakeUp`.
         cause: What held it up, in words.
     """
 

@@ -24,7 +24,7 @@ from deadbeat.model.rules import Problem, RefusedError, duration_ns, duration_wo
 from deadbeat.model.words import Json, inside, nearest, shortened, shown
 
 T = TypeVar("T")
-#: Keys whose plain numbers are seconds; other lengths of time have their unit beside them.
+#: Keys with plain numbers in seconds; other lengths of time have their unit beside them.
 _SECONDS = ("seconds", "duration")
 _LENGTH = re.compile(r"[0-9]+(?:ns|us|ms|s|min|h|d)")
 #: Option, path of the key, metavar and help.
@@ -102,7 +102,7 @@ def options_of(kind: type, *, without: Sequence[str] = (), first: str = "") -> t
 
     Args:
         without: Paths of fields to leave out.
-        first: The table whose options come first, and take the place of those of the same name.
+        first: The table with the first options, which take the place of those of the same name.
     """
     rows = [*_options(kind, "")]
     own = [row for row in rows if row[1].startswith(f"{first}.")]

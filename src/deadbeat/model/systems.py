@@ -18,7 +18,7 @@ class TimedTask:
         offset: O, the first release, at least 0.
         priority: Larger is more urgent, as SCHED_FIFO's; used by policies with given priorities.
         home: Cluster (or processor, where partitioned) it is bound to; None: a heuristic decides.
-        budget, server_period, server_deadline: Of its constant-bandwidth server; None: the
+        budget, server_period, server_deadline: Its constant-bandwidth server; None: the
             task's wcet, period and deadline.
     """
 

@@ -31,7 +31,7 @@ class TraceEvent:
     Attributes:
         at_ns: In the times of the job file (after its epoch).
         name: The tracepoint (``sched_switch``, ``sched_waking``, ``irq_handler_entry``, ...).
-        thread: Thread (comm) in whose context it happened; ``pid``: its number on the machine.
+        thread: Name (comm) of the thread that ran; ``pid``: its number on the machine.
         fields: What the tracepoint says, as text and whole numbers.
         interrupt: Whether it was an interrupt handler on top of that thread.
     """

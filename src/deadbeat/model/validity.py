@@ -22,7 +22,7 @@ from deadbeat.model.load import LoadRun, Rounds
 LOAD_TOLERANCE = 0.1
 #: Likewise, as a share of what was asked, and the step in which CPU time is counted, s.
 LOAD_SHARE, TICK_S = 0.2, 0.01
-#: Of what was asked, the share below which a load never ran.
+#: Share of what was asked; below it a load never ran.
 LOAD_NEVER = 0.01
 #: CPU time an engine takes beside its measuring, s: cyclictest formats a line for every bucket.
 ENGINE_S = 0.2

@@ -178,7 +178,7 @@ class _Replay:
         return known
 
     def _pass(self, time_ns: float, rates: Sequence[float]) -> list[int]:
-        """Lets time go by; the cores whose uses are over then."""
+        """Lets time go by; the cores with uses that are over then."""
         over = []
         for core, job in enumerate(self._running):
             if self._owed[core]:

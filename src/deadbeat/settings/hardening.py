@@ -74,7 +74,7 @@ class Hardening:
         lands: Which code pays.
         expected: What it is expected to cost a real-time task.
         source: Source of that expectation.
-        severity: Of the check that finds it on; None: no check, as it costs next to nothing or
+        severity: Severity when a check finds it on; None: no check, as it costs next to nothing or
             is another family's.
         arguments: Words of the command line that switch it.
         needs: Build option without which it is off, whatever the command line says.
@@ -82,7 +82,7 @@ class Hardening:
         switch: Words of the command line, of which the first that is there tells it: ``off`` is
             the value that means off; "": any but yes.
         built: Build options, of which one means on; where no ``switch`` is given.
-        unbuilt: A build option whose lack means on; likewise.
+        unbuilt: A build option that means on where it is missing; likewise.
         unclear: Why it is not known where no ``switch`` is given.
         reads: Files that its function reads besides the configuration and the command line.
     """

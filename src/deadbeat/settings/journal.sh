@@ -181,7 +181,7 @@ to_disk() {
     (cd "$state" && sync $files . .. 2>/dev/null) || sync
 }
 
-# $1 session, $2 reason, $3 root, $4 patterns whose values are kept; then path, form, value of each
+# $1 session, $2 reason, $3 root, $4 patterns of values to keep; then path, form, value of each
 apply() {
     session=$1 reason=$2 root=$3 patterns=$4
     shift 4

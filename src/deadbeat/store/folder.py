@@ -98,7 +98,7 @@ class OwnedFolder:
     Attributes:
         NOUN: What such a directory is, in messages.
         HEAD: The file that says what was asked: what has it is such a directory.
-        FOLDERS: Those below it that are written, too.
+        FOLDERS: Folders below it that are written, too.
         BESIDE: Files that may be there before the head.
         path: The directory.
     """

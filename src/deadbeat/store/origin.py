@@ -29,7 +29,7 @@ class Origin:
         source, index: Batch -> SHA-256 of the C text, and of the list of its task sets.
         original: Where the costs were calibrated, from which C, T and D follow.
         platform: Where the programs run in this campaign.
-        original_yardstick_ps, references: Of earlier versions, which judged the host by them.
+        original_yardstick_ps, references: From earlier versions, which judged the host by them.
     """
 
     name: str

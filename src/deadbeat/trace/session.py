@@ -47,7 +47,7 @@ class Tracer:
     """Event tracing of the CPUs of a session; ``unavailable`` says why there is none.
 
     Args:
-        cpus: CPUs whose events are wanted.
+        cpus: CPUs to record.
         place: Where tracefs is, or where it is mounted if need be.
         more: Events that are recorded besides EVENTS, where the kernel has them.
         buffer_kb: Ring buffer of each CPU; what does not fit in it is the oldest.

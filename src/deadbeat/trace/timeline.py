@@ -126,12 +126,12 @@ class Timeline:
     """One pass over events in order of time (`take`), then `close`.
 
     Attributes:
-        own: Whose states are wanted.
-        cpu: In whose run queue that thread is, or was when it fell asleep; it sleeps at first.
+        own: The threads to follow.
+        cpu: CPU with that thread in its run queue, now or when it fell asleep; it sleeps at first.
         since_ns: From when on the first thread that is seen on a CPU is taken to have had it;
             None: from then on.
-        left_out_ns: As LEFT_OUT_NS.
-        known: By number, threads whose priority was seen.
+        left_out_ns: See LEFT_OUT_NS.
+        known: By number, threads with a known priority.
         slices, handlers, states, moves: What was found.
         wakings: When the thread was made ready, or was so already.
         seen: Whether it was seen to get a CPU.
