@@ -47,7 +47,7 @@ def test_a_run_that_misses_everything_is_told(store: CampaignStore, capsys: Capt
     assert "8 releases in a row skipped: job 0 of its task took 9000 us" in below
     assert "the kernel's buffers lost events (up to 9 a run, the oldest)" in below
     assert "up to 30 us of a job are without events" in below
-    assert "not all events are kept: up to 4 were left out" in below
+    assert "of these jobs lack events: up to 4 were left out" in below
     assert main(("why", str(store.path), "--json")) == 0
     found = answer_of(capsys.readouterr().out)
     assert [(job["finished"], job["skipped"]) for job in found["causes"]] == [(False, 8)]

@@ -103,7 +103,7 @@ def test_what_was_not_handed_over_is_an_error(tmp_path):
 def test_what_the_lab_has_no_means_for_is_refused(tmp_path, name):
     executor = GuestExecutor(*machine(tmp_path, said("")))
     settings = RunSettings(seconds=1, **{name: True})
-    with pytest.raises(UsageError, match=f"--{name} is not to be had in the lab"):
+    with pytest.raises(UsageError, match=f"--{name} does not exist in the lab"):
         executor.open((), settings)
 
 

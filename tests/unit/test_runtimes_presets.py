@@ -362,4 +362,4 @@ def test_one_repeat_tells_nothing() -> None:
     cells = (cell("alloc", [200.0], size=KB), java("alloc", [100.0], size=KB))
     found = verdict("allocation-by-runtime", *cells)
     assert found.verdict == UNDECIDED
-    assert "one repeat tells no interval" in found.evidence[0].figures
+    assert "one repeat gives no interval" in found.evidence[0].figures

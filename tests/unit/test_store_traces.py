@@ -157,7 +157,7 @@ def test_lost_and_left_out_are_told_apart(store: CampaignStore) -> None:
     store.save_trace(key(replica=1), traced(1, left_out=700), (0, 0.95))
     lost, left_out = late_of(store, count=2).notes
     assert "buffers lost events (up to 40 a run, the oldest) in the runs of 1 of these jobs" in lost
-    assert "of 1 of these jobs not all events are kept: up to 700 were left out" in left_out
+    assert "1 of these jobs lack events: up to 700 were left out" in left_out
 
 
 def test_a_refusal_is_told_of_the_runs_that_it_hit(store: CampaignStore) -> None:

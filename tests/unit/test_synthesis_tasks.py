@@ -138,7 +138,7 @@ def test_stored_task_sets_without_the_word_critical_are_critical():
         ("critical_cores", 3, "critical_cores: expected 0 to 2"),
         ("critical_cores", True, "critical_cores: expected a whole number"),
         ("fill_utilisation", Fraction(11, 10), "fill_utilisation: expected 1/1000 to 1"),
-        ("periods", "harmonic", "periods: says something only where utilisation is given"),
+        ("periods", "harmonic", "periods: only works with a utilisation"),
         ("utilisation", 0.5, "utilisation: expected an exact fraction"),
     ],
 )

@@ -284,7 +284,7 @@ def _only(paths: Sequence[Path], folder: Path, what: str) -> Path:
     if len(paths) == 1:
         return paths[0]
     names = ", ".join(path.name for path in paths[:6])
-    raise BuildError(f"{folder} holds {len(paths)} {what}: {names}", "give the path of one of them")
+    raise BuildError(f"{folder} holds {len(paths)} {what}: {names}", "give the path of one")
 
 
 def _by_script(path: Path) -> Toolchain:

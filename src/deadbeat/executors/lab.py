@@ -236,7 +236,7 @@ class GuestExecutor(HardwareExecutor):
         """Refuses what the lab has no room, or no means, for."""
         for name in ("causes", "counters"):
             if getattr(settings, name):
-                raise UsageError(f"--{name} is not to be had in the lab", f"drop --{name}")
+                raise UsageError(f"--{name} does not exist in the lab", f"drop --{name}")
         for request in requests:
             wanted = float(sum(task.utilisation for task in request.task_set.tasks))
             cores = request.task_set.cores

@@ -248,7 +248,7 @@ def machine_of(target: Target) -> str:
     machine = done.stdout.strip()
     if done.returncode != 0 or not machine.isidentifier():
         raise TargetError(
-            f"{target.name} does not tell its architecture (uname -m)", "has it a POSIX shell?"
+            f"{target.name} does not name its architecture (uname -m)", "has it a POSIX shell?"
         )
     return machine
 

@@ -162,7 +162,7 @@ class TasksSpec:
     fragments: tuple[str, ...] = keyed(
         rules.NAMES,
         "--fragments LIST",
-        "Use only these fragments, of the kinds they belong to: matmul,futex.",
+        "Use only these fragments of their kinds: matmul,futex.",
         default=(),
     )
     utilisation: Fraction | None = keyed(
@@ -342,7 +342,7 @@ class TaskSetSpec:
                 of_it = field.name.startswith(("utilisation_", "period"))
                 if of_it and getattr(self.tasks, field.name) != field.default:
                     hint = "give a utilisation, or drop it"
-                    text = "says something only with a utilisation"
+                    text = "only works with a utilisation"
                     yield Problem(f"tasks.{field.name}", text, hint)
             return
         if self.tasks.deadline_factor != (Fraction(10),):

@@ -92,7 +92,7 @@ def allowed_cpus(read: Read) -> list[int] | Unknown:
         found = cpu_list(read, path)
         if not isinstance(found, Unknown) and found:
             return found
-    return Unknown("neither taskset nor a cpuset tells it")
+    return Unknown("unknown to taskset and cpuset")
 
 
 def _cpuset_files(group: Cgroup | None) -> Iterator[str]:

@@ -179,7 +179,7 @@ class SynthesisParameters:
         yield from _outside("priority_high", self.priority_high, self.priority_low, high)
         if self.utilisation is None:
             own = [name for name in _OF_UTILISATION if getattr(self, name) != _default(name)]
-            yield from (f"{name}: says something only where utilisation is given" for name in own)
+            yield from (f"{name}: only works with a utilisation" for name in own)
         else:
             own = [*self._wrong_utilisation(self.utilisation)]
             yield from own

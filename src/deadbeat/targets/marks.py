@@ -120,7 +120,7 @@ def read(data: bytes, name: str) -> Marks:
     bad |= (records["start"] > records["finish"]) | (records["release"] > records["finish"])
     bad |= (records["task"] >= TASKS) | (records["cpu"] >= _CPUS)
     if bad.any():
-        raise damaged(f"job {int(np.argmax(bad)) + 1} ends before it began, or is of no task")
+        raise damaged(f"job {int(np.argmax(bad)) + 1} ends before it began, or belongs to no task")
     used = set(records["task"].tolist())
     tasks = []
     for number in range(TASKS):

@@ -201,7 +201,7 @@ def _split(
     text: str, thread: Traced, wakes: list[WakeUp], lost: int, machine: Machine
 ) -> PathSplit:
     if not wakes:
-        why = "no wake-up of it is among the kernel's events"
+        why = "the kernel's events lack its wake-up"
         return PathSplit(cpu=thread.cpu, lost=lost, unavailable=why)
     worst = max(wakes, key=lambda wake: wake.latency_ns)
     whole = [wake.moments.parts() for wake in wakes if wake.moments is not None]
@@ -221,7 +221,7 @@ def _split(
 def _worst(text: str, thread: Traced, worst: WakeUp, machine: Machine) -> WorstTraced:
     traced = WorstTraced(due_ns=worst.due_ns - thread.start_ns, latency_ns=worst.latency_ns)
     if worst.moments is None:
-        return evolve(traced, cause="unknown: some of the kernel's events of it are missing")
+        return evolve(traced, cause="unknown: some of its kernel events are missing")
     read_ns = worst.due_ns + worst.latency_ns
     events = events_between(text, worst.due_ns - BEFORE_NS, read_ns + AFTER_NS)
     parts = dict.fromkeys(PATH_PARTS, 0) | worst.moments.parts()

@@ -225,7 +225,7 @@ def hardening_caveats(asked: Question) -> tuple[str, ...]:
     if without:
         return (
             f"Which hardening options {' and '.join(without)} had is not recorded: deadbeat doctor"
-            " tells of a system.",
+            " shows them.",
         )
     if not hardening_table(asked).rows:
         return ("No hardening option that was recorded differs between the two.",)

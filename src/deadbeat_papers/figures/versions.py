@@ -159,7 +159,7 @@ def over_versions(asked: Question) -> DrawnPlot:
     sentences = [_step_sentence(*pair) for pair in ordered[:_MOST]]
     if not found:
         sentences = [
-            f"No step: no neighbours of these {len(row)} have a {METRIC} that differs by"
+            f"No step: no neighbours among these {len(row)} have a {METRIC} that differs by"
             f" {LEAST:.0%} in all runs."
         ]
     lines = [

@@ -97,7 +97,7 @@ def within(found: Interval | None, factor: float) -> bool | None:
 def times_text(found: Interval | None) -> str:
     """``2.1 times [1.9, 2.4]``."""
     if found is None:
-        return "one repeat tells no interval"
+        return "one repeat gives no interval"
     low, high = found
     return f"{math.sqrt(low * high):.3g} times [{low:.3g}, {high:.3g}]"
 

@@ -300,7 +300,7 @@ def _groups(evidence: CampaignEvidence) -> Iterator[Finding]:
 def _loads(evidence: CampaignEvidence) -> Iterator[Finding]:
     """The sum of C / T on a core above 1: it falls behind even where nothing interferes, and what
     is released late piles up within a slot: short slots would measure their own length."""
-    many = f"of {len(evidence.sets)} task sets ask more of a core than it has"
+    many = f"of {len(evidence.sets)} task sets ask for more than a core has"
     if found := evidence.overloaded:
         message = f"{len(found)} {many} (C/T sums to more than 1): they miss without any"
         yield finding("overloaded", f"{message} interference", where=found[0].text)

@@ -159,8 +159,8 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
         yield words
     if any(left_out):
         yield (
-            f"of {sum(map(bool, left_out))} of these jobs not all events are kept: up to"
-            f" {max(left_out)} were left out; the sums that name the cause are of all of them"
+            f"{sum(map(bool, left_out))} of these jobs lack events: up to"
+            f" {max(left_out)} were left out; the sums that name the cause count all"
         )
 
 

@@ -159,7 +159,7 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
         f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
         f" {CLOSE_LEAST:g}, {found.inside} within that or the 95 % interval over their own rounds;"
         f" of all {len(found.sets)} that are not saturated {right}, where “always"
-        f" 1.00” gets {found.trivial}. Saturated or not is predicted rightly of {found.right} of"
+        f" 1.00” gets {found.trivial}. Saturation is predicted correctly for {found.right} of"
         f" {found.judged}."
     )
     table = Table(

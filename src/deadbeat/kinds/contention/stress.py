@@ -283,7 +283,7 @@ class StressSpec:
     random_sets: int | None = keyed(
         rules.Whole(1, 100_000),
         "--sets N",
-        "Task sets of the group that draws M; as many as of the others unless given.",
+        "Task sets of the group that draws M.  [as many as the others]",
         default=None,
     )
     critical_cores: tuple[int, ...] = keyed(

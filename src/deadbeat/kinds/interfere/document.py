@@ -99,7 +99,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
         other = next((c for c in hurt if c.victim != c.aggressor), None)
         if other is not None and other is not worst:
             said.append(
-                f"Of two different ones {other.victim.text} suffers most: it takes"
+                f"Between two different works {other.victim.text} suffers most: it takes"
                 f" {_times(found, other)}."
             )
         slowed = dict.fromkeys(cell.victim.text for cell in hurt)
@@ -121,7 +121,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
     if controls := [cell.value for cell in found.cells if cell.aggressor is None]:
         said.append(
             f"Beside threads that sleep slowdowns are {min(controls):.3f} to {max(controls):.3f}:"
-            " so much is noise."
+            " that much is noise."
         )
     return tuple(said)
 

@@ -154,8 +154,8 @@ RULES = (
     ),
     SharingRule(
         resource="memory bandwidth",
-        when="its memory does not fit the shared cache, and it is slowed by one of which that is"
-        " true too",
+        when="its memory does not fit the shared cache, and it is slowed by one that does not fit"
+        " either",
         shown=_bandwidth,
     ),
     SharingRule(

@@ -204,7 +204,7 @@ def imported(asked: Begin) -> MatrixExperiment:
     odd += ["--target"] * (asked.target is not None)
     odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
     if odd:
-        raise UsageError(f"{odd[0]} says nothing about files that are imported", "leave it out")
+        raise UsageError(f"{odd[0]} does not apply to imported files", "leave it out")
     user = Foreign(
         interval_ns=wanted.interval if "interval" in layer else None,
         seconds=wanted.duration if "duration" in layer else None,

@@ -24,7 +24,7 @@ _PARTS = {
 }
 _SHORT = {PLAIN: "none", ALL: "all"}
 _EVERY = "Every round of all runs that count; the right end of a curve is the longest one"
-_SIDES = "Whether sides differ is said by the verdicts, which compare run by run."
+_SIDES = "The verdicts say whether sides differ; they compare run by run."
 
 #: Name of a curve, and its cells.
 Sides = Sequence[tuple[str, Sequence[LoadCell]]]

@@ -113,8 +113,8 @@ EFFECT_COLUMNS = (
            words=True),
 )  # fmt: skip
 _EFFECTS_NOTE = (
-    "Verdicts err in 5 % of tests, all of a test together. Where no difference is shown there"
-    " may be one. Found with 80 %: the smallest change of failures per second that this many pairs"
+    "Verdicts err in 5 % of tests, all of a test together. A difference may exist even where none"
+    " is shown. Found with 80 %: the smallest change of failures per second that this many pairs"
     " would have shown in four tests of five; not even: the end of all failures would not."
     " Occasions: where neither side has a failure, either has fewer occasions of them per second"
     " (95 %); how many failures one brings is not known."

@@ -195,4 +195,4 @@ class PrimitivesSpec:
 
     def problems(self) -> Iterator[Problem]:
         if self.keep and self.samples is None and not self.preset:
-            yield Problem("keep", "of how many samples of a thread is not said", "give --samples")
+            yield Problem("keep", "the number of samples of a thread is missing", "give --samples")

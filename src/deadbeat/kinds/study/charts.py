@@ -231,7 +231,7 @@ def _weighted(results: StudyResults) -> Iterator[Chart]:
         panels.append(_panel(title, "weighted schedulability", lines, column, name))
     caption = (
         "Sum of U over the schedulable sets by sum of U over all of them (Bastoni, Brandenburg and"
-        f" Anderson, 2010), all U; {resting(panels)} sets a point. No interval is claimed."
+        f" Anderson, 2010), all U; {resting(panels)} sets a point. It has no interval."
     )
     yield from _split("weighted", "Weighted schedulability", caption, panels)
 

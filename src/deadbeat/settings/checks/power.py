@@ -224,7 +224,7 @@ def throttling(facts: Facts, counters: str) -> CheckVerdict:
         return failed(few(slowed), "cooling devices slow it down now")
     if not facts.matches(counters) and not is_x86(facts):
         if cooling:
-            found = f"0 of {len(cooling)} cooling devices at work"
+            found = f"0 of {len(cooling)} cooling devices active"
             return passed(found, "now; this processor does not count how often since the boot")
         why = "this processor has no counter, and the kernel no cooling device for its CPUs"
         return passed("not applicable", why, severity="info")

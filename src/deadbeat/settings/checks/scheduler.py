@@ -121,7 +121,7 @@ def timer_migration(facts: Facts, path: str) -> CheckVerdict:
         why = f"high-resolution {why}"
         well = (
             "it holds for high-resolution timers; from Linux 6.9 on other timers of idle CPUs are"
-            " pulled by busy ones whatever it says"
+            " pulled by busy ones in any case"
         )
     return judged(facts, path, "0", why=why, well=well)
 
