@@ -121,10 +121,10 @@ class Watch:
         share = done / total if total else 1.0
         time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
         if decided is None:
-            left, step = f"{done} of {total} {self.unit}", (int(share * 20), 0)
+            left, step = f"{done:,} of {total:,} {self.unit}", (int(share * 20), 0)
         else:  # the end is an estimate
             left, step = (
-                f"{decided[0]} of {decided[1]} points known, {done} runs",
+                f"{decided[0]} of {decided[1]} points known, {done:,} runs",
                 (decided[0], done // 50),
             )
             time = f"about {time}"

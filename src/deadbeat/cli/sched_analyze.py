@@ -112,7 +112,7 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
             result.facts.model
             + " at whole instants" * result.facts.whole_instants
             + f", {_ties(result)}",
-            f"{result.seconds * 1e6:.0f} us",
+            f"{result.seconds * 1e6:,.0f} us",
             result.facts.reference,
         ]
         for result in analysis.results

@@ -179,8 +179,8 @@ class Begin:
         free = free_bytes(place.path)
         if made_up:
             self.say(MADE_UP)
-        runs = f"{total} {unit.removesuffix('s') if total == 1 else unit}"
-        done = f"{total - left} of {runs} done" if place.resumed else runs
+        runs = f"{total:,} {unit.removesuffix('s') if total == 1 else unit}"
+        done = f"{total - left:,} of {runs} done" if place.resumed else runs
         if self.budget_s and (seconds is None or _SURE * seconds > self.budget_s):
             cost = [f"at most {duration(self.budget_s)}"]
         else:

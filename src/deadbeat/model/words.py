@@ -117,7 +117,7 @@ def capital(text: str) -> str:
 
 def count_of(number: int, what: str) -> str:
     """``1 run``, ``12 runs``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def time_text(value_ns: float | None) -> str:

@@ -35,9 +35,10 @@ def print_document(document: Document) -> None:
     parts = list(document.parts())
     for line in document.answer:
         echo(line)
-    printed = {part.name for part in parts if isinstance(part, Table) and part.terminal}
+    tables = [part for part in parts if isinstance(part, Table) and part.terminal]
+    printed = {id(row) for table in tables for row in table.rows}
     picture = document.picture
-    if isinstance(picture, CellMap) or (picture is not None and picture.name not in printed):
+    if isinstance(picture, CellMap) or (picture and not printed.issuperset(map(id, picture.rows))):
         _print_picture(document, whole=True)
     answered = bool(document.answer)
     for part in sorted(parts, key=_rank):

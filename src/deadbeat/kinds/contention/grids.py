@@ -76,7 +76,8 @@ METRICS: tuple[GridMetric, ...] = (
         column="slowdown_mean", least_span=0.05, of_noise=True,
     ),
     GridMetric(
-        id="deadline_needed", name="Deadline needed", axis="deadline needed, all but 1 in 1000 (C)",
+        id="deadline_needed", name="Deadline needed",
+        axis="deadline needed, all but 1 in 1,000 (C)",
         column="deadline_needed_p999", alone="alone_deadline_needed_p999", from_below=True,
         least_span=0.5,
     ),

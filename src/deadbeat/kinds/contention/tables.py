@@ -30,7 +30,7 @@ from deadbeat.report.html import plain
 
 #: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
-NOTE = f"deadline needed: by all but 1 in 1000 jobs, as a multiple of C;\n{STRESS_NOTE}"
+NOTE = f"deadline needed: by all but 1 in 1,000 jobs, as a multiple of C;\n{STRESS_NOTE}"
 _, _NEEDED, _MISS, _ = METRICS
 
 

@@ -141,7 +141,7 @@ def matrix_table(summary: LatencySummary, *, cpus: bool) -> Table:
     ]
     return Table(
         name="cpus-table" if cpus else "matrix-table",
-        title="wake-up latency, us",
+        title="wake-up latency, µs",
         columns=MATRIX_COLUMNS,
         rows=rows,
         note=_marks(rows),

@@ -123,7 +123,7 @@ def _steps(item: Named, edges: Integers, *, scale: float, floor: float) -> Curve
     shown = counts[first : last + 1]
     bounds = [float(edge) / US for edge in edges[first : last + 2]]
     texts = [
-        f"{count} of {item.histogram.total} wake-ups: {low:.4g} to {high:.4g} µs"
+        f"{count:,} of {item.histogram.total:,} wake-ups: {low:.4g} to {high:.4g} µs"
         for count, low, high in zip(shown, bounds, bounds[1:], strict=False)
     ]
     heights = [max(float(count) * scale, floor) for count in shown]

@@ -100,13 +100,13 @@ def _could_show(effect: Effect) -> str | None:
 
 EFFECT_COLUMNS = (
     Column(key="condition", heading="remedy", format=words.condition_words),
-    Column(key="normal", heading="ordinary",
+    Column(key="normal", heading="ordinary", spare=True,
            value=lambda e: "any" if e.normal is None else e.normal),
     Column(key="failures_before", heading="failures/s", format="{:.2f}".format),
     Column(key="failures_after", heading="with it", format="{:.2f}".format),
     Column(key="failures", heading="difference/s", value=words.difference),
     Column(key="could_show", heading="found with 80 %", value=_could_show, terminal=False),
-    Column(key="p99_ns", heading="p99 difference ms",
+    Column(key="p99_ns", heading="p99 difference ms", spare=True,
            format=lambda e: words.ranged(e, 2, scale=1e-6)),
     Column(key="pairs", heading="pairs", terminal=False),
     Column(key="verdict", heading="verdict", value=lambda e: e.verdict or "judged together",
