@@ -124,7 +124,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("breakdown", "--executor", "sim", *BOARD), 2, "--executor sim and --target (or --cross)"),
         (("run", *BOARD, "true"), 2, "measures a program on this machine alone"),
         (("latency", *BOARD, "--beside", "--", "true"), 2, "--beside and --target"),
-        (("latency", *BOARD, "--import", "x"), 2, "--target says nothing about files"),
+        (("latency", *BOARD, "--import", "x"), 2, "--target does not apply to imported files"),
         (("latency", "--target", "local,local"), 2, '"local" is named twice'),
         (("latency", "--target", "local,"), 2, "names no machine"),
         (("latency", "--simulated", *BOTH_HERE), 2, "--simulated and --target"),

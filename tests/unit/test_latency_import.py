@@ -204,7 +204,7 @@ def test_the_command_makes_a_matrix_of_files(
         (["--import", str(other)], "several hosts"),
         (["--import", f"disk={file}"], "not a load"),
         (["--import", str(tmp_path / "none")], "cannot read"),
-        (["--repeats", "3"], "--repeats says nothing"),
+        (["--repeats", "3"], "--repeats does not apply"),
     ]:
         assert main([*words, *more]) in (2, 3)
         assert told in capsys.readouterr().err
