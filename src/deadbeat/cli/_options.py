@@ -78,7 +78,7 @@ def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
 
 
 class Ruled(click.ParamType[Any]):
-    """A value by a rule of `deadbeat.model.rules`, whose words say what is wrong with another.
+    """A value by a rule of `deadbeat.model.rules`; its words say what is wrong with another.
 
     Args:
         rule: Its name, or that of its class; ``bounds``: what that is made with.

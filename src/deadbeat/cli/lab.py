@@ -66,7 +66,7 @@ class LabSide:
 
 @define
 class Together:
-    """Matrices whose boots wait in one queue, in the order they were added.
+    """Matrices with boots that wait in one queue, in the order they were added.
 
     Attributes:
         name: What is said of them.

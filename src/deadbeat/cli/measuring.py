@@ -28,7 +28,7 @@ class Measuring:
 
     Attributes:
         kind: Row of `KINDS`; "": that of the command's name.
-        spec: ``module:class`` of its specification below ``kinds``, whose options it has
+        spec: ``module:class`` of its specification below ``kinds``; it has the options of that
             ``without`` some, those of the table ``first`` first; "": the kind's own.
         text: Its help.
         quick: Seconds that ``--quick`` takes at most. ``presets``: help of ``--preset``; none:

@@ -118,7 +118,7 @@ def answer(
     """The comparison of all with the first; of one alone its own answer.
 
     Args:
-        metrics: What latency matrices of the lab are compared by, whose repeats are seeds; none:
+        metrics: What latency matrices of the lab, with seeds as repeats, are compared by; none:
             by all.
 
     Raises:

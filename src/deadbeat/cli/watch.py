@@ -33,7 +33,7 @@ from deadbeat.report.html import page
 
 #: Least time between two pages that are made.
 PAUSE_S = 10.0
-#: Folders of runs, whose content changes as one is added.
+#: Folders of runs; their content changes as one is added.
 _FOLDERS = ("runs", "jobs", "chunks", "failed", "rejected")
 _SCRIPT = "watch.js"
 #: At a time; and the seconds that one has to ask, and to take a part of the answer.
