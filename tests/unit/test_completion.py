@@ -67,6 +67,13 @@ def test_runs_are_completed_and_hostile_names_left_out(folder: Path) -> None:
     assert completed(folder, f"deadbeat show --runs {other}") == ["mine"]
 
 
+def test_names_of_what_is_listed_are_completed(folder: Path) -> None:
+    assert completed(folder, "deadbeat show", "simulat") == ["simulated"]
+    assert "futex" in completed(folder, "deadbeat show", "fut")
+    assert "realtime" in completed(folder, "deadbeat tune apply", "re")
+    assert "governor" in completed(folder, "deadbeat tune apply --knob", "gov")
+
+
 def test_an_unknown_shell_is_refused(folder: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as refused:
         said(folder, asked="csh_source")

@@ -147,6 +147,8 @@ def run_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[C
     found = [
         CompletionItem(name) for name in names if plain.fullmatch(name) and name[0] not in ".-"
     ]
+    if incomplete and ctx.command.name == "show":
+        found += one_of("cli.listing:names").shell_complete(ctx, _, incomplete)
     return [CompletionItem(incomplete, type="dir"), *found]
 
 
@@ -210,8 +212,9 @@ def options_in(rows: object) -> Iterator[click.Parameter]:
         more = {"text": how} if isinstance(how, str) else dict(how)
         if kind := more.get("type"):
             more["type"] = _type_of(kind, more.pop("more", ()))
-        if more.pop("complete", False):
-            more["shell_complete"] = run_names
+        if complete := more.pop("complete", False):
+            names_of = run_names if complete is True else one_of(complete).shell_complete
+            more["shell_complete"] = names_of
         yield opt(names, **more) if names.startswith("--") else arg(names, **more)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -46,16 +46,25 @@ def named(word: str) -> Shown | None:
     """A finding, or a row of what ``_NAMED`` lists; None: nothing has that name."""
     if word in explanations():
         return explain(word)
-    for kind, place in _NAMED.items():
-        module, _, name = place.partition(":")
-        found = getattr(import_module(f"deadbeat.{module}"), name)()
-        found = getattr(found, "fragments", found)
-        rows = found if isinstance(found, Mapping) else {each.label: each for each in found}
+    for kind, rows in _rows():
         if word in rows:
             facts = attrs.asdict(rows[word], value_serializer=_value)
             lines = [f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value]
             return Shown(kind=kind, plain=facts, parts=[f"{word} ({kind})", *lines])
     return None
+
+
+def _rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for kind, place in _NAMED.items():
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"deadbeat.{module}"), name)()
+        found = getattr(found, "fragments", found)
+        yield kind, found if isinstance(found, Mapping) else {each.label: each for each in found}
+
+
+def names() -> list[str]:
+    """Everything that `named` knows, for a shell."""
+    return [*explanations(), *(name for _, rows in _rows() for name in rows)]
 
 
 def _value(_: object, __: object, value: Any) -> Any:
