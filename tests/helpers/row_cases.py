@@ -44,7 +44,9 @@ def _logged(row: Row) -> dict[str, Case]:
             f"fail {line}": case(outputs={"dmesg": f"{BOOT}{line}\n[8] b\n"}, says=f"{line} |")
             for line in row.fails
         },
-        "unknown wrapped": case(outputs={"dmesg": "[9.0] fine\n"}, says="earlier lines of it were overwritten"),
+        "unknown wrapped": case(
+            outputs={"dmesg": "[9.0] fine\n"}, says="lines of it were overwritten"
+        ),
     }
 
 

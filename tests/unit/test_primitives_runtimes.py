@@ -96,7 +96,7 @@ def test_what_a_runtime_cannot_do_is_refused_with_its_reason() -> None:
     words = "alloc,event:park,event:futex,fault"
     spec = asked(runtimes="jvm:17:Epsilon", tests=words, sizes="64", placements="one,same")
     assert cases(spec, TWO)[1] == {
-        "alloc-heap-64-one-jvm:17:Epsilon": "a heap that is never collected fills before a run ends",
+        "alloc-heap-64-one-jvm:17:Epsilon": "a heap never collected fills before a run ends",
         "alloc-vt-64-one-jvm:17:Epsilon": "an arena needs Java 22",
         "event:futex": "not a primitive of jvm:17:Epsilon",
         "fault": "not a primitive of jvm:17:Epsilon",

@@ -265,7 +265,7 @@ def _runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
     rows = (
         (case.variant == "vt" and old, f"an arena needs Java {_ARENAS}"),
-        (heap_fills, "a heap that is never collected fills before a run ends"),
+        (heap_fills, "a heap never collected fills before a run ends"),
         (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
         (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
         (case.placement == "both", "all threads of a JVM want one lock"),
