@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 PAGES = [
     ROOT / "README.md",
-    *(path for path in ROOT.glob("docs/*/*.md") if path.parent.name in ("howto", "tutorial")),
-    *(path for path in ROOT.glob("docs/reference/*.md") if path.name != "cli.md"),
+    ROOT / "docs/coming-from.md",
+    *(path for path in ROOT.glob("docs/*/*.md") if path.parent.name != "decisions"),
 ]
 
 
