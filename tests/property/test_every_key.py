@@ -48,7 +48,7 @@ WRONG = (
 _HOLE = "\0hole"
 Place = tuple[str | int, ...]
 KINDS = (
-    *("breakdown", "interfere", "latency", "load", "primitives", "profile", "run", "stress"),
+    *("breakdown", "interfere", "latency", "load", "primitives", "contention", "run", "stress"),
     "study",
 )
 

@@ -477,7 +477,7 @@ def test_generate_prints_one_system_as_a_file_and_several_as_lines(capsys):
 def test_generate_lists_distributions_and_says_what_is_wrong_in_one_line(capsys):
     assert main(("sched", "generate", "--list")) == 0
     out = capsys.readouterr().out
-    assert all(f" {name} " in out for name in (*utilisation_samplers(), *period_samplers()))
+    assert all(f"\n{name} " in out for name in (*utilisation_samplers(), *period_samplers()))
     assert main(("sched", "generate", "--tasks", "4", "--utilisation", "9")) == 3
     assert "utilisation 9 of 4 tasks needs tasks above 1" in capsys.readouterr().err
     assert main(("sched", "generate", "--tasks", "0", "--utilisation-min", "2")) == 2

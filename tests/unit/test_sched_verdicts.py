@@ -282,7 +282,7 @@ def test_ties_over_given_rules_only() -> None:
 @pytest.mark.parametrize(
     ("scheduler", "words"),
     [
-        (Scheduler(policy="edf"), "g-edf"),
+        (Scheduler(policy="edf"), "did you mean p-edf"),
         (Scheduler(ties="random"), "index, reverse"),
         (Scheduler(priorities="edf"), "rm, dm, given"),
         (Scheduler(partition="any"), "first-fit"),

@@ -141,8 +141,13 @@ def assigned(text: str) -> tuple[str, str]:
 
 
 def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Verbs with what lists say of them, under their titles; those of a group under one."""
+    """Verbs with what lists say of them, under their titles; those of a group under one.
+
+    A kind of somebody else's measures.
+    """
     order = [(title, verbs.split()) for title, verbs in VERBS.items()]
+    titled = {verb for _, verbs in order for verb in verbs}
+    order[0][1].extend(verb for verb in lines if verb not in titled)
     if not set(lines) & {verb for _, verbs in order for verb in verbs[:1]}:
         yield "Commands", list(lines.items())
         return
