@@ -143,7 +143,7 @@ def assigned(text: str) -> tuple[str, str]:
 def verbs_by_title(lines: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Verbs with what lists say of them, under their titles; those of a group under one.
 
-    A kind of somebody else's measures.
+    A kind of another package stands with those that measure.
     """
     order = [(title, verbs.split()) for title, verbs in VERBS.items()]
     titled = {verb for _, verbs in order for verb in verbs}

@@ -242,7 +242,7 @@ class InterfereSpec:
     )
     policy: str = fields.policy("fifo", "other")
     duration: float = fields.duration("1", "3600", "Measuring time of a run.", 30.0)
-    repeats: int = fields.repeats("Times each combination is measured, in new processes.", 6, least=2)
+    repeats: int = fields.repeats("Times each combination is measured.", 6, least=2)
     seed: int = keyed(
         rules.Whole(0, 2**62), "--seed N", "Seed of everything that is random.", default=1
     )
