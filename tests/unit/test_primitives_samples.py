@@ -104,7 +104,7 @@ def test_what_was_not_kept_is_not_exported(tmp_path: Path) -> None:
 
 
 def test_kept_samples_are_as_many_as_memory_holds() -> None:
-    with pytest.raises(UsageError, match="of how many samples"):
+    with pytest.raises(UsageError, match="number of samples of a thread is missing"):
         read(PrimitivesSpec, {}, {"keep": True})
     spec = read(PrimitivesSpec, {}, {"tests": "copy", "keep": True, "samples": 10**8})
     found, refused = cases(spec, ENGINE.topology())
