@@ -99,7 +99,7 @@ def test_wake_ups_of_several_threads_are_told_apart() -> None:
     other = Traced(cpu=0, thread=78, start_ns=DUE)
     mine, another = split_path(text_of(*usual(), *usual(DUE + 10**6)), [THREAD, other])
     assert mine.latency.total == 2
-    assert "no wake-up of it" in another.unavailable
+    assert "lack its wake-up" in another.unavailable
 
 
 @settings(max_examples=60)
