@@ -131,7 +131,7 @@ def test_a_wake_up_without_its_timer_or_waking_is_left_out_and_has_no_cause(miss
     del lines[missing]
     (split,) = split_path(text_of(*lines), [THREAD], lost=9)
     assert (split.left_out, split.lost, split.parts["switch"].total) == (1, 9, 0)
-    assert str(split.worst.cause).startswith("unknown: some of the kernel's events")
+    assert str(split.worst.cause).startswith("unknown: some of its kernel events")
     assert split.worst.parts == {}
 
 
