@@ -200,7 +200,7 @@ def test_shielded_groups_alone_say_nothing_of_what_is_saved() -> None:
 def test_sets_that_ask_more_than_a_core_has_are_told() -> None:
     (found,) = collect_findings(evidence(overloaded=(key(), key(replica=1))))
     assert (found.id, found.where) == ("overloaded", key().text)
-    assert found.message.startswith("2 of 5 task sets ask more of a core")
+    assert found.message.startswith("2 of 5 task sets ask for more than a core has")
 
 
 def test_overload_under_late_is_told_to_have_had_long_slots() -> None:
