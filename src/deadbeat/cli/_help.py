@@ -81,20 +81,24 @@ class Titled(click.Command):
                 renamed(ctx, option, new)
         return super().parse_args(ctx, args)
 
-    def assign(self, ctx: click.Context, options: dict[str, Any], texts: Sequence[str]) -> None:
-        """Fill ``options`` with what --set says.
+    def assigned(self, ctx: click.Context, texts: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        """Parameters and values that --set gives.
 
         Raises:
             UsageError: There is no such key, or its value cannot be accepted.
         """
+        given: dict[str, list[str]] = {}
         for text in texts:
             key, value = assigned(text)
-            option = self.known.get(f"--{key.replace('_', '-')}")
-            if option is None or option.name is None:
+            name = f"--{key.replace('_', '-')}"
+            if name not in self.known:
                 known = sorted(name[2:] for name in self.known)
                 raise UsageError(f"{SET} {key}: there is no such key", nearest(key, known))
-            given: Any = (*(options[option.name] or ()), value) if option.multiple else value
-            options[option.name] = option.type_cast_value(ctx, given)
+            given.setdefault(name, []).append(value)
+        for name, values in given.items():
+            option = self.known[name]
+            given_value: Any = values if option.multiple else values[-1]
+            yield str(option.name), option.type_cast_value(ctx, given_value)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own, common, explained = [], [], []

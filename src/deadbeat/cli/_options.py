@@ -180,7 +180,7 @@ class Declared(Titled):
         return found
 
     def _do(self, *, assigned: Sequence[str] = (), **options: Any) -> int:
-        self.assign(click.get_current_context(), options, assigned)
+        options.update(self.assigned(click.get_current_context(), assigned))
         how = {name: options.pop(name) for name in HOW if name in options}
         function = self.function()
         if "," in (options.get("target") or "") and not self.several:

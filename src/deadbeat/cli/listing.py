@@ -15,6 +15,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
+from deadbeat.sched.core import is_built
 
 #: What ``show`` finds by name beside results and findings: its kind, and what gives all of them.
 _NAMED = {
@@ -54,8 +55,10 @@ def named(word: str) -> Shown | None:
     return None
 
 
-def _rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rows() -> Iterator[tuple[str, Mapping[str, attrs.AttrsInstance]]]:
     for kind, place in _NAMED.items():
+        if place.startswith("sched.") and not is_built():
+            continue  # a name is not worth a minute of building
         module, _, name = place.partition(":")
         found = getattr(import_module(f"deadbeat.{module}"), name)()
         found = getattr(found, "fragments", found)
@@ -83,7 +86,7 @@ def _command(words: tuple[str, ...]) -> tuple[str, Titled]:
         UsageError: There is none.
     """
     root = click.get_current_context().find_root().command
-    group, ctx, left, path = root, click.Context(root), list(words), ""
+    group, ctx, left, path = root, click.Context(root), " ".join(words).split(), ""
     while isinstance(group, click.Group) and left:
         verb = left[0]
         if group.get_command(ctx, verb) is None:

@@ -79,7 +79,7 @@ def command(name: str) -> click.Command:
         for text in options.pop("assigned", ()):
             key, value = assigned(text)
             if f"--{key}" in own_keys:
-                screen.assign(click.get_current_context(), options, [text])
+                options.update(screen.assigned(click.get_current_context(), [text]))
             else:
                 put_key(asked, values, key, value)
         if options.get("quick") and options.get("preset") not in (None, "quick"):

@@ -10,7 +10,7 @@ import sysconfig
 from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,11 @@ from deadbeat.build.core import build_core
 from deadbeat.model.errors import BuildError
 
 _NAME = "deadbeat.sched._core"
+
+
+def is_built() -> bool:
+    """Whether the core is there without building it."""
+    return find_spec(_NAME) is not None
 
 
 @cache
