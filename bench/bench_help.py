@@ -11,13 +11,16 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from statistics import median
 
 RUNS = 21
+#: As it is installed.
+TOOL = Path(sys.executable).with_name("deadbeat")
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
-    "deadbeat --help": [sys.executable, "-m", "deadbeat", "--help"],
-    "deadbeat contention --help": [sys.executable, "-m", "deadbeat", "contention", "--help"],
+    "deadbeat --help": [str(TOOL), "--help"],
+    "deadbeat contention --help": [str(TOOL), "contention", "--help"],
 }
 
 

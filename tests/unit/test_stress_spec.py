@@ -189,7 +189,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"cores": [2]}, "cores: a stress campaign has its own (write them in [stress])"),
         ({"grid": {"sync_share": [0], "contended_ratio": [0], "replicas": 1}}, "grid: mode is"),
         ({"preset": "default"}, "default is a preset of deadbeat contention"),
-        ({"tasks": {"periods": "harmonic"}}, "tasks.periods: says something only"),
+        ({"tasks": {"periods": "harmonic"}}, "tasks.periods: only works with a utilisation"),
         (
             {"tasks": {"utilisation": 0.5, "deadline_factor": "2..10"}},
             "tasks.deadline_factor: with a utilisation T is drawn",
