@@ -1,4 +1,4 @@
-"""What the live display and ``deadbeat page --follow`` cost what is measured: wake-up latency with and
+"""What the live display and ``page --follow`` cost what is measured: wake-up latency with and
 without, thirty runs of a second each, three of each kind in turn, in random order. The host drifts:
 rounds are paired. Takes five minutes, needs SCHED_FIFO. Chromium polls the watched page as often as
 it does for a person.

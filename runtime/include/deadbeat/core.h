@@ -1,6 +1,6 @@
 /*
- * The core program: one task set in one address space, on the core port alone. `deadbeat export --as c` writes the
- * tables and the options; a port calls db_core_main() once its threads run.
+ * The core program: one task set in one address space, on the core port alone. `deadbeat export --as c`
+ * writes the tables and the options; a port calls db_core_main() once its threads run.
  */
 #ifndef DEADBEAT_CORE_H
 #define DEADBEAT_CORE_H
