@@ -55,7 +55,7 @@ class OneOf(click.ParamType[str]):
         words = (*self.known(), *self.words)
         if value in words:
             return str(value)
-        name = param.human_readable_name if isinstance(param, click.Argument) else ""
+        name = param.human_readable_name.strip("[].") if isinstance(param, click.Argument) else ""
         option = name or (param.opts[0] if param else "")
         raise UsageError(f"{option}: {shown(value)} is not a choice", nearest(value, words))
 

@@ -90,7 +90,7 @@ def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
 
 
 contention, breakdown = (partial(measure, verb) for verb in ("contention", "breakdown"))
-profile, stress = contention, partial(measure, "contention --random")
+profile, stress = partial(measure, "profile"), partial(measure, "stress")  # until the next release
 latency, load, study = (partial(measure, verb) for verb in ("latency", "load", "sched study"))
 primitives, interfere = partial(measure, "primitives"), partial(measure, "interfere")
 compare, doctor = partial(ask, "compare"), partial(ask, "doctor")
