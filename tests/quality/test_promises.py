@@ -132,7 +132,7 @@ def test_an_importer_is_one_file(tree: Path) -> None:
         (tree / f"{name}.txt").write_text(f"waker, times in us\ncpu 0: 3=970 4=28 {end}\n")
         words = ("--name", name, "--interval", "1ms", "--priority", "80", "--no-figures")
         run(tree, "-m", "deadbeat", "import", f"{name}.txt", *words)
-    assert "the latest was 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
+    assert "Worst wake-up: 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
     assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
     tests = ("tests/unit/test_latency_import.py", "tests/unit/test_compare_imported.py")
     pytest_in(tree, "", tests)
