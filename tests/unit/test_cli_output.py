@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from deadbeat.model.words import duration, size
 from deadbeat.report.document import CellMap
 from deadbeat.report.lines import broken, table_lines
 from deadbeat.report.terminal import print_table
+from deadbeat.sched.simulator import policies, tie_rules
 
 KEY = RunKey(Point(2, 500, 1000), 3)
 
@@ -240,3 +242,22 @@ def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
     words = [sys.executable, "-c", "\n".join(lines)]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (128 + number, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "headline"),
+    [
+        ("list policies", f"{len(policies())} policies, {len(tie_rules())} ties"),
+        ("list results --runs none", "0 runs"),
+        ("list options", None),
+        ("list generators", None),
+        ("tune status --root .", "0 changes in the journal"),
+        ("explain aa-lacks-cells", None),
+    ],
+)
+def test_every_answer_has_a_headline(words, headline, capsys, tmp_path, monkeypatch):
+    """In JSON a list says how much there is; first-use.md, section 2."""
+    monkeypatch.chdir(tmp_path)
+    main((*words.split(), "--json"))
+    found = json.loads(capsys.readouterr().out)["headline"]
+    assert found.startswith(headline) if headline else found

@@ -55,6 +55,32 @@ def test_figures_of_a_schedule_done_by_hand(capsys, tmp_path):
     assert found["until"] == found["hyperperiod"] == 12
 
 
+def test_every_system_of_a_folder(capsys, tmp_path):
+    """D = T on one processor: EDF schedules U = 1 and no more, rate-monotonic priorities less."""
+    for name, wcet in (("full", 4), ("over", 5), ("small", 1)):
+        tasks = [{"wcet": 2, "period": 5}, {"wcet": wcet, "period": 7}]
+        text = json.dumps({"processors": 1, "tasks": tasks})
+        (tmp_path / f"{name}.json").write_text(text)
+    assert main((*SIMULATE, str(tmp_path), "--json", "--fail-on", "miss")) == 1
+    out = json.loads(capsys.readouterr().out)
+    assert out["headline"] == "schedulable of 3 task systems: g-edf 2"
+    found = {each["file"]: each["schedulable"] for each in out["results"]["systems"]}
+    assert found == {"full.json": "yes", "over.json": "no", "small.json": "yes"}
+    assert "under none: over.json" in told(capsys, *SIMULATE, str(tmp_path))
+    words = told(capsys, "sched", "analyze", str(tmp_path), "--scheduler", "p-fp")
+    assert words.splitlines()[2].split() == ["p-fp", "1", "2", "0"]
+
+
+def test_a_folder_of_anything_else_is_refused(capsys, tmp_path):
+    assert main((*SIMULATE, str(tmp_path))) == 2
+    assert "has no task system (deadbeat sched generate" in capsys.readouterr().err
+    (tmp_path / "bad.json").write_text("{}")
+    assert main((*SIMULATE, str(tmp_path))) == 2
+    assert "bad.json" in capsys.readouterr().err
+    assert main((*SIMULATE, str(tmp_path), "--gantt", "x.svg")) == 2
+    assert "--gantt is of one task system" in capsys.readouterr().err
+
+
 def test_run_on_past_the_first_miss(capsys, tmp_path):
     """C = 3, T = 2 on one processor: job k ends at 3(k + 1), due at 2(k + 1)."""
     file = tmp_path / "over.json"
@@ -164,7 +190,10 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("simulat",), 'there is no command "sched simulat" (did you mean simulate?)'),
         (("simulate",), "missing argument 'FILE' (see deadbeat sched simulate --help)"),
         (("simulate", "no.json"), "cannot read no.json: No such file or directory (name a JSON, C"),
-        (("simulate", "."), "cannot read .: Is a directory (name a JSON, CSV or SimSo XML file, o"),
+        (
+            ("convert", ".", "new.json"),
+            "cannot read .: Is a directory (name a JSON, CSV or SimSo XML file, o",
+        ),
         (("simulate", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 (1 or"),
         (("simulate", "s.csv"), "s.csv: processors: missing (write"),
         (("simulate", DHALL, "--policy", "g-ed"), '--policy: "g-ed" is not a choice (did you mean'),

@@ -58,10 +58,24 @@ def envelope(shown: Shown, command: str = "") -> dict[str, Json]:
         "deadbeat": {"version": version_of("deadbeat"), "schema": SCHEMA},
         "kind": shown.kind or command,
         "state": shown.state or "answered",
-        "headline": shown.headline,
+        "headline": shown.headline or _heading(shown, command),
         "findings": [asdict(finding) for finding in findings_of(shown)],
         "results": shown.plain,
     }
+
+
+def _heading(shown: Shown, command: str) -> str:
+    """The first line of an answer without a headline; of one that begins with a table, its size."""
+    for part in shown.parts[:1]:
+        if isinstance(part, str):
+            return part.partition("\n")[0]
+    plain, last = shown.plain, command.rpartition(" ")[2]
+    found = plain if isinstance(plain, dict) else {last: plain}
+    lists = {key: len(rows) for key, rows in found.items() if isinstance(rows, list | tuple)}
+    return ", ".join(
+        f"{count:,} {key.replace('_', ' ').removesuffix('s' * (count == 1))}"
+        for key, count in lists.items()
+    )
 
 
 def findings_of(shown: Shown) -> Sequence[Finding]:

@@ -227,7 +227,11 @@ def _cost(runs: Path, names: tuple[str, str]) -> Shown:
             )
         sides.append(COMPARABLE.read(path))
     cost = hardening_cost_of(*sides)
-    return Shown(plain=cost.plain(), parts=list(_cost_parts(cost, *(side.name for side in sides))))
+    return Shown(
+        headline=f"{cost.comparison.verdict}: {cost.comparison.reason}",
+        plain=cost.plain(),
+        parts=list(_cost_parts(cost, *(side.name for side in sides))),
+    )
 
 
 def _cost_parts(cost: HardeningCost, one: str, two: str) -> Iterator[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -96,7 +97,9 @@ def observe(
     if refuted:
         more = f", and {len(refuted) - 1} more" if len(refuted) > 1 else ""
         say(f"--fail-on {fail_on}: {refuted[0]}{more}")
+    verdicts = Counter(answer.verdict for answer in answers)
     return Shown(
+        headline=", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()),
         plain={"observations": [plain_of(answer) for answer in answers]},
         parts=[line for answer in answers for line in lines_of(answer)],
         cases=cases,

@@ -81,7 +81,8 @@ def drawn_plot(
 def _shown(made: Plot) -> Shown:
     pictures = ", ".join(map(str, made.files)) or "the page"
     document = attrs.evolve(made.document, details=pictures)
-    return Shown(plain=made.plain(), document=document, page=made.page)
+    headline = made.drawn.sentences[0] if made.drawn.sentences else ""
+    return Shown(headline=headline, plain=made.plain(), document=document, page=made.page)
 
 
 def listed() -> Shown:

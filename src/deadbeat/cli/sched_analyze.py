@@ -12,7 +12,7 @@ import attrs
 from attrs import asdict, filters
 
 from deadbeat.cli._output import Part, table
-from deadbeat.cli.sched_systems import load, patiently
+from deadbeat.cli.sched_systems import in_folder, load, patiently
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView, open_campaign
@@ -25,6 +25,11 @@ from deadbeat.sched.analysis import Analysis, SchedulerAnalysis, TestResult, req
 from deadbeat.sched.analysis import analyze as analyze_system
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
 
+_ANSWERS = {
+    "yes": "schedulable under",
+    "no": "not schedulable under",
+    "undecided": "nothing proved of",
+}
 _WORDS = ("priorities", "partition", "order", "admission")
 
 
@@ -32,6 +37,13 @@ def analyze(
     file: Path, *, processors: int | None, simulate: bool, model: Model | None, **options: Any
 ) -> Shown:
     """``options``: those of the tests."""
+    if file.is_dir():
+        return in_folder(
+            partial(analyze, simulate=simulate, model=model, **options),
+            lambda it: {name: each["schedulable"] for name, each in it["schedulers"].items()},
+            file,
+            processors,
+        )
     system = load(file, processors).system
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
@@ -43,7 +55,13 @@ def analyze(
         return analysis, _simulated(system, analysis, model) if simulate else {}
 
     analysis, verdicts = patiently(work, "analyzing")
-    return Shown(plain=_plain(analysis, verdicts), parts=list(_parts(analysis, verdicts)))
+    found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
+    for name, each in analysis.schedulers.items():
+        found[each.schedulable].append(name)
+    said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
+    headline = "; ".join(said)
+    parts = [headline, "", *_parts(analysis, verdicts)]
+    return Shown(headline=headline, plain=_plain(analysis, verdicts), parts=parts)
 
 
 def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.cli._output import Part, say
-from deadbeat.cli.sched_systems import STANDARD, load, patiently
+from deadbeat.cli.sched_systems import STANDARD, in_folder, load, patiently
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
@@ -55,7 +55,17 @@ _EXECUTION = {
 }
 
 
-def simulate(
+def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
+    """A task system, or each of a folder; ``options``: files to write, what and how to simulate."""
+    if not file.is_dir():
+        return _simulated(file, processors=processors, **options)
+    if drawn := [f"--{kind}" for kind in _WRITTEN if options[kind]]:
+        raise UsageError(f"{drawn[0]} is of one task system", f"name a file in {file}")
+    each = partial(_simulated, **options)
+    return in_folder(each, lambda it: {it["policy"]: it["schedulable"]}, file, processors)
+
+
+def _simulated(
     file: Path,
     *,
     processors: int | None,

@@ -7,7 +7,8 @@ import json
 import shlex
 import sys
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,10 +18,17 @@ from attrs import asdict, evolve
 
 from deadbeat.cli._output import say, table
 from deadbeat.cli._signals import interruptible
+from deadbeat.cli.each import named
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.sched.analysis import tests as known_tests
-from deadbeat.sched.files import BYTES_MAX, TaskSystemFile, load_task_system, parse_task_system
+from deadbeat.sched.files import (
+    BYTES_MAX,
+    FORMATS,
+    TaskSystemFile,
+    load_task_system,
+    parse_task_system,
+)
 from deadbeat.sched.generators import Recipe, period_samplers, utilisation_samplers
 from deadbeat.sched.generators import generate as drawn
 from deadbeat.sched.simulator import option_words, tie_rules
@@ -43,6 +51,7 @@ _FLAGS = {
     "fixed_priority": "fixed priority",
     "implicit_only": "D = T only",
 }
+_FORMATS = tuple(f".{name}" for name in FORMATS)
 
 
 def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> TaskSystemFile:
@@ -80,6 +89,48 @@ def _measured(file: Path, data: bytes) -> UsageError | None:
     name = "standard input" if str(file) == STANDARD else shown(file)
     command = shlex.join(("deadbeat", "import", *[shown(file)] * (str(file) != STANDARD)))
     return UsageError(f"{name} is of {found.name}: no task system", command)
+
+
+def in_folder(
+    does: Callable[..., Shown],
+    answers_of: Callable[[Any], Mapping[str, str]],
+    folder: Path,
+    processors: int | None,
+) -> Shown:
+    """What ``does`` answers of each task system in a folder, and how often it is which.
+
+    Args:
+        answers_of: From ``plain``: scheduler -> yes, no or undecided.
+
+    Raises:
+        UsageError: There is none, or one of the files is no task system.
+    """
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in _FORMATS)
+    if not files:
+        raise UsageError(
+            f"{folder} has no task system", "deadbeat sched generate --count 10 --out FOLDER"
+        )
+    for file in files:  # before any takes time
+        load_task_system(file, processors=processors)
+    say(f"{len(files)} task systems in {folder}")
+    found = {file.name: does(file, processors=processors) for file in files}
+    answers: dict[str, Counter[str]] = {}
+    for each in found.values():
+        for name, answer in answers_of(each.plain).items():
+            answers.setdefault(name, Counter())[answer] += 1
+    columns = ("yes", "no", "undecided")
+    rows = [[name, *(f"{count[word]:,}" for word in columns)] for name, count in answers.items()]
+    whole = f"of {len(files):,} task systems"
+    none = [name for name, each in found.items() if "yes" not in answers_of(each.plain).values()]
+    rest = [f"under none: {', '.join(none[:5])}{' ...' * (len(none) > 5)}"] if none else []
+    said = (f"{name} {count['yes']:,}" for name, count in answers.items())
+    return Shown(
+        headline=f"schedulable {whole}: {', '.join(said)}",
+        plain={"systems": [{"file": name, **each.plain} for name, each in found.items()]},
+        parts=[table(["schedulable", *columns], rows, title=whole, numeric=columns), *rest],
+        cases=[named(name, case) for name, each in found.items() for case in each.cases],
+        status=max(each.status for each in found.values()),
+    )
 
 
 def patiently(work: Callable[[], T], doing: str) -> T:
@@ -161,8 +212,12 @@ def generate(
 
 def generators() -> Shown:
     known = (("utilisations", utilisation_samplers()), ("periods", period_samplers()))
+    names = ("name", "title", "reference")
     return Shown(
-        plain={},
+        plain={
+            title: [{name: getattr(each, name) for name in names} for each in samplers.values()]
+            for title, samplers in known
+        },
         parts=[
             table(
                 [title, "what it draws", "reference"],

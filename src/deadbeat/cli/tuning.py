@@ -15,7 +15,7 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.tuning import Applied
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, count_of
 from deadbeat.settings.journal import STATE_FOLDER, Journal
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import all_profiles, find_profile, turns
@@ -81,11 +81,12 @@ def status(root: Path | None, target: str | None) -> Shown:
         for e, o in owned
     ]
     rows = [(e.path, e.old, e.now, e.stand, e.time, owner.words) for e, owner in owned]
-    word = "change" if len(standing) == 1 else "changes"
+    words = f"{count_of(len(standing), 'change')} in the journal {journal.folder}"
     columns = ("file", "before", "now", "state", "since", "by")
     return Shown(
         plain={"journal": journal.folder, "changes": changes},
-        parts=_table(columns, rows, f"{len(standing)} {word} in the journal {journal.folder}"),
+        headline=words,
+        parts=_table(columns, rows, words),
     )
 
 
@@ -102,6 +103,7 @@ def revert(*, force: bool, root: Path | None, target: str | None) -> Shown:
     words = words or "nothing was changed: there is nothing to put back"
     return Shown(
         plain={"changes": [attrs.asdict(each) for each in returned]},
+        headline=words,
         parts=_table(("file", "before", "now", "result"), rows, words),
         status=DeadbeatError.exit_status
         * any(not each.settled and each.result != "moved" for each in returned),
@@ -153,9 +155,11 @@ def apply(
     named = {word.partition("=")[0] for word in knobs}
     lacking = {each.knob.name for each in planned.items if each.missing and not each.good}
     lacking |= {planned.knob_of(each.path) for each in done.those("skipped")}
+    words = _summary(done, target_option(target))
     return Shown(
         plain=_plain(planned, done, dry_run=dry_run),
-        parts=[*_parts(planned, done), lambda: say(_summary(done, target_option(target)))],
+        headline=words,
+        parts=[*_parts(planned, done), lambda: say(words)],
         status=DeadbeatError.exit_status * bool(done.those("refused") or lacking & named),
     )
 

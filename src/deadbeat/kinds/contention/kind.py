@@ -413,7 +413,14 @@ def _why(path: Path, count: int) -> Shown:
         rows=late.jobs,
     )
     prices = _prices_of(store, [job.run for job in late.jobs])
-    return Shown(plain=answer, tables=(table,), lines=(*evidence, *prices, *late.notes, *missing))
+    worst = late.jobs[0]
+    headline = f"the worst job is number {worst.job} of {worst.run}: {worst.cause}"
+    return Shown(
+        headline=headline,
+        plain=answer,
+        tables=(table,),
+        lines=(*evidence, *prices, *late.notes, *missing),
+    )
 
 
 def _prices_of(store: CampaignStore, runs: Sequence[str]) -> list[str]:

@@ -408,6 +408,7 @@ def _why(path: Path, count: int) -> Shown:
     worst = table.rows[:count]
     return Shown(
         plain=answer,
+        headline=f"under load {cause_line(worst[0])}",
         parts=tuple(_untraced(summary, worst[0])),
         tables=(evolve(table, rows=worst), means_table(summary.cells)),
         lines=(
