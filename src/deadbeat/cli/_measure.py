@@ -365,5 +365,5 @@ def written_in(file: Path | None, verb: str) -> Layer:
 
 def say_simulated(kind: str) -> None:
     """Says that a platform is made up."""
-    if kind == "simulated":
-        say(MADE_UP)
+    if kind in MADE_UP:
+        say(MADE_UP[kind])

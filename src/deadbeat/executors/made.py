@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypedDict
+from importlib import import_module
+from pathlib import Path
+from typing import NotRequired, TypedDict
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
@@ -19,7 +21,9 @@ from deadbeat.model.examples import example_fragments
 from deadbeat.model.words import nearest, shown
 from deadbeat.targets.opening import open_target
 
-_KINDS = ("hardware", "sim", "fake", "freertos", "lab")
+_KINDS = ("hardware", "sim", "fake", "freertos", "lab", "replay")
+#: Rests on results, which rest on executors: loaded by name.
+_REPLAY = "deadbeat.prediction.replayed"
 
 
 class MachineOptions(TypedDict):
@@ -29,6 +33,7 @@ class MachineOptions(TypedDict):
     simulated: bool
     target: str | None
     cross: str | None
+    runs: NotRequired[Path]
 
 
 def make_executor(
@@ -38,11 +43,13 @@ def make_executor(
     simulated: bool,
     target: str | None,
     cross: str | None,
+    runs: Path | None = None,
 ) -> Executor:
     """The executor that ``--executor``, ``--simulated`` and ``--target`` name.
 
     Args:
         executor: None: not given, the hardware or with ``simulated`` the made-up machine.
+        runs: Folder of results, for ``replay``.
         cross: What builds its programs; None: the one found for the target.
 
     Raises:
@@ -59,6 +66,12 @@ def make_executor(
     if kind in ("fake", "sim"):
         refuse_made_up(target or cross, "--simulated" if simulated else f"--executor {asked}")
         return parse_simulated(asked)
+    if kind == "replay":
+        refuse_made_up(target or cross, f"--executor {asked}")
+        made: Executor = import_module(_REPLAY).replay_executor(
+            asked.partition(":")[2], runs or Path("runs")
+        )
+        return made
     if kind == "freertos":
         refuse_made_up(target, f"--executor {asked}")
         return freertos_executor(asked.partition(":")[2], cpus=cpus)

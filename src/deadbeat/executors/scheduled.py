@@ -21,7 +21,7 @@ from deadbeat.model.systems import TimedTask
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import Json, nearest
 from deadbeat.prices.rates import NOTHING, RatesByRivals, prepared, priced_matrices
-from deadbeat.prices.replay import replay_releases
+from deadbeat.prices.replay import ReplayTask, Slowdowns, replay_releases
 from deadbeat.prices.table import StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
@@ -88,19 +88,29 @@ class SimExecutor(FakeExecutor):
     ) -> Rows:
         """The jobs of one run, each slot simulated by itself; with contention each is replayed with
         the prices, as predictions are."""
+        tasks: Sequence[ReplayTask] = ()
+        if self.contention:
+            rates = self.rates(task_set)
+            entries = example_entries(example_fragments())
+            calibration = example_calibration(entries, cores=task_set.cores)
+            tasks, _ = prepared(task_set, calibration, rates.matrices[0])
         parts = []
-        rates = self.rates(task_set) if self.contention else None
         for slot in slots:
-            if rates is not None and int(slot["kind"]) == j.SLOT_TOGETHER:
-                part = replayed_jobs(task_set, timings, slot, rates)
+            if tasks and int(slot["kind"]) == j.SLOT_TOGETHER:
+                part = replayed_jobs(tasks, timings, slot, rates)
             else:
                 part = _slot_jobs(task_set, timings, slot, settings, self.policy)
-            due_ns = part["release_ns"] + [timings[task].deadline_ns for task in part["task"]]
-            counted = part["release_ns"] >= slot["start_ns"]
-            counted &= due_ns <= counted_until_ns(slots, slot, settings)
-            part["flags"][counted] |= np.uint32(j.JOB_COUNTED)
-            parts.append(part)
+            parts.append(counted(part, timings, slots, slot, settings))
         return np.concatenate(parts)
+
+
+def counted(part: Rows, timings: Timings, slots: Rows, slot: Any, settings: RunSettings) -> Rows:
+    """The jobs of a slot, with the flag of those that count."""
+    due_ns = part["release_ns"] + np.array([timing.deadline_ns for timing in timings])[part["task"]]
+    count = part["release_ns"] >= slot["start_ns"]
+    count &= due_ns <= counted_until_ns(slots, slot, settings)
+    part["flags"][count] |= np.uint32(j.JOB_COUNTED)
+    return part
 
 
 def _slot_jobs(
@@ -189,34 +199,32 @@ def parse_simulated(text: str) -> FakeExecutor:
 
 
 def replayed_jobs(
-    task_set: TaskSet, timings: Sequence[RunTiming], slot: Any, rates: RatesByRivals
+    tasks: Sequence[ReplayTask], timings: Sequence[RunTiming], slot: Any, slowdowns: Slowdowns
 ) -> NDArray[Any]:
-    """Jobs released in one slot, in no order; a release that finds its predecessor unfinished is
-    skipped."""
-    entries = example_entries(example_fragments())
-    calibration = example_calibration(entries, cores=task_set.cores)
-    tasks, _ = prepared(task_set, calibration, rates.matrices[0])
+    """Jobs of a slot's tasks released in it, in no order; a release that finds its predecessor
+    unfinished is skipped."""
+    solo = int(slot["kind"]) == j.SLOT_SOLO
     begin_ns = int(slot["begin_ns"])
     releases = [
         (release - begin_ns, index)
-        for index, timing in enumerate(timings)
-        for release in releases_in(timing, slot)
+        for index in ([int(slot["task"])] if solo else range(len(timings)))
+        for release in releases_in(timings[index], slot)
     ]
     longest = max(timing.period_ns for timing in timings)
     horizon = int(slot["end_ns"]) - begin_ns + 100 * longest
     done = {
         (task, release): (start, finish)
         for task, release, start, finish in replay_releases(
-            tasks, rates, releases, horizon_ns=horizon
+            tasks, slowdowns, releases, horizon_ns=horizon
         )
     }
     rows = np.zeros(len(releases), dtype=j.JOB_DTYPE)
     for row, (release, index) in zip(rows, releases, strict=True):
         row["task"], row["slot"], row["release_ns"] = index, slot["slot"], release + begin_ns
         row["start_ns"] = row["finish_ns"] = j.NEVER
-        row["flags"] = j.JOB_SKIPPED
+        row["flags"] = j.JOB_SKIPPED | (j.JOB_SOLO if solo else 0)
         if (index, release) in done:
             start, finish = done[index, release]
             row["start_ns"], row["finish_ns"] = round(start) + begin_ns, round(finish) + begin_ns
-            row["flags"] = j.JOB_STARTED | j.JOB_FINISHED
+            row["flags"] ^= j.JOB_SKIPPED | j.JOB_STARTED | j.JOB_FINISHED
     return rows

@@ -20,6 +20,7 @@ from deadbeat.experiment.columns import Columns
 from deadbeat.model.comparison import Comparable
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
+from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import Json, duration, nearest, shown, size
 from deadbeat.report.document import CellMap, Document, Table
 from deadbeat.report.machines import Verdicted
@@ -147,6 +148,7 @@ class Begin:
             "simulated": self.simulated,
             "target": self.target,
             "cross": self.cross,
+            "runs": self.runs,
         }
 
     def announce(
@@ -156,7 +158,7 @@ class Begin:
         total: int,
         left: int,
         unit: str = "runs",
-        made_up: bool = False,
+        kind: str = "",
         details: str = "",
         seconds: float | None = None,
         need: int | None = None,
@@ -165,7 +167,7 @@ class Begin:
 
         Args:
             total: Runs in all, of which ``left`` are lacking; ``unit``: what they are called.
-            made_up: The machine is.
+            kind: Of the platform.
             seconds: What they take, about; None: unknown. Where that may be more than the budget,
                 the budget is said instead.
             need: Bytes they take on the disk.
@@ -177,8 +179,8 @@ class Begin:
             self.say(f"{place.path} answers it already: it is not run again (--fresh)")
             return
         free = free_bytes(place.path)
-        if made_up:
-            self.say(MADE_UP)
+        if kind in MADE_UP:
+            self.say(MADE_UP[kind])
         runs = f"{total:,} {unit.removesuffix('s') if total == 1 else unit}"
         done = f"{total - left:,} of {runs} done" if place.resumed else runs
         if self.budget_s and (seconds is None or _SURE * seconds > self.budget_s):
@@ -198,8 +200,11 @@ class Begin:
 
 #: A plan that may take longer than said by this factor.
 _SURE = 1.25
-#: Said where no machine is measured.
-MADE_UP = "SIMULATED: a made-up machine; nothing here says anything about this one"
+#: Kind of a platform of which nothing is measured -> what is said.
+MADE_UP = {
+    "simulated": "SIMULATED: a made-up machine; nothing here says anything about this one",
+    EXTRAPOLATED: "EXTRAPOLATED: replayed by stored prices on more cores; nothing is measured",
+}
 
 
 @frozen(kw_only=True)

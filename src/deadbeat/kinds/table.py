@@ -78,7 +78,7 @@ def begun_store(
         place,
         total=len(planned),
         left=left,
-        made_up=asked.simulated,
+        kind="simulated" * asked.simulated,
         details=details,
         seconds=seconds(left),
         need=need(left),

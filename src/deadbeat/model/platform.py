@@ -10,8 +10,10 @@ from attrs import field, frozen
 
 from deadbeat.model.words import Json, inside
 
+#: Kind of a platform whose figures are replayed from another's prices: nothing ran.
+EXTRAPOLATED = "extrapolated"
 #: Kinds of platform that nothing disturbs: a second measurement gives the same values.
-UNDISTURBED = ("virtual-time", "simulated")
+UNDISTURBED = ("virtual-time", "simulated", EXTRAPOLATED)
 
 #: First word of its kernel where that is not Linux.
 RTOS = "FreeRTOS"
@@ -47,6 +49,11 @@ class Platform:
     flags: str
     fingerprint: str
     details: dict[str, Json] = field(factory=dict)
+
+    @property
+    def made_up(self) -> bool:
+        """Whether nothing runs: it takes no time, and needs no files of fragments."""
+        return self.kind in ("simulated", EXTRAPOLATED)
 
     @property
     def system(self) -> str:

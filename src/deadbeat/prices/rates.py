@@ -211,10 +211,13 @@ class Rates:
         bend: -1, 0 or 1: every pair at the low end of its interval, as estimated, or at the high
             end, where memory works may also hide a demand that so few of them do not show, and
             cores that are in step an object that is held as long as they need not wait.
+        growth: Factor of the price of a shared object with each doubling of the cores at it beyond
+            those that were measured: two cores cannot show it.
     """
 
     matrix: PairMatrix
     bend: int = 0
+    growth: float = 1.0
     _excess: dict[tuple[int, int], float] = field(init=False, repr=False)
     _demand: tuple[float, ...] = field(init=False, repr=False)
 
@@ -266,7 +269,10 @@ class Rates:
             pair = 1.0 + mean
             if self.bend > 0 and self._same_object(victim, meeting[0][0]):
                 pair = max(pair, repairman(measured + 1, 1.0 / (measured + 1)))
-            excess += queued(pair, rivals, measured=measured) - 1.0
+            slower = queued(pair, rivals, measured=measured)
+            if slower > 1.0 and rivals > measured:
+                slower *= self.growth ** math.log2((rivals + 1) / (measured + 1))
+            excess += slower - 1.0
         return 1.0 + excess
 
     def _same_object(self, victim: int, other: int) -> bool:
@@ -307,11 +313,12 @@ class RatesByRivals:
 
     matrices: tuple[PairMatrix, ...]
     bend: int = 0
+    growth: float = 1.0
     _rates: tuple[Rates, ...] = field(init=False, repr=False)
 
     @_rates.default
     def _of_each(self) -> tuple[Rates, ...]:
-        return tuple(Rates(matrix, self.bend) for matrix in self.matrices)
+        return tuple(Rates(matrix, self.bend, self.growth) for matrix in self.matrices)
 
     def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
         rivals = sum(active.values()) - 1

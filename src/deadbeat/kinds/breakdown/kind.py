@@ -72,10 +72,12 @@ def begin(asked: Begin) -> Begun:
     seconds = estimate_seconds(spec) * left / runs
     if store is None or store.load_calibration() is None:
         seconds += spec.calibration.seconds
-    made_up = platform.kind == "simulated"
+    made_up = platform.made_up
     known_s = None if made_up else seconds
     details = f"{runs // (spec.breakdown.steps + 1)} task sets, each made faster until it misses"
-    asked.announce(place, total=runs, left=left, made_up=made_up, details=details, seconds=known_s)
+    asked.announce(
+        place, total=runs, left=left, kind=platform.kind, details=details, seconds=known_s
+    )
     if store is None:
         store = BreakdownStore.create(place.path, to_plain(spec), spec.seed)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)

@@ -81,7 +81,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
             f"WARNING: preset {spec.preset} names core counts that do not exist here:"
             f" M = {counts} are left out"
         )
-    simulated = executor.describe().kind == "simulated"
+    simulated = executor.describe().made_up
     known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
     whole = estimate(spec, calibrated=bool(known), simulated=simulated)
     store = CampaignStore.open(place.path) if place.resumed else None
@@ -92,7 +92,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         left=whole.runs - done,
         unit="task sets",
         details=f"on {', '.join(map(str, sorted({key.point.cores for key in plan(spec)})))} cores",
-        made_up=simulated,
+        kind=executor.describe().kind,
         seconds=None if simulated else (1 - done / whole.runs) * whole.seconds,
         need=round((1 - done / whole.runs) * whole.bytes),
     )

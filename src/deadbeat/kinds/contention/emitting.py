@@ -98,7 +98,7 @@ def _stored(campaign: str, runs: Path) -> _Source:
     calibration, keys = store.load_calibration(), sorted(store.programs.keys())
     if calibration is None or not keys:
         raise UsageError(f"{campaign} holds no task sets yet", "measure it first")
-    if calibration.platform.kind == "simulated":
+    if calibration.platform.made_up:
         text = f"{campaign} was simulated: the fragments of its sets are made up"
         raise UsageError(text, "name a campaign that was measured, or a TOML file of parameters")
     return _Source(

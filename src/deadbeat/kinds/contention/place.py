@@ -205,7 +205,7 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
 def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
     """Raises UsageError where no program of ``source`` can run on ``platform``."""
     name, verb = source.path.resolve().name, _verb(source)
-    here, there = (kind == "simulated" for kind in (platform.kind, built_for.kind))
+    here, there = (each.made_up for each in (platform, built_for))
     if here and not there:
         raise UsageError(
             f"{name} was measured on {built_for.name}: its executables do not run on"

@@ -256,7 +256,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         )
 
     def seconds(self, runs: int) -> float:
-        simulated = self._executor.describe().kind == "simulated"
+        simulated = self._executor.describe().made_up
         return runs * run_seconds(self._spec, simulated=simulated)
 
     def measure(self, tell: Watcher) -> Generator[Measured]:

@@ -104,7 +104,7 @@ class CampaignView(OpenedResult):
     @property
     def simulated(self) -> bool:
         """Whether the campaign ran on a simulator: then nothing in it was measured."""
-        return self.place is not None and self.place.kind == "simulated"
+        return self.place is not None and self.place.made_up
 
     @cached_property
     def _calibration(self) -> Calibration | None:
