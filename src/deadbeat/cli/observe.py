@@ -28,6 +28,7 @@ from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import loud, shown
 from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.targets.opening import slug, targets_in
@@ -175,7 +176,7 @@ def _here(
     chosen: Sequence[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
 ) -> Iterator[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
-    with closing(make_executor(None, **asked.machine)) as executor:
+    with closing(make_executor(None, runs=asked.runs, **asked.machine)) as executor:
         platform = executor.describe()
     cores = len(platform.cpus)
     known: dict[str, _Campaign] = {}
@@ -185,7 +186,8 @@ def _here(
         if lacking is None:
             name = observation.campaign
             if name not in known:
-                layer: dict[str, Any] = ask(name, cores=cores, quick=quick)
+                replayed = platform.kind == EXTRAPOLATED
+                layer: dict[str, Any] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
                 layer["name"] = f"{layer['name']}{asked.typed['name']}"
                 left_s, parts = asked.left_s, len(campaigns) - len(known)
                 wanted = attrs.evolve(
@@ -195,11 +197,31 @@ def _here(
                     budget_s=None if left_s is None else left_s / parts,
                     started=time.monotonic(),
                 )
-                known[name] = _campaign(answered(KIND, wanted, figures))
+                found = _campaign(answered(KIND, wanted, figures))
+                if replayed and observation.cores > 1:
+                    ends = [
+                        _campaign(answered(KIND, _at_end(wanted, *end), figures)).result
+                        for end in _ENDS
+                    ]
+                    found = attrs.evolve(found, result=found.result.widened(ends))
+                known[name] = found
             yield from _judged([observation], [known[name]])
         else:
             labels = () if platform.kind == "hardware" else (platform.kind,)
             yield attrs.evolve(lacking, labels=labels)
+
+
+#: What a range of a replayed campaign reaches from and to: both ends of the intervals of its
+#: prices, and a price that grows by half with each doubling of the cores, which few cannot show.
+_ENDS = (("low", ""), ("high", ",growth=1.5"))
+
+
+def _at_end(asked: Begin, end: str, more: str) -> Begin:
+    executor = f"{asked.given['executor']},end={end}{more}"
+    name = f"{asked.typed['name']}-{end}"
+    return attrs.evolve(
+        asked, held=ExitStack(), given={"executor": executor}, typed={**asked.typed, "name": name}
+    )
 
 
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
@@ -33,7 +33,6 @@ class MachineOptions(TypedDict):
     simulated: bool
     target: str | None
     cross: str | None
-    runs: NotRequired[Path]
 
 
 def make_executor(

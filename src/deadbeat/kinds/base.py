@@ -148,7 +148,6 @@ class Begin:
             "simulated": self.simulated,
             "target": self.target,
             "cross": self.cross,
-            "runs": self.runs,
         }
 
     def announce(

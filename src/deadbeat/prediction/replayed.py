@@ -6,7 +6,6 @@ as in a prediction; costs are examples, so that only ratios of two spans mean an
 
 from __future__ import annotations
 
-import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,10 +32,10 @@ from deadbeat.prices.works import PriceWork
 
 #: End of the matrix's intervals -> `RatesByRivals.bend`.
 _ENDS = {"low": -1, "mid": 0, "high": 1}
-_OPTION = re.compile(r"(cores|end|growth)=([\w.]+)")
+_WORDS = {bend: word for word, bend in _ENDS.items()}
 _OPTIONS: dict[str, Any] = {
     "cores": int,
-    "end": lambda word: (word, _ENDS[word])[0],
+    "end": _ENDS.__getitem__,
     "growth": float,
 }
 CORES_MAX = 64
@@ -48,25 +47,25 @@ class ReplayExecutor(FakeExecutor):
     """A machine with ``cores`` cores, on which operations slow each other as in ``stored``.
 
     Attributes:
-        end: Which end of the intervals of the matrix.
+        bend: -1, 0, 1: low end, middle or high end of the intervals of the matrix.
         growth: Factor of a price of sharing with each doubling of the cores beyond those measured.
     """
 
     SETUP_NS: ClassVar[int] = 0
 
     stored: StoredMatrix = field(repr=False)
-    end: str = "mid"
+    bend: int = 0
     growth: float = 1.0
     contention: float = 0.0
     noise: float = 0.0
 
     @cached_property
     def rates(self) -> RatesByRivals:
-        return RatesByRivals(self.stored.matrices, _ENDS[self.end], self.growth)
+        return RatesByRivals(self.stored.matrices, self.bend, self.growth)
 
     def describe(self) -> Platform:
         own = self.stored.platform
-        words = f"{self.stored.name}:{self.end}:{self.growth:g}"
+        words = f"{self.stored.name}:{_WORDS[self.bend]}:{self.growth:g}"
         return attrs.evolve(
             own,
             kind=EXTRAPOLATED,
@@ -135,10 +134,10 @@ def replay_executor(options: str, runs: Path) -> ReplayExecutor:
     name, *words = options.split(",")
     given: dict[str, Any] = {}
     for word in words:
-        match = _OPTION.fullmatch(word)
+        key, _, value = word.partition("=")
         try:
-            given[match[1]] = _OPTIONS[match[1]](match[2])
-        except (TypeError, ValueError, KeyError):
+            given["bend" if key == "end" else key] = _OPTIONS[key](value)
+        except (ValueError, KeyError):
             raise UsageError(f"--executor: {shown(word)} is unknown", _HINT) from None
     if not 1 <= given.get("cores", 16) <= CORES_MAX or not 1 <= given.get("growth", 1) <= 10:
         raise UsageError("--executor: cores are 1 to 64, growth 1 to 10", _HINT)

@@ -23,15 +23,17 @@ from deadbeat_papers.observations.base import (
 
 __all__ = ["Campaign", "Campaigns", "PublishedObservation", "ask", "judge", "lacks_input"]
 
-#: In the order of their numbers.
-OBSERVATIONS = (*grid.OBSERVATIONS, *kernels.OBSERVATIONS)
+#: In the order of their numbers, a part behind its whole.
+OBSERVATIONS = tuple(
+    sorted((*grid.OBSERVATIONS, *kernels.OBSERVATIONS), key=lambda each: (each.number, each.part))
+)
 #: Words that name observations.
 NUMBERS = re.compile(r"all|([0-9]+)(?:(?:\.\.|-)([0-9]+))?")
 
 
 def chosen_of(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
     """The observations of words: ``7``, ``1..4``, ``all``; raises UsageError."""
-    known = {observation.number: observation for observation in OBSERVATIONS}
+    known = [observation.number for observation in OBSERVATIONS]
     numbers: set[int] = set()
     for match in filter(None, map(NUMBERS.fullmatch, words)):
         low = int(match[1] or 1)
@@ -39,7 +41,7 @@ def chosen_of(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
         if low not in known or high not in known or low > high:
             raise UsageError(f"there is no observation {match[0]}", f"1 to {max(known)}, or all")
         numbers.update(range(low, high + 1))
-    return tuple(known[number] for number in sorted(numbers))
+    return tuple(each for each in OBSERVATIONS if each.number in numbers)
 
 
 def lacking_here(observation: PublishedObservation, cores: int) -> Judgement | None:
@@ -57,6 +59,7 @@ def plain_of(judgement: Judgement) -> dict[str, object]:
     (found,) = judgement.evidence
     return {
         "number": observation.number,
+        "part": observation.part,
         "title": observation.title,
         "statement": observation.says,
         "criterion": observation.confirmed,
@@ -73,7 +76,8 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
     marks = "".join(f"   {label}" for label in judgement.labels)
     (found,) = judgement.evidence
     of = f"   ({', '.join(found.runs)})" if found.runs else ""
-    yield f"{observation.number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"
+    number = f"{observation.number}{observation.part}"
+    yield f"{number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"
     lines = [found.figures, *(f"{what}: {value}" for what, value in found.details)]
     if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
         lines.append(f"criterion: {observation.confirmed}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, TypeVar
 
 from attrs import evolve, frozen
@@ -24,6 +25,62 @@ from deadbeat import judge as verdict_on
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 Of = TypeVar("Of", CellFigures, SetFigures)
+
+
+@frozen(kw_only=True)
+class Value:
+    """A mean with its interval; the ends are None where there is none."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    def above(self, bound: float) -> bool | None:
+        """Whether it lies above ``bound``; None where the interval holds it, or there is none."""
+        if self.low is None or self.high is None:
+            return None
+        return True if self.low > bound else False if self.high <= bound else None
+
+    def within(self, low: float, high: float) -> bool | None:
+        """Whether all of it lies within; None where it reaches over an end."""
+        if self.low is None or self.high is None:
+            return None
+        if self.high < low or self.low > high:
+            return False
+        return True if low <= self.low and self.high <= high else None
+
+    def below(self, bound: float) -> bool | None:
+        above = self.above(bound)
+        return None if above is None else not above
+
+    def times(self, factor: float) -> Value:
+        """In another unit."""
+        low, high = (None if end is None else end * factor for end in (self.low, self.high))
+        return Value(mean=self.mean * factor, low=low, high=high)
+
+    def minus(self, other: Value) -> Value:
+        """The difference, with the ends of both."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return Value(mean=self.mean - other.mean, low=None, high=None)
+        low, high = self.low - other.high, self.high - other.low
+        return Value(mean=self.mean - other.mean, low=low, high=high)
+
+    @classmethod
+    def mean_of(cls, every: Sequence[Value]) -> Value:
+        """Mean of several, and of their ends: no narrower than any independence would allow."""
+        lows = [each.low for each in every if each.low is not None]
+        highs = [each.high for each in every if each.high is not None]
+        known = len(lows) == len(highs) == len(every)
+        return cls(
+            mean=fmean(each.mean for each in every),
+            low=fmean(lows) if known else None,
+            high=fmean(highs) if known else None,
+        )
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.mean:.3f} (no interval)"
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
 @frozen(kw_only=True)
@@ -57,6 +114,25 @@ class Campaign:
         return str(self.platform.get("preemption") or "unknown")
 
     @property
+    def extrapolated(self) -> bool:
+        """Whether it was replayed by prices: its costs are examples."""
+        return "extrapolated" in self.summary.labels
+
+    def widened(self, ends: Sequence[Campaign]) -> Campaign:
+        """With intervals that hold those of ``ends``, the same sets at both ends of a range."""
+
+        def wide(at: int, cell: CellFigures) -> CellFigures:
+            every = [each.summary.cells[at].slowdown.ends for each in (self, *ends)]
+            known = [each for each in every if each is not None]
+            low = high = None
+            if len(known) == len(every):
+                low, high = min(low for low, _ in known), max(high for _, high in known)
+            return cell.with_figures(slowdown_mean=cell.slowdown._replace(low=low, high=high))
+
+        cells = tuple(wide(at, cell) for at, cell in enumerate(self.summary.cells))
+        return evolve(self, summary=evolve(self.summary, cells=cells))
+
+    @property
     def realtime(self) -> bool:
         """Whether the kernel is fully preemptible (PREEMPT_RT)."""
         return self.preemption == "rt"
@@ -85,11 +161,16 @@ def _longest_factor(every: Sequence[Of]) -> tuple[Of, ...]:
 @frozen(kw_only=True)
 class Campaigns:
     """What there is to judge from: campaigns, of one kernel each where an observation compares
-    kernels. ``compare``: baseline, other -> what differs; raises DeadbeatError where the programs
-    are not identical."""
+    kernels; ``every``: those of another mode too. ``compare``: baseline, other -> what differs;
+    raises DeadbeatError where the programs are not identical."""
 
     results: tuple[Campaign, ...]
+    every: tuple[Campaign, ...] = ()
     compare: Callable[[Campaign, Campaign], Comparison] | None = None
+
+
+#: The verdict on what a formula made.
+MADE_UP = "no verdict: a made-up machine"
 
 
 @frozen(kw_only=True)
@@ -97,9 +178,10 @@ class PublishedObservation(Conclusion[Campaigns]):
     """One observation of the paper. ``cores``: core count it is about; fewer cannot show it.
     ``kernels``: how many must have run the identical programs. ``mode``: ``profile`` or ``stress``,
     the campaign it is judged from. ``campaign``: which one shows it (`ask`); "": it runs none
-    itself."""
+    itself. ``part``: letter of a part with a verdict of its own."""
 
     number: int
+    part: str = ""
     title: str
     cores: int = 1
     kernels: int = 1
@@ -114,13 +196,15 @@ def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
     names = tuple(result.name for result in fitting)
     try:
         _require(observation, given.results, fitting)
-        found = verdict_on(observation, evolve(given, results=fitting))
+        found = verdict_on(observation, evolve(given, results=fitting, every=given.results))
         assert found is not None, "an observation has evidence, or lacks something"
     except LackingError as lacking:
         runs = () if lacking.verdict == UNDECIDED else names
         return lack(observation, lacking.verdict, lacking.because, runs=runs, labels=labels)
     evidence = tuple(evolve(each, runs=each.runs or names) for each in found.evidence)
-    return evolve(found, labels=labels, evidence=evidence)
+    made_up = any(label.lower() == "simulated" for label in labels)
+    verdict = MADE_UP if made_up else found.verdict
+    return evolve(found, verdict=verdict, labels=labels, evidence=evidence)
 
 
 def _require(
@@ -176,14 +260,22 @@ def lacks_input(verdict: str) -> bool:
 
 #: The paper's Figure 4 shows these four of its sixteen surfaces.
 GRID_CORES = (1, 4, 8, 16)
+#: Sets of a point that is replayed.
+REPLAYED_SETS = 40
 #: Observation 5: up to four cores for critical tasks, at least twelve compute.
 CRITICAL_CORES, SHIELDED_CORES = 4, 16
 
 
-def ask(campaign: str, *, cores: int, quick: bool) -> dict[str, object]:
+def ask(campaign: str, *, cores: int, quick: bool, extrapolated: bool = False) -> dict[str, object]:
     """What the campaign of that name (``grid``, ``shielding``, ``random``) asks on a machine of
-    ``cores``; ``quick``: few task sets on a coarse grid, some minutes, wide intervals."""
+    ``cores``; ``quick``: few task sets on a coarse grid, some minutes, wide intervals.
+    ``extrapolated``: many sets on that grid, and no prices."""
     name = "observe" if campaign == "grid" else f"observe-{campaign}"
+    if extrapolated:
+        asked = {**_LAYERS[campaign](cores, True), "calibration": {"pool": "full", "prices": 0}}
+        if "grid" in asked:
+            asked |= {"grid": {"mix": "random", "replicas": 6 if quick else REPLAYED_SETS}}
+        return {**asked, "name": f"{name}-replayed{'-quick' * quick}"}
     return {**_LAYERS[campaign](cores, quick), "name": name + "-quick" * quick}
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
-from deadbeat import CellFigures, Evidence, all_hold
+import numpy as np
+from attrs import frozen
+from scipy import stats
+
+from deadbeat import UNDECIDED, CellFigures, Evidence, LackingError, all_hold
 from deadbeat_papers.claims import claims
 from deadbeat_papers.observations.base import (
     CRITICAL_CORES,
@@ -12,6 +18,8 @@ from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
     PublishedObservation,
+    Value,
+    needs_cores,
     undecided,
 )
 
@@ -19,24 +27,21 @@ from deadbeat_papers.observations.base import (
 _FOREIGN = "foreign costs"
 
 
-@frozen(kw_only=True)
-class Value:
-    """A mean with its interval; the ends are None where there is none."""
+LOW, HIGH = 0.9, 1.1
+#: Mean delay ratios that the paper calls close to that of one core, and sharply risen.
+BOUND, SHARP = 1.2, 2.0
+#: rho and alpha of moderate contention.
+MODERATE = 0.5
+#: Slope of the delay ratio over rho on one core that is none.
+SLOPE = 0.05
+#: "In most cases", and "sharply" beside four cores.
+MOST, TIMES = 0.5, 5
+#: Core counts of observations 2, 3 and 4.
+FEW, SEVERAL, MANY = 4, 8, 16
 
-    mean: float
-    low: float | None
-    high: float | None
 
-    def above(self, bound: float) -> bool | None:
-        """Whether it lies above ``bound``; None where the interval holds it, or there is none."""
-        if self.low is None or self.high is None:
-            return None
-        return True if self.low > bound else False if self.high <= bound else None
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{self.mean:.3f} (no interval)"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+#: D / C of the paper. Steps of an interpolated surface.
+_FACTOR, _FINE = 10.0, 200
 
 
 def metric_of(result: Campaign) -> tuple[str, str]:
@@ -44,6 +49,8 @@ def metric_of(result: Campaign) -> tuple[str, str]:
     the slowdown, which does not need it."""
     if _FOREIGN in result.summary.labels:
         return "slowdown", "slowdown (the costs come from another platform)"
+    if result.extrapolated:
+        return "slowdown", "replayed slowdown"
     return "delay_ratio", "delay ratio"
 
 
@@ -58,15 +65,82 @@ def measured(result: Campaign, cores: int, metric: str) -> list[tuple[CellFigure
     return [(cell, found) for cell in cells if (found := value(cell, metric)) is not None]
 
 
-def at(given: Campaigns, cores: int) -> tuple[str, list[tuple[CellFigures, Value]], Value | None]:
-    """Name of the ratio, the points of one M, and the value at rho = alpha = 1."""
+@frozen(kw_only=True)
+class Surface:
+    """The means of a grid at one M: ``name`` of the ratio, and its value at (rho, alpha)."""
+
+    name: str
+    cores: int
+    factor: float
+    points: Mapping[tuple[float, float], Value]
+
+    @property
+    def end(self) -> Value | None:
+        """Where all is contended."""
+        return self.points.get((1.0, 1.0))
+
+    @property
+    def largest(self) -> tuple[tuple[float, float], Value]:
+        return max(self.points.items(), key=lambda pair: pair[1].mean)
+
+    def area(self, bound: float = BOUND) -> Value | None:
+        """Share of 0 < rho, alpha <= 1 where the ratio is at most ``bound``; None: the grid does
+        not reach from 0 to 1, or lacks a point.
+
+        1 / ratio is interpolated: rivals that wait for one another are active for a share s / F of
+        the time, so s = 1 / (1 - k rho alpha (M - 1) / F) is bilinear in its inverse, and the area
+        does not depend on the step of the grid.
+        """
+        axes = [sorted({key[axis] for key in self.points}) for axis in (0, 1)]
+        nodes = [[self.points.get((rho, alpha)) for alpha in axes[1]] for rho in axes[0]]
+        if any((axis[0], axis[-1]) != (0.0, 1.0) for axis in axes):
+            return None
+        if any(node is None for row in nodes for node in row):
+            return None
+        fine = (np.arange(_FINE) + 0.5) / _FINE
+
+        def share(end: str) -> float | None:
+            values = [[getattr(node, end) for node in row] for row in nodes]
+            if any(value is None for row in values for value in row):
+                return None
+            inverse = 1 / np.array(values)
+            along = np.array([np.interp(fine, axes[1], row) for row in inverse])
+            whole = np.array([np.interp(fine, axes[0], column) for column in along.T])
+            return float((whole >= 1 / bound).mean())
+
+        return Value(mean=share("mean") or 0.0, low=share("high"), high=share("low"))
+
+    def rival(self, bound: float) -> tuple[tuple[str, str], ...]:
+        """Excess k beside one rival that never pauses, by the formula of `area`: here, at the
+        bound, and the factor of the price that turns the verdict."""
+        if self.end is None:
+            return ()
+        ends = [self.end.low, self.end.mean, self.end.high]
+        here = [None if each is None else self._excess(each) for each in ends]
+        needed, mean = self._excess(bound), here[1] or 0.0
+        known = None not in (here[0], here[2])
+        k = Value(mean=mean, low=here[0] if known else None, high=here[2] if known else None)
+        turns = f"{needed / mean:.2f} times the price" if mean > 0 else "no price does"
+        return (
+            (f"k beside one rival at M = {self.cores}", str(k)),
+            (f"k at {self.name} {bound:g}; what turns it", f"{needed:.2f}; {turns}"),
+        )
+
+    def _excess(self, ratio: float) -> float:
+        return (1 - 1 / ratio) * self.factor / (self.cores - 1)
+
+
+def surface(given: Campaigns, cores: int) -> Surface:
+    """The surface of one M. Raises LackingError: it has no end."""
     metric, name = metric_of(given.results[0])
     known = measured(given.results[0], cores, metric)
-    return name, known, next((found for cell, found in known if place(cell) == (1, 1)), None)
-
-
-def _no_end(given: Campaigns, cores: int) -> str:
-    return f"{given.results[0].name} has no result at M = {cores}, rho = 1, alpha = 1"
+    factor = next((cell.deadline_factor for cell, _ in known if cell.deadline_factor), _FACTOR)
+    points = {place(cell): found for cell, found in known}
+    found = Surface(name=name, cores=cores, factor=factor, points=points)
+    if found.end is None:
+        because = f"{given.results[0].name} has no result at M = {cores}, rho = 1, alpha = 1"
+        raise LackingError(UNDECIDED, because)
+    return found
 
 
 def place(cell: CellFigures) -> tuple[float, float]:
@@ -74,21 +148,16 @@ def place(cell: CellFigures) -> tuple[float, float]:
 
 
 def place_text(cell: CellFigures) -> str:
-    return f"rho = {cell.sync_share:g}, alpha = {cell.contended_ratio:g}"
+    return at_text(place(cell))
 
 
-LOW, HIGH = 0.9, 1.1
-#: Mean delay ratios that the paper calls close to that of one core, and sharply risen.
-BOUND, SHARP = 1.2, 2.0
-#: The largest rho and alpha of moderate contention.
-MODERATE = 0.5
-#: Core counts of observations 2, 3 and 4.
-FEW, SEVERAL, MANY = 4, 8, 16
+def at_text(where: tuple[float, float]) -> str:
+    return f"rho = {where[0]:g}, alpha = {where[1]:g}"
 
 
 def decide_1(given: Campaigns) -> list[Evidence]:
     result = given.results[0]
-    if _FOREIGN in result.summary.labels:
+    if _FOREIGN in result.summary.labels or result.extrapolated:
         because = f"the costs of {result.name} are of another platform: C cannot be checked there"
         return undecided(because)
     known = measured(result, 1, "delay_ratio")
@@ -99,11 +168,13 @@ def decide_1(given: Campaigns) -> list[Evidence]:
         for _, found in known
     ]
     means = [found.mean for _, found in known]
+    slope = _slope([(cell.sync_share, found.mean) for cell, found in known])
     row, furthest = max(known, key=lambda pair: abs(pair[1].mean - 1))
     return [
         Evidence(
-            holds=all_hold(holds),
-            figures=f"furthest from 1 at M = 1: delay ratio {furthest} at {place_text(row)}",
+            holds=all_hold([*holds, slope.within(-SLOPE, SLOPE)]),
+            figures=f"furthest from 1 at M = 1: delay ratio {furthest} at {place_text(row)};"
+            f" slope over rho {slope}",
             details=(
                 ("mean delay ratios at M = 1", f"{min(means):.3f} to {max(means):.3f}"),
                 ("points", str(len(known))),
@@ -112,68 +183,139 @@ def decide_1(given: Campaigns) -> list[Evidence]:
     ]
 
 
+def _slope(points: Sequence[tuple[float, float]]) -> Value:
+    """Slope of a straight line through ``points``, with its 95 % interval (Student)."""
+    x, y = np.array(points).T
+    if len({*x}) < 2:
+        return Value(mean=0.0, low=None, high=None)
+    found = stats.linregress(x, y)
+    if len(x) < 3:
+        return Value(mean=float(found.slope), low=None, high=None)
+    half = float(stats.t.ppf(0.975, len(x) - 2) * found.stderr)
+    return Value(mean=float(found.slope), low=found.slope - half, high=found.slope + half)
+
+
 def _inside(low: float, high: float) -> bool | None:
-    if high < LOW or low > HIGH:
-        return False
-    return True if low >= LOW and high <= HIGH else None
+    return Value(mean=low, low=low, high=high).within(LOW, HIGH)
 
 
 def decide_2(given: Campaigns) -> list[Evidence]:
-    name, known, end = at(given, FEW)
-    if end is None:
-        return undecided(_no_end(given, FEW))
-    row, largest = max(known, key=lambda pair: pair[1].mean)
-    above = [found.above(BOUND) for _, found in known]
+    """From fewer cores one side only: more cores never help."""
+    most = max((count for count in given.results[0].cores if 1 < count <= FEW), default=FEW)
+    found = surface(given, most)
+    above = [each.above(BOUND) for each in found.points.values()]
+    if most < FEW and True not in above:
+        because = f"{given.results[0].name} holds at most M = {most}, and nothing there is above"
+        raise LackingError(needs_cores(FEW), f"{because} {BOUND} beyond doubt")
+    where, largest = found.largest
     return [
         Evidence(
             holds=all_hold([None if one is None else not one for one in above]),
-            figures=f"largest at M = {FEW}: {name} {largest} at {place_text(row)}",
+            figures=f"largest at M = {most}: {found.name} {largest} at {at_text(where)}"
+            + f" (from M = {most}; assumes that more cores never help)" * (most < FEW),
             details=(
-                (f"{name} at rho = 1, alpha = 1", str(end)),
+                (f"{found.name} at rho = 1, alpha = 1", str(found.end)),
                 (f"points above {BOUND} beyond doubt", f"{above.count(True)} of {len(above)}"),
+                *found.rival(BOUND),
             ),
         )
     ]
 
 
 def decide_3(given: Campaigns) -> list[Evidence]:
-    name, known, end = at(given, SEVERAL)
-    if end is None:
-        return undecided(_no_end(given, SEVERAL))
-    small = [found.mean <= BOUND for row, found in known if min(place(row)) > 0]
-    most = 2 * sum(small) > len(small)
+    found, few = surface(given, SEVERAL), surface(given, FEW)
+    area, times = _area(given, found), _times(found, few)
+    assert found.end is not None
     return [
         Evidence(
-            holds=all_hold([most, end.above(SHARP)]),
-            figures=f"at M = {SEVERAL} {sum(small)} of {len(small)} contended points stay at or"
-            f" below {BOUND}; at rho = 1, alpha = 1 the {name} is {end}",
+            holds=all_hold([area.above(MOST), found.end.above(SHARP), times.above(TIMES)]),
+            figures=f"at M = {SEVERAL} {area} of the contended area stays at or below {BOUND}; at"
+            f" rho = 1, alpha = 1 the {found.name} is {found.end}, its excess {times} times that"
+            f" at M = {FEW}",
+            details=(("the paper's value there", "about 10"), *found.rival(SHARP)),
+        )
+    ]
+
+
+def _area(given: Campaigns, found: Surface) -> Value:
+    """Raises LackingError: the grid does not show it."""
+    area = found.area()
+    if area is None:
+        because = f"the grid of {given.results[0].name} at M = {found.cores} lacks points of 0 to 1"
+        raise LackingError(UNDECIDED, because)
+    return area
+
+
+def _times(found: Surface, few: Surface) -> Value:
+    """Excess of one end over that of the other; both ends of both intervals."""
+    one, other = found.end, few.end
+    assert one is not None and other is not None
+
+    def ratio(above: float | None, below: float | None) -> float | None:
+        if above is None or below is None:
+            return None
+        return max(0.0, above - 1) / (below - 1) if below > 1 else math.inf
+
+    mean = ratio(one.mean, other.mean)
+    low, high = ratio(one.low, other.high), ratio(one.high, other.low)
+    return Value(mean=mean or 0.0, low=low, high=high)
+
+
+def decide_4(given: Campaigns) -> list[Evidence]:
+    found, several = surface(given, MANY), surface(given, SEVERAL)
+    moderate = found.points.get((MODERATE, MODERATE))
+    if moderate is None:
+        where = f"M = {MANY}, rho = alpha = {MODERATE}"
+        return undecided(f"{given.results[0].name} has no result at {where}")
+    less, before = _area(given, found), _area(given, several)
+    return [
+        Evidence(
+            holds=all_hold([moderate.above(BOUND), before.minus(less).above(0)]),
+            figures=f"at M = {MANY}, rho = alpha = {MODERATE} the {found.name} is {moderate};"
+            f" at or below {BOUND} stays {less} of the contended area, at M = {SEVERAL} {before}",
             details=(
-                (
-                    f"points with contention and a mean {name} <= {BOUND}",
-                    f"{sum(small)} of {len(small)}",
-                ),
-                (f"{name} at rho = 1, alpha = 1", str(end)),
-                ("the paper's value there", "about 10"),
+                (f"{found.name} at rho = 1, alpha = 1", str(found.end)),
+                *found.rival(BOUND),
             ),
         )
     ]
 
 
-def decide_4(given: Campaigns) -> list[Evidence]:
-    name, known, end = at(given, MANY)
-    moderate = [(row, found) for row, found in known if max(place(row)) <= MODERATE]
-    if not any(place(row) == (MODERATE, MODERATE) for row, _ in moderate):
-        where = f"M = {MANY}, rho = alpha = {MODERATE}"
-        return undecided(f"{given.results[0].name} has no result at {where}")
-    row, largest = max(moderate, key=lambda pair: pair[1].mean)
+#: Rank correlation above which misses follow the ratio; where the paper's begin.
+FOLLOWS, MISSES_FROM = 0.8, 8
+
+
+def decide_5_misses(given: Campaigns) -> list[Evidence]:
+    result = given.results[0]
+    metric, name = metric_of(result)
+    known = [
+        (found.mean, ratio, cell)
+        for cores in result.cores
+        for cell, found in measured(result, cores, metric)
+        if cores > 1 and (ratio := cell.miss_ratio.value) is not None
+    ]
+    first = min((cell.cores for *_, cell in known if cell.misses), default=None)
+    if first is None:
+        return undecided(f"no point of {result.name} certainly misses more than its tasks alone")
+    rank = _rank([(value, ratio) for value, ratio, _ in known])
+    begins = all(count in result.cores for count in (FEW, SEVERAL)) or None
     return [
         Evidence(
-            holds=largest.above(BOUND),
-            figures=f"largest with rho, alpha <= {MODERATE} at M = {MANY}: {name} {largest} at"
-            f" {place_text(row)}",
-            details=((f"{name} at rho = 1, alpha = 1", str(end) if end else "not measured"),),
+            holds=all_hold([rank.above(FOLLOWS), begins and first == MISSES_FROM]),
+            figures=f"rank correlation of miss ratio and {name} over {len(known)} points {rank};"
+            f" misses beyond those alone begin at M = {first}",
         )
     ]
+
+
+def _rank(pairs: Sequence[tuple[float, float]]) -> Value:
+    """Spearman's correlation with its 95 % interval (Fisher's z; Fieller, Hartley and Pearson
+    1957)."""
+    rank = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 3 else 0.0
+    if len(pairs) < 5 or math.isnan(rank):
+        return Value(mean=0.0, low=None, high=None)
+    z, half = math.atanh(min(rank, 0.9999)), 1.96 * math.sqrt(1.06 / (len(pairs) - 3))
+    return Value(mean=rank, low=math.tanh(z - half), high=math.tanh(z + half))
 
 
 #: Slowdown that `deadbeat doctor --prove` accepts of tasks that share nothing. The campaign's own
@@ -228,28 +370,101 @@ def _without(cells: tuple[CellFigures, ...], shielded: CellFigures) -> tuple[tup
     return ()
 
 
-LEAST_SETS = 30
-_QUANTITIES = ("delay_ratio_p50", "delay_ratio_p95", "slowdown_p50", "slowdown_p95")
+#: Mode 1 tells two groups apart from this ratio on; Mode 2's chance to be larger that is none.
+APART, NEITHER = 1.05, 0.05
+#: Greatest distance of the distributions of two halves of a session.
+HALVES = 0.15
 
 
 def decide_6(given: Campaigns) -> list[Evidence]:
-    result = given.results[0]
-    cells = result.cells
-    planned = [cell.task_sets for cell in cells]
-    known = [all(cell.value(name) is not None for name in _QUANTITIES) for cell in cells]
-    enough: bool | None = True if cells and min(planned) >= LEAST_SETS else None
+    groups = [
+        (
+            f"{result.name}, {cell.group}",
+            _told_by(given.every, result, cell),
+            _slowdowns(result, cell),
+        )
+        for result in given.results
+        for cell in result.cells
+    ]
+    pairs = [
+        (f"{one} against {two}", first.mean > second.mean, _larger(own, other))
+        for (one, first, own), (two, second, other) in combinations(groups, 2)
+        if first and second and _apart(first, second)
+    ]
+    agree = [_agrees(larger, chance) for _, larger, chance in pairs]
+    halves = [_halves(result) for result in given.results]
+    steady = [None if one.above(HALVES) is None else not one.above(HALVES) for one in halves]
     return [
         Evidence(
-            holds=all_hold([enough, all(known)]),
-            figures=f"{sum(planned)} task sets in {len(cells)} distribution"
-            f"{'s' if len(cells) != 1 else ''}: {'; '.join(map(_words, cells))}",
-            details=tuple(figure for cell in cells for figure in _figures(cell)),
+            holds=all_hold([*agree, *steady]),
+            figures=f"Mode 2 agrees with Mode 1 in {agree.count(True)} of {len(pairs)} pairs it"
+            f" tells apart; distance of the halves of the session {halves[0]}",
+            details=tuple(
+                (f"chance that a set is slower, {name}", str(chance)) for name, _, chance in pairs
+            )
+            + tuple(
+                figure for result in given.results for c in result.cells for figure in _figures(c)
+            ),
         )
     ]
 
 
-def _words(cell: CellFigures) -> str:
-    return f"{cell.group} slowdown p50 {_text(cell, 'slowdown_p50')}"
+def _told_by(every: Sequence[Campaign], result: Campaign, cell: CellFigures) -> Value | None:
+    """Mean over the contended points of a profile at the M of a group, on the same kernel."""
+    for profile in every:
+        if profile.summary.mode == "profile" and profile.kernel == result.kernel:
+            known = measured(profile, cell.cores, "slowdown")
+            points = [found for own, found in known if min(place(own)) > 0]
+            if points:
+                return Value.mean_of(points)
+    return None
+
+
+def _apart(one: Value, two: Value) -> bool:
+    least = one.mean * (APART - 1)
+    return bool(one.minus(two).above(least) or two.minus(one).above(least))
+
+
+def _agrees(larger: bool, chance: Value) -> bool | None:
+    """Whether the chance that a set of the first group is slower lies on the side of Mode 1."""
+    if chance.within(0.5 - NEITHER, 0.5 + NEITHER):
+        return False
+    above = chance.above(0.5)
+    return None if above is None else above == larger
+
+
+def _slowdowns(result: Campaign, cell: CellFigures) -> list[float]:
+    return [
+        each.slowdown_mean
+        for each in result.sets
+        if each.group == cell.group and each.slowdown_mean is not None
+    ]
+
+
+def _larger(one: Sequence[float], other: Sequence[float]) -> Value:
+    """Chance that one of ``one`` is larger than one of ``other``, with its 95 % interval (Hanley
+    and McNeil, Radiology 143(1), 1982)."""
+    n, m = len(one), len(other)
+    if min(n, m) < 2:
+        return Value(mean=0.5, low=None, high=None)
+    p = float(stats.mannwhitneyu(one, other).statistic) / (n * m)
+    first, second = p / (2 - p), 2 * p * p / (1 + p)
+    spread = p * (1 - p) + (n - 1) * (first - p * p) + (m - 1) * (second - p * p)
+    half = 1.96 * math.sqrt(max(0.0, spread) / (n * m))
+    return Value(mean=p, low=p - half, high=p + half)
+
+
+def _halves(result: Campaign) -> Value:
+    """Largest distance between the distributions of slowdowns in both halves of a session
+    (Kolmogorov and Smirnov), within the bound of Dvoretzky, Kiefer, Wolfowitz and Massart 1990."""
+    known = [each for each in result.sets if each.slowdown_mean is not None]
+    found = [each.slowdown_mean for each in sorted(known, key=lambda each: each.began_ns or 0)]
+    middle = len(found) // 2
+    if middle < 2:
+        return Value(mean=0.0, low=None, high=None)
+    distance = float(stats.ks_2samp(found[:middle], found[middle:]).statistic)
+    half = math.sqrt(math.log(2 / 0.05) / 2 * (1 / middle + 1 / (len(found) - middle)))
+    return Value(mean=distance, low=max(0.0, distance - half), high=distance + half)
 
 
 def _figures(cell: CellFigures) -> tuple[tuple[str, str], ...]:

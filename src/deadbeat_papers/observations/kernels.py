@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
+from scipy import stats
 
 from deadbeat import CellComparison, Comparison, Evidence, LackingError, UsageError, all_hold
 from deadbeat_papers.claims import claims
@@ -13,6 +16,7 @@ from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
     PublishedObservation,
+    Value,
     needs_kernels,
     undecided,
 )
@@ -53,14 +57,18 @@ def counts_text(cells: Sequence[CellComparison]) -> str:
     return ", ".join(f"{number} {verdict}" for verdict, number in counts(cells).items())
 
 
-def mean_effect(cells: Sequence[CellComparison]) -> float | None:
-    """Mean of the effects, each cell counted once; None without cells."""
-    effects = [cell.effect for cell in cells if cell.effect is not None]
-    return sum(effects) / len(effects) if effects else None
+def mean_effect(cells: Sequence[CellComparison], lines: Details) -> Value:
+    """Mean of the effects, each cell counted once, in per cent; no interval where the comparison
+    is in doubt."""
+    every = [Value(mean=c.effect, low=c.low, high=c.high) for c in cells if c.effect is not None]
+    if not every:
+        return Value(mean=math.nan, low=None, high=None)
+    found = Value.mean_of(every).times(100)
+    return evolve(found, low=None, high=None) if DOUBT in dict(lines) else found
 
 
-def percent(share: float | None) -> str:
-    return "not measured" if share is None else f"{100 * share:+.1f} %"
+def percent(effect: Value) -> str:
+    return "not measured" if math.isnan(effect.mean) else f"{effect} %"
 
 
 def pair_text(baseline: Campaign, other: Campaign) -> tuple[tuple[str, str], ...]:
@@ -73,10 +81,13 @@ def pair_text(baseline: Campaign, other: Campaign) -> tuple[tuple[str, str], ...
 def doubts_of(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     """Why points are undecided although they have an effect; empty where nothing forbids it."""
     lines = dict.fromkeys(line for metric in comparison.metrics for line in metric.capped)
-    return (("what is in doubt", "; ".join(lines)),) if lines else ()
+    return ((DOUBT, "; ".join(lines)),) if lines else ()
 
 
-FEW, MANY, NEARLY = 4, 8, 0.05
+FEW, MANY, NEARLY = 4, 8, 5
+DOUBT = "what is in doubt"
+
+Details = tuple[tuple[str, str], ...]
 
 
 def compared(
@@ -96,26 +107,18 @@ def compared(
     return cells, lines, (pair[0].name, pair[1].name)
 
 
-def mostly_better(cells: Sequence[CellComparison]) -> bool | None:
-    """More cells better than worse, and better on average; False too where most are equal."""
-    tally, mean = counts(cells), mean_effect(cells)
-    if tally["better"] != tally["worse"] and mean is not None:
-        return tally["better"] > tally["worse"] and mean < 0
-    return False if cells and tally["equal"] > len(cells) / 2 else None
-
-
-def decide_7(given: Campaigns) -> list[Evidence]:
+def decide_7(given: Campaigns, which: str = "") -> list[Evidence]:
     because = "no two of the campaigns ran on different releases without real-time preemption"
     cells, lines, runs = compared(given, older_and_newer(given.results), because)
     few = [cell for cell in cells if cell.cores <= FEW]
     many = [cell for cell in cells if cell.cores >= MANY]
-    small, large = mean_effect(few), mean_effect(many)
-    near = None if small is None else abs(small) <= NEARLY
+    small, large = mean_effect(few, lines), mean_effect(many, lines)
+    holds = [small.within(-NEARLY, NEARLY), large.below(0)]
     return [
         Evidence(
-            holds=all_hold([near, mostly_better(many)]),
-            figures=f"delay ratio of the newer kernel: {percent(small)} on up to {FEW} cores,"
-            f" {percent(large)} from {MANY} cores on",
+            holds=small.above(0) if which else all_hold(holds),
+            figures=f"delay ratio of the newer kernel: {percent(small)} on up to {FEW} cores"
+            + f", {percent(large)} from {MANY} cores on" * (not which),
             details=(
                 *lines,
                 (f"points with M <= {FEW}", counts_text(few)),
@@ -126,7 +129,7 @@ def decide_7(given: Campaigns) -> list[Evidence]:
     ]
 
 
-def decide_8(given: Campaigns) -> list[Evidence]:
+def decide_8(given: Campaigns, which: str = "") -> list[Evidence]:
     because = "no two of the campaigns ran with and without real-time preemption"
     cells, lines, runs = compared(given, plain_and_realtime(given.results), because)
     contended = [
@@ -134,18 +137,15 @@ def decide_8(given: Campaigns) -> list[Evidence]:
     ]
     largest = max((cell.cores for cell in cells), default=0)
     last = [c for c in cells if (c.cores, c.sync_share, c.contended_ratio) == (largest, 1, 1)]
+    where = f"at M = {largest}, rho = 1, alpha = 1" if which else "over contended points"
+    chosen = last if which else contended
+    effect = mean_effect(chosen, lines)
     return [
         Evidence(
-            holds=mostly_better(contended),
-            figures="delay ratio with real-time preemption over contended points:"
-            f" {percent(mean_effect(contended))}; {counts_text(contended)}",
-            details=(
-                *lines,
-                (
-                    f"at M = {largest}, rho = 1, alpha = 1 (slightly worse in the paper, M = 16)",
-                    f"{percent(last[0].effect)}, {last[0].verdict}" if last else "not measured",
-                ),
-            ),
+            holds=effect.above(0) if which else effect.below(0),
+            figures=f"delay ratio with real-time preemption {where}: {percent(effect)};"
+            f" {counts_text(chosen)}",
+            details=lines,
             runs=runs,
         )
     ]
@@ -158,7 +158,7 @@ _SEED = 9
 Floats = NDArray[np.float64]
 
 
-def decide_9(given: Campaigns) -> list[Evidence]:
+def decide_9(given: Campaigns, which: str = "") -> list[Evidence]:
     pair = plain_and_realtime(given.results)
     if pair is None:
         because = "no two of the campaigns ran with and without real-time preemption"
@@ -169,23 +169,21 @@ def decide_9(given: Campaigns) -> list[Evidence]:
         because = f"no deadline was missed in {100 * BULK:.0f} % of {len(plain)} task sets"
         return undecided(because, details=pair_text(*pair))
     capped = np.minimum(realtime, bound) - np.minimum(plain, bound)
-    beyond = (np.maximum(realtime, bound) - np.maximum(plain, bound)).mean()
-    low, high = interval(capped)
-    less = f"{100 * capped.mean():+.3f} % [{100 * low:+.3f} %, {100 * high:+.3f} %]"
-    lower = True if high < 0 else False if low >= 0 else None
+    beyond = interval(np.maximum(realtime, bound) - np.maximum(plain, bound))
+    bulk = interval(capped)
+    won, lost = (int(((a > 0) & (b == 0)).sum()) for a, b in ((plain, realtime), (realtime, plain)))
+    sure = lost + won > 0 and stats.binomtest(won, lost + won).pvalue < 0.05
+    fewer = won > lost if sure else None
+    tail = f"difference of what lies beyond the {100 * BULK:.0f} % quantile: {beyond} %"
     return [
         Evidence(
-            holds=lower,
-            figures=f"mean deadline miss ratio up to its {100 * BULK:.0f} % quantile"
-            f" ({100 * bound:.3f} %), with real-time preemption less without: {less}",
-            details=(
-                *pair_text(*pair),
-                ("task sets run on both", str(len(plain))),
-                (
-                    "difference of what lies beyond it (above 0 in the paper)",
-                    f"{100 * beyond:+.3f} %",
-                ),
-            ),
+            holds=beyond.above(0) if which else all_hold([fewer, bulk.below(0)]),
+            figures=tail
+            if which
+            else f"{won} task sets miss without real-time preemption alone, {lost} with it alone;"
+            f" mean miss ratio up to its {100 * BULK:.0f} % quantile ({100 * bound:.3f} %), with"
+            f" real-time preemption less without: {bulk} %",
+            details=(*pair_text(*pair), ("task sets run on both", str(len(plain)))),
             runs=(pair[0].name, pair[1].name),
         )
     ]
@@ -212,12 +210,12 @@ def miss_ratios(a: Campaign, b: Campaign) -> tuple[Floats, Floats]:
     return found[:, 0], found[:, 1]
 
 
-def interval(differences: Floats) -> tuple[float, float]:
-    """95 % interval of the mean difference: percentile bootstrap over task sets."""
+def interval(differences: Floats) -> Value:
+    """Mean difference in per cent with its 95 % interval: percentile bootstrap over task sets."""
     stream = np.random.default_rng(_SEED)
     chosen = stream.integers(0, len(differences), (RESAMPLES, len(differences)))
     low, high = np.quantile(differences[chosen].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
+    return Value(mean=float(differences.mean()), low=float(low), high=float(high)).times(100)
 
 
 OBSERVATIONS = claims(__file__, globals(), PublishedObservation)["observations"]

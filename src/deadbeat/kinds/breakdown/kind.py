@@ -47,7 +47,9 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a search, or finds the one to continue."""
     names = asked.names
     wanted = specify(layered(BreakdownSpec, asked.written, asked.typed), names=names)
-    executor = asked.held.enter_context(closing(make_executor(wanted.cpus, **asked.machine)))
+    executor = asked.held.enter_context(
+        closing(make_executor(wanted.cpus, runs=asked.runs, **asked.machine))
+    )
     platform = executor.describe()
     spec = resolve(wanted, platform, names=names)
     catalog = make_catalog(executor)

@@ -130,7 +130,7 @@ def follow(asked: Begin, first: Path) -> Begin:
 
 
 def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
-    return asked.held.enter_context(closing(make_executor(cpus, **asked.machine)))
+    return asked.held.enter_context(closing(make_executor(cpus, runs=asked.runs, **asked.machine)))
 
 
 def _own(asked: Begin) -> _Asked:
