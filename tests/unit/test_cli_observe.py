@@ -17,6 +17,7 @@ MANY = (
     *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
     *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1", "--mix", "random"),
 )
+MADE_UP = "no verdict: a made-up machine"
 #: The least that two kernels can be compared with.
 LEAST = (*MANY, "--cores", "1,8", "--sync-share", "0,1", "--contended-ratio", "0,1")
 
@@ -31,16 +32,21 @@ def observed(capsys: Capture, *words: str, status: int = 0) -> Any:
 def test_two_cores_show_the_first_and_say_what_the_others_need(capsys: Capture) -> None:
     simulated = ("--quick", "--simulated", "--no-figures")
     found = observed(capsys, "1..5", "7-9", *simulated)
-    assert {each["number"]: each["verdict"] for each in found} == {
-        1: "confirmed",
-        2: "needs >= 4 cores",
-        3: "needs >= 8 cores",
-        4: "needs >= 16 cores",
-        5: "needs >= 16 cores",
-        7: "needs >= 8 cores",
-        8: "needs >= 8 cores",
-        9: "needs results of 2 kernels",
+    assert {f"{each['number']}{each['part']}": each["verdict"] for each in found} == {
+        "1": MADE_UP,
+        "2": MADE_UP,
+        "3": "needs >= 8 cores",
+        "4": "needs >= 16 cores",
+        "5": "needs >= 16 cores",
+        "5a": "needs >= 8 cores",
+        "7": "needs >= 8 cores",
+        "7a": "needs results of 2 kernels",
+        "8": "needs >= 8 cores",
+        "8a": "needs >= 8 cores",
+        "9": "needs results of 2 kernels",
+        "9a": "needs results of 2 kernels",
     }
+    assert "(from M = 2; assumes that more cores never help)" in found[1]["because"]
     assert all(each["labels"] == ["SIMULATED"] for each in found)
     assert found[0]["runs"] == ["observe-quick"]
     assert found[0]["figures"] and found[0]["criterion"] and found[0]["statement"]
@@ -55,12 +61,12 @@ def test_an_interrupted_campaign_is_continued(capsys: Capture) -> None:
     words = ("observe", "1", "--quick", "--no-figures", "--executor")
     assert main((*words, "fake:interrupt-after=50")) == 130
     err = capsys.readouterr().err
-    assert "50 of 54 runs are kept in runs/observe-quick; continue with: deadbeat observe 1" in err
+    assert "50 of 108 runs are kept in runs/observe-quick; continue with: deadbeat observe 1" in err
     assert err.count("interrupted") == 1
     assert main((*words, "fake")) == 0
     out, err = capsys.readouterr()
-    assert "50 of 54 task sets done" in err
-    assert out.startswith("1. Tasks are generated as the parameters ask: CONFIRMED")
+    assert "50 of 108 task sets done" in err
+    assert out.startswith("1. Tasks are generated as the parameters ask: NO VERDICT")
 
 
 def test_a_balanced_map_is_not_judged(capsys: Capture) -> None:
@@ -93,13 +99,12 @@ def test_each_is_judged_also_beside_one_with_foreign_costs(capsys: Capture) -> N
 
 def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
     every = ",".join(
-        f"fail=m001-s{s:04d}-c{c:04d}-r{r:04d}*9"
+        f"fail=m00{m}-s{s:04d}-c{c:04d}-r{r:04d}*9"
+        for m in (1, 2)
         for s in (0, 500, 1000)
         for c in (0, 500, 1000)
         for r in range(6)
     )
-    loaded = (f"m001-s1000-c{c:04d}-d002000-t02-r{r:04d}" for c in (0, 1000) for r in range(6))
-    every = ",".join([every, *(f"fail={key}*9" for key in loaded)])
     assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 3
     assert "no run has a result" in capsys.readouterr().err
 
@@ -107,18 +112,18 @@ def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
 @pytest.mark.slow
 def test_mode_2_and_shielding_are_run_where_they_can_be(capsys: Capture) -> None:
     found = observed(capsys, "6", "--quick", "--no-figures", "--simulated")
-    assert (found[0]["verdict"], found[0]["runs"]) == ("confirmed", ["observe-random-quick"])
+    assert (found[0]["verdict"], found[0]["runs"]) == (MADE_UP, ["observe-random-quick"])
     many = ("--quick", "--no-figures", "--executor", "fake:cores=16")
-    (found,) = observed(capsys, "5", *many)
-    assert (found["verdict"], found["runs"]) == ("confirmed", ["observe-shielding-quick"])
+    found, _ = observed(capsys, "5", *many)
+    assert (found["verdict"], found["runs"]) == (MADE_UP, ["observe-shielding-quick"])
     assert "critical tasks on 4 of 16 cores" in found["because"]
 
 
 def renamed(path: Path, kernel: str, preemption: str) -> None:
-    """The campaign as if it had run on that kernel."""
+    """The campaign as if it had run on that kernel of a real machine."""
     file = path / "origin.json" if (path / "origin.json").exists() else path / "calibration.json"
     plain = json.loads(file.read_text())
-    plain["platform"] |= {"kernel": kernel, "preemption": preemption}
+    plain["platform"] |= {"kernel": kernel, "preemption": preemption, "kind": "hardware"}
     file.write_text(json.dumps(plain))
     assert main(("report", path.name, "--no-figures")) == 0
 
@@ -135,10 +140,36 @@ def test_kernels_are_compared_by_the_same_programs(capsys: Capture) -> None:
     renamed(Path("runs/newer"), "6.12.1", "full")
     renamed(Path("runs/realtime"), "6.12.1", "rt")
     found = observed(capsys, "7", "8", "--from", "many", "newer", "realtime")
-    # the made-up machine is the same under every name: nothing is better
-    assert [each["verdict"] for each in found] == ["not confirmed", "not confirmed"]
-    assert [each["runs"] for each in found] == [["many", "newer"], ["newer", "realtime"]]
-    asked = ("--fail-on", "not-confirmed", "--junit", "o.xml", "--from", "many", "newer")
-    assert main(("observe", "7", *asked)) == 1
-    assert "--fail-on not-confirmed: 7. " in capsys.readouterr().err
+    # the made-up machine is the same under every name: nothing differs
+    assert [each["verdict"] for each in found] == ["undecided"] * 4
+    assert [each["runs"] for each in found] == [["many", "newer"]] * 2 + [["newer", "realtime"]] * 2
+
+
+def test_a_refuted_observation_fails_a_ci_run(capsys: Capture) -> None:
+    assert main((*LEAST, "--executor", "fake:contention=3", "--cores", "1,2")) == 0
+    renamed(Path("runs/many"), "6.12.1", "full")
+    asked = ("--fail-on", "not-confirmed", "--junit", "o.xml", "--from", "many")
+    assert main(("observe", "2", *asked)) == 1
+    assert "--fail-on not-confirmed: 2. " in capsys.readouterr().err
     assert 'failures="1"' in Path("o.xml").read_text(encoding="utf-8")
+
+
+def test_two_cores_are_replayed_as_sixteen(capsys: Capture) -> None:
+    """The prices of a made-up machine, on cores that it does not have."""
+    assert main((*TINY_OPTIONS, "--cores", "2")) == 0
+    words = ("observe", "2", "--quick", "--no-figures", "--executor")
+    (found,) = observed(capsys, *words[1:], "replay:tiny,cores=4")
+    assert found["labels"] == ["EXTRAPOLATED"]
+    assert "replayed slowdown" in found["because"]
+    assert {path.name for path in Path("runs").glob("observe-*")} == {
+        *("observe-replayed-quick", "observe-replayed-quick-low", "observe-replayed-quick-high")
+    }
+    text = Path("runs/observe-replayed-quick/report.html").read_text(encoding="utf-8")
+    assert "EXTRAPOLATED" in text and "SIMULATED" not in text
+    for wrong, line in (
+        ("replay:none", "none"),
+        ("replay:tiny,cores=0", "cores are 1 to 64"),
+        ("replay:tiny,end=up", '"end=up" is unknown'),
+    ):
+        assert main((*words, wrong)) == 2
+        assert line in capsys.readouterr().err

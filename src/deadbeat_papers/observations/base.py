@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from attrs import evolve, frozen
 
 from deadbeat import (
+    CONFIRMED,
+    NOT_CONFIRMED,
     UNDECIDED,
     CellFigures,
     Comparison,
@@ -171,6 +173,7 @@ class Campaigns:
 
 #: The verdict on what a formula made.
 MADE_UP = "no verdict: a made-up machine"
+_JUDGED = (CONFIRMED, NOT_CONFIRMED, UNDECIDED)
 
 
 @frozen(kw_only=True)
@@ -203,7 +206,7 @@ def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
         return lack(observation, lacking.verdict, lacking.because, runs=runs, labels=labels)
     evidence = tuple(evolve(each, runs=each.runs or names) for each in found.evidence)
     made_up = any(label.lower() == "simulated" for label in labels)
-    verdict = MADE_UP if made_up else found.verdict
+    verdict = MADE_UP if made_up and found.verdict in _JUDGED else found.verdict
     return evolve(found, verdict=verdict, labels=labels, evidence=evidence)
 
 
@@ -282,7 +285,8 @@ def ask(campaign: str, *, cores: int, quick: bool, extrapolated: bool = False) -
 def _grid(cores: int, quick: bool) -> dict[str, object]:
     grid = {"mix": "random", "replicas": 6 if quick else 10}
     asked = {"preset": "quick" if quick else "default", "loaded": None, "grid": grid}
-    return {**asked, "cores": [count for count in GRID_CORES if count <= cores]}
+    few = (1, 2) if cores < GRID_CORES[1] else GRID_CORES
+    return {**asked, "cores": [count for count in few if count <= cores]}
 
 
 def _shielding(cores: int, quick: bool) -> dict[str, object]:

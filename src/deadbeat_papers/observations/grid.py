@@ -191,7 +191,7 @@ def _slope(points: Sequence[tuple[float, float]]) -> Value:
     found = stats.linregress(x, y)
     if len(x) < 3:
         return Value(mean=float(found.slope), low=None, high=None)
-    half = float(stats.t.ppf(0.975, len(x) - 2) * found.stderr)
+    half = float(stats.t.ppf(0.975, len(x) - 2) * np.nan_to_num(found.stderr))
     return Value(mean=float(found.slope), low=found.slope - half, high=found.slope + half)
 
 

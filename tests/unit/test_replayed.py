@@ -1,0 +1,167 @@
+"""Truth: a second replay, written from the definition: time in small steps, one task a core."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deadbeat.catalog import load_catalog
+from deadbeat.executors.base import RunSettings
+from deadbeat.model import jobs as j
+from deadbeat.model.examples import example_calibration, example_entries, example_platform
+from deadbeat.model.tasks import Access, TaskSet
+from deadbeat.prediction.engine import StoredMatrix
+from deadbeat.prediction.replayed import ReplayExecutor
+from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.stats.intervals import Interval
+from deadbeat.synthesis import SynthesisParameters, synthesise
+
+#: Slowdown of an object beside one rival at it.
+PRICES = {"mutex_normal": 3.0, "pipe": 2.2, "futex": 1.5}
+STEP_NS = 1_000
+
+
+def matrix(width: float = 0.1) -> StoredMatrix:
+    works = tuple(SizedWork(name, 1, shared=True) for name in PRICES)
+    pairs = {
+        (at, at): PairSlowdown(
+            value=price, interval=Interval(price * (1 - width), price * (1 + width))
+        )
+        for at, price in enumerate(PRICES.values())
+    }
+    made = PairMatrix(works=works, computes=(False,) * 3, memory=(False,) * 3, pairs=pairs)
+    platform = example_platform(2)
+    return StoredMatrix(name="m", matrices=(made,), platform=platform, policy="fifo", labels=())
+
+
+def drawn(cores: int, share: float, seed: int) -> TaskSet:
+    catalog = load_catalog()
+    costs = example_calibration(example_entries(catalog.fragments.values()), cores=cores)
+    asked = SynthesisParameters(
+        cores=cores,
+        tasks=cores,
+        sync_share=Fraction(share),
+        contended_ratio=Fraction(share),
+        fragments=tuple(PRICES),
+    )
+    return synthesise(asked, catalog, costs, seed)
+
+
+# ---------- the second replay ----------
+
+
+def cycle(customers: int, share: float) -> float:
+    """Mean cycle of a closed queue, by its states: customers think, or wait for one server; the
+    stationary distribution of the birth-death chain gives the throughput."""
+    if share >= 1:
+        return float(customers)
+    think, hold = 1 - share, share
+    weights = [1.0]
+    for queued in range(customers):
+        weights.append(weights[-1] * (customers - queued) * hold / think)
+    busy = 1 - weights[0] / sum(weights)
+    return customers * hold / busy
+
+
+def beside(price: float, rivals: int) -> float:
+    """Slowdown beside ``rivals``, of a price beside one: what two that queue cannot explain is the
+    price of sharing."""
+    if price >= 2:
+        return price / 2 * (rivals + 1)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cycle(2, middle) < price else (low, middle)
+    return cycle(rivals + 1, low)
+
+
+def jobs_of(task_set: TaskSet) -> list[list[tuple[str | None, float]]]:
+    """Uses of a job of each task: the shared object, and ns alone."""
+    entries = example_entries(load_catalog().fragments.values())
+    costs = example_calibration(entries, cores=task_set.cores)
+    found = []
+    for task in task_set.tasks:
+        uses: list[tuple[str | None, float]] = []
+        for segment, spent in zip(task.segments, costs.job_costs_ps(task), strict=True):
+            for use, ps in zip(segment.uses, spent, strict=True):
+                resource = None if use.resource is None else task_set.resources[use.resource]
+                shared = resource is not None and resource.access is Access.CON
+                uses.append((use.entry.fragment if shared else None, ps / 1000))
+        found.append(uses)
+    return found
+
+
+def second_replay(task_set: TaskSet, periods: int = 30) -> float:
+    """Mean over tasks of a job's span over its C. In a step a core goes on with what it worked at,
+    at the rate that the others' work at its beginning leaves."""
+    jobs = jobs_of(task_set)
+    slow = {name: [beside(p, n) for n in range(task_set.cores)] for name, p in PRICES.items()}
+    state = [(-1, 0.0, 0)] * task_set.cores  # use, ns left of it, start of the job
+    spans: list[list[float]] = [[] for _ in jobs]
+    due = [task.offset_ns for task in task_set.tasks]
+    longest = max(task.period_ns for task in task_set.tasks)
+    for now in range(0, periods * longest, STEP_NS):
+        at = [jobs[core][use][0] if use >= 0 else None for core, (use, _, _) in enumerate(state)]
+        for core, uses in enumerate(jobs):
+            use, left, start = state[core]
+            if now >= due[core]:
+                due[core] += task_set.tasks[core].period_ns
+                if use < 0:
+                    state[core] = (0, uses[0][1], now)
+                continue
+            name = at[core]
+            left -= STEP_NS / (slow[name][at.count(name) - 1] if name else 1.0)
+            while use >= 0 and left <= 0:
+                use = use + 1 if use + 1 < len(uses) else -1
+                if use < 0:
+                    spans[core].append(now + STEP_NS - start)
+                else:
+                    left += uses[use][1]
+            state[core] = (use, left, start)
+    costs = [sum(ns for _, ns in uses) for uses in jobs]
+    return float(np.mean([np.mean(own) / c for own, c in zip(spans, costs, strict=True) if own]))
+
+
+def replayed(executor: ReplayExecutor, task_set: TaskSet) -> float:
+    table = executor.jobs(task_set, RunSettings(seconds=0.3), 1_000_000)
+    found = table.jobs
+    wanted = (found["flags"] & j.JOB_FINISHED > 0) & (found["flags"] & j.JOB_SOLO == 0)
+    spans = found["finish_ns"] - found["start_ns"]
+    return float(
+        np.mean(
+            [
+                spans[wanted & (found["task"] == task)].mean() / (own.cost_ps / 1000)
+                for task, own in enumerate(task_set.tasks)
+                if (wanted & (found["task"] == task)).any()
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(("cores", "share"), [(4, 1.0), (8, 0.5), (8, 1.0), (16, 0.5)])
+def test_a_surface_agrees_with_the_second_replay(cores: int, share: float) -> None:
+    executor = ReplayExecutor(stored=matrix(), cores=cores)
+    sets = [drawn(cores, share, seed) for seed in range(4)]
+    mine = np.mean([replayed(executor, each) for each in sets])
+    other = np.mean([second_replay(each) for each in sets])
+    assert mine == pytest.approx(other, rel=0.10)
+    assert mine > 1.02
+
+
+def test_a_range_holds_the_middle_and_grows_with_its_price() -> None:
+    task_set = drawn(8, 1.0, seed=1)
+    ends = [
+        replayed(ReplayExecutor(stored=matrix(0.2), cores=8, bend=bend), task_set)
+        for bend in (-1, 0, 1)
+    ]
+    dearer = replayed(ReplayExecutor(stored=matrix(0.2), cores=8, bend=1, growth=1.5), task_set)
+    assert ends[0] < ends[1] < ends[2] < dearer
+    # beyond the two cores that were measured alone: a pair costs what it cost
+    pair = drawn(2, 1.0, seed=1)
+    same = [
+        replayed(ReplayExecutor(stored=matrix(), cores=2, growth=growth), pair)
+        for growth in (1.0, 3.0)
+    ]
+    assert same[0] == same[1]
