@@ -18,7 +18,7 @@ from known_contention import KnownWork, draw_set, matrix_of, replayed, true_slow
 
 import deadbeat
 from deadbeat.prediction.engine import slowdown_of
-from deadbeat.prices.rates import Rates
+from deadbeat.prices.rates import GROWTH, Rates
 
 PART = os.environ.get("DEADBEAT_PREDICT", "")
 #: Synchronisation of every sort (spinning, sleeping, kernel queues), and memory of every level.
@@ -83,7 +83,7 @@ WINDOW_NS = 30e6
 _COMPUTE = KnownWork(name="matmul", think_ns=100e3)
 
 
-def lock(share: float, draws: str = "exponential") -> KnownWork:
+def lock(share: float, draws: str = "exponential", growth: float = 1.0) -> KnownWork:
     """Twenty operations of 5 us, of which the lock is held for a share."""
     return KnownWork(
         name="futex",
@@ -92,6 +92,7 @@ def lock(share: float, draws: str = "exponential") -> KnownWork:
         hold_ns=5000 * share,
         lock="one",
         draws=draws,
+        growth=growth,
     )
 
 
@@ -105,6 +106,7 @@ WORLDS = {
     "lock and streams": (lock(0.4), stream(0.7), _COMPUTE),
     "a lock held 10 %: two hardly show it": (lock(0.1), _COMPUTE),
     "a lock held 40 % in step: two never wait": (lock(0.4, "fixed"), _COMPUTE),
+    "a lock held 40 %, its price growing 1.5 times a doubling": (lock(0.4, growth=1.5), _COMPUTE),
     "streams of 30 %: two do not saturate": (stream(0.3), _COMPUTE),
 }
 
@@ -112,7 +114,7 @@ WORLDS = {
 def simulated(world: str, works: Sequence[KnownWork]) -> None:
     """Sets on 2 to 64 cores, predicted from the matrix of two."""
     matrix = matrix_of(works)
-    rates = [Rates(matrix, bend) for bend in (0, -1, 1)]
+    rates = [Rates(matrix), Rates(matrix, -1), Rates(matrix, 1, GROWTH)]
     for cores, sets in ((2, 20), (4, 10), (16, 6), (64, 3)):
         rows = []
         for seed in range(sets):

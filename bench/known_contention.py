@@ -8,8 +8,9 @@ matrix of slowdowns is what `deadbeat interfere` would see of it on two cores.
 from __future__ import annotations
 
 import heapq
+import math
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ class KnownWork:
         operations: Of a use; each thinks ``think_ns``, then holds lock ``lock`` for ``hold_ns``.
         stream_ns: Or it streams so long alone, asking for ``demand`` of the bandwidth.
         draws: ``fixed`` or ``exponential`` times.
+        growth: Factor of the times of an operation with each doubling, beyond two, of the cores
+            that are in a use of its lock.
     """
 
     name: str
@@ -42,6 +45,7 @@ class KnownWork:
     stream_ns: float = 0.0
     demand: float = 0.0
     draws: str = "exponential"
+    growth: float = 1.0
 
     @property
     def work(self) -> SetWork:
@@ -83,6 +87,7 @@ class KnownMachine:
         self._streams: list[tuple[float, int, int]] = []
         self._queues: dict[str, deque[tuple[int, float]]] = {}
         self._held: set[str] = set()
+        self._users: Counter[str] = Counter()
         self._now = self._virtual = self._demand = 0.0
         self._number = 0
 
@@ -131,12 +136,16 @@ class KnownMachine:
             if use.stream_ns:
                 yield "stream", use.stream_ns, use.demand
                 continue
+            self._users[use.lock] += 1
             for _ in range(use.operations):
                 yield "compute", self._draw(use, use.think_ns), None
                 if use.lock:
                     yield "hold", self._draw(use, use.hold_ns), use.lock
+            self._users[use.lock] -= 1
 
     def _draw(self, use: KnownWork, mean_ns: float) -> float:
+        if use.growth > 1 and use.lock and self._users[use.lock] > 2:
+            mean_ns *= use.growth ** math.log2(self._users[use.lock] / 2)
         exponential = use.draws == "exponential" and use.lock
         return self._random.expovariate(1 / mean_ns) if exponential else mean_ns
 

@@ -6,8 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.answers import Capture, answer
 
 from deadbeat.catalog import load_catalog
+from deadbeat.cli.main import main
 from deadbeat.executors.base import RunSettings
 from deadbeat.model import jobs as j
 from deadbeat.model.examples import example_calibration, example_entries, example_platform
@@ -165,3 +167,23 @@ def test_a_range_holds_the_middle_and_grows_with_its_price() -> None:
         for growth in (1.0, 3.0)
     ]
     assert same[0] == same[1]
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_cores_held_back_say_how_far_a_range_holds(capsys: Capture) -> None:
+    """A made-up machine with a known price of sharing, predicted from its pairs alone."""
+    words = ("contention", "--quick", "--no-figures", "--executor", "sim:cores=8,contention=0.6")
+    drawn = ("--cores", "2,4", "--sync-share", "1", "--contended-ratio", "1", "--sets", "3")
+    assert main((*words, *drawn, "--set", "grid.mix=random", "--name", "known")) == 0
+    capsys.readouterr()
+    found = answer(capsys, "predict", "known", "--hold-cores", "2")
+    further = [row for row in found["rows"] if row["cores"] > 2]
+    assert found["ranged"] == len(further) == 3
+    for row in further:
+        low, high = row["range"]
+        assert low <= row["predicted"] <= high
+        assert low - 0.1 <= row["measured"] <= high + 0.1 and row["measured"] > 1.02
+    assert main(("predict", "known", "--hold-cores", "2")) == 0
+    assert "Measured on more than 2 cores: 3 of 3" in capsys.readouterr().out
+    assert main(("predict", "known", "--hold-cores", "8")) == 2
+    assert "known has no set on more than 8 cores" in capsys.readouterr().err

@@ -30,6 +30,7 @@ from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import loud, shown
+from deadbeat.prices.rates import GROWTH
 from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.targets.opening import slug, targets_in
 from deadbeat_papers.observations import (
@@ -213,7 +214,7 @@ def _here(
 
 #: What a range of a replayed campaign reaches from and to: both ends of the intervals of its
 #: prices, and a price that grows by half with each doubling of the cores, which few cannot show.
-_ENDS = (("low", ""), ("high", ",growth=1.5"))
+_ENDS = (("low", ""), ("high", f",growth={GROWTH}"))
 
 
 def _at_end(asked: Begin, end: str, more: str) -> Begin:

@@ -29,6 +29,7 @@ def predict(
     more: str | None,
     matrix: str | None,
     cores: tuple[int, ...] | None,
+    hold: int | None,
     out: Path | None,
     figures: bool | None,
     runs: Path,
@@ -44,7 +45,7 @@ def predict(
     stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
     say(f"replaying {len(cases.cases)} task sets")
-    found = predicted(stored, cases, cores or ())
+    found = predicted(stored, cases, cores or (), hold=hold)
     made = document(found, cases.platform)
     if figures:
         write_charts(

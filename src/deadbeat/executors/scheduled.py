@@ -26,6 +26,9 @@ from deadbeat.prices.table import StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.sched.simulator import policies, simulate_jobs
 
+#: Ends the name of a machine on which nothing slows anything: 1.00 is by construction.
+NO_CONTENTION = ", no contention"
+
 
 @frozen(kw_only=True)
 class SimExecutor(FakeExecutor):
@@ -76,7 +79,7 @@ class SimExecutor(FakeExecutor):
         return attrs.evolve(
             super().describe(),
             name=f"simulated-{self.policy}",
-            soc=f"scheduling simulator, {self.policy}",
+            soc=f"scheduling simulator, {self.policy}{NO_CONTENTION * (not self.contention)}",
             fingerprint=f"simulated:{self.policy}:{self.cores}",
         )
 

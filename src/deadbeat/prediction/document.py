@@ -78,7 +78,7 @@ def _share(count: int, whole: int) -> str:
 
 def answer(found: Predictions) -> tuple[str, ...]:
     start = "Simulated: of" if "SIMULATED" in found.labels else "Of"
-    made = [_quality(found, start), *_against(found), *_beyond(found)]
+    made = [_quality(found, start), *_ranged(found), *_against(found), *_beyond(found)]
     return tuple(filter(None, made))
 
 
@@ -97,6 +97,14 @@ def _quality(found: Predictions, start: str) -> str:
     if found.coverage is None:
         return f"{words}; no interval is stated: too few sets calibrate it."
     return f"{words}; the stated 90 % intervals hold {_share(found.held, len(found.judged))}."
+
+
+def _ranged(found: Predictions) -> list[str]:
+    """How many of the sets on more cores than the prices lie in their range."""
+    if not found.ranged:
+        return []
+    share = _share(sum(each.in_range for each in found.ranged), len(found.ranged))
+    return [f"Measured on more than {found.rivals + 1} cores: {share} in its EXTRAPOLATED range."]
 
 
 def _against(found: Predictions) -> list[str]:
@@ -354,6 +362,7 @@ def plain(found: Predictions) -> dict[str, Json]:
         "within_10_percent": found.model.close if found.judged else 0,
         "held": found.held if found.coverage else None,
         "coverage": _plain(found.coverage),
+        "ranged": len(found.ranged),
         "predictors": [_predictor(each) for each in _predictors(found)],
         "lacking": dict(found.lacking),
         "rows": rows(found),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.catalog import load_catalog
 from deadbeat.kinds.breakdown.predict import miss_curve
@@ -28,6 +28,7 @@ from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import loud
 from deadbeat.prediction.results import LEVEL, Predictions, SetPrediction, halves, with_intervals
 from deadbeat.prices.rates import (
+    GROWTH,
     PairMatrix,
     PairSlowdown,
     RatesByRivals,
@@ -257,12 +258,24 @@ def slowdown_of(
 # ---------- all of them ----------
 
 
-def predict(stored: StoredMatrix, cases: StoredSets, cores: Sequence[int] = ()) -> Predictions:
-    """Every set on its own cores, and `ELSEWHERE` of them on each of ``cores``. Raises UsageError:
-    the two are not of one machine and policy."""
+def predict(
+    stored: StoredMatrix, cases: StoredSets, cores: Sequence[int] = (), *, hold: int | None = None
+) -> Predictions:
+    """Every set on its own cores, and `ELSEWHERE` of them on each of ``cores``.
+
+    Args:
+        hold: Predict with the slowdowns of at most that many cores: sets on more are extrapolated,
+            and show what that is worth.
+
+    Raises:
+        UsageError: The two are not of one machine and policy, or nothing is left.
+    """
     _require_alike(stored, cases)
+    if hold is not None:
+        stored, cases = _held(stored, cases, hold)
     matrix, most = stored.matrices[0], stored.matrices[-1].rivals
-    rates, own = RatesByRivals(stored.matrices), stored.name == cases.name
+    rates = RatesByRivals(stored.matrices)
+    own = stored.name == cases.name
     seeds = {case.key: case.task_set.seed for case in cases.cases}
     calibrating = halves(seeds)
     found = [
@@ -290,6 +303,16 @@ def predict(stored: StoredMatrix, cases: StoredSets, cores: Sequence[int] = ()) 
         scale=scale,
         lacking=lacking,
     )
+
+
+def _held(stored: StoredMatrix, cases: StoredSets, cores: int) -> tuple[StoredMatrix, StoredSets]:
+    """Without what more than ``cores`` showed."""
+    kept = tuple(each for each in stored.matrices if each.rivals < cores)
+    if not kept or not any(case.task_set.cores > cores for case in cases.cases):
+        lacks = f"{cases.name} has no set on more than" if kept else f"{stored.name} has no pair on"
+        raise UsageError(f"--hold-cores: {lacks} {cores} cores", "measure more: --cores 2,4,8")
+    blind = tuple(evolve(each, replayed=None) for each in cases.cases)
+    return evolve(stored, matrices=kept), evolve(cases, cases=blind)
 
 
 def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
@@ -328,6 +351,7 @@ def _own(
     predicted = case.replayed if own else None
     if predicted is None and (own or covered.lacking <= LACKING_MOST):
         predicted = _value(case, cases, tasks, rates)
+    further = case.task_set.cores > rates.matrices[-1].rivals + 1 and predicted is not None
     return SetPrediction(
         key=case.key,
         cores=case.task_set.cores,
@@ -336,6 +360,7 @@ def _own(
         plain=_value(case, cases, tasks, alone) or math.nan,
         covered=covered,
         measured=case.measured,
+        range=_range(case, cases, tasks, rates) if further else None,
         error=case.error,
         unbounded=case.unbounded,
     )
@@ -366,21 +391,27 @@ def _elsewhere(
     matrices = rates.matrices
     own, _ = prepared(case.task_set, cases.calibration, matrices[0])
     tasks = copied(own, cores, case.task_set.seed)
-    value = _value(case, cases, tasks, rates)
     further = cores > matrices[-1].rivals + 1
-    ends = [
-        _value(case, cases, tasks, RatesByRivals(matrices, bend)) for bend in (-1, 1) if further
-    ]
-    known = [each for each in (value, *ends) if each is not None]
     return SetPrediction(
         key=case.key,
         cores=cores,
         role="extrapolated" if further else "predicted",
-        predicted=value,
+        predicted=_value(case, cases, tasks, rates),
         plain=found.plain,
         covered=found.covered,
-        range=Interval(min(known), max(known)) if further and known else None,
+        range=_range(case, cases, tasks, rates) if further else None,
     )
+
+
+def _range(
+    case: StoredSet, cases: StoredSets, tasks: Sequence[ReplayTask], rates: RatesByRivals
+) -> Interval | None:
+    """At both ends of the intervals of the matrix; at the high one prices grow with the cores."""
+    matrices = rates.matrices
+    every = (rates, RatesByRivals(matrices, -1), RatesByRivals(matrices, 1, GROWTH))
+    values = (_value(case, cases, tasks, each) for each in every)
+    known = [each for each in values if each is not None]
+    return Interval(min(known), max(known)) if known else None
 
 
 def _lacking(cases: StoredSets, matrix: PairMatrix) -> dict[str, float]:

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from deadbeat.model.finding import Finding
 from deadbeat.prices.rates import Covered
+from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import Interval, clopper_pearson, quantile, student_half_width
 
 #: Share of like cases that a stated interval is to hold.
@@ -66,6 +67,14 @@ class SetPrediction:
         if self.interval is None or self.measured is None:
             return None
         return self.interval.low <= self.measured <= self.interval.high
+
+    @property
+    def in_range(self) -> bool:
+        """Whether the 95 % interval of what is measured meets the range."""
+        if self.range is None or self.measured is None:
+            return False
+        arm = Z95 * (self.error or 0.0) * self.measured
+        return self.range.low <= self.measured + arm and self.measured - arm <= self.range.high
 
 
 @frozen(kw_only=True)
@@ -169,6 +178,11 @@ class Predictions:
         if len(gains) > 1:
             gain = Interval.around(float(gains.mean()), student_half_width(gains))
         return Predictor(name=name, errors=tuple(map(float, errors)), gain=gain)
+
+    @property
+    def ranged(self) -> list[SetPrediction]:
+        """Sets that were measured on more cores than the prices: they judge the ranges."""
+        return [s for s in self.sets if s.range is not None and _usable(s)]
 
     def beyond(self) -> dict[int, list[SetPrediction]]:
         """Sets that were not measured, by their cores."""

@@ -26,6 +26,9 @@ from deadbeat.stats.intervals import Interval
 from deadbeat.synthesis.stream import Stream
 
 _HALVINGS = 50
+#: Factor of a price with each doubling of the cores, at the high end of a range: few cores cannot
+#: show how a price grows.
+GROWTH = 1.5
 
 
 @lru_cache(maxsize=100_000)

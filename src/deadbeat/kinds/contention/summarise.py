@@ -12,6 +12,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from deadbeat.executors.scheduled import NO_CONTENTION
 from deadbeat.kinds.contention.figures import RunFigures
 from deadbeat.kinds.contention.findings import CampaignEvidence, collect_findings, where_it_ran
 from deadbeat.kinds.contention.late import WORST, Worst, late_facts
@@ -255,6 +256,7 @@ def labels_of(
     platform = where_it_ran(calibration, origin)
     if platform and platform.kind != "hardware":
         labels.append(platform.kind)
+        labels += ["no contention"] * platform.soc.endswith(NO_CONTENTION)
     if platform and platform.hosted:
         labels.append(f"{platform.system} hosted on Linux")
     other = calibration is not None and calibration.policy == "other"
