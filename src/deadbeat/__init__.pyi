@@ -47,6 +47,7 @@ from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
 from deadbeat.model.comparison import CellComparison, Comparison
 from deadbeat.model.conclusion import (
     CONFIRMED,
+    DEPENDS,
     NOT_CONFIRMED,
     UNDECIDED,
     Conclusion,
@@ -89,6 +90,7 @@ __version__: str
 
 __all__ = [
     "CONFIRMED",
+    "DEPENDS",
     "FALSE_ALARMS",
     "HISTOGRAM_CAPTION",
     "LATENCY_WORDS",

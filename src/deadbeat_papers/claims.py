@@ -10,10 +10,15 @@ from typing import Any, TypeVar
 
 from attrs import fields_dict
 
-from deadbeat import Conclusion, Evidence
+from deadbeat import CONFIRMED, DEPENDS, NOT_CONFIRMED, UNDECIDED, Conclusion, Evidence
 
 C = TypeVar("C", bound=Conclusion[Any])
 Checks = Mapping[str, Callable[..., Iterable[Evidence]]]
+
+
+#: The verdict on what a formula made, in place of one of these.
+MADE_UP = "no verdict: a made-up machine"
+VERDICTS = (CONFIRMED, NOT_CONFIRMED, DEPENDS, UNDECIDED)
 
 
 def tables(module: str, name: str) -> dict[str, Any]:

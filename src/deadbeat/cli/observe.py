@@ -25,6 +25,7 @@ from deadbeat.kinds.contention.kind import KIND
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
+from deadbeat.kinds.registry import find
 from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
@@ -33,6 +34,7 @@ from deadbeat.model.words import loud, shown
 from deadbeat.prices.rates import GROWTH
 from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.targets.opening import slug, targets_in
+from deadbeat_papers import statements
 from deadbeat_papers.observations import (
     NUMBERS,
     Campaign,
@@ -48,6 +50,7 @@ from deadbeat_papers.observations import (
 )
 
 _USAGE = 2
+STATEMENTS = statements.STATEMENTS
 #: What ``--quick`` takes at most.
 QUICK_S = 300.0
 
@@ -63,8 +66,12 @@ def observe(
     executor: str | None,
     time_budget: str | None = None,
     fail_on: str | None = None,
+    of: str | None = None,
     **machine: Any,
 ) -> Shown | int:
+    if of is not None:
+        names = [part for word in (*sources, *what) for part in word.split(",") if part]
+        return _stated(of, names, runs, fail_on)
     chosen, stored = parse(what, sources)
     promised = QUICK_S if quick and not machine.get("simulated") else None
     if stored:
@@ -106,6 +113,34 @@ def observe(
         parts=[line for answer in answers for line in lines_of(answer)],
         cases=cases,
         status=_USAGE if lacking else int(bool(refuted)),
+    )
+
+
+def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> Shown:
+    """A statement of another publication, on stored results."""
+    results = []
+    for name in names:
+        kind, path = find(runs, name)
+        found = kind.show(path)
+        results.append(statements.StatedResult(name=path.name, kind=found.kind, plain=found.plain))
+    judged = statements.judged(STATEMENTS[of], results)
+    first, *rest = statements.lines_of(judged)
+    refuted = judged.verdict == NOT_CONFIRMED
+    if refuted and fail_on:
+        say(f"--fail-on {fail_on}: {first}")
+    return Shown(
+        headline=first,
+        plain={"statements": [statements.plain_of(judged)]},
+        parts=[first, *rest],
+        cases=[
+            Verdicted(
+                name=of,
+                group="observe",
+                verdict="failed" if refuted else "skipped",
+                message=first,
+            )
+        ],
+        status=_USAGE if judged.verdict.startswith("needs ") else int(refuted and bool(fail_on)),
     )
 
 

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from attrs import evolve, frozen
 
 from deadbeat import (
-    CONFIRMED,
-    NOT_CONFIRMED,
     UNDECIDED,
     CellFigures,
     Comparison,
@@ -23,6 +21,7 @@ from deadbeat import (
     Summary,
 )
 from deadbeat import judge as verdict_on
+from deadbeat_papers.claims import MADE_UP, VERDICTS
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -171,11 +170,6 @@ class Campaigns:
     compare: Callable[[Campaign, Campaign], Comparison] | None = None
 
 
-#: The verdict on what a formula made.
-MADE_UP = "no verdict: a made-up machine"
-_JUDGED = (CONFIRMED, NOT_CONFIRMED, UNDECIDED)
-
-
 @frozen(kw_only=True)
 class PublishedObservation(Conclusion[Campaigns]):
     """One observation of the paper. ``cores``: core count it is about; fewer cannot show it.
@@ -206,7 +200,7 @@ def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
         return lack(observation, lacking.verdict, lacking.because, runs=runs, labels=labels)
     evidence = tuple(evolve(each, runs=each.runs or names) for each in found.evidence)
     made_up = any(label.lower() == "simulated" for label in labels)
-    verdict = MADE_UP if made_up and found.verdict in _JUDGED else found.verdict
+    verdict = MADE_UP if made_up and found.verdict in VERDICTS else found.verdict
     return evolve(found, verdict=verdict, labels=labels, evidence=evidence)
 
 
