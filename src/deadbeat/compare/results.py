@@ -29,7 +29,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
-from deadbeat.model.platform import UNDISTURBED, differing_platforms
+from deadbeat.model.platform import EXTRAPOLATED, UNDISTURBED, differing_platforms
 from deadbeat.model.words import Json, beside_label, inside, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
@@ -124,8 +124,9 @@ def _minimum(metrics: Sequence[Metric], kind: Comparable[Any], *, rare: bool) ->
     return asked[0] if asked else kind.minimum(rare=rare)
 
 
-def _simulated(subject: Subject) -> bool:
-    return subject.kind == "simulated"
+def _made_up(subject: Subject) -> str:
+    """``simulated`` or ``extrapolated``, where nothing was measured."""
+    return subject.kind if subject.kind in ("simulated", EXTRAPOLATED) else ""
 
 
 def _undisturbed(*every: Subject) -> str:
@@ -148,11 +149,12 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
     every = lineup.every
     _require_distinct(every, words)
     _require_alike(every, words)
-    if not allow_mixed and len(set(map(_simulated, every))) > 1:
-        names = ", ".join(each.name for each in every if _simulated(each))
+    if not allow_mixed and len(set(map(_made_up, every))) > 1:
+        one, *_ = (each for each in every if _made_up(each))
+        rest = next(each for each in every if each.kind != one.kind)
         raise UsageError(
-            f"{names} is simulated, the other {words.one} is measured: neither says anything"
-            " about the other's machine",
+            f"{one.name} is {one.kind}, the other {words.one} is {_made_up(rest) or 'measured'}:"
+            " neither says anything about the other's machine",
             f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
         )
     _require_one_clock(every, words)
@@ -176,7 +178,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
 
 def _require_one_clock(every: Sequence[Subject], words: Vocabulary) -> None:
     """Times of a real machine, of virtual time and of an emulator are no times of one another."""
-    clocks = {each.kind for each in every if not _simulated(each)}
+    clocks = {each.kind for each in every if not _made_up(each)}
     if len(clocks) > 1 and not clocks.isdisjoint(("virtual-time", "emulated")):
         sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
         raise UsageError(
@@ -239,7 +241,7 @@ def _facts(subject: Subject) -> dict[str, Json]:
 def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
     """What must show on every figure; with the names where it does not hold for all."""
     every = lineup.every
-    simulated = sum(map(_simulated, every))
+    simulated = sum(bool(_made_up(each)) for each in every)
     if 0 < simulated < len(every):
         yield MIXED_LABEL
     if ungated and not lineup.repeats and not _undisturbed(*every):

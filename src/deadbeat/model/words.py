@@ -90,6 +90,12 @@ def loud(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(each.upper() if each in LABELLED else each for each in labels)
 
 
+def origin(labels: Iterable[str]) -> str:
+    """Where figures with these labels are from: ``simulated``, ``extrapolated`` or ``measured``."""
+    own = {label.lower() for label in labels}
+    return next((each for each in ("simulated", "extrapolated") if each in own), "measured")
+
+
 def duration(seconds: float) -> str:
     """``2 min 5 s``, ``3 h 10 min``; whole seconds."""
     whole = max(0, round(seconds))

@@ -10,7 +10,7 @@ import attrs
 
 from deadbeat.kinds.breakdown.results import Breakdown, CellResult, SetResult, columns, row
 from deadbeat.kinds.breakdown.spec import SearchCell
-from deadbeat.model.words import Json, time_text
+from deadbeat.model.words import Json, origin, time_text
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
@@ -51,7 +51,8 @@ def sentence(found: Breakdown) -> str:
         return "No task set has a result yet."
     worst = min(found.cells, key=lambda each: each.breakdown)
     best = max(found.cells, key=lambda each: each.breakdown)
-    start = "Simulated: on" if "SIMULATED" in found.labels else "On"
+    source = origin(found.labels)
+    start = "On" if source == "measured" else f"{source.capitalize()}: on"
     words = (
         f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets ({_variant(worst.cell)})"
         f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where"
@@ -84,7 +85,7 @@ def _by_cell(found: Breakdown) -> Table:
 
 
 def _steps(found: Breakdown) -> list[tuple[str, str]]:
-    if "SIMULATED" in found.labels:
+    if origin(found.labels) != "measured":
         return [("deadbeat breakdown --quick", "measure this machine")]
     return [
         ("deadbeat contention --causes", "find out what slows the tasks down"),

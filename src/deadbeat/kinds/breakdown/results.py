@@ -167,7 +167,8 @@ def summarise(store: CampaignStore) -> Breakdown:
         made = (_set_result(results, model, key) for key in model.task_sets)
         sets = [each for each in made if each is not None]
     platform = None if calibration is None else calibration.platform
-    labels = ["SIMULATED"] if platform is None or platform.kind == "simulated" else []
+    made_up = platform is None or platform.made_up
+    labels = [platform.kind.upper() if platform else "SIMULATED"] if made_up else []
     labels += ["SCHED_OTHER"] if spec.run.policy == "other" else []
     names = ("name", "soc", "kernel", "preemption")
     runs = [run for each in host.paces.values() for run in each]

@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.results import PrecisionRecord, Summary
-from deadbeat.model.words import Json, beside_label, inside, loud
+from deadbeat.model.words import Json, beside_label, inside, loud, origin
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.building import spread
 from deadbeat.report.charts import Mark
@@ -188,7 +188,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
         *system,
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
         (
-            "Simulated" if "SIMULATED" in labels(summary) else "Measured",
+            origin(labels(summary)).capitalize(),
             f"{_rows_are(summary)} · {_sets_are(summary)} · {counted(jobs, 'job')}",
         ),
         *((("Precision", known),) if known else ()),

@@ -12,7 +12,7 @@ from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.spec import VERB
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
-from deadbeat.model.words import capital
+from deadbeat.model.words import capital, origin
 from deadbeat.report.document import CellMap, percent
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.prices import price_words
@@ -454,7 +454,7 @@ def strength_of(slowdown: float) -> int:
 def next_steps(summary: Summary) -> list[tuple[str, str]]:
     verb = VERB[summary.mode]
     name = shlex.quote(facts.campaign_name(summary))
-    if any(label.lower() == "simulated" for label in facts.labels(summary)):
+    if origin(facts.labels(summary)) != "measured":
         return [(f"deadbeat {verb} --quick", "measure this machine")]
     steps = []
     if summary.meta.get("failed"):

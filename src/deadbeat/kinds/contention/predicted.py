@@ -12,6 +12,7 @@ from deadbeat.kinds.contention.facts import labels, platform, price_table
 from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.results import Summary
+from deadbeat.model.words import origin
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
@@ -179,7 +180,7 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
 
 
 def _side(summary: Summary) -> str:
-    return "simulated" if "SIMULATED" in labels(summary) else "measured"
+    return origin(labels(summary))
 
 
 def predicted_charts(summary: Summary) -> list[Chart]:

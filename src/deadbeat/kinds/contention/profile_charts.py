@@ -25,7 +25,7 @@ from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.figures import CellFigures
 from deadbeat.model.results import JobHistogram, Summary
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import time_text
+from deadbeat.model.words import origin, time_text
 from deadbeat.report.building import curve, spread, stacked
 from deadbeat.report.charts import COLOURS, OPTION, Chart, Curve, Panel
 from deadbeat.report.document import Lines, Part, Sentence, Subsection, Table, said
@@ -75,9 +75,9 @@ def grid_charts(summary: Summary, most: int | None = None) -> Iterator[Chart]:
 
 
 def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale, *, raised: bool) -> str:
-    origin = "simulated" if "SIMULATED" in labels(summary) else "measured"
+    source = origin(labels(summary))
     text = (
-        f"A cell: the {origin} value, its 95 % interval, the number of task sets. Grey: within the"
+        f"A cell: the {source} value, its 95 % interval, the number of task sets. Grey: within the"
         " noise. Hatched: a bound (<, ≥), n.m. not measured, ? undecided. Every M has the same"
         " colours."
     )
