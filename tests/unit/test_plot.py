@@ -240,6 +240,16 @@ def test_what_differs_between_two_systems_is_listed(slow, fast):
     assert ("kernel", "6.1 standard", "6.1 rt") in table.rows
 
 
+def test_two_kernels_of_the_laboratory_are_of_one_machine(slow, fast):
+    sides = [
+        evolve(each, platform={**each.platform, "name": f"lab {each.name}", "kind": kind})
+        for each, kind in ((slow, "virtual-time"), (fast, "virtual-time"))
+    ]
+    assert "machines differ" not in words(preset_of("two-kernels").draw(question(sides)))
+    boards = [evolve(each, platform={**each.platform, "kind": "hardware"}) for each in sides]
+    assert "machines differ" in words(preset_of("two-kernels").draw(question(boards)))
+
+
 def test_inventories_stand_side_by_side_or_are_asked_for(slow, fast):
     known = evolve(slow, inventory={"packages": "549", "boot time": "20 s"})
     drawn = preset_of("bsp").draw(question([known, fast]))
@@ -249,6 +259,34 @@ def test_inventories_stand_side_by_side_or_are_asked_for(slow, fast):
     assert ("boot time", "20 s", "not recorded") in table.rows
     assert "No inventory of rt" in words(drawn)
     assert "doctor --json" in words(drawn)
+
+
+def test_cpus_that_differ_are_named_and_others_are_not(fast):
+    """Each CPU of the made-up machine draws from one distribution; one is then made 1.5 times as
+    late in every run."""
+
+    def said(given: Side) -> str:
+        return " ".join(preset_of("per-cpu").draw(question([given])).sentences)
+
+    def slowed(cell, cpu, factor):
+        rows = []
+        for row in cell.cpus:
+            quantities = [
+                evolve(each, runs_ns=tuple(v * factor for v in each.runs_ns))
+                if each.name == "mean" and row.cpu == cpu
+                else each
+                for each in row.raw.quantities
+            ]
+            raw = evolve(row.raw, quantities=tuple(quantities))
+            rows.append(evolve(row, raw=raw, corrected=None))
+        return evolve(cell, cpus=tuple(rows))
+
+    assert "No two differ by more than chance (5 % for all 1 pairs together)" in said(fast)
+    cells = tuple(slowed(cell, 1, 1.5) for cell in fast.summary.cells)
+    other = evolve(fast, summary=evolve(fast.summary, cells=cells))
+    assert "Later on average: CPU 1 than CPU 0 (5 %" in said(other)
+    few = side("few", repeats=2)
+    assert "fewer than three runs do not say" in said(few)
 
 
 def test_the_cpus_of_the_nearest_load_are_drawn_and_that_is_said(fast):

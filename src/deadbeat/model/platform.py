@@ -142,13 +142,20 @@ _TUNED_SHOWN, _TEXT_MAX = 12, 100
 def differing_platforms(one: Mapping[str, Json], two: Mapping[str, Json]) -> list[str]:
     """``what: A's value | B's value`` for what two platforms, as JSON values, differ in."""
     details = [inside(side, "details") for side in (one, two)]
-    rows = [(key, one.get(key), two.get(key)) for key in _COMPARED]
+    named = _COMPARED[1:] if machine_name(one) == machine_name(two) else _COMPARED
+    rows = [(key, one.get(key), two.get(key)) for key in named]
     rows += [(key, details[0].get(key), details[1].get(key)) for key in _DETAILS]
     rows += [(key, one.get(key), two.get(key)) for key in ("flags", "cpus")]
     if all(LOADED_BY in side for side in details):  # older results do not say
         rows.append((LOADED_BY, details[0][LOADED_BY], details[1][LOADED_BY]))
     found = [f"{key}: {shortened(a)} | {shortened(b)}" for key, a, b in rows if a != b]
     return found + _tuned_differently(*(side.get(TUNED) for side in details))
+
+
+def machine_name(platform: Mapping[str, Json]) -> Json:
+    """Its name; of the laboratory one for all kernels, which it is named after."""
+    lab = platform.get("kind") in ("virtual-time", "emulated")
+    return "laboratory" if lab else platform.get("name")
 
 
 def other_target(then: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:

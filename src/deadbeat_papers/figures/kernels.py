@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
 
 from deadbeat import (
     FALSE_ALARMS,
@@ -221,8 +225,28 @@ def _cpu_sentence(side: Side, cell: CellSummary) -> str:
         return said
     return (
         f"{said} The means lie between {time_text(low[0])} (CPU {low[1]}) and"
-        f" {time_text(high[0])} (CPU {high[1]})."
+        f" {time_text(high[0])} (CPU {high[1]}). {_differing(cell)}"
     )
+
+
+def _differing(cell: CellSummary) -> str:
+    """Which CPUs differ in their means over the same runs: paired t tests, corrected for the
+    number of pairs (Bonferroni)."""
+    runs = {row.cpu: row.honest["mean"].runs_ns for row in cell.cpus}
+    pairs = list(combinations(runs, 2))
+    if any(None in each for each in runs.values()) or min(map(len, runs.values())) < 3:
+        return "Whether they differ, fewer than three runs do not say."
+    found = []
+    for one, other in pairs:
+        apart = np.log(np.array(runs[one], float)) - np.log(np.array(runs[other], float))
+        if stats.ttest_1samp(apart, 0.0).pvalue < FALSE_ALARMS / len(pairs):
+            later, earlier = (one, other) if apart.mean() > 0 else (other, one)
+            found.append(f"CPU {later} than CPU {earlier}")
+    together = f"({FALSE_ALARMS:.0%} for all {len(pairs)} pairs together)".replace("%", " %")
+    if not found:
+        return f"No two differ by more than chance {together}."
+    more = f" and {len(found) - 3} pairs more" if len(found) > 3 else ""
+    return f"Later on average: {', '.join(found[:3])}{more} {together}."
 
 
 def _by_cpu(shown: list[tuple[Side, CellSummary]]) -> SidesTable:

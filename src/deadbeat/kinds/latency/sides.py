@@ -12,6 +12,7 @@ from deadbeat.kinds.latency.words import load_order, load_words, loads_of, polic
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.model.platform import machine_name
 from deadbeat.model.words import Json, nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import UNKNOWN, counted
@@ -188,7 +189,7 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
     if left and not loads:
         names = ", ".join(load_words(load) for load in sorted(left, key=load_order))
         found.append(f"Not measured on every side, and left out: {names}.")
-    if len({(s.platform.get("name"), s.platform.get("soc")) for s in sides if s.platform}) > 1:
+    if len({(machine_name(s.platform), s.platform.get("soc")) for s in sides if s.platform}) > 1:
         found.append("The machines differ: a difference may be theirs and not the kernel's.")
     if any(cell.whole.missed for side in sides for cell in asked.cells(side, loads)):
         found.append("Periods were missed; they are added where the engine reports them.")
