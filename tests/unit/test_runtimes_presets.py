@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers.topologies import flat
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
@@ -193,6 +194,18 @@ def test_the_command_makes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtur
     # the same command continues, and its verdicts are in the answer for programs
     assert main(["show", "thesis-fig13", "--runs", str(tmp_path), "--json"]) == 0
     assert '"cache-aware-faster"' in capsys.readouterr().out
+
+
+def test_a_figure_that_a_machine_cannot_show_is_a_page_that_says_so() -> None:
+    """Figure 13 needs CPUs that share no cache; two of one cache show nothing."""
+    spec = read(PrimitivesSpec, {**presets()["thesis-fig13"].layer, "preset": "thesis-fig13"}, {})
+    machine = flat(0, 1)
+    found = resolved(spec, machine)
+    runs, refused = cases(found, machine)
+    assert not runs and "no two of CPUs 0,1 are without a shared cache" in refused.values()
+    empty = evolve(summary(refused=refused), spec=found, done=0)
+    (first,) = answer(empty)
+    assert first.startswith("Nothing of this is testable here: no two of CPUs")
 
 
 # --- verdicts ---

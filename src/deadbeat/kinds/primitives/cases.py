@@ -64,7 +64,7 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
         require_usable(asked, topology.cpus, topology.details, option)
     spec = evolve(spec, cpus=cpus, allocators=spec.allocators or (LIBC,))
     runs, refused = cases(spec, topology)
-    if not runs:
+    if not runs and not spec.preset:  # a preset says itself what is not testable here
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise UsageError(f"nothing of this can be run: {why}", "see deadbeat primitives --help")
     return spec

@@ -157,6 +157,9 @@ def _beyond(row: PrimitiveCell, share_ppm: int) -> float:
 def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     """What an event costs on one CPU and across, and the sample furthest beyond its median."""
     if not found.cells:
+        why = "; ".join(dict.fromkeys(found.refused.values()))
+        if why and not found.done:
+            return (f"Nothing of this is testable here: {why}.",)
         return ("Nothing is measured yet.",)
     simulated = "Simulated: " * ("SIMULATED" in found.labels)
     if found.judgements:

@@ -141,7 +141,9 @@ def begin(asked: Begin) -> Begun:
         planned,
         seconds=lambda left: None if asked.simulated else left * each_s,
         details=f"{', '.join(sorted({key.case.test for key in planned}))};"
-        f" each {count_of(spec.repeats, 'time')}",
+        f" each {count_of(spec.repeats, 'time')}"
+        if planned
+        else "nothing of it is testable here",
     )
     experiment = PrimitivesExperiment(
         spec, engine, store=store, planned=planned, retry_invalid=asked.retry_invalid
