@@ -46,13 +46,18 @@ void print_run(const struct run *run, uint32_t index, void (*say)(const char *li
 {
     char line[DB_REASON_BYTES];
     int64_t together_ns = 0;
+    uint64_t ran = 0;
+    for (uint32_t t = 0; t < run->set->task_count; t++)
+        for (uint64_t i = 0; i < run->tasks[t].record_count; i++)
+            ran += (run->tasks[t].records[i].flags & DB_JOB_STARTED) != 0;
     for (uint32_t s = 0; s < run->slot_count; s++) {
         const struct slot *slot = &run->slots[s];
         together_ns += slot->kind == DB_SLOT_TOGETHER ? slot->end_ns - slot->start_ns : 0;
     }
-    db_text(line, sizeof line, "task set %u of %u (%.12s), %u cores, %.3f s together, %s", index,
+    db_text(line, sizeof line, "task set %u of %u (%.12s), %u cores, %.3f s together, %s, %llu jobs ran", index,
             db_task_set_count, run->set->id, run->set->cores, (double)together_ns / 1e9,
-            run->options.policy == DB_POLICY_FIFO ? "SCHED_FIFO" : "SCHED_OTHER: not real-time");
+            run->options.policy == DB_POLICY_FIFO ? "SCHED_FIFO" : "SCHED_OTHER: not real-time",
+            (unsigned long long)ran);
     say(line);
     say("task core  cpu     jobs   missed    span/C  longest [us]     C [us]     T [us]     D [us]");
     for (uint32_t t = 0; t < run->set->task_count; t++)

@@ -17,7 +17,9 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import COUNTER_COLUMNS, PART_COLUMNS
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Task, TaskSet
-from deadbeat.model.traces import COUNTER_EVENTS, PARTS
+from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS, PARTS
+from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.files import read_json
 
 
 def has_split(table: JobTable, columns: JobColumns) -> Bools:
@@ -148,11 +150,22 @@ def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int,
     return count
 
 
+#: Set -> event -> mean count per job under cachegrind, or why not.
+SIMULATED_COUNTERS = "simulated-counters.json"
+
+
+def simulated_counters(store: CampaignStore) -> dict[str, Any]:
+    path = store.path / SIMULATED_COUNTERS
+    hint = "delete the file and repeat the command"
+    return read_json(path, what="counts", hint=hint) if path.is_file() else {}
+
+
 @frozen(eq=False)
 class EventStates:
     """What became of each event over the runs of a campaign."""
 
     seen: dict[int, Counter[str]] = field(factory=dict)
+    simulated: set[str] = field(factory=set)
 
     def add(self, table: JobTable) -> None:
         rows = table.counters
@@ -167,7 +180,8 @@ class EventStates:
 
         ``counted`` where any run has it and in none it failed, else why not.
         """
-        return {COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
+        own = {COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
+        return own | dict.fromkeys(sorted(self.simulated), CACHEGRIND)
 
 
 def _state(states: Counter[str]) -> str:

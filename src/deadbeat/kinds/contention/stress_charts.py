@@ -25,7 +25,7 @@ from deadbeat.kinds.contention.samples import (
 )
 from deadbeat.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import COUNTER_EVENTS
+from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import Note, Sentence
@@ -257,8 +257,9 @@ def counter_charts(summary: Summary) -> list[Chart]:
     panels = []
     for event, state in states(summary).items():
         name, unit = name_of(event), "µs" if event == "task_clock" else "number"
-        heading, axis = name[:1].upper() + name[1:], f"{name} per job ({unit})"
-        if state == COUNTED and len(_values(summary, event)) > 1:
+        made = f" ({CACHEGRIND})" * (state == CACHEGRIND)
+        heading, axis = f"{name[:1].upper()}{name[1:]}{made}", f"{name} per job ({unit})"
+        if state in (COUNTED, CACHEGRIND) and len(_values(summary, event)) > 1:
             panels.append(scatter(own, heading, axis, _value_of(event), _AGAINST))
     drawn = tuple(panel for panel in panels if panel is not None)
     caption = f"{missing} {SCATTER_CAPTION}".lstrip()
@@ -284,7 +285,7 @@ def _missing(summary: Summary) -> str:
     by_reason: dict[str, list[str]] = {}
     for event, state in states(summary).items():
         values = _values(summary, event)
-        if state == COUNTED and len(values) > 1:
+        if state in (COUNTED, CACHEGRIND) and len(values) > 1:
             continue
         same = (
             f"{values.pop():g} per job in every task set" if values else "no task set has a value"
