@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
 
 from deadbeat import Conclusion, Evidence, Interval, Judgement, LackingError, all_hold, judge
 from deadbeat_papers.claims import MADE_UP, VERDICTS, claims
-
-Plain = Mapping[str, Any]
 
 
 @frozen(kw_only=True)
@@ -19,7 +17,7 @@ class StatedResult:
 
     name: str
     kind: str
-    plain: Plain
+    plain: Any
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -45,13 +43,13 @@ def _not(known: bool | None) -> bool | None:
     return None if known is None else not known
 
 
-def _rows(result: StatedResult) -> dict[tuple[Any, ...], Plain]:
+def _rows(result: StatedResult) -> list[tuple[tuple[str, str], Any]]:
     """Rows of all CPUs together, by load and engine."""
     rows = result.plain["rows"]
-    return {(row["load"], row["engine"]): row for row in rows if row["cpu"] == "all"}
+    return [((row["load"], row["engine"]), row) for row in rows if row["cpu"] == "all"]
 
 
-def _ends(row: Plain, figure: str) -> Interval | None:
+def _ends(row: Any, figure: str) -> Interval | None:
     low, high = row[f"raw_{figure}_low_ns"], row[f"raw_{figure}_high_ns"]
     return None if low is None or high is None else Interval(low, high)
 
@@ -61,8 +59,8 @@ def below(results: Sequence[StatedResult], *, limit_us: float) -> Iterable[Evide
     maxima of the runs says."""
     limit_ns = 1000 * limit_us
     rows = _rows(results[0])
-    load, worst = max(rows.items(), key=lambda pair: pair[1]["raw_max_ns"])
-    maxima = [_ends(row, "max_of_a_run") for row in rows.values()]
+    load, worst = max(rows, key=lambda pair: pair[1]["raw_max_ns"])
+    maxima = [_ends(row, "max_of_a_run") for _, row in rows]
     held = [None if one is None or one.high >= limit_ns else True for one in maxima]
     yield Evidence(
         holds=False if worst["raw_max_ns"] >= limit_ns else all_hold(held),
@@ -72,14 +70,14 @@ def below(results: Sequence[StatedResult], *, limit_us: float) -> Iterable[Evide
 
 def _ratios(
     results: Sequence[StatedResult], figure: str
-) -> list[tuple[tuple[Any, ...], Interval | None]]:
+) -> list[tuple[tuple[str, str], Interval | None]]:
     """Second over first, by load; both ends of both intervals."""
-    one, two = map(_rows, results)
+    one, two = (dict(_rows(each)) for each in results)
     both = [load for load in one if load in two]
     if not both:
         names = " and ".join(each.name for each in results)
         raise LackingError("needs the same loads", f"{names} have no load in common")
-    found: list[tuple[tuple[Any, ...], Interval | None]] = []
+    found: list[tuple[tuple[str, str], Interval | None]] = []
     for load in both:
         first, second = _ends(one[load], figure), _ends(two[load], figure)
         known = first and second and first.low > 0

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from deadbeat.model.words import Json, inside
 
-#: Kind of a platform whose figures are replayed from another's prices: nothing ran.
+#: Kind of a platform with figures replayed from another's prices: nothing ran.
 EXTRAPOLATED = "extrapolated"
 #: Kinds of platform that nothing disturbs: a second measurement gives the same values.
 UNDISTURBED = ("virtual-time", "simulated", EXTRAPOLATED)

@@ -368,7 +368,7 @@ class RunReader:
         for event, value in self.simulated.get(key.text, {}).items():
             column = f"counter_{event}_per_job"
             if found.get(column, 0.0) is None:
-                found[column] = float(value)
+                found[column] = value
                 self.events.simulated.add(event)
         return found
 
