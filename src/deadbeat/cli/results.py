@@ -19,6 +19,7 @@ from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
 from deadbeat.cli.listing import named
 from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.drawn_set import drawn_set
 from deadbeat.kinds.contention.emitting import SUFFIX, TaskOfRun, read_run
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
@@ -31,7 +32,9 @@ from deadbeat.store.place import FolderState, beheaded
 _EXPORTING = "deadbeat.cli.exporting"  # which needs this module
 
 
-def show(run: str, runs: Path) -> Shown:
+def show(run: str, runs: Path, task_set: str = "") -> Shown:
+    if task_set:
+        return drawn_set(runs, run, task_set)
     if run.endswith(SUFFIX):
         return _show_jobs(Path(run))
     if (derived := found(runs, run)) is not None:

@@ -77,7 +77,9 @@ def emit_tree(
         raise UsageError(f"--calibration: {campaign} has its own", "drop --calibration")
     costs = given_calibration(calibration)
     source = _planned(Path(campaign), costs, catalog) if planned else _stored(campaign, runs)
-    chosen = [_key(text, source) for text in keys] or list(source.keys[:1])
+    chosen = [key_in(text, source.keys, source.name, "--task-set") for text in keys] or list(
+        source.keys[:1]
+    )
     sets = [source.task_set(key) for key in chosen]
     names = sorted({name for each in sets for name in _fragments(each)})
     _require(names, catalog, port)
@@ -129,12 +131,13 @@ def _planned(file: Path, calibration: Calibration | None, catalog: Catalog) -> _
     )
 
 
-def _key(text: str, source: _Source) -> RunKey:
-    known = {key.text: key for key in source.keys}
+def key_in(text: str, keys: Sequence[RunKey], name: str, option: str) -> RunKey:
+    """That of ``keys``, the sets of ``name``, which ``text`` says. Raises UsageError: none."""
+    known = {key.text: key for key in keys}
     if text not in known:
         near = nearest(text, known)
         hint = near if near.startswith("did") else f"such as {', '.join(list(known)[:3])}"
-        raise UsageError(f"--set: {source.name} has no task set {shown(text)}", hint)
+        raise UsageError(f"{option}: {name} has no task set {shown(text)}", hint)
     return known[text]
 
 
