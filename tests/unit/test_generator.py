@@ -3,15 +3,26 @@ WCETs by the user's own distribution, tasks free of cores, runs long enough for 
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.campaigns import TINY_OPTIONS
+from helpers.campaigns import TINY_OPTIONS, tiny_spec, tiny_stress
+from scipy.stats import chisquare
 
 import deadbeat
 from deadbeat.cli.main import main
+from deadbeat.kinds.contention.plan import parameters, plan
+from deadbeat.kinds.contention.spec import read_spec, spec_dict
 from deadbeat.model.errors import UsageError
+from deadbeat.synthesis.distributions import WcetRule, Weighted
+from deadbeat.synthesis.outlines import outlines
+from deadbeat.synthesis.parameters import SynthesisParameters
 
 Capture = pytest.CaptureFixture[str]
 
@@ -59,3 +70,69 @@ def test_a_bar_shows_what_meets_other_cores(runs: Path, capsys: Capture) -> None
 def test_a_set_that_is_not_there_is_named(runs: Path) -> None:
     with pytest.raises(UsageError, match="--task-set: tiny has no task set"):
         drawn(runs, "m002-s0500-c0500-r0000")
+
+
+# ---------- the user's own WCETs ----------
+
+OWN = "# measured\n150us 1\n200us 3.5\n400us, 2  # with a comma\n"
+
+
+def weighted(text: str, folder: Path) -> Weighted:
+    (folder / "wcets.txt").write_text(text)
+    found = WcetRule(("uniform",)).parse(str(folder / "wcets.txt"))
+    assert isinstance(found, Weighted)
+    return found
+
+
+def test_ten_thousand_draws_pass_chi_squared(tmp_path: Path) -> None:
+    own = weighted(OWN, tmp_path)
+    asked = SynthesisParameters(
+        cores=1, tasks=1000, sync_share=Fraction(0), contended_ratio=Fraction(0), distribution=own
+    )
+    drawn = Counter(each.wcet_ns for seed in range(10) for each in outlines(asked, seed))
+    expected = {150_000: 1, 200_000: 3.5, 400_000: 2}
+    assert drawn.keys() == expected.keys()
+
+    def p_value(weights: dict[int, float]) -> float:
+        share = 10_000 / sum(weights.values())
+        return float(
+            chisquare([drawn[ns] for ns in weights], [share * w for w in weights.values()]).pvalue
+        )
+
+    assert p_value(expected) > 0.01
+    assert p_value({**expected, 150_000: 1.3}) < 1e-6
+
+
+def test_a_result_holds_the_values_and_the_hash_of_their_file(tmp_path: Path) -> None:
+    own = weighted(OWN, tmp_path)
+    assert own.sha256 == sha256(OWN.encode()).hexdigest()
+    spec = tiny_spec({"tasks": {"distribution": own}})
+    plain = spec_dict(spec)
+    assert plain["tasks"]["distribution"] == {  # type: ignore[index, call-overload]
+        "lines": ["150000ns 1", "200000ns 7/2", "400000ns 2"], "sha256": own.sha256
+    }  # fmt: skip
+    assert read_spec(json.loads(json.dumps(plain))) == spec
+    assert parameters(spec, plan(spec)[0]).distribution == own
+    drawn = tiny_stress({"stress": {"distribution": [str(tmp_path / "wcets.txt"), "normal"]}})
+    assert read_spec(json.loads(json.dumps(spec_dict(drawn)))) == drawn
+    assert {parameters(drawn, key).distribution for key in plan(drawn)} <= {own, "normal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("900us 1\n", "900us is not within wcet_min to wcet_max, 100us to 500us"),
+        ("200us 1\n300us many\n", 'line 2 is "300us many"'),
+        ("200 1\n", "is not a length of time"),
+        ("200us 0\n", "out of range"),
+        ("# nothing\n", "0 values found"),
+        (None, "is not a choice (one of uniform, "),
+    ],
+)
+def test_what_is_no_distribution_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    file = tmp_path / "wcets.txt"
+    if text is not None:
+        file.write_text(text)
+    for made, table in ((tiny_spec, "tasks"), (tiny_stress, "stress")):
+        with pytest.raises(UsageError, match=f"{table}.distribution.*{re.escape(said)}"):
+            made({table: {"distribution": str(file)}})

@@ -26,7 +26,13 @@ from deadbeat.model.results import Point
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, plain_of, usage
 from deadbeat.synthesis import SynthesisParameters
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
+from deadbeat.synthesis.distributions import (
+    DISTRIBUTIONS,
+    PERIODS,
+    UTILISATION_METHODS,
+    WcetRule,
+    Weighted,
+)
 from deadbeat.synthesis.parameters import PRIORITIES
 
 #: Task sets of one program at most: what the build cost per set was measured with.
@@ -132,10 +138,11 @@ class TasksSpec:
     wcet_max: int = keyed(
         _WCET, "--wcet-max TIME", "Longest execution time (C) of a task.", default=500_000
     )
-    distribution: str = keyed(
-        rules.Choice(tuple(DISTRIBUTIONS)),
+    distribution: str | Weighted = keyed(
+        WcetRule(tuple(DISTRIBUTIONS)),
         "--distribution NAME",
-        "How C is distributed: uniform, log-uniform, normal or exponential.",
+        "How C is distributed: uniform, log-uniform, normal, exponential, or a FILE of lines"
+        " like 100us 3: value and weight.",
         default="uniform",
     )
     deadline_factor: tuple[Fraction, ...] = keyed(
@@ -211,11 +218,12 @@ class TasksSpec:
             ("period_min", "period_max", f"{self.period_min}ns", f"{self.period_max}ns"),
             ("utilisation_min", "utilisation_max", self.utilisation_min, self.utilisation_max),
         ]
-        return [
+        found = [
             Problem(low, f"{a} is above {high} = {b}", f"lower it or raise {high}")
             for low, high, a, b in pairs
             if getattr(self, low) > getattr(self, high)
         ]
+        return found or [*outside("distribution", self.distribution, self.wcet_min, self.wcet_max)]
 
     def parameters(
         self, point: Point, *, tasks: int, factor: Fraction | None, **drawn: Any
@@ -227,7 +235,7 @@ class TasksSpec:
             factor: T / C; None: T is drawn.
             drawn: What is said of this set instead, by the names of these fields.
         """
-        values = attrs.asdict(self) | drawn
+        values = attrs.asdict(self, recurse=False) | drawn
         del values["per_core"], values["deadline_factor"]
         if factor is not None:
             values["deadline_factor"] = factor
@@ -354,6 +362,14 @@ class TaskSetSpec:
         if not self.fills_cores and self.tasks.distribution != "uniform":
             text = "with a utilisation C follows from u and T"
             yield Problem("tasks.distribution", text, "leave one of the two out")
+
+
+def outside(where: str, drawn: object, low: int, high: int) -> Iterator[Problem]:
+    """The problem where a distribution of the user's own has a value out of the bounds of C."""
+    for value in [*drawn.outside(low, high)][:1] if isinstance(drawn, Weighted) else []:
+        ends = f"{rules.duration_text(low)} to {rules.duration_text(high)}"
+        text = f"{rules.duration_text(value)} is not within wcet_min to wcet_max, {ends}"
+        yield Problem(where, text, "change wcet_min and wcet_max, or the file")
 
 
 def too_few_segments(

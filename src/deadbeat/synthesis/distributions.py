@@ -6,10 +6,21 @@ acceptance, so no floating-point function decides anything. All cost a few draws
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
 
 from deadbeat.model.errors import SynthesisError
+from deadbeat.model.rules import Choice, Ratio, duration_ns, refuse
+from deadbeat.model.words import Json, nearest, shown
 from deadbeat.synthesis.stream import Stream
 
 #: Truncated normal: the interval is this many standard deviations wide.
@@ -100,6 +111,80 @@ DISTRIBUTIONS: dict[str, Callable[[Stream, int, int], int]] = {
     "normal": normal,
     "exponential": exponential,
 }
+
+_LINE = re.compile(r"(\S+?)[\s,;]+([0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?)")
+_WEIGHT = Ratio("0.000001", "1000000000")
+_VALUES_MAX = 65_536
+
+
+@frozen
+class Weighted:
+    """P(x) proportional to the weight of x, of the user's own values.
+
+    Attributes:
+        values_ns, weights: The values, and their weights as written.
+        sha256: Of the file they are from.
+    """
+
+    values_ns: tuple[int, ...]
+    weights: tuple[Fraction, ...]
+    sha256: str
+
+    def __call__(self, stream: Stream, low: int, high: int) -> int:
+        """A value by its weight; that all are in [low, high] is checked with the parameters."""
+        whole = math.lcm(*(weight.denominator for weight in self.weights))
+        ends = list(accumulate(int(weight * whole) for weight in self.weights))
+        return self.values_ns[bisect_right(ends, stream.below(ends[-1]))]
+
+    def outside(self, low_ns: int, high_ns: int) -> Iterable[int]:
+        """Values out of bounds."""
+        return (value for value in self.values_ns if not low_ns <= value <= high_ns)
+
+
+class WcetRule(Choice):
+    """A distribution by its name, or the file of one: a value and its weight a line, ``100us 3``.
+
+    Canonical: the name, or the lines with the hash of the file: a result needs no file.
+    """
+
+    def parse(self, value: Any) -> Any:
+        if isinstance(value, Weighted) or value in self.words:
+            return value
+        if isinstance(value, dict) and {"lines", "sha256"} == value.keys():
+            return _weighted(value["lines"], str(value["sha256"]))
+        try:
+            content = Path(str(value)).read_bytes() if Path(str(value)).is_file() else None
+            lines = [] if content is None else content.decode().splitlines()
+        except (OSError, ValueError):
+            content = None
+        if content is None:
+            near = nearest(str(value), self.words)
+            hint = near if near.startswith("did") else f"{near}, or a file of lines like 100us 3"
+            raise refuse(f"{shown(value)} is not a choice", hint)
+        return _weighted(lines, sha256(content).hexdigest())
+
+    @staticmethod
+    def plain(value: Any) -> Json:
+        if isinstance(value, str):
+            return value
+        pairs = zip(value.values_ns, value.weights, strict=True)
+        return {"lines": [f"{ns}ns {weight}" for ns, weight in pairs], "sha256": value.sha256}
+
+
+def _weighted(lines: Sequence[str], digest: str) -> Weighted:
+    said = [
+        (n, text) for n, line in enumerate(lines, 1) if (text := line.partition("#")[0].strip())
+    ]
+    if not 0 < len(said) <= _VALUES_MAX:
+        raise refuse(f"{len(said)} values found", f"1 to {_VALUES_MAX}, a line like 100us 3 each")
+
+    found = []
+    for number, text in said:
+        if (match := _LINE.fullmatch(text)) is None:
+            raise refuse(f"line {number} is {shown(text)}", "write it like 100us 3")
+        found.append((duration_ns(match[1]), _WEIGHT.parse(match[2])))
+    values, weights = zip(*found, strict=True)
+    return Weighted(values, weights, digest)
 
 
 # -- periods: how one is drawn among those at which a task's C is within its bounds

@@ -59,7 +59,8 @@ def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
 
 
 def _timings(parameters: SynthesisParameters, seed: int) -> list[Timing]:
-    draw, wcets = DISTRIBUTIONS[parameters.distribution], Stream(seed, "wcet")
+    named, wcets = parameters.distribution, Stream(seed, "wcet")
+    draw = DISTRIBUTIONS[named] if isinstance(named, str) else named
     wcets_ns = [
         draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
     ]

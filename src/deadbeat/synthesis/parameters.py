@@ -9,7 +9,12 @@ from fractions import Fraction
 from attrs import fields_dict, frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
+from deadbeat.synthesis.distributions import (
+    DISTRIBUTIONS,
+    PERIODS,
+    UTILISATION_METHODS,
+    Weighted,
+)
 
 DEFAULT_DISTRIBUTION = "uniform"
 PRIORITIES = ("uniform", "rate-monotonic", "random")
@@ -47,8 +52,8 @@ class SynthesisParameters:
         segments_max: Upper bound on the segments of a task.
         wcet_min_ns, wcet_max_ns: Bounds of a task's worst-case execution time C.
         distribution: How C is drawn between its bounds: ``uniform``, ``log-uniform``, ``normal``,
-            ``exponential`` (see :mod:`deadbeat.synthesis.distributions`). With ``utilisation``
-            only of tasks that fill a core.
+            ``exponential`` (see :mod:`deadbeat.synthesis.distributions`), or the user's own. With
+            ``utilisation`` only of tasks that fill a core.
         sync_share: rho: share of C spent in SY segments.
         contended_ratio: alpha: share of that which is bound to contended objects.
         sync_shares, contended_ratios: The same for each task by its index, instead of the common
@@ -80,7 +85,7 @@ class SynthesisParameters:
     segments_max: int = 8
     wcet_min_ns: int = 100_000
     wcet_max_ns: int = 500_000
-    distribution: str = DEFAULT_DISTRIBUTION
+    distribution: str | Weighted = DEFAULT_DISTRIBUTION
     sync_share: Fraction
     contended_ratio: Fraction
     sync_shares: tuple[Fraction, ...] = ()
@@ -159,7 +164,10 @@ class SynthesisParameters:
         yield from _outside("segments_max", self.segments_max, 2 if mixed else 1, SEGMENTS_LIMIT)
         yield from _outside("wcet_min_ns", self.wcet_min_ns, 1, WCET_LIMIT_NS)
         yield from _outside("wcet_max_ns", self.wcet_max_ns, self.wcet_min_ns, WCET_LIMIT_NS)
-        yield from _unknown("distribution", self.distribution, DISTRIBUTIONS)
+        if isinstance(self.distribution, str):
+            yield from _unknown("distribution", self.distribution, DISTRIBUTIONS)
+        elif out := [*self.distribution.outside(self.wcet_min_ns, self.wcet_max_ns)]:
+            yield from _outside("distribution", out[0], self.wcet_min_ns, self.wcet_max_ns)
         yield from _outside("sync_share", self.sync_share, 0, 1)
         yield from _outside("contended_ratio", self.contended_ratio, 0, 1)
         lists = [
@@ -285,6 +293,7 @@ def _is_exact(value: object) -> bool:
 _TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "int": (_is_whole, "a whole number"),
     "str": (lambda value: isinstance(value, str), "a word"),
+    "str | Weighted": (lambda value: isinstance(value, str | Weighted), "a distribution"),
     "Fraction": (_is_exact, "an exact fraction"),
     "Fraction | None": (lambda value: value is None or _is_exact(value), "an exact fraction"),
     "tuple[Fraction, ...]": (

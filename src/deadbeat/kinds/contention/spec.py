@@ -18,6 +18,7 @@ from deadbeat.experiment.tasksets import (
     RUNS_MAX,
     GridSpec,
     TaskSetSpec,
+    outside,
     too_few_segments,
 )
 from deadbeat.kinds.contention import stress
@@ -277,6 +278,13 @@ class CampaignSpec(TaskSetSpec):
                 unit = " ns" if low == "wcet_min" else ""
                 text = f"{low} up to {top}{unit} is above {high} from {bottom}{unit}"
                 yield Problem(where, text, f"keep every {low} below every {high}")
+        ends = [tasks.wcet_min, tasks.wcet_max]
+        if drawn.wcet_min is not None:
+            ends[0] = drawn.wcet_min.largest
+        if drawn.wcet_max is not None:
+            ends[1] = drawn.wcet_max.smallest
+        for option in drawn.distribution.options if drawn.distribution else ():
+            yield from outside("stress.distribution", option, *ends)
         if self.by_utilisation and not self.fills_cores and drawn.distribution is not None:
             text = "with a utilisation C follows from u and T"
             yield Problem("stress.distribution", text, "leave one of the two out")

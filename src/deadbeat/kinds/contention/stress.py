@@ -100,7 +100,12 @@ def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind
 def drawn_by(rule: Any, low: int = 0, high: int = 0) -> DrawKind:
     """What ``rule`` reads; ``random`` alone means any of its words, or numbers in [low, high]."""
     if isinstance(rule, rules.Choice):
-        return DrawKind(rule.parse, str, words=rule.words, example=",".join(rule.words[:2]))
+        return DrawKind(
+            rule.parse,
+            getattr(rule, "plain", str),
+            words=rule.words,
+            example=",".join(rule.words[:2]),
+        )
     if isinstance(rule, rules.DurationNs):
         return DrawKind(rule.parse, rule.plain, low, high, example="random:100us..300us")
     return DrawKind(rule.parse, int, low, high, example=f"random:{low}..{high}")
@@ -123,9 +128,12 @@ class SpreadRule:
         text = value.strip() if isinstance(value, str) and "random" not in self.kind.words else ""
         if text.startswith("random"):
             return self._random(text)
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "lines" not in value:
             raise refuse(f"{shown(value)} is no value", f"write it like {self.kind.example}")
-        listed = rules.items(value, "a value, a list or random", self.kind.example)
+        whole = isinstance(value, dict)
+        listed = (
+            [value] if whole else rules.items(value, "a value, a list or random", self.kind.example)
+        )
         if len(listed) == 1:
             return Drawn((self.kind.parse(listed[0]),))
         found = rules.each(listed, self.kind.parse)
