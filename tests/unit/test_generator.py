@@ -17,7 +17,7 @@ from scipy.stats import chisquare
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.kinds.contention.plan import parameters, plan
+from deadbeat.kinds.contention.plan import parameters, plan, set_seed
 from deadbeat.kinds.contention.spec import read_spec, spec_dict
 from deadbeat.model.errors import UsageError
 from deadbeat.synthesis.distributions import WcetRule, Weighted
@@ -136,3 +136,49 @@ def test_what_is_no_distribution_is_refused(tmp_path: Path, text: str | None, sa
     for made, table in ((tiny_spec, "tasks"), (tiny_stress, "stress")):
         with pytest.raises(UsageError, match=f"{table}.distribution.*{re.escape(said)}"):
             made({table: {"distribution": str(file)}})
+
+
+# ---------- tasks free of cores ----------
+
+
+def test_a_profile_has_as_many_tasks_as_asked_at_every_m() -> None:
+    spec = tiny_spec({"task_count": 5, "cores": [1, 2, 3]}, cores=4)
+    assert {parameters(spec, key).tasks for key in plan(spec)} == {5}
+    assert {key.point.cores for key in plan(spec)} == {1, 2, 3}
+    assert spec_dict(tiny_spec()).keys().isdisjoint({"task_count"})
+
+
+@pytest.mark.parametrize("made", [tiny_spec, tiny_stress])
+def test_a_drawn_number_of_tasks_fills_its_range(made: Any) -> None:
+    table = {"grid": {"replicas": 40}} if made is tiny_spec else {"stress": {"sets": 40}}
+    spec = made({"task_count": "random:4..12", **table}, cores=4)
+    drawn = {key: parameters(spec, key).tasks for key in plan(spec)}
+    assert set(drawn.values()) == set(range(4, 13))
+    assert drawn == {key: parameters(spec, key).tasks for key in plan(spec)}
+    again = read_spec(json.loads(json.dumps(spec_dict(spec))))
+    assert again == spec
+    for key in plan(spec):  # alpha and deadline keep the set
+        same = [n for other, n in drawn.items() if set_seed(spec, other) == set_seed(spec, key)]
+        assert set(same) == {drawn[key]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"task_count": "random:3..12"}, "N = 3 is below M = 4: every core needs a task"),
+        ({"task_count": 5, "tasks": {"per_core": 2}}, "together with a number of tasks per core"),
+    ],
+)
+def test_a_number_of_tasks_that_cannot_be_is_one_line(asked: dict[str, Any], said: str) -> None:
+    for made in (tiny_spec, tiny_stress):
+        cores = {"cores": [4]} if made is tiny_spec else {"stress": {"cores": "4"}}
+        with pytest.raises(UsageError, match=f"^task_count: {said}"):
+            made(cores, asked, cores=4)
+
+
+def test_a_measured_set_has_the_tasks_that_were_asked(runs: Path) -> None:
+    words = (*TINY_OPTIONS, "--runs", str(runs), "--name", "five", "--tasks", "5", "--cores", "2")
+    assert main(words) == 0
+    found = deadbeat.open(runs / "five").summary
+    assert {each.tasks for each in found.sets} == {5}
+    assert {task["core"] for task in drawn(runs, found.sets[0].key, "five")["tasks"]} == {0, 1}

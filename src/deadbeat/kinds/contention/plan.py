@@ -30,7 +30,6 @@ from deadbeat.kinds.contention.stress import (
     PRESETS,
     CoresRule,
     Group,
-    SetDraw,
     draw_set,
     draw_tasks,
     group_at,
@@ -45,6 +44,7 @@ from deadbeat.model.specification import usage
 from deadbeat.model.tasks import TaskSet
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
+from deadbeat.synthesis.stream import Stream
 
 
 @frozen(kw_only=True)
@@ -225,7 +225,7 @@ def _stress_point(spec: CampaignSpec, replica: int) -> Point:
     drawn = draw_set(spec.stress, spec.seed, replica)
     if not spec.stress.per_task:
         return Point(drawn.cores, drawn.sync_milli, drawn.contended_milli)
-    tasks = _tasks_of(spec, drawn)
+    tasks = _tasks_of(spec, drawn.seed, drawn.cores, drawn.tasks)
     shares, ratios = draw_tasks(spec.stress, spec.seed, replica, tasks)
     most = drawn.group.critical_cores or drawn.cores
     counted = [index for index in range(tasks) if index % drawn.cores < most]
@@ -236,9 +236,11 @@ def _stress_point(spec: CampaignSpec, replica: int) -> Point:
     )
 
 
-def _tasks_of(spec: CampaignSpec, drawn: SetDraw) -> int:
-    """N of a drawn set."""
-    return drawn.cores * spec.tasks.per_core if drawn.tasks is None else drawn.tasks
+def _tasks_of(spec: CampaignSpec, seed: int, cores: int, own: int | None) -> int:
+    """N of the set of ``seed``; ``own``: where it is not free of M and not as [tasks] says."""
+    if spec.task_count is not None:
+        return int(spec.task_count.draw(Stream(seed, "task count")))
+    return cores * spec.tasks.per_core if own is None else own
 
 
 def _rank(seed: int, *place: int) -> bytes:
@@ -290,7 +292,8 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
     point, factor = key.point, deadline_factor(spec, key)
     if spec.stress is None:
-        tasks = point.cores * (point.per_core or spec.tasks.per_core)
+        own = point.cores * point.per_core or None
+        tasks = _tasks_of(spec, set_seed(spec, key), point.cores, own)
         only = class_of(spec, key)
         if not only:
             return spec.tasks.parameters(point, tasks=tasks, factor=factor)
@@ -299,7 +302,8 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
         one = {"fragments": (*kept, only), "classes_min": 1, "classes_max": 1}
         return spec.tasks.parameters(point, tasks=tasks, factor=factor, **one)
     drawn = draw_set(spec.stress, spec.seed, key.replica)
-    tasks, values = _tasks_of(spec, drawn), drawn.values
+    tasks = _tasks_of(spec, drawn.seed, drawn.cores, drawn.tasks)
+    values = drawn.values
     if "utilisation" in values:
         values = {**values, "utilisation": Fraction(values["utilisation"], 1000)}
     shares: tuple[int, ...] = ()

@@ -175,7 +175,11 @@ def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
     for place, cell in enumerate(cells):
         if cell.cores == 1 or not cell.sync_share or not cell.contended_ratio:
             tasks = cell.cores * cell.tasks_per_core
-            own = [each for each in sets if each.tasks == tasks and _PLACE(each) == _PLACE(cell)]
+            own = [
+                each
+                for each in sets
+                if each.tasks == (tasks or each.tasks) and _PLACE(each) == _PLACE(cell)
+            ]
             values = known(own, "slowdown_mean")
             groups.setdefault((cell.cores, cell.tasks_per_core), {})[place] = values
     found = list(cells)

@@ -315,7 +315,9 @@ class RunReader:
 
     def tasks_per_core(self, point: Point) -> int | None:
         """N / M at ``point`` of a grid; None where the campaign does not say."""
-        return point.per_core or (None if self._spec is None else self._spec.tasks.per_core)
+        if self._spec is None or self._spec.task_count is not None:
+            return point.per_core or None
+        return point.per_core or self._spec.tasks.per_core
 
     def read(self, key: RunKey, *, group: Group | None = None) -> tuple[RunFigures, SetFigures]:
         """Figures of the committed run ``key``, those of its set with what its plan says. Raises

@@ -22,7 +22,7 @@ from deadbeat.experiment.tasksets import (
     too_few_segments,
 )
 from deadbeat.kinds.contention import stress
-from deadbeat.kinds.contention.stress import Group, StressSpec
+from deadbeat.kinds.contention.stress import Drawn, Group, SpreadRule, StressSpec, drawn_by
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError
 from deadbeat.model.specification import built, checked, keyed, layered, plain_of, renamed, usage
@@ -154,6 +154,7 @@ class CampaignSpec(TaskSetSpec):
         mode: ``profile`` (with a grid) or ``stress`` (with what is drawn, its core counts too).
         preset: What its defaults came from.
         loaded: A second row of points; None: the grid alone.
+        task_count: N of each set, free of M; None: a multiple of M.
         precision: When a point has enough sets; None: when it has as many as are asked.
     """
 
@@ -167,6 +168,12 @@ class CampaignSpec(TaskSetSpec):
         rules.Choice(tuple(sorted({*PRESETS, *stress.PRESETS}))),
         "NAME",
         "Preset of profile: default, quick, paper; of stress: random, fixed-cores, paper, quick.",
+    )
+    task_count: Drawn | None = keyed(
+        SpreadRule(drawn_by(rules.Whole(1, 4096), 1, 64)),
+        "--tasks VALUES",
+        "Tasks in a set (N), free of M: 5 or random:4..12.",
+        default=None,
     )
     grid: MapSpec | None = None
     loaded: LoadedSpec | None = None
@@ -189,7 +196,8 @@ class CampaignSpec(TaskSetSpec):
             longest = [Fraction(self.tasks.period_max)]
         if self.stress is not None and self.fills_cores:
             # N tasks, evenly spread over the cores; C / T of each is its part of the fill.
-            part = self.stress.fill_utilisation / self.most_tasks(1)
+            fewest = 1 if self.task_count is None else min(self.core_counts)
+            part = self.stress.fill_utilisation / -(-self.most_tasks(1) // fewest)
             longest.append(self._largest("wcet_max") / part)
         return max(longest)
 
@@ -204,6 +212,8 @@ class CampaignSpec(TaskSetSpec):
 
     def most_tasks(self, cores: int, group: Group | None = None) -> int:
         """N of the largest set at ``cores`` cores; None: over all groups."""
+        if self.task_count is not None:
+            return self.task_count.largest
         if self.stress is None:
             loaded = 0 if self.loaded is None else self.loaded.per_core
             return cores * max(self.tasks.per_core, loaded)
@@ -220,6 +230,7 @@ class CampaignSpec(TaskSetSpec):
             *self._wrong_mode(),
             *self._wrong_rows(),
             *self._wrong_draws(),
+            *self._wrong_count(),
             *self._too_many_runs(),
             *super().problems(),
         ]
@@ -288,6 +299,19 @@ class CampaignSpec(TaskSetSpec):
         if self.by_utilisation and not self.fills_cores and drawn.distribution is not None:
             text = "with a utilisation C follows from u and T"
             yield Problem("stress.distribution", text, "leave one of the two out")
+
+    def _wrong_count(self) -> Iterator[Problem]:
+        """What contradicts a number of tasks that is free of the number of cores."""
+        if self.task_count is None:
+            return
+        drawn = None if self.stress is None else self.stress.per_core
+        if self.tasks.per_core != 1 or drawn is not None or self.loaded is not None:
+            text = "together with a number of tasks per core"
+            yield Problem("task_count", text, "leave one of the two out")
+        fewest, most = self.task_count.smallest, max(self.core_counts, default=0)
+        if fewest < most:
+            text = f"N = {fewest} is below M = {most}: every core needs a task"
+            yield Problem("task_count", text, "ask for more tasks or fewer cores")
 
     def _too_many_runs(self) -> Iterator[Problem]:
         runs, where, hint = 0, "stress.sets", "fewer sets or fewer groups"
@@ -368,6 +392,7 @@ def _values(asked: dict[str, Json]) -> dict[str, Json]:
     base = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
     defaults: dict[str, Json] = {"preset": "default", "name": str(preset) if base else "default"}
     changed = any(_says(asked, table, key) for table, keys in _OWN_POINTS.items() for key in keys)
+    changed |= asked.get("task_count") is not None
     if preset in _WITH_LOADED and not changed:
         defaults["loaded"] = _LOADED
     fixed = _says(asked, "grid", "replicas") or inside(asked, "grid").get("mix") == "random"
@@ -447,5 +472,7 @@ def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> Campaig
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Json]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
-    absent = [name for name in ("grid", "loaded", "stress") if getattr(spec, name) is None]
+    absent = [
+        name for name in ("task_count", "grid", "loaded", "stress") if getattr(spec, name) is None
+    ]
     return {key: value for key, value in plain_of(spec).items() if key not in absent}

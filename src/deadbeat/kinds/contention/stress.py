@@ -285,7 +285,7 @@ class StressSpec:
     cores: CoreChoice = keyed(
         CoresRule(),
         "--cores LIST",
-        "Numbers of cores (M): 4,8 (a group each), random, random:2..8 or all.",
+        "Cores (M): 4,8 (a group each), random:2..8 or all.",
     )
     sets: int = keyed(rules.Whole(1, 100_000), "--sets N", "Task sets of each group.")
     random_sets: int | None = keyed(
