@@ -239,6 +239,10 @@ class Session(Protocol):
 class Executor(Protocol):
     """What a campaign, ``calibrate`` and ``fragments`` need of a machine."""
 
+    @property
+    def boot_s(self) -> float:
+        """Time of a boot, where every run has one of its own; 0: none has."""
+
     def describe(self) -> Platform:
         """The platform; ``kind`` tells hardware from simulation."""
 

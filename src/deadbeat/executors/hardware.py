@@ -51,6 +51,8 @@ SCRUB_FALLBACK_BYTES = 64 << 20
 class HardwareExecutor(ProgramMachine):
     """Runs task sets on its target; see :class:`deadbeat.executors.base.Executor`."""
 
+    boot_s = 0.0
+
     @cached_property
     def _lacking(self) -> dict[tuple[object, ...], dict[str, str]]:
         """What cannot run, of all that was asked so far."""

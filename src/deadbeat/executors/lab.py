@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
@@ -279,7 +280,11 @@ def lab_executor(words: str) -> GuestExecutor:
     )
     label = "-".join(filter(None, [kernel.label, preempt]))
     seed = Whole(0, 2**31).parse(given.get("seed", "1"))
-    return GuestExecutor(guest, GuestTarget(guest, look(guest, name=label), seed=seed))
+    began = time.monotonic()
+    seen = look(guest, name=label)
+    made = GuestExecutor(guest, GuestTarget(guest, seen, seed=seed))
+    made.boot_s = time.monotonic() - began
+    return made
 
 
 def _kernel(name: str, machine: str) -> Kernel:

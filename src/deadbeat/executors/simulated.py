@@ -104,6 +104,7 @@ class FakeExecutor:
 
     #: Its timetable begins so long after the program.
     SETUP_NS: ClassVar[int] = 1_000_000
+    boot_s: ClassVar[float] = 0.0
 
     cores: int = 2
     name: str = "simulated"

@@ -29,7 +29,13 @@ from deadbeat.kinds.contention.place import (
     state_of,
 )
 from deadbeat.kinds.contention.plan import Resolved, group_of, plan, resolve
-from deadbeat.kinds.contention.runner import CampaignExperiment, estimate, standing
+from deadbeat.kinds.contention.runner import (
+    BOOTS_CALIBRATION,
+    BOOTS_RUN,
+    CampaignExperiment,
+    estimate,
+    standing,
+)
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
@@ -90,6 +96,8 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     simulated = executor.describe().made_up
     known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
     whole = estimate(spec, calibrated=bool(known), simulated=simulated)
+    boots = BOOTS_RUN * whole.runs + BOOTS_CALIBRATION * (not known)
+    seconds = executor.boot_s * boots or whole.seconds
     store = CampaignStore.open(place.path) if place.resumed else None
     done = standing(spec, store).done if store else 0
     asked.announce(
@@ -99,7 +107,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         unit="task sets",
         details=f"on {', '.join(map(str, sorted({key.point.cores for key in plan(spec)})))} cores",
         kind=executor.describe().kind,
-        seconds=None if simulated else (1 - done / whole.runs) * whole.seconds,
+        seconds=None if simulated else (1 - done / whole.runs) * seconds,
         need=round((1 - done / whole.runs) * whole.bytes),
     )
     store = store or CampaignStore.create(

@@ -66,6 +66,10 @@ class CampaignCost:
     seconds: float
 
 
+#: Boots that take as long as a run in the laboratory, and as a calibration.
+BOOTS_RUN, BOOTS_CALIBRATION = 2, 3
+
+
 def estimate(
     spec: CampaignSpec, *, calibrated: bool = False, simulated: bool = False
 ) -> CampaignCost:
@@ -259,6 +263,8 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         )
 
     def seconds(self, runs: int) -> float:
+        if boot_s := self._executor.boot_s:
+            return runs * BOOTS_RUN * boot_s
         simulated = self._executor.describe().made_up
         return runs * run_seconds(self._spec, simulated=simulated)
 
