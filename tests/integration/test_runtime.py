@@ -83,6 +83,7 @@ def test_the_timetable_is_that_of_the_slow_twin() -> None:
     for both, changes in (
         (task_set(task("busy", 100), task("busy", 100, core=1, period_ns=7 * MS)), {}),
         (task_set(task("busy", 1), task("busy", 1, core=1)), {"slot_periods": 9}),
+        (task_set(task("busy", 1), task("busy", 1, core=1, period_ns=7 * MS)), {"jobs": 50}),
         (task_set(*(task("busy", 1, core=i % 2) for i in range(11))), {"warmup_jobs": 0}),
         (task_set(task("busy", 100)), {"solo": False}),
     ):

@@ -11,15 +11,22 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
-from helpers.campaigns import TINY_OPTIONS, tiny_spec, tiny_stress
+from helpers.campaigns import TINY_OPTIONS, example_catalog, tiny_spec, tiny_stress
 from scipy.stats import chisquare
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.kinds.contention.plan import parameters, plan, set_seed
-from deadbeat.kinds.contention.spec import read_spec, spec_dict
+from deadbeat.executors.base import Costing
+from deadbeat.executors.simulated import FakeExecutor
+from deadbeat.executors.tables import RunTiming, plan_slots, releases_in
+from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed, synthesised
+from deadbeat.kinds.contention.runner import run_length_s
+from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.jobs import SLOT_TOGETHER
+from deadbeat.synthesis import Synthesiser
 from deadbeat.synthesis.distributions import WcetRule, Weighted
 from deadbeat.synthesis.outlines import outlines
 from deadbeat.synthesis.parameters import SynthesisParameters
@@ -182,3 +189,46 @@ def test_a_measured_set_has_the_tasks_that_were_asked(runs: Path) -> None:
     found = deadbeat.open(runs / "five").summary
     assert {each.tasks for each in found.sets} == {5}
     assert {task["core"] for task in drawn(runs, found.sets[0].key, "five")["tasks"]} == {0, 1}
+
+
+# ---------- run length by jobs ----------
+
+
+@pytest.mark.parametrize("cores", [1, 4, 8, 16])
+def test_every_task_of_the_paper_has_200_jobs_in_the_announced_time(cores: int) -> None:
+    machine = FakeExecutor(cores=16)
+    asked = {
+        "preset": "paper",
+        "cores": [cores],
+        "grid": {"sync_share": [0], "contended_ratio": [0]},
+    }
+    spec = resolve(specify(asked), machine.describe()).spec
+    costs = machine.calibrate(example_catalog(), Costing(pool="full", seconds=1))
+    synthesiser = Synthesiser(example_catalog(), costs)
+    lengths_s = []
+    for key in plan(spec):
+        made = synthesised(spec, synthesiser, key)
+        slots = plan_slots(made, spec.run.settings)
+        for task in map(RunTiming.of, made.tasks):
+            jobs = sum(
+                slot["start_ns"] <= release and release + task.deadline_ns <= slot["end_ns"]
+                for slot in slots[slots["kind"] == SLOT_TOGETHER]
+                for release in releases_in(task, slot)
+            )
+            assert jobs >= 200
+        lengths_s.append(slots[-1]["end_ns"] / 1e9)
+    announced_s = run_length_s(spec, cores)
+    assert max(lengths_s) <= announced_s <= 2 * sum(lengths_s) / len(lengths_s)
+    without = attrs.evolve(spec, run=attrs.evolve(spec.run, jobs=0))
+    assert run_length_s(without, cores) < announced_s
+
+
+def test_a_measured_run_has_the_jobs_that_were_asked(runs: Path) -> None:
+    words = (*TINY_OPTIONS, "--runs", str(runs), "--name", "jobs", "--jobs", "60")
+    assert main(words) == 0
+    found = deadbeat.open(runs / "jobs")
+    for each in found.summary.sets:
+        jobs = found.jobs(each.key)
+        counted = jobs["counted"] & ~jobs["solo"]
+        for task in range(each.tasks):
+            assert (counted & (jobs["task"] == task)).sum() >= 60

@@ -52,14 +52,15 @@ static int64_t number(uint32_t word, int64_t most)
 static int run(void)
 {
     struct db_core_options o = db_core_defaults;
-    if (word_count != 8)
-        board_fail("run wants seven numbers");
+    if (word_count != 9)
+        board_fail("run wants eight numbers");
     o.period_ppm = (uint32_t)number(2, UINT32_MAX);
     o.seconds_ns = number(3, DB_LONGEST_NS);
     o.slot_periods = (uint32_t)number(4, UINT32_MAX);
     o.warmup = (uint32_t)number(5, 1000000);
     o.solo = number(6, 1) == 1;
     o.late = number(7, 1) == 1;
+    o.jobs = (uint32_t)number(8, UINT16_MAX);
     return db_core_main((uint32_t)number(1, UINT16_MAX), &o);
 }
 

@@ -113,18 +113,31 @@ static uint32_t sampled(const struct run *run)
     return !run->options.solo ? 0 : tasks < SOLO_SAMPLE ? tasks : SOLO_SAMPLE;
 }
 
-/* As many rounds as the asked time holds; each task is alone at least once. */
+/* Rounds in which every task has the jobs that are asked: releases that are due in a slot together, at any
+ * phase. */
+static int64_t rounds_for_jobs(const struct run *run, int64_t measured_ns)
+{
+    int64_t fewest = INT64_MAX;
+    for (uint32_t t = 0; t < run->set->task_count; t++) {
+        int64_t due = (measured_ns - run->tasks[t].deadline_ns) / run->tasks[t].period_ns;
+        fewest = due < fewest ? due : fewest;
+    }
+    return (run->options.jobs + fewest - 1) / fewest;
+}
+
+/* As many rounds as the asked time or jobs take; each task is alone at least once. */
 static uint32_t round_count(const struct run *run, const struct common *common)
 {
     uint32_t tasks = run->set->task_count, alone = sampled(run);
     struct lengths l = lengths_of(run, common, EVERYBODY);
     int64_t together = l.measured_ns + (alone ? l.warmup_ns : 0), solo = 0; /* see append() */
+    int64_t least =
+        larger(alone ? (tasks + SOLO_SAMPLE - 1) / SOLO_SAMPLE : 0, rounds_for_jobs(run, l.measured_ns));
     for (uint32_t t = 0; alone && t < tasks; t++) {
         l = lengths_of(run, common, t);
         solo += l.warmup_ns + l.measured_ns;
     }
     int64_t rounds = run->options.seconds_ns / (together + solo / tasks * alone);
-    int64_t least = alone ? (tasks + SOLO_SAMPLE - 1) / SOLO_SAMPLE : 0;
     /* one more than can be numbered is refused by its number */
     return (uint32_t)larger(rounds <= MAX_SLOTS ? rounds : MAX_SLOTS + 1, larger(least, ROUNDS_MIN));
 }

@@ -26,6 +26,7 @@ struct run_options {
     const int *cpus; /* of the set's cores */
     enum db_policy policy;
     int64_t seconds_ns;    /* length of the timetable */
+    uint32_t jobs;         /* of each task at least, counted and together, however long that takes */
     uint32_t slot_periods; /* length of a slot in periods of its slowest task; 0: by the rule */
     uint32_t warmup;       /* periods at the start of a slot that are not counted */
     bool solo;             /* tasks also run alone */

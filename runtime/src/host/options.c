@@ -142,6 +142,7 @@ static const struct number {
     {"--until-eof", FLAG, offsetof(struct options, until_eof), 0, 1},
     {"--seed", NUMBER, offsetof(struct options, seed), 0, INT64_MAX},
     {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes), 0, MAX_SCRUB_BYTES},
+    {"--jobs", SMALL, offsetof(struct options, jobs), 0, UINT16_MAX},
     {"--slot-periods", SMALL, offsetof(struct options, slot_periods), 0, MAX_WARMUP},
     {"--warmup", SMALL, offsetof(struct options, warmup), 0, MAX_WARMUP},
     {"--set", SMALL, offsetof(struct options, set_index), 0, UINT32_MAX},

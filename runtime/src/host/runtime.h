@@ -58,6 +58,7 @@ struct options {
     int64_t lock_wait_ns;
     int64_t bound_ns;      /* the guardian ends what takes longer, whatever it asked for */
     int64_t seconds_ns;    /* length of the timetable of a set */
+    uint32_t jobs;         /* of each task at least, counted and together, however long that takes */
     uint32_t slot_periods; /* length of a slot in periods of its slowest task; 0: by the rule */
     uint32_t warmup;       /* periods at the start of a slot that are not counted */
     bool solo;             /* tasks also run alone */

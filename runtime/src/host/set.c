@@ -149,6 +149,7 @@ static struct run_options run_options(const struct options *o, uint32_t period_p
         .cpus = o->cpus,
         .policy = o->policy,
         .seconds_ns = o->seconds_ns,
+        .jobs = o->jobs,
         .slot_periods = o->slot_periods,
         .warmup = o->warmup,
         .solo = o->solo,

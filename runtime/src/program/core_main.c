@@ -110,6 +110,7 @@ int db_core_main(uint32_t index, const struct db_core_options *options)
         .cpus = cpus,
         .policy = o->policy,
         .seconds_ns = o->seconds_ns,
+        .jobs = o->jobs,
         .slot_periods = o->slot_periods,
         .warmup = o->warmup,
         .solo = o->solo,

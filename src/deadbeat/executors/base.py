@@ -71,6 +71,8 @@ class RunSettings:
     Attributes:
         seconds: Length of a run's timetable, s; a run of many or slow tasks takes what the fewest
             rounds take (``executors.tables``).
+        jobs: Counted releases that each task has at least, together; the run is as long as that
+            takes, also beyond ``seconds``.
         slot_periods: Length of a slot in periods of its slowest task; 0: by the rule.
         warmup_jobs: Periods of its slowest task that count nowhere, at the start of a slot.
         solo: Whether each task also runs alone.
@@ -85,6 +87,7 @@ class RunSettings:
     """
 
     seconds: float
+    jobs: int = 0
     slot_periods: int = 0
     warmup_jobs: int = 1
     solo: bool = True

@@ -199,7 +199,7 @@ class FreeRTOSSession:
         s = self._settings
         end_ns = int(plan_slots(task_set, s, period_ppm=period_ppm)[-1]["end_ns"])
         words = ("run", index, period_ppm, round(s.seconds * 1e9), s.slot_periods, s.warmup_jobs,
-                 int(s.solo), int(s.overrun == "late"))  # fmt: skip
+                 int(s.solo), int(s.overrun == "late"), s.jobs)  # fmt: skip
         try:
             self._executor.machine.run(
                 self.program, [*map(str, words)], result, timeout_s=_limit_s(end_ns / 1e9)

@@ -191,6 +191,8 @@ class HardwareSession:
             "--causes": str(int(s.causes)),
             "--counters": str(int(s.counters)),
         }
+        if s.jobs:  # programs of an earlier version do not know it
+            options["--jobs"] = str(s.jobs)
         options |= _injection_options(self._injection)
         process = self._executor.start_program(self.program, "serve", options)
         line = process.read_line(START_PATIENCE_S)

@@ -91,6 +91,12 @@ def rounds_min(tasks: int) -> int:
     return max(ROUNDS_MIN, -(-tasks // SOLO_SAMPLE))
 
 
+def rounds_for(tasks: Sequence[RunTiming], measured_ns: int, jobs: int) -> int:
+    """Fewest rounds with ``jobs`` releases of every task that are due in their slot together, at
+    any phase; ``measured_ns``: its measured part."""
+    return -(-jobs // min((measured_ns - each.deadline_ns) // each.period_ns for each in tasks))
+
+
 def plan_slots(
     task_set: TaskSet, settings: RunSettings, *, period_ppm: int = UNSCALED_PPM
 ) -> NDArray[Any]:
@@ -102,6 +108,7 @@ def plan_slots(
     # without slots alone the first slot is the only one that warms up
     round_ns = sum(together) if solo else together[1]
     rounds = round_count([sum(pair) for pair in solo], round_ns, settings)
+    rounds = max(rounds, rounds_for(tasks, together[1], settings.jobs))
     deck: list[int] = []
     rows: list[tuple[int, ...]] = []
     at_ns = 0

@@ -83,6 +83,12 @@ class RunSpec:
         "--duration TIME",
         "Measuring time of each set.  [by preset]",
     )
+    jobs: int = keyed(
+        rules.Whole(0, 5000),
+        "--jobs N",
+        "Run until each task has this many jobs.  [0]",
+        default=0,
+    )
     slot_periods: int = keyed(
         rules.Whole(0, 100_000),
         "--slot-periods N",

@@ -37,6 +37,7 @@ _SETTINGS = """/* How the sets are measured: a campaign's settings. */
 const struct db_core_options db_core_defaults = {{
     .policy = {policy},
     .seconds_ns = INT64_C({seconds_ns}),
+    .jobs = {jobs},
     .slot_periods = {slot_periods},
     .warmup = {warmup},
     .solo = {solo},
@@ -159,6 +160,7 @@ def _settings(run: RunSettings) -> str:
     return _SETTINGS.format(
         policy="DB_POLICY_FIFO" if run.policy == "fifo" else "DB_POLICY_OTHER",
         seconds_ns=round(run.seconds * 1e9),
+        jobs=run.jobs,
         slot_periods=run.slot_periods,
         warmup=run.warmup_jobs,
         solo=str(run.solo).lower(),

@@ -13,7 +13,7 @@ from attrs import frozen
 from deadbeat.build.cachegrind import simulated_events
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import SLOT_MIN_NS, Costing, Executor, RunOutcome, Session
-from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_min, slot_lengths
+from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_for, rounds_min, slot_lengths
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention.place import (
@@ -129,10 +129,10 @@ def run_length_s(spec: CampaignSpec, tasks: int) -> float:
     slowest = RunTiming(
         period_ns=slowest_ns, deadline_ns=slowest_ns, offset_ns=0, wcet_ns=slowest_ns // 10, core=0
     )
-    round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(
-        slot_lengths([slowest], [slowest], spec.run.settings)
-    )
-    return max(spec.run.seconds, rounds_min(tasks) * round_ns / 1e9)
+    slot_ns = slot_lengths([slowest], [slowest], spec.run.settings)
+    round_ns = (1 + min(tasks, SOLO_SAMPLE)) * sum(slot_ns)
+    rounds = max(rounds_min(tasks), rounds_for([slowest], slot_ns[1], spec.run.jobs))
+    return max(spec.run.seconds, rounds * round_ns / 1e9)
 
 
 def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:

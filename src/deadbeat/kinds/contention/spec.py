@@ -142,6 +142,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "cores": list(range(1, 17)),
         "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}, "mix": "random"},
+        "run": {"jobs": 200},
     },
 }
 

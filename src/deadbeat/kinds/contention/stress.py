@@ -311,7 +311,7 @@ class StressSpec:
     sync_share: Drawn = keyed(
         SpreadRule(shares(), optional=False),
         "--sync-share VALUES",
-        "Share of time synchronising (rho): random:0.2..0.8.",
+        "Share synchronising (rho): random:0.2..0.8.",
     )
     contended_ratio: Drawn = keyed(
         SpreadRule(shares(), optional=False),

@@ -231,7 +231,7 @@ _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
 #: [quiet].
 _OWN = ("name", "preset", "cpus", "calibration", "quiet")
 #: Settings under which the same program is another measurement.
-_HOW = ("policy", "overrun", "layout", "seconds", "slot_periods", "warmup_jobs", "split")
+_HOW = ("policy", "overrun", "layout", "seconds", "jobs", "slot_periods", "warmup_jobs", "split")
 
 
 @frozen(kw_only=True)
