@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections import Counter
 from fractions import Fraction
 from hashlib import sha256
@@ -31,6 +32,7 @@ from deadbeat.synthesis.distributions import WcetRule, Weighted
 from deadbeat.synthesis.outlines import outlines
 from deadbeat.synthesis.parameters import SynthesisParameters
 
+ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -232,3 +234,43 @@ def test_a_measured_run_has_the_jobs_that_were_asked(runs: Path) -> None:
         counted = jobs["counted"] & ~jobs["solo"]
         for task in range(each.tasks):
             assert (counted & (jobs["task"] == task)).sum() >= 60
+
+
+# ---------- costs: Table 4 ----------
+
+
+def test_the_table_of_fragment_means_is_warm_and_cold(tmp_path: Path, capsys: Capture) -> None:
+    found = deadbeat.ask(
+        "contention --calibrate", simulated=True, table=True, duration="2s", out=tmp_path / "c.json"
+    )["results"]
+    rows = {(row["fragment"], row["core"]): row for row in found["means"]}
+    assert {entry for entry, _ in rows} == found["costs"].keys()
+    for (entry, core), row in rows.items():
+        own = found["costs"][entry][core]
+        assert (row["warm_n"], row["warm_first"]) == (own["samples"], own["first_ps"] / 1000)
+        assert row["cold_n"] > 0
+        assert row["cold_first"] > row["warm_first"] >= row["warm_repeat"]
+    words = ("contention", "--calibrate", "--simulated", "--duration", "2s", "--table")
+    assert main((*words, "--out", str(tmp_path / "d.json"))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    printed = {tuple(line.split()[:2]) for line in lines}
+    assert printed >= {(entry, str(core)) for entry, core in rows}
+
+
+def test_what_makes_a_use_cold_meets_every_page_and_keeps_its_branches(tmp_path: Path) -> None:
+    """Truth: the compiled program; each of 64 functions has 64 branches of its own."""
+    source = ROOT / "runtime/src/core/bench_core.c"
+    options = ("-std=gnu11", "-O2", f"-I{ROOT}/runtime/include", "-S", "-o", f"{tmp_path}/out.s")
+    subprocess.run(["gcc", *options, str(source)], check=True)
+    functions = re.split(r"^branches_\d+:$", (tmp_path / "out.s").read_text(), flags=re.M)[1:]
+    assert len(functions) == 64
+    for text in functions:
+        assert len(re.findall(r"^\.L\d+:", text.partition(".cfi_endproc")[0], flags=re.M)) >= 64
+    walk = re.search(r"page \* (\d+) \+ (\d+)\) % TLB_PAGES", source.read_text())
+    pages = re.search(r"define TLB_PAGES (\d+)", source.read_text())
+    assert walk and pages
+    page, seen = 0, set()
+    for _ in range(int(pages[1])):
+        seen.add(page)
+        page = (page * int(walk[1]) + int(walk[2])) % int(pages[1])
+    assert len(seen) == int(pages[1])

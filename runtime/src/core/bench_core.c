@@ -15,6 +15,9 @@
 #define CROWD_BOUND_NS (20 * DB_MILLISECOND) /* a core that does not come is not waited for any longer */
 #define CONTROL_LOOPS 5                      /* about as long as a block */
 #define QUICK_YARDSTICK_LOOPS 3
+#define SMALL_PAGE_BYTES 4096
+#define TLB_PAGES 8192 /* four times the entries of a large second level */
+#define BRANCH_PASSES 8
 #define CALIBRATION_PRIORITY 70
 
 /* Private to a core's thread. */
@@ -25,6 +28,7 @@ struct bench_worker {
     struct db_context *contexts;
     uint64_t random;
     unsigned char *scrub;
+    size_t scrub_bytes;
 };
 
 /* Blocks beside other cores are of the smallest entry of a class. */
@@ -136,12 +140,64 @@ static uint32_t next_group(struct bench_worker *w, struct visit_item *group)
     return count;
 }
 
-static void empty_caches(struct bench_worker *w)
+/* A branch that stays one: a statement cannot become a conditional move. Its number keeps the functions
+ * apart, which are short so that compilers take no longer than their length. */
+#define BRANCH(n, k)                                                                                         \
+    if (bits >> (k) & 1)                                                                                     \
+        __asm__ volatile("" ::"i"(n));
+#define BRANCHES_4(n, k) BRANCH(n, k) BRANCH(n, k + 1) BRANCH(n, k + 2) BRANCH(n, k + 3)
+#define BRANCHES_16(n, k) BRANCHES_4(n, k) BRANCHES_4(n, k + 4) BRANCHES_4(n, k + 8) BRANCHES_4(n, k + 12)
+#define PLACE(n)                                                                                             \
+    __attribute__((noinline)) static void branches_##n(uint64_t bits)                                        \
+    {                                                                                                        \
+        BRANCHES_16(n, 0) BRANCHES_16(n, 16) BRANCHES_16(n, 32) BRANCHES_16(n, 48)                           \
+    }
+#define PLACES_8(n)                                                                                          \
+    PLACE(n##0) PLACE(n##1) PLACE(n##2) PLACE(n##3) PLACE(n##4) PLACE(n##5) PLACE(n##6) PLACE(n##7)
+#define PLACES_64(n)                                                                                         \
+    PLACES_8(n##0)                                                                                           \
+    PLACES_8(n##1) PLACES_8(n##2) PLACES_8(n##3) PLACES_8(n##4) PLACES_8(n##5) PLACES_8(n##6) PLACES_8(n##7)
+#define NAMES_8(n)                                                                                           \
+    branches_##n##0, branches_##n##1, branches_##n##2, branches_##n##3, branches_##n##4, branches_##n##5,    \
+        branches_##n##6, branches_##n##7
+#define NAMES_64(n)                                                                                          \
+    NAMES_8(n##0), NAMES_8(n##1), NAMES_8(n##2), NAMES_8(n##3), NAMES_8(n##4), NAMES_8(n##5), NAMES_8(n##6), \
+        NAMES_8(n##7)
+PLACES_64(1)
+
+/* 4096 branches at addresses of their own, each taken at random, in functions called at random: predictors
+ * and their targets hold nothing of what ran before, and neither does a first-level cache of instructions. */
+static void empty_predictors(struct bench_worker *w)
+{
+    static void (*const places[])(uint64_t) = {NAMES_64(1)};
+    const uint32_t count = sizeof places / sizeof *places;
+    for (uint32_t i = 0; i < BRANCH_PASSES * count; i++) {
+        uint64_t bits = db_random(&w->random);
+        places[i % count](bits);
+        places[bits % count](~bits);
+    }
+}
+
+/* A line of every page, in an order that no stride predicts: translations of the pages before are gone. */
+static void walk_pages(struct bench_worker *w)
+{
+    uint64_t sum = 0, page = db_random(&w->random) % TLB_PAGES;
+    for (size_t i = 0; i < TLB_PAGES; i++) {
+        sum += w->scrub[page * SMALL_PAGE_BYTES]++;
+        page = (page * 1665 + 2731) % TLB_PAGES; /* each once: a full period by Hull and Dobell */
+    }
+    db_keep(&sum);
+}
+
+/* What a first use finds after anything: no line of its own, no translation, no learned branch. */
+static void make_cold(struct bench_worker *w)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < w->bench->options.scrub_bytes; i += DB_CACHE_LINE)
+    for (size_t i = 0; i < w->scrub_bytes; i += DB_CACHE_LINE)
         sum += w->scrub[i]++;
     db_keep(&sum);
+    walk_pages(w);
+    empty_predictors(w);
 }
 
 static void time_item(struct bench_worker *w, const struct visit_item *item, struct db_sample_row *row)
@@ -150,7 +206,7 @@ static void time_item(struct bench_worker *w, const struct visit_item *item, str
     struct db_context *context = &w->contexts[item->entry];
     row->repeats = item->repeats;
     if (w->bench->options.cold)
-        empty_caches(w);
+        make_cold(w);
     int64_t begin = port_now_ns();
     repeat(run, context, 1);
     int64_t once = port_now_ns();
@@ -300,7 +356,8 @@ static void *worker_main(void *argument)
 
 static struct bench_worker *new_worker(struct bench *b, uint32_t index)
 {
-    size_t scrub = b->options.cold ? b->options.scrub_bytes : 0;
+    size_t pages = (size_t)TLB_PAGES * SMALL_PAGE_BYTES;
+    size_t scrub = !b->options.cold ? 0 : b->options.scrub_bytes > pages ? b->options.scrub_bytes : pages;
     struct bench_worker *w = port_map(sizeof *w, 0);
     if (!w)
         return NULL;
@@ -309,7 +366,8 @@ static struct bench_worker *new_worker(struct bench *b, uint32_t index)
     w->index = index;
     w->random = db_seed_state(b->options.seed ^ (index * UINT64_C(0x9E3779B97F4A7C15)));
     w->contexts = port_map((b->entry_count + 1) * sizeof *w->contexts, 0);
-    w->scrub = scrub ? port_map(scrub, 0) : NULL;
+    w->scrub_bytes = scrub;
+    w->scrub = scrub ? port_map(scrub, 1) : NULL; /* shared memory has no large pages as a rule */
     return w->contexts && (w->scrub || !scrub) ? w : NULL;
 }
 

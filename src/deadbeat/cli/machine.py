@@ -52,6 +52,7 @@ def calibrate(
     cpus: str | None,
     policy: str,
     layout: str,
+    means: bool,
     runs: Path,
     **words: Unpack[MachineOptions],
 ) -> Shown:
@@ -67,21 +68,55 @@ def calibrate(
         Watch("calibration") as watch,
     ):
         say_simulated(machine.describe().kind)
-        calibration = machine.calibrate(
-            make_catalog(machine),
-            Costing(
-                pool=pool,
-                seconds=spec.calibration.seconds,
-                basis=basis,
-                policy=policy,
-                layout=layout,
-            ),
-            watch.share,
-        )
-    write_calibration(path, calibration)
+        found = {
+            each: machine.calibrate(
+                make_catalog(machine),
+                Costing(
+                    pool=pool,
+                    seconds=spec.calibration.seconds / (1 + means),
+                    basis=each,
+                    policy=policy,
+                    layout=layout,
+                ),
+                watch.share,
+            )
+            for each in (("warm", "cold") if means else (basis,))
+        }
+    write_calibration(path, found[basis])
     calibration = read_calibration(path)
     plain = {**to_plain(calibration), "path": str(path)}
-    return Shown(plain=plain, parts=[*_lines(calibration), f"calibration: {path}"])
+    parts: list[Part] = [*_lines(calibration), f"calibration: {path}"]
+    if means:
+        plain["means"] = _means(found["warm"], found["cold"])
+        rows = [
+            [f"{each:,.1f}" if isinstance(each, float) else str(each) for each in row.values()]
+            for row in plain["means"]
+        ]
+        title = "mean of the middle half of n uses, ns; first: after other fragments"
+        parts.insert(0, table(_MEANS, rows, title=title, numeric=_MEANS[1:]))
+    return Shown(plain=plain, parts=parts)
+
+
+_MEANS = ("fragment", "core", "warm n", "warm first", "warm repeat", "cold n", "cold first")
+
+
+def _means(warm: Calibration, cold: Calibration) -> list[dict[str, Any]]:
+    """A row for each entry and kind of core: what a use takes warm and cold, and from how many."""
+    rows: list[dict[str, Any]] = []
+    for entry in sorted(warm.costs.keys() & cold.costs.keys()):
+        kinds = list(zip(warm.costs[entry], cold.costs[entry], strict=True))
+        for core, (a, b) in enumerate(kinds):
+            values = (
+                a.samples,
+                a.first_ps / 1000,
+                a.repeat_ps / 1000,
+                b.samples,
+                b.first_ps / 1000,
+            )
+            names = (name.replace(" ", "_") for name in _MEANS)
+            if (a, b) not in kinds[:core]:
+                rows.append(dict(zip(names, (entry, core, *values), strict=True)))
+    return rows
 
 
 def _lines(calibration: Calibration) -> Iterator[str]:

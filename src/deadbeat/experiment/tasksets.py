@@ -272,7 +272,8 @@ class CalibrationSpec:
         "Time for calibrating the fragments.  [100s; quick: 14s]",
     )
     basis: str = fields.choice(
-        "--cost-basis warm|cold", "Measure the first use of a fragment with warm or cold caches."
+        "--cost-basis warm|cold",
+        "Measure first uses warm, or cold: without caches, translations, predictions.",
     )
     prices: float = keyed(
         rules.Seconds("0", "3600"),
