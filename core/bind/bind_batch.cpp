@@ -40,7 +40,7 @@ constexpr const char* kIntegers[] = {"answer",        "proved",         "first_m
                                      "cross_cluster", "task_migrations"};
 
 nb::dict columns_of(const std::vector<BatchRow>& rows) {
-    static_assert(sizeof(BatchRow) == 19 * 8);
+    static_assert(sizeof(BatchRow) == 21 * 8);
     nb::dict columns;
     std::vector<std::int64_t> integers(rows.size());
     std::vector<double> reals(rows.size());
@@ -66,6 +66,8 @@ nb::dict columns_of(const std::vector<BatchRow>& rows) {
     };
     put_real("slack_mean", &BatchRow::slack_mean);
     put_real("slack_share_mean", &BatchRow::slack_share_mean);
+    put_real("response_mean", &BatchRow::response_mean);
+    put_real("tardiness_mean", &BatchRow::tardiness_mean);
     put("slack_min", &BatchRow::slack_min);
     put("response_max", &BatchRow::response_max);
     put("tardiness_max", &BatchRow::tardiness_max);

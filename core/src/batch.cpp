@@ -23,6 +23,8 @@ BatchRow row_of(const System& system, const Verdict& verdict) {
     row.slack_min = kNever;
     row.jobs = fast::jobs_before(system, row.until);
     Wide slack = 0;
+    Wide response = 0;
+    Wide tardiness = 0;
     double share = 0.0;
     for (std::size_t i = 0; i < result.tasks.size(); i++) {
         const TaskMetrics& metrics = result.tasks[i];
@@ -37,12 +39,16 @@ BatchRow row_of(const System& system, const Verdict& verdict) {
         row.response_max = std::max(row.response_max, metrics.response_max);
         row.tardiness_max = std::max(row.tardiness_max, metrics.tardiness_max);
         slack += metrics.slack_sum;
+        response += metrics.response_sum;
+        tardiness += metrics.tardiness_sum;
         share +=
             static_cast<double>(metrics.slack_sum) / static_cast<double>(system.tasks[i].period);
     }
     if (row.completed > 0) {
         row.slack_mean = static_cast<double>(slack) / static_cast<double>(row.completed);
         row.slack_share_mean = share / static_cast<double>(row.completed);
+        row.response_mean = static_cast<double>(response) / static_cast<double>(row.completed);
+        row.tardiness_mean = static_cast<double>(tardiness) / static_cast<double>(row.completed);
     }
     return row;
 }

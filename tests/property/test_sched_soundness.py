@@ -292,6 +292,8 @@ def test_no_job_is_later_than_the_tardiness_bound() -> None:
         ("load", "ff-dbf", "constrained"),
         ("rta-fp", "rta-fp-guan", "constrained"),
         ("edf-us-bound", "edf-us-light", "implicit"),
+        ("ll-rm", "hyperbolic", "implicit"),
+        ("hyperbolic", "uni-rta", "implicit"),
     ],
 )
 def test_a_stronger_test_accepts_all_the_weaker_does(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -173,6 +174,34 @@ def test_liu_and_layland_1973() -> None:
     assert answer("qpa", 1, (1, 2), (1, 3), (1, 6), (1, 2**58)) == "refuted"
 
 
+def test_liu_and_layland_bound_of_two_tasks_is_0_828() -> None:
+    """U <= 2 (sqrt 2 - 1), to the last unit of a period of 10^18: no double can tell."""
+    period = 10**18
+    largest = math.isqrt(8 * period**2) - 2 * period
+    assert 0.828 < largest / period < 0.829
+    half = largest // 2
+    assert answer("ll-rm", 1, (half, period), (largest - half, period)) == "accepted"
+    assert answer("ll-rm", 1, (half, period), (largest - half + 1, period)) == "not accepted"
+
+
+def test_bini_buttazzo_and_buttazzo_2003() -> None:
+    """The product of all u + 1 is at most 2: equal for 1/2 and 1/3, which ll-rm does not accept."""
+    assert answer("hyperbolic", 1, (1, 2), (1, 3)) == "accepted"
+    assert answer("ll-rm", 1, (1, 2), (1, 3)) == "not accepted"
+    third = 10**17
+    assert answer("hyperbolic", 1, (1, 2), (third, 3 * third)) == "accepted"
+    assert answer("hyperbolic", 1, (1, 2), (third + 1, 3 * third)) == "not accepted"
+
+
+@pytest.mark.parametrize("name", ["ll-rm", "hyperbolic"])
+def test_bounds_of_rate_monotonic_say_what_they_are_not_for(name: str) -> None:
+    assert answer(name, 1, (1, 4), (1, 5)) == "accepted"
+    assert result(name, 1, (1, 4), (1, 5), blocking=1).reason == "tasks may be blocked"
+    found = result(name, 1, (1, 4), (1, 5), priorities="given")
+    assert found.reason == "priorities are not rate-monotonic"
+    assert answer(name, 1, *[(1, 400)] * 200, budget=100) == "undecided"
+
+
 def test_processor_demand_by_hand() -> None:
     """(2, 5, 4), (3, 8, 7), (3, 12, 9): 2 due by 4, 5 by 7, 10 by 9; one unit less fits exactly."""
     assert answer("qpa", 1, (2, 5, 4), (3, 8, 7), (3, 12, 9)) == "refuted"
@@ -182,7 +211,7 @@ def test_processor_demand_by_hand() -> None:
 
 
 def test_tests_of_one_processor_say_so() -> None:
-    for name in ("qpa", "uni-rta"):
+    for name in UNI:
         found = result(name, 2, (1, 2))
         assert (found.answer, found.reason) == ("not applicable", "more than one processor")
 
@@ -205,6 +234,8 @@ def test_necessary_conditions() -> None:
 # --- what they share ------------------------------------------------------------------------------
 
 
+#: Tests of one processor.
+UNI = ("ll-rm", "hyperbolic", "qpa", "uni-rta")
 CONSTRAINED = [(1, 4, 3), (1, 5, 4)]
 ARBITRARY = [(1, 4, 5), (1, 5, 4)]
 
@@ -212,7 +243,7 @@ ARBITRARY = [(1, 4, 5), (1, 5, 4)]
 @pytest.mark.parametrize("facts", sched.tests().values(), ids=lambda facts: facts.name)
 def test_outside_its_class_a_test_is_not_applicable(facts: TestFacts) -> None:
     takes = {"implicit": 0, "constrained": 1, "arbitrary": 2}[facts.deadlines]
-    one = 1 if facts.name in ("qpa", "uni-rta") else 2
+    one = 1 if facts.name in UNI else 2
     for width, tasks in enumerate(([(1, 4), (1, 5)], CONSTRAINED, ARBITRARY)):
         found = result(facts.name, one, *tasks)
         assert (found.answer == "not applicable") == (width > takes)
@@ -239,7 +270,7 @@ def test_a_used_up_budget_is_undecided(name: str) -> None:
 @pytest.mark.parametrize("facts", sched.tests().values(), ids=lambda facts: facts.name)
 def test_the_largest_numbers_wrap_nowhere(facts: TestFacts) -> None:
     """Times of 2^60: the truth of the same system scaled down, or undecided."""
-    one = 1 if facts.name in ("qpa", "uni-rta") else 2
+    one = 1 if facts.name in UNI else 2
     for tasks in ([(1, 4), (1, 4), (1, 2)], [(1, 2), (3, 4), (3, 4)], [(4, 4), (2, 4)]):
         large = [(c << 58, t << 58) for c, t in tasks]
         small, huge = result(facts.name, one, *tasks), result(facts.name, one, *large)

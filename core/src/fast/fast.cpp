@@ -103,6 +103,8 @@ Time first_miss(Parts parts) {
 
 void add_metrics(const System& system, const Pieces& all, Parts parts, BatchRow& row) {
     std::vector<Time> slack(system.tasks.size());
+    Wide response = 0;
+    Wide tardiness = 0;
     for (const Piece& piece : parts) {
         row.missed += piece.missed;
         row.completed += piece.completed;
@@ -113,9 +115,11 @@ void add_metrics(const System& system, const Pieces& all, Parts parts, BatchRow&
             row.slack_min = std::min(row.slack_min, piece.slack_min * piece.unit);
         }
         row.response_max = std::max(row.response_max, piece.response_max * piece.unit);
+        tardiness += static_cast<Wide>(piece.tardiness) * piece.unit;
         for (std::int32_t i = 0; i < piece.tasks; i++) {
             const Member& member = all.members[piece.first + static_cast<std::size_t>(i)];
             slack[static_cast<std::size_t>(member.task)] = member.slack * piece.unit;
+            response += static_cast<Wide>(member.completed) * member.relative * piece.unit;
         }
     }
     row.tardiness_max = row.completed > 0 ? std::max<Time>(0, -row.slack_min) : 0;
@@ -132,6 +136,10 @@ void add_metrics(const System& system, const Pieces& all, Parts parts, BatchRow&
     if (row.completed > 0) {
         row.slack_mean = static_cast<double>(sum) / static_cast<double>(row.completed);
         row.slack_share_mean = share / static_cast<double>(row.completed);
+        // A response is the relative deadline less the slack.
+        row.response_mean =
+            static_cast<double>(response - sum) / static_cast<double>(row.completed);
+        row.tardiness_mean = static_cast<double>(tardiness) / static_cast<double>(row.completed);
     }
 }
 

@@ -87,8 +87,8 @@ class Lanes {
         for (I** array : {&g.last, &g.state, &g.slack}) {
             part(*array, rows_);
         }
-        for (I** array : {&g.free, &g.now, &g.missed, &g.late, &g.slack_min, &g.response_max,
-                          &g.preemptions, &g.migrations, &g.task_migrations}) {
+        for (I** array : {&g.free, &g.now, &g.missed, &g.late, &g.tardiness, &g.slack_min,
+                          &g.response_max, &g.preemptions, &g.migrations, &g.task_migrations}) {
             part(*array, 1);
         }
     }
@@ -154,8 +154,8 @@ class Lanes {
             cell(group_.home, s, lane) = 0;
         }
         group_.free[lane] = static_cast<I>(free);
-        for (I* row : {group_.now, group_.late, group_.response_max, group_.preemptions,
-                       group_.migrations, group_.task_migrations}) {
+        for (I* row : {group_.now, group_.late, group_.tardiness, group_.response_max,
+                       group_.preemptions, group_.migrations, group_.task_migrations}) {
             row[lane] = 0;
         }
         group_.missed[lane] = kNone<I>;
@@ -252,18 +252,22 @@ class Lanes {
         piece.miss = miss <= piece.horizon ? miss : -1;
         const Time until = piece.miss >= 0 && !runs_on(piece) ? piece.miss : piece.horizon;
         piece.missed = group_.late[lane];
-        piece.completed = 0;
+        piece.tardiness = static_cast<Time>(group_.tardiness[lane] >> piece.bits);
         for (int i = 0; i < piece.tasks; i++) {
             Member& member = all.members[piece.first + static_cast<std::size_t>(i)];
-            piece.completed += (until + member.period - 1) / member.period;
+            member.completed = (until + member.period - 1) / member.period;
             member.slack = static_cast<Time>(cell(group_.slack, i, lane) >> piece.bits);
         }
         for (const Left& job : left) {
             // It, and those released behind it.
-            const Member& member = all.members[piece.first + static_cast<std::size_t>(job.task)];
+            Member& member = all.members[piece.first + static_cast<std::size_t>(job.task)];
             const Time release = job.due - member.relative;
-            piece.completed -= (until - release + member.period - 1) / member.period;
+            member.completed -= (until - release + member.period - 1) / member.period;
             piece.missed += job.due <= until ? (until - job.due) / member.period + 1 : 0;
+        }
+        piece.completed = 0;
+        for (int i = 0; i < piece.tasks; i++) {
+            piece.completed += all.members[piece.first + static_cast<std::size_t>(i)].completed;
         }
         piece.preemptions = group_.preemptions[lane];
         piece.migrations = group_.migrations[lane];

@@ -49,6 +49,7 @@ struct Group {
     I* now = nullptr;        // the instant that was reached;
     I* missed = nullptr;     // the earliest deadline that a job misses, kNone: no miss so far;
     I* late = nullptr;       // jobs that were complete after their deadline;
+    I* tardiness = nullptr;  // and by how much in all;
     I* slack_min = nullptr;  // kNone: no job complete
     I* response_max = nullptr;
     I* preemptions = nullptr;

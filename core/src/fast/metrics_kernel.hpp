@@ -267,6 +267,8 @@ struct MetricsKernel {
         if constexpr (RunOn) {
             const Mask late = S::both(completes, S::less(due, at));
             count(group.late, late);
+            const Vec by = S::load(group.tardiness);
+            S::store(group.tardiness, S::choose(late, S::sub(by, slack), by));
             const Mask more = S::both(completes, S::equal(S::gather(group.state, task), S::all(2)));
             S::scatter(group.state, task, S::all(0), completes);
             if (S::any(more)) {

@@ -182,7 +182,7 @@ bool make_run_on(Piece& piece, Pieces& pieces) {
     piece.wide = true;
     piece.kind = piece.kind == Kind::stop_fixed ? Kind::run_on_fixed : Kind::run_on;
     Wide latest = piece.horizon;
-    Wide most = 0;  // |sum of a task's slack| before the horizon
+    Wide most = 0;  // |sum of all slack| before the horizon
     for (std::int32_t i = 0; i < piece.tasks; i++) {
         Member& member = pieces.members[piece.first + at(i)];
         member.slack = 0;
@@ -192,7 +192,7 @@ bool make_run_on(Piece& piece, Pieces& pieces) {
         if (jobs > kTimeMax / (static_cast<Wide>(piece.horizon) + member.relative + 1)) {
             return false;
         }
-        most = std::max(most, jobs * (static_cast<Wide>(piece.horizon) + member.relative + 1));
+        most += jobs * (static_cast<Wide>(piece.horizon) + member.relative + 1);
     }
     return fits<std::int64_t>(std::max(latest, most), piece.bits);
 }

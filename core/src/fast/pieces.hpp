@@ -14,6 +14,7 @@ struct Member {
     std::int32_t task;  // in its system
     bool fixed;         // its jobs come in the order of the members, before those by deadline
     Time slack = 0;     // found: sum over its complete jobs
+    std::int64_t completed = 0;  // how many these are
 };
 
 // A whole system, or one cluster of it. Its members are in the order that wins ties.
@@ -35,6 +36,7 @@ struct Piece {
     std::int64_t preemptions = 0, migrations = 0, task_migrations = 0;
     Time slack_min = kNever;
     Time response_max = 0;
+    Time tardiness = 0;  // sum over its complete jobs
 };
 
 struct Pieces {

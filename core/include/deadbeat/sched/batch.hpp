@@ -34,6 +34,7 @@ struct BatchRow {
     std::int64_t preemptions, migrations, cross_cluster, task_migrations;
     // Means over completed jobs, and their extremes: slack = deadline - completion.
     double slack_mean, slack_share_mean;  // the latter: slack / T
+    double response_mean, tardiness_mean;
     Time slack_min, response_max, tardiness_max;
 };
 
