@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+from itertools import product
 from pathlib import Path
 
 import attrs
@@ -29,6 +30,7 @@ from deadbeat.kinds.study.chunks import (
 )
 from deadbeat.kinds.study.kind import KIND
 from deadbeat.kinds.study.preset import presets, specify
+from deadbeat.kinds.study.results import StudyResults
 from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
@@ -37,6 +39,7 @@ from deadbeat.sched.generators import generate
 from deadbeat.store import files
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.study import StudyStore
+from deadbeat.store.tasksystems import write_task_system
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]
@@ -81,6 +84,29 @@ def test_rows_are_those_of_the_systems_one_by_one() -> None:
             assert rows[f"s{i}.answer"][k] == (verdict.schedulable == "yes")
             if verdict.schedulable == "yes":
                 assert rows[f"s{i}.migrations"][k] == verdict.figures["migrations"].sum()
+
+
+def test_figures_past_misses_are_those_of_sched_simulate(tmp_path: Path) -> None:
+    """As ``sched simulate --run-on`` answers for the same systems, written to files."""
+    spec = small(run_on=True, utilisation="0.95", tasks="4", policies="g-edf,p-fp")
+    rows, (cell,) = compute(spec, [Piece(0, 0, 12)]), spec.cells
+    batch = generate(spec.sources[cell.source].recipe(cell), seed=cell_seed(spec, cell), count=12)
+    for i in range(12):
+        write_task_system(tmp_path / f"{i}.json", batch.system(i))
+        for k, (label, it) in enumerate(spec.contenders.items()):
+            words = ["sched", "simulate", f"{tmp_path}/{i}.json", "--policy", label, "--json"]
+            words += ["--set", "run-on=true", "--partition", it.partition]
+            found = answer_of(CliRunner().invoke(root, words).stdout)
+            own = {name.partition(".")[2]: rows[i][name] for name in rows.dtype.names[6:]
+                   if name.startswith(f"s{k}.")}  # fmt: skip
+            assert (own["judged"], own["missed"]) == (found["judged"], found["misses"])
+            if own["placed"]:
+                for name, kind in product(("response", "tardiness"), ("mean", "max")):
+                    wanted = found["response_times" if name == "response" else name][kind]
+                    assert own[f"{name}_{kind}"] == pytest.approx(wanted, rel=1e-12), (i, label)
+    assert 0 < (rows["s0.missed"] > 0).sum() < 12, "late jobs and none"
+    late = StudyResults(spec, rows).late("g-edf", "miss_ratio", np.ones(12, dtype=bool))
+    assert late.value == pytest.approx(np.mean(rows["s0.missed"] / rows["s0.judged"]))
 
 
 def test_chunks_do_not_depend_on_threads_or_on_how_they_are_cut() -> None:

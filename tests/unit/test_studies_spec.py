@@ -7,12 +7,15 @@ from pathlib import Path
 
 import attrs
 import pytest
-from helpers.studies import small
+from helpers.studies import made_up, small
 
+from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.chunks import chunk_count, pieces
 from deadbeat.kinds.study.preset import find_preset, presets, specify
+from deadbeat.kinds.study.results import answered, columns_of
 from deadbeat.kinds.study.spec import cell_seed, digest, read_spec, spec_dict
 from deadbeat.model.errors import DataError, UsageError
+from deadbeat.report.document import records
 from deadbeat.store.files import read_toml
 
 
@@ -106,6 +109,27 @@ def test_a_sweep_as_written() -> None:
         "c-edf:cluster-size=2 (reverse)",
     ]
     assert spec.total == 2 * 4 * 10 * 2 * 7
+
+
+def test_hyper_period_and_periods_are_axes() -> None:
+    """Each law with each bound; a law without a bound once."""
+    spec = small(periods="lcm-limited,log-uniform", lcm_limit="1000,100000")
+    law = "randfixedsum:periods=lcm-limited:lcm-limit"
+    assert {label: (it.periods, it.bound) for label, it in spec.sources.items()} == {
+        f"{law}=1000": ("lcm-limited", 1000),
+        f"{law}=100000": ("lcm-limited", 100_000),
+        "randfixedsum:periods=log-uniform": ("log-uniform", None),
+    }
+    assert len(spec.cells) == 3 * len(small().cells)
+    assert small(lcm_limit="1000").sources["randfixedsum"].bound == 1000
+    results = made_up(spec, lambda label, cell, number: cell.source.endswith("=1000"))
+    rows = list(records(columns_of(spec), answered(results)))
+    assert {(row["periods"], row["lcm_limit"], row["share"]) for row in rows} == {
+        ("lcm-limited", 1000, 1.0), ("lcm-limited", 100_000, 0.0), ("log-uniform", None, 0.0)
+    }  # fmt: skip
+    chart = next(chart for chart in charts(results) if chart.name == "hyper-periods")
+    (panel,) = chart.panels
+    assert {(each.x, each.y) for each in panel.curves} == {((1000, 100_000), (1.0, 0.0))}
 
 
 def test_every_problem_is_told_at_once_under_the_name_that_was_written() -> None:

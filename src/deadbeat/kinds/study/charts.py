@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
@@ -18,6 +19,7 @@ from deadbeat.stats.proportions import Mean, weighted_schedulability
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4
+_LIMIT = ":lcm-limit=[0-9]+"
 _U_AXIS = "total utilisation U by number of processors m"
 
 
@@ -32,8 +34,12 @@ def _for_sweep(results: StudyResults) -> Iterator[ChartBuilder]:
     yield curves
     if len({(c.processors, c.tasks) for c in results.spec.cells}) > 1:
         yield _weighted
+    if len({source.lcm_limit for source in results.spec.sources.values()}) > 1:
+        yield _by_limit
     if results.spec.metrics:
         yield lambda results: migrations(results, list(results.spec.contenders))
+    if results.spec.run_on:
+        yield late
 
 
 def _axis(values: Iterable[int]) -> list[int]:
@@ -221,19 +227,66 @@ def _weighted(results: StudyResults) -> Iterator[Chart]:
     """Weighted schedulability over n, or over m where n does not vary."""
     by_tasks = len(_axis(results.tasks)) > 1
     column, name = (results.tasks, "tasks n") if by_tasks else (results.processors, "processors m")
-    outer = _axis(results.processors) if by_tasks else [0]
-    panels = []
-    for m, source in product(outer, results.spec.sources):
-        mask = (results.source == source) & ((results.processors == m) | (not by_tasks))
-        several = len(results.spec.sources) > 1
-        title = ", ".join([*([f"m = {m}"] if by_tasks else []), *([source] if several else [])])
+    outer = results.processors if by_tasks else None
+    yield from _over(results, "weighted", (name, column), outer, results.source)
+
+
+def _by_limit(results: StudyResults) -> Iterator[Chart]:
+    """Weighted schedulability over the bound of the hyper-period."""
+    family = {it: re.sub(_LIMIT, "", it) if re.search(_LIMIT, it) else ""
+              for it in results.spec.sources}  # fmt: skip
+    axis = ("bound of the hyper-period", results.lcm_limit)
+    group = np.array([family[source] for source in results.source])
+    yield from _over(results, "hyper-periods", axis, results.processors, group)
+
+
+def _over(
+    results: StudyResults,
+    chart: str,
+    axis: tuple[str, NDArray[np.int64]],
+    outer: NDArray[np.int64] | None,
+    group: NDArray[np.str_],
+) -> Iterator[Chart]:
+    """Weighted schedulability over an axis: a panel per value of ``outer`` and ``group``."""
+    name, column = axis
+    groups, panels = [each for each in dict.fromkeys(group) if each], []
+    for m, source in product([None] if outer is None else _axis(outer), groups):
+        mask = (group == source) & (True if outer is None else outer == m)
+        title = ", ".join([*([f"m = {m}"] if m else []), *([str(source)] if groups[1:] else [])])
         lines = ((label, mask, _weight(results, label)) for label in results.labels())
-        panels.append(_panel(title, "weighted schedulability", lines, column, name))
+        panel = _panel(title, "weighted schedulability", lines, column, name)
+        panels.append(evolve(panel, x_log=chart == "hyper-periods"))
     caption = (
         "Sum of U over the schedulable sets by sum of U over all of them (Bastoni, Brandenburg and"
         f" Anderson, 2010), all U; {resting(panels)} sets a point. It has no interval."
     )
-    yield from _split("weighted", "Weighted schedulability", caption, panels)
+    yield from _split(chart, f"Weighted schedulability by {name}", caption, panels)
+
+
+def late(results: StudyResults) -> Iterator[Chart]:
+    """Late jobs, response and tardiness, of all sets that were simulated."""
+    figures = (
+        ("Late jobs", "late jobs by jobs", "miss_ratio"),
+        ("Response", "mean response by set", "response_mean"),
+        ("Tardiness", "mean tardiness by set", "tardiness_mean"),
+    )
+    for source in results.spec.sources:
+        panels = tuple(
+            means_panel(
+                results,
+                (title, y_label),
+                ((label, results.source == source) for label in results.spec.contenders),
+                lambda label, mask, name=name: results.late(label, name, mask),  # type: ignore[misc]
+            )
+            for title, y_label, name in figures
+        )
+        yield Chart(
+            name=f"late-{word(source)}",
+            title=f"Response and lateness, utilisations {source}",
+            caption=f"Means over all sets simulated, past misses too: {resting(panels)} sets a"
+            " point. Bands: 95 % of the mean, cut at the axes.",
+            panels=panels,
+        )
 
 
 def word(text: str) -> str:

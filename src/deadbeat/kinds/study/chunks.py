@@ -31,6 +31,10 @@ ACCEPTED, REFUTED, NOT_APPLICABLE, TEST_UNDECIDED = 1, 2, 3, 4
 
 _COUNTS = ("jobs", "preemptions", "migrations", "cross_cluster", "task_migrations")
 _MEANS = ("slack_mean", "slack_share_mean")
+_RUN_ON = (
+    *(("judged", "<i8"), ("missed", "<i8"), ("response_max", "<i8"), ("tardiness_max", "<i8")),
+    *(("response_mean", "<f8"), ("tardiness_mean", "<f8")),
+)
 
 
 class StoppedError(Exception):
@@ -63,6 +67,8 @@ def row_type(spec: StudySpec) -> np.dtype[Any]:
         if spec.metrics:
             fields += [(f"s{k}.{name}", "<i8") for name in _COUNTS]
             fields += [(f"s{k}.{name}", "<f8") for name in _MEANS]
+        if spec.run_on:
+            fields += [(f"s{k}.{name}", kind) for name, kind in _RUN_ON]
     fields += [(f"t{k}", "i1") for k in range(len(spec.tests))]
     return np.dtype(fields)
 
@@ -109,13 +115,13 @@ def compute(
     there = np.flatnonzero(rows["generated"])
     offsets = any(source.offsets != "zero" for source in spec.sources.values())
     model: Model = "periodic-offset" if offsets else "periodic-sync"
-    names = ("answer", "placed", *((*_COUNTS, *_MEANS) if spec.metrics else ()))
+    names = ["answer", "placed", *((*_COUNTS, *_MEANS) if spec.metrics else ())]
+    names += [name for name, _ in _RUN_ON if spec.run_on]
+    counted = {"metrics": spec.metrics or spec.run_on, "run_on": spec.run_on}
     for k, scheduler in enumerate(spec.contenders.values()):
         if not wanted():
             raise StoppedError
-        found = simulate_batch(
-            batch, scheduler, model=model, budget=spec.budget, metrics=spec.metrics
-        )
+        found = simulate_batch(batch, scheduler, model=model, budget=spec.budget, **counted)
         for name in names:
             rows[f"s{k}.{name}"][there] = found[name]
     for k, label in enumerate(spec.tests):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import attrs
@@ -80,12 +81,7 @@ def find_preset(name: str) -> Preset:
 
 
 def _swept(sweep: Sweep) -> StudySpec:
-    drawn = _fields("generator", sweep.generator or {}, Source)
-    how = {"randfixedsum": {}} if sweep.distribution is None else sweep.distribution
-    sources = {
-        label: Source(**{**drawn, **_fields("distribution", own, Source)})
-        for label, own in how.items()
-    }
+    sources = _sources(sweep)
     return StudySpec(
         name=sweep.name or "study",
         title="Sweep",
@@ -102,8 +98,26 @@ def _swept(sweep: Sweep) -> StudySpec:
         contenders=_contenders(sweep),
         tests=sweep.tests,
         metrics=sweep.metrics,
+        run_on=sweep.run_on,
         budget=sweep.budget or BUDGET,
     )
+
+
+def _sources(sweep: Sweep) -> dict[str, Source]:
+    """Every distribution with every law of periods and bound of the hyper-period."""
+    drawn, made = _fields("generator", sweep.generator or {}, Source), {}
+    how = {"randfixedsum": {}} if sweep.distribution is None else sweep.distribution
+    laws, limits = sweep.periods or (None,), sweep.lcm_limit or (None,)
+    for (label, own), law, limit in product(how.items(), laws, limits):
+        source, name = Source(**{**drawn, **_fields("distribution", own, Source)}), label
+        if law is not None:
+            source = attrs.evolve(source, periods=law)
+            name += f":periods={law}" * (len(laws) > 1)
+        if limit is not None and source.bound is not None:
+            source = attrs.evolve(source, lcm_limit=limit)
+            name += f":lcm-limit={limit}" * (len(limits) > 1)
+        made[name] = source
+    return made
 
 
 def _contenders(sweep: Sweep) -> dict[str, Scheduler]:

@@ -68,6 +68,10 @@ class StudyResults:
         return self._of_cell(cell.source for cell in self.spec.cells)
 
     @cached_property
+    def lcm_limit(self) -> NDArray[np.int64]:
+        return self._of_cell(self.spec.sources[cell.source].bound or 0 for cell in self.spec.cells)
+
+    @cached_property
     def generated(self) -> Mask:
         there: Mask = self.rows["generated"]
         return there
@@ -133,6 +137,15 @@ class StudyResults:
         inside = mask & self.yes(label)
         return Mean.of(self.figure(label, name)[inside].astype(np.float64))
 
+    def late(self, label: str, name: str, mask: Mask) -> Mean:
+        """Mean of a figure over all sets in ``mask`` that were simulated, past misses too;
+        ``miss_ratio``: late jobs of those with a deadline in the time simulated."""
+        inside = mask & self.decided(label) & self.placed(label)
+        if name != "miss_ratio":
+            return Mean.of(self.figure(label, name)[inside].astype(np.float64))
+        judged = np.maximum(1, self.figure(label, "judged")[inside])
+        return Mean.of(self.figure(label, "missed")[inside] / judged)
+
     def per_job(self, label: str, name: str, mask: Mask) -> Mean:
         """A figure per 1000 jobs, a set's ratio first, over the schedulable sets in ``mask``."""
         inside = mask & self.yes(label)
@@ -176,6 +189,18 @@ class Answered:
         of = self.results.per_job if per_job else self.results.mean
         return of(self.label, name, self.results.everything).value if self._known else None
 
+    def late(self, name: str) -> float | None:
+        """Mean over the sets simulated; of ``response_max`` and ``tardiness_max`` the largest."""
+        results = self.results
+        if self.scheduler is None or not results.spec.run_on:
+            return None
+        there = results.decided(self.label) & results.placed(self.label)
+        if not there.any():
+            return None
+        if name in ("response_max", "tardiness_max"):
+            return int(results.figure(self.label, name)[there].max())
+        return results.late(self.label, name, there).value
+
     @property
     def _known(self) -> bool:
         return self.scheduler is not None and self.count.yes > 0
@@ -216,8 +241,20 @@ _METRICS = (
 )
 
 
+#: Of studies that simulate past misses.
+LATE = ("miss_ratio", "response_mean", "response_max", "tardiness_mean", "tardiness_max")
+_LATE = tuple(_figure(name, methodcaller("late", name)) for name in LATE)
+
+
 def columns_of(spec: StudySpec) -> tuple[Column, ...]:
-    return (*COLUMNS, *(_METRICS if spec.metrics else ()))
+    def drawn(key: str) -> tuple[Column, ...]:
+        values = {label: getattr(source, key) for label, source in spec.sources.items()}
+        several = len(set(values.values())) > 1
+        name = "lcm_limit" if key == "bound" else key
+        return (_figure(name, lambda row: values[row.cell.source]),) * several
+
+    more = (*(_METRICS if spec.metrics else ()), *(_LATE if spec.run_on else ()))
+    return (*COLUMNS, *drawn("periods"), *drawn("bound"), *more)
 
 
 def answered(results: StudyResults) -> Iterator[Answered]:

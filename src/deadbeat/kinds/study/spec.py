@@ -36,6 +36,9 @@ BINS = 20
 #: Scheduling points of a verdict.
 BUDGET = 5_000_000
 
+#: Laws of periods that look at ``lcm_limit``.
+_BOUNDED = ("lcm-limited", "goossens-macq")
+
 #: Different refusals of the generator that are named at once.
 _SHOWN_MAX = 5
 #: Settings of the tests that a study varies.
@@ -47,6 +50,11 @@ _PLACING = ("p-", "c-", "lc-")
 @frozen(kw_only=True)
 class Source(Laws):
     """How task systems are drawn: what does not vary over the cells."""
+
+    @property
+    def bound(self) -> int | None:
+        """Bound of the hyper-period; None where the law of periods has none."""
+        return self.lcm_limit if self.periods in _BOUNDED else None
 
     def recipe(self, cell: SweepCell) -> Recipe:
         return Recipe(
@@ -86,6 +94,7 @@ class StudySpec:
         tests: Names of schedulability tests, with settings of their own: ``p-fp:order=file``.
         partition, order, admission, priorities: For the tests that place tasks or rank them.
         metrics: Whether migrations and slack are counted, of the whole hyper-period.
+        run_on: Whether response, tardiness and misses are, also past a miss.
         budget: Scheduling points after which a verdict is ``undecided``.
     """
 
@@ -103,6 +112,7 @@ class StudySpec:
     admission: str = "auto"
     priorities: str = "rm"
     metrics: bool = False
+    run_on: bool = False
     budget: int = BUDGET
 
     @property
@@ -183,6 +193,8 @@ def _converter() -> Converter:
 def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
     """What of a specification in its plain form its results depend on."""
     found: dict[str, Any] = {k: v for k, v in plain.items() if k not in ("name", "title")}
+    if not found.get("run_on"):  # as studies were before there was such a key
+        found.pop("run_on", None)
     # Who places no task is whom studies called admitted by utilisation before it was `auto`.
     found["contenders"] = {
         label: it if it["policy"].startswith(_PLACING) else {**it, "admission": "utilisation"}

@@ -158,6 +158,18 @@ class Sweep:
         "Distributions of utilisations: randfixedsum,uniform:low=0.1:high=0.5.  [randfixedsum]",
         default=None,
     )
+    periods: tuple[str, ...] = keyed(
+        ReadBy(_word_list),
+        "--periods LIST",
+        "Distributions of periods: lcm-limited,log-uniform.  [lcm-limited]",
+        default=(),
+    )
+    lcm_limit: tuple[int, ...] = keyed(
+        Axis(1.0, 1, 1e12, 1, "1000,100000"),
+        "--lcm-limit LIST",
+        "Bounds of the hyper-period: 1000,100000.  [100000]",
+        default=(),
+    )
     policies: Mapping[str, Written] | None = keyed(
         Variants("policy"),
         "--policy LIST",
@@ -171,6 +183,7 @@ class Sweep:
         default=(),
     )
     metrics: bool = fields.flag("--metrics", "Count migrations and measure slack, too.")
+    run_on: bool = fields.flag("--run-on", "Simulate past misses: response, tardiness, late jobs.")
     generator: Written | None = keyed(
         ReadBy(_fields), "", "Values for every distribution.", default=None
     )
