@@ -21,11 +21,20 @@ from deadbeat import (
     StudyResults,
     StudySpec,
     SweepCell,
+    all_hold,
 )
 from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis import charts
 from deadbeat_papers.thesis.grid import SOURCE
-from deadbeat_papers.thesis.telling import compare, compare_means, larger, order_text, ordered
+from deadbeat_papers.thesis.telling import (
+    compare,
+    compare_means,
+    larger,
+    order_text,
+    ordered,
+    ratio,
+    shown,
+)
 
 M = 4
 #: U from 50 % to 99 %: ten values; with 15 values of n and 3 sets each, the thesis's 450 sets.
@@ -122,7 +131,7 @@ def for_each(check: Check) -> Check:
             fitting = beside(item, found)
             yield Evidence(
                 variant=item.variant,
-                holds=all(one.holds for one in fitting),
+                holds=all_hold([one.holds for one in fitting]),
                 figures="; ".join(one.figures for one in fitting),
             )
 
@@ -152,7 +161,7 @@ def only_above(results: StudyResults, more: str, fewer: str, load: int) -> Itera
     for high, low in zip(above, below, strict=True):
         yield Evidence(
             variant=high.variant,
-            holds=high.holds and not low.holds,
+            holds=all_hold([high.holds, low.holds is not True]),
             figures=f"above {load / 10:g} %: {high.figures}; up to {load / 10:g} %: {low.figures}",
         )
 
@@ -172,7 +181,7 @@ def gains_mainly_above(
         )
         yield Evidence(
             variant=case.words,
-            holds=found.holds and compare(high, low) == 1,
+            holds=all_hold([found.holds, shown(compare(high, low))]),
             figures=f"above {load / 10:g} %: {found.figures}; only {more}"
             f" {high.text()} above, {low.text()} up to {load / 10:g} %",
         )
@@ -220,13 +229,16 @@ def migrates_more(results: StudyResults, more: str, fewer: str) -> Iterator[Evid
 def migration_ratio(
     results: StudyResults, a: str, b: str, *, low_ratio: float, high_ratio: float, low: int
 ) -> Iterator[Evidence]:
-    """Migrations of ``a`` by those of ``b`` lie in [low_ratio, high_ratio], of U > low."""
+    """Migrations of ``a`` by those of ``b`` lie in [low_ratio, high_ratio], of U > low: their whole
+    interval, or none of it."""
     for mean_a, mean_b, words in migration_variants(results, a, b, low=low):
-        ratio = mean_a.value / mean_b.value if mean_b.value > 0 else np.nan
+        least, most = ratio(mean_a, mean_b)
+        inside = low_ratio <= least and most <= high_ratio
+        outside = most < low_ratio or least > high_ratio
         yield Evidence(
             variant=words,
-            holds=bool(low_ratio <= ratio <= high_ratio),
-            figures=f"{ratio:.2f} times: {a} {mean_a.text()}, {b} {mean_b.text()}",
+            holds=inside if inside or outside else None,
+            figures=f"[{least:.2f}, {most:.2f}] times: {a} {mean_a.text()}, {b} {mean_b.text()}",
         )
 
 
@@ -247,7 +259,9 @@ def migrates_mainly_above(results: StudyResults, approach: str, load: int) -> It
         )
         words = {"distribution": source, "ties": ties, "unit": _UNITS[per_job]}
         found = larger(f"above {load / 10:g} %", above, f"up to {load / 10:g} %", below, words)
-        yield attrs.evolve(found, holds=found.holds and above.value >= 2 * below.value)
+        least, most = ratio(above, below)
+        twice = None if least < 2 <= most else least >= 2
+        yield attrs.evolve(found, holds=all_hold([found.holds, twice]))
 
 
 def never_migrates(results: StudyResults, approach: str) -> Iterator[Evidence]:
@@ -260,7 +274,7 @@ def never_migrates(results: StudyResults, approach: str) -> Iterator[Evidence]:
         )
         yield Evidence(
             variant={"distribution": source, "ties": ties},
-            holds=moved == 0 and bool(here.any()),
+            holds=moved == 0 if here.any() else None,
             figures=f"{moved} migrations in {int(here.sum())} schedulable sets",
         )
 
@@ -280,7 +294,7 @@ def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> It
         order = compare_means(difference, Mean(0.0, 0.0, difference.sets))
         yield Evidence(
             variant={**case.words, "denominator": _BOTH},
-            holds=order == 1,
+            holds=shown(order),
             figures=f"{more} {a.text(' T')}, {less} {b.text(' T')}; difference"
             f" {difference.text(' T')}{order_text(order, 1)}",
         )
@@ -289,13 +303,13 @@ def more_slack(results: StudyResults, more: str, less: str, **bounds: int) -> It
 def only_more_slack(
     results: StudyResults, more: str, less: str, others: list[str], low: int
 ) -> Iterator[Evidence]:
-    """``more`` has a larger slack of U > low, and none of ``others`` is shown to."""
+    """``more`` has a larger slack of U > low, and all of ``others`` are shown to have less."""
     beyond = [list(more_slack(results, more=other, less=less, low=low)) for other in others]
     for item in more_slack(results, more=more, less=less, low=low):
         also = beside(item, beyond)
         yield Evidence(
             variant=item.variant,
-            holds=item.holds and not any(one.holds for one in also),
+            holds=all_hold([item.holds, *(None if x.holds is None else not x.holds for x in also)]),
             figures="; ".join(one.figures for one in (item, *also)),
         )
 

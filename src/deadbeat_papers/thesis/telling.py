@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat import Count, Evidence, Mask, Mean, StudyResults
+from deadbeat import Count, Evidence, Mask, Mean, StudyResults, all_hold
 
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
@@ -51,6 +51,22 @@ def compare_means(a: Mean, b: Mean) -> int:
         return 0
     beyond = a.value - b.value
     return 1 if beyond > half else -1 if beyond < -half else 0
+
+
+def ratio(a: Mean, b: Mean) -> tuple[float, float]:
+    """The 95 % interval of mean ``a`` by mean ``b``, both of values from 0 on: the delta method on
+    its logarithm, as if they were independent; (0, inf) where too few sets tell."""
+    if not math.isfinite(a.half + b.half) or not a.value > 0:
+        return 0.0, math.inf
+    if not b.value > 0:
+        return (math.inf if a.value > a.half else 0.0), math.inf
+    half = math.exp(min(math.hypot(a.half / a.value, b.half / b.value), 700.0))
+    return a.value / b.value / half, a.value / b.value * half
+
+
+def shown(found: int, wanted: int = 1) -> bool | None:
+    """Whether an order as in ``compare`` is the one wanted; None where no difference is shown."""
+    return found == wanted if found else None
 
 
 def compare_strata(
@@ -95,7 +111,7 @@ def ordered(
     a, b = (Count(int(np.sum(results.yes(x)[inside])), int(inside.sum())) for x in (more, fewer))
     return Evidence(
         variant=variant,
-        holds=order == 1,
+        holds=shown(order),
         figures=f"{more} {a.text()}, {fewer} {b.text()}; only {more} {only_more},"
         f" only {fewer} {only_fewer}{order_text(order, 1)}",
     )
@@ -120,7 +136,7 @@ def falling(
     text = ", ".join(f"{name}: {100 * c.share:.1f} % of {c.total}" for name, c in known.items())
     return Evidence(
         variant=variant,
-        holds=ends == sign and not back,
+        holds=all_hold([shown(ends, sign), not back]),
         figures=f"{text}{against}{order_text(ends, sign)}",
     )
 
@@ -132,13 +148,13 @@ def larger(
     order = compare_means(a, b)
     return Evidence(
         variant=variant,
-        holds=order == 1,
+        holds=shown(order),
         figures=f"{name_a} {a.text(unit)}, {name_b} {b.text(unit)}{order_text(order, 1)}",
     )
 
 
 def order_text(found: int, wanted: int) -> str:
-    """Why it does not hold: the opposite was found, or nothing that this many sets can tell."""
+    """Why it does not hold: the opposite is shown, or nothing that this many sets can tell."""
     if found == wanted:
         return ""
     return " (the opposite)" if found == -wanted else " (no difference shown at 95 %)"
