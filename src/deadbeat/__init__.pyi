@@ -37,6 +37,7 @@ from deadbeat.kinds.registry import open_folder as open
 from deadbeat.kinds.study.charts import curves as study_curves
 from deadbeat.kinds.study.charts import means_panel as study_means
 from deadbeat.kinds.study.charts import migrations as study_migrations
+from deadbeat.kinds.study.charts import region as study_region
 from deadbeat.kinds.study.charts import resting as study_resting
 from deadbeat.kinds.study.charts import sets_text as study_sets
 from deadbeat.kinds.study.charts import shares_panel as study_shares
@@ -181,6 +182,7 @@ __all__ = [
     "study_curves",
     "study_means",
     "study_migrations",
+    "study_region",
     "study_resting",
     "study_sets",
     "study_shares",

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from helpers.studies import made_up, small
 
-from deadbeat.kinds.study.chunks import NOT_GENERATED, UNDECIDED, YES
+from deadbeat.kinds.study.charts import region
+from deadbeat.kinds.study.chunks import NOT_GENERATED, REFUTED, UNDECIDED, YES
 from deadbeat.kinds.study.preset import presets
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.spec import StudySpec
 from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
 from deadbeat.report.document import records
+from deadbeat_papers.thesis.region import LOADS
 from deadbeat_papers.thesis.telling import ordered
 
 
@@ -80,20 +82,57 @@ def test_not_confirmed_is_never_for_want_of_sets(name: str) -> None:
     """Of a set a cell, in a world of coins: what ``not confirmed`` has is shown, or counted."""
     coins = iter(np.random.default_rng(3).random(1_000_000) < 0.5)
 
-    def answer(label, cell, number):
-        yes = bool(next(coins))
-        return yes if label == "gfb" else {"answer": YES if yes else 0}
-
-    results = made_up(_preset(name, sets=1), answer)
+    results = made_up(_preset(name, sets=1), lambda label, cell, number: bool(next(coins)))
     results.rows["largest"] = 0.5
     for each in presets()[name].conclusions:
         found = judge(each, results)
         for item in found.evidence if found else ():
             assert item.holds is not None or found.verdict != "not confirmed"
             assert item.holds is not False or re.search(
-                "opposite|turns back|[1-9][0-9]* of [0-9]+ sets not|not schedulable: [1-9]",
+                r"opposite|turns back|beyond all U|[1-9]\d* of \d+ sets not|not schedulable: [1-9]",
                 item.figures,
             ), (each.id, item.figures)
+
+
+@pytest.mark.parametrize(
+    ("edges", "most", "verdict"),
+    [
+        ({2: 900, 4: 750, 6: 650, 8: 550}, 2, "confirmed"),
+        ({2: 500, 4: 650, 6: 750, 8: 800}, 1, "not confirmed"),
+        ({2: 990, 4: 990, 6: 990, 8: 990}, 1, "undecided"),
+    ],
+)
+def test_the_region_that_tests_leave_undecided(edges, most: int, verdict: str) -> None:
+    """Tests accept all up to an edge of U, simulation ``most`` of three above it."""
+
+    def answer(label, cell, number):
+        accepted = cell.load <= edges[cell.processors]
+        return accepted or (label == "g-edf" and number % 3 < most)
+
+    results = made_up(_preset("thesis-region"), answer)
+    found = _verdicts(results)
+    if verdict == "undecided":
+        assert found.pop("starts")[0] == "not confirmed", "it starts nowhere"
+    assert {each for each, _ in found.values()} == {verdict}
+    regions = {it.processors: it for it in results.regions()}
+    for m, edge in edges.items():
+        value, (low, high) = regions[m].edge()
+        assert low <= value <= high
+        assert edge == 990 or (1000 * low >= edge and 1000 * high <= edge + 50)
+        every = regions[m].accepted | regions[m].refuted | regions[m].between
+        assert (every == (results.processors == m)).all()
+    (chart,) = region(results)
+    lines = {line.label: line.y for line in chart.panels[-1].curves}
+    assert lines["between"] == tuple(100.0 * (x > edges[8]) for x in LOADS)
+    assert lines["accepted by a test"] == tuple(100.0 * (x <= edges[8]) for x in LOADS)
+
+
+def test_a_set_that_a_test_refutes_is_not_undecided() -> None:
+    results = made_up(_preset("thesis-region", sets=1), lambda *_: False)
+    results.rows["t8"][:5] = REFUTED
+    first = next(results.regions())
+    assert (first.refuted.sum(), first.between[:5].any()) == (5, False)
+    assert not list(made_up(small(), lambda *_: True).regions()), "no test that refutes"
 
 
 def test_one_unschedulable_set_at_ten_tasks_a_processor_is_enough() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.stats.proportions import Count, Mean, weighted_schedulability, wilson
+from deadbeat.stats.proportions import Count, Mean, crossing, weighted_schedulability, wilson
 from deadbeat_papers.thesis.telling import compare, compare_means, compare_paired, compare_strata
 
 
@@ -84,6 +84,18 @@ def test_strata_do_not_fall_for_simpsons_paradox() -> None:
     assert told == 1
     assert 0 < half < difference
     assert counted == 400
+
+
+def test_where_a_share_crosses_a_level_by_hand() -> None:
+    """Shares 0, 0, 0.5, 1 of 10: 0.25 lies in the middle of 0.6 and 0.7."""
+    places, counts = (0.5, 0.6, 0.7, 0.8), [Count(yes, 10) for yes in (0, 0, 5, 10)]
+    value, (low, high) = crossing(places, counts, 0.25)
+    assert value == pytest.approx(0.65)
+    # The upper end of 0 of 10 is above 0.25 already, the lower end of 5 of 10 is 0.237.
+    assert low == -math.inf
+    assert 0.7 < high < 0.71
+    assert crossing(places[:2], counts[:2], 0.25)[0] == math.inf
+    assert crossing(places, [Count(10 * it.yes, 100) for it in counts], 0.25)[1].low > 0.6
 
 
 def test_weighted_schedulability_by_hand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
@@ -73,6 +74,22 @@ class Mean:
             return "no set"
         half = f" ± {self.half:.{digits}g}" if math.isfinite(self.half) else ""
         return f"{self.value:.{digits}g}{half}{unit} over {self.sets} sets"
+
+
+def crossing(
+    places: Sequence[float], counts: Sequence[Count], level: float
+) -> tuple[float, Interval]:
+    """Where a share first rises above ``level``, straight between ``places``; ends: where the upper
+    and where the lower ends of its intervals do. -inf: before the first place; inf: nowhere."""
+
+    def first(values: Sequence[float]) -> float:
+        at = next((i for i, value in enumerate(values) if value > level), None)
+        if not at:
+            return math.inf if at is None else -math.inf
+        return float(np.interp(level, values[at - 1 : at + 1], places[at - 1 : at + 1]))
+
+    lows, highs = zip(*(count.interval for count in counts), strict=True)
+    return first([count.share for count in counts]), Interval(first(highs), first(lows))
 
 
 def weighted_schedulability(loads: NDArray[np.float64], yes: NDArray[np.bool_]) -> float:

@@ -62,18 +62,21 @@ def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict
 
 def by_load(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
-        masks = {f"U = {load / 1000:g} m": results.load == load for load in LOADS}
-        yield falling(results, label, masks, variant)
+        counts = {
+            f"U = {load / 1000:g} m": results.count(label, results.load == load) for load in LOADS
+        }
+        yield falling(counts, variant)
 
 
 def by_tasks(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         for m in np.unique(results.processors):
-            masks = {
-                f"n = {n}": (results.tasks == n) & (results.processors == m)
+            here = results.processors == m
+            counts = {
+                f"n = {n}": results.count(label, (results.tasks == n) & here)
                 for n in task_counts(int(m))
             }
-            yield falling(results, label, masks, {**variant, "m": str(m)}, rising=True)
+            yield falling(counts, {**variant, "m": str(m)}, rising=True)
 
 
 def none_at_many(results: StudyResults) -> Iterator[Evidence]:
@@ -101,8 +104,8 @@ def by_processors(results: StudyResults, *, tests: bool) -> Iterator[Evidence]:
     for label in results.labels():
         if results.is_test(label) == tests:
             variant = {} if tests else {"ties": results.spec.contenders[label].ties}
-            masks = {f"m = {m}": results.processors == m for m in known}
-            yield falling(results, label, masks, variant)
+            counts = {f"m = {m}": results.count(label, results.processors == m) for m in known}
+            yield falling(counts, variant)
 
 
 def more_than_test(results: StudyResults) -> Iterator[Evidence]:

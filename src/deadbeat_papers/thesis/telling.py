@@ -118,15 +118,9 @@ def ordered(
 
 
 def falling(
-    results: StudyResults,
-    label: str,
-    masks: Mapping[str, Mask],
-    variant: Mapping[str, str],
-    *,
-    rising: bool = False,
+    counts: Mapping[str, Count], variant: Mapping[str, str], *, rising: bool = False
 ) -> Evidence:
-    """Whether the share of ``label`` goes one way over ``masks``, in their order."""
-    counts = {name: results.count(label, mask) for name, mask in masks.items()}
+    """Whether a share goes one way over ``counts``, in their order."""
     known = {name: count for name, count in counts.items() if count.total}
     sign = 1 if rising else -1
     values = list(known.values())

@@ -15,7 +15,7 @@ from deadbeat.kinds.study.preset import ChartBuilder, presets
 from deadbeat.kinds.study.results import Mask, StudyResults
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Panel
-from deadbeat.stats.proportions import Mean, weighted_schedulability
+from deadbeat.stats.proportions import Count, Mean, weighted_schedulability
 
 #: Panels of one chart; more become a further chart.
 _PANELS_MAX = 4
@@ -40,6 +40,8 @@ def _for_sweep(results: StudyResults) -> Iterator[ChartBuilder]:
         yield lambda results: migrations(results, list(results.spec.contenders))
     if results.spec.run_on:
         yield late
+    if next(results.regions(), None):
+        yield region
 
 
 def _axis(values: Iterable[int]) -> list[int]:
@@ -55,9 +57,14 @@ _Line = tuple[str, Mask, _Measure]
 
 def _share(results: StudyResults, label: str) -> _Measure:
     """Schedulable sets in percent of the decided."""
+    return _part(results.decided(label), results.yes(label))
+
+
+def _part(whole: Mask, part: Mask) -> _Measure:
+    """Sets of ``part`` in percent of ``whole``."""
 
     def of(mask: Mask) -> _Known | None:
-        count = results.count(label, mask)
+        count = Count(int(np.sum(mask & whole & part)), int(np.sum(mask & whole)))
         if not count.total:
             return None
         low, high = (100 * end for end in count.interval)
@@ -261,6 +268,28 @@ def _over(
         f" Anderson, 2010), all U; {resting(panels)} sets a point. It has no interval."
     )
     yield from _split(chart, f"Weighted schedulability by {name}", caption, panels)
+
+
+def region(results: StudyResults) -> Iterator[Chart]:
+    """What tests accept, refute and leave undecided, and what simulation schedules, over U."""
+    panels = []
+    for it in results.regions():
+        every = it.accepted | it.refuted | it.between
+        parts = {"accepted by a test": it.accepted, "refuted by a test": it.refuted}
+        parts |= {"between": it.between, "schedulable by simulation": results.yes(it.label)}
+        known = [
+            (name, every, _part(results.decided(it.label) if "simu" in name else every, part))
+            for name, part in parts.items()
+        ]
+        several = len(results.spec.sources) > 1
+        title = f"{it.label}, m = {it.processors}" + f", {it.source}" * several
+        panel = _panel(title, "sets (%)", known, results.load, _U_AXIS, per=1000)
+        panels.append(evolve(panel, y_limits=(-2.0, 102.0)))
+    caption = (
+        "Sets that a test accepts, that one refutes, those between, and by simulation the"
+        f" schedulable ones; {resting(panels)} sets a point. Bands: 95 %, Wilson."
+    )
+    yield from _split("region", "The region that tests leave undecided", caption, panels)
 
 
 def late(results: StudyResults) -> Iterator[Chart]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 
 import attrs
@@ -37,6 +38,7 @@ from deadbeat.report.document import (
 from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
+from deadbeat.stats.proportions import Count
 from deadbeat.store.study import STUDY_FILE, StudyStore
 
 LABEL = "SIMULATED"
@@ -113,6 +115,7 @@ def study_document(found: StudyAnswers) -> Document:
                 "Answers of the whole study",
                 (
                     _answers(results),
+                    *_regions(results),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     terminal_lines(judgements),
@@ -140,6 +143,11 @@ def short_answer(found: StudyAnswers) -> list[str]:
 
 def _answers(results: StudyResults) -> Table:
     return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
+
+
+def _regions(results: StudyResults) -> Iterator[Table]:
+    if rows := list(results.regions()):
+        yield Table(name="regions", columns=_REGIONS, rows=rows, terminal=True)
 
 
 def _sweep(spec: StudySpec) -> str:
@@ -177,9 +185,11 @@ def _whole(results: StudyResults) -> list[Answered]:
 
 
 def _shares(row: Answered) -> str | None:
-    low, high = row.count.interval
-    text = f"{100 * row.count.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-    return text if row.count.total else None
+    return _percent(row.count)
+
+
+def _percent(count: Count) -> str | None:
+    return count.text().partition(" of ")[0] if count.total else None
 
 
 def _weighted(row: Answered) -> str | None:
@@ -204,6 +214,17 @@ _ANSWERS = (
     said("weighted", _weighted, spare=True),
     said("undecided", attrgetter("undecided"), format=str, spare=True),
     said("not placed", _unplaced, format=str, spare=True),
+)
+
+
+#: The undecided region: a row per scheduler, m and source.
+_REGIONS = (
+    said("scheduler", attrgetter("label")),
+    said("m", attrgetter("processors"), format=str),
+    said("source", lambda it: it.source if len(it.results.spec.sources) > 1 else None, spare=True),
+    said("region starts at U/m", lambda it: it.edge_text()),
+    said("undecided by tests", lambda it: _percent(it.share)),
+    said("of these schedulable", lambda it: _percent(it.schedulable)),
 )
 
 
@@ -270,6 +291,16 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
                 "undecided": row.undecided,
             }
             for row in _whole(results)
+        ],
+        "regions": [
+            {
+                **{key: getattr(it, key) for key in ("label", "processors", "source")},
+                "starts_at": [None if math.isinf(x) else x for x in (it.edge()[0], *it.edge()[1])],
+                "undecided": it.share.yes,
+                "sets": it.share.total,
+                "schedulable": it.schedulable.yes,
+            }
+            for it in results.regions()
         ],
         "conclusions": plain_conclusions(found.judgements),
         "open": list(open_cases(results)),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import product
 from operator import attrgetter, methodcaller
 from typing import Any
 
@@ -25,7 +27,9 @@ from deadbeat.kinds.study.spec import StudySpec, SweepCell
 from deadbeat.report.document import Column
 from deadbeat.sched import Scheduler
 from deadbeat.sched import tests as test_facts
-from deadbeat.stats.proportions import Count, Mean
+from deadbeat.sched.analysis import ANY_SCHEDULER
+from deadbeat.stats.intervals import Interval
+from deadbeat.stats.proportions import Count, Mean, crossing
 
 Mask = NDArray[np.bool_]
 
@@ -120,6 +124,23 @@ class StudyResults:
         there: Mask = self.rows[f"{self._place[label]}.placed"]
         return there & self.generated
 
+    def regions(self) -> Iterator[Region]:
+        """What is undecided, of every scheduler that has tests which accept and which refute."""
+        facts = {name: test_facts()[self.spec.test(name)[0]] for name in self._test}
+        for label, scheduler in self.spec.contenders.items():
+            about = (ANY_SCHEDULER, scheduler.policy)
+            mine = {name: it.kind for name, it in facts.items() if it.scheduler in about}
+            kinds = set(mine.values())
+            if not (kinds & {"sufficient", "exact"} and kinds & {"necessary", "exact"}):
+                continue
+            answers = [self._answers(name) for name in mine]
+            accepted, refuted = (np.any(np.equal(answers, a), axis=0) for a in (ACCEPTED, REFUTED))
+            for m, source in product(np.unique(self.processors), self.spec.sources):
+                here = (self.processors == m) & (self.source == source) & self.generated
+                if here.any():
+                    masks = (accepted & here, refuted & here, here & ~accepted & ~refuted)
+                    yield Region(label, int(m), source, *masks, self)
+
     def figure(self, label: str, name: str) -> NDArray[Any]:
         """A column of the simulation, ``migrations`` for example."""
         column: NDArray[Any] = self.rows[f"{self._place[label]}.{name}"]
@@ -204,6 +225,58 @@ class Answered:
     @property
     def _known(self) -> bool:
         return self.scheduler is not None and self.count.yes > 0
+
+
+#: The undecided region starts where more than this share of the sets is in it.
+STARTS = 0.05
+
+
+@frozen
+class Region:
+    """The sets of one m and source that the tests of a scheduler's policy leave undecided.
+
+    Attributes:
+        accepted, refuted, between: Masks; ``between``: neither.
+    """
+
+    label: str
+    processors: int
+    source: str
+    accepted: Mask
+    refuted: Mask
+    between: Mask
+    results: StudyResults
+
+    @property
+    def share(self) -> Count:
+        """Those between of all."""
+        return Count(*(int(x.sum()) for x in (self.between, self._all)))
+
+    @property
+    def schedulable(self) -> Count:
+        """Schedulable ones of those between, by simulation."""
+        return self.results.count(self.label, self.between)
+
+    def edge(self, starts: float = STARTS) -> tuple[float, Interval]:
+        """From which U/m on more than the share ``starts`` of the sets is between."""
+        loads, every = self.results.load, self._all
+        places = [int(load) for load in np.unique(loads[every])]
+        counts = [
+            Count(*(int(np.sum(x & (loads == load))) for x in (self.between, every)))
+            for load in places
+        ]
+        return crossing([load / 1000 for load in places], counts, starts)
+
+    def edge_text(self, starts: float = STARTS) -> str:
+        """``0.475 [0.460, 0.491]``; an end beyond the U studied is left open."""
+        value, ends = self.edge(starts)
+        low, high = ("…" if math.isinf(end) else f"{end:.3f}" for end in ends)
+        where = {math.inf: "beyond all U", -math.inf: "before all U"}.get(value, f"{value:.3f}")
+        return f"{where} [{low}, {high}]"
+
+    @property
+    def _all(self) -> Mask:
+        return self.accepted | self.refuted | self.between
 
 
 def _figure(key: str, value: Callable[[Answered], Any]) -> Column:
