@@ -195,6 +195,14 @@ class Ranked final : public Policy {
 inline constexpr const char* kNotPreemptive =
     "a job that ends early can let a longer, less urgent one start before a more urgent release "
     "(anomalies: Graham, SIAM Journal on Applied Mathematics 17(2), 1969)";
+// Ha and Liu's jobs are independent; with D > T a job waits for its predecessor. It still holds if
+// the priorities of a task's jobs do not rise. Take the k jobs of highest priority in two
+// schedules, some jobs shorter in the second; R(i, k) is what task i still has to do of them.
+// Claim: the second R is never above the first. Suppose it first fails for (i, k) after instant t.
+// Then both are equal and positive at t, and i runs in the first schedule only. In the second its
+// oldest job waits, so m tasks have oldest jobs of higher priority; by the claim at t each of these
+// has that job or an earlier one unfinished in the first schedule too, so i does not run there
+// either. A contradiction.
 inline constexpr const char* kFixedJobPriorities =
     "preemptive, a job's priority does not change, identical processors: Ha and Liu, ICDCS 1994; "
     "holds with backlog, as a task's later jobs are never more urgent";

@@ -317,7 +317,9 @@ def only_more_slack(
 _CLAIMS = claims(__file__, globals(), Conclusion)
 
 
-def _preset(number: int, title: str, chart: Callable[[StudyResults], Iterator[Chart]]) -> Preset:
+def _preset(
+    number: int, title: str, chart: Callable[[StudyResults], Iterator[Chart]], counted: str = ""
+) -> Preset:
     name, whole = f"thesis-fig{number}", f"Figure {number}: {title}, 4 processors"
     spec = StudySpec(
         name=name,
@@ -332,7 +334,7 @@ def _preset(number: int, title: str, chart: Callable[[StudyResults], Iterator[Ch
     return Preset(
         name=name,
         title=whole,
-        about=ABOUT,
+        about=ABOUT if number == 4 else f"The sets and approaches of Figure 4, with {counted}.",
         build=lambda: spec,
         charts=(chart,),
         conclusions=_CLAIMS[name],
@@ -341,6 +343,6 @@ def _preset(number: int, title: str, chart: Callable[[StudyResults], Iterator[Ch
 
 PRESETS = (
     _preset(4, "share of schedulable sets by approach", charts.approaches),
-    _preset(5, "migrations by approach", charts.migrations),
-    _preset(6, "average slack by approach", charts.slack),
+    _preset(5, "migrations by approach", charts.migrations, "migrations"),
+    _preset(6, "average slack by approach", charts.slack, "slack"),
 )
