@@ -249,7 +249,7 @@ class Region:
 
     @property
     def share(self) -> Count:
-        """Those between of all."""
+        """Sets between, of all."""
         return Count(*(int(x.sum()) for x in (self.between, self._all)))
 
     @property
