@@ -490,32 +490,6 @@ def rta_fp_guan(question: Question) -> Finding:
     return _fixed_priority(question, response_of)
 
 
-def _rate_monotonic(question: Question) -> bool:
-    """One processor, D = T, and priorities that follow periods whatever decides between equals."""
-    if question.m != 1 or question.blocking or any(t.deadline != t.period for t in question.tasks):
-        return False
-    return question.priorities != "given" or all(
-        a.priority > b.priority
-        for a, b in product(question.tasks, question.tasks)
-        if a.period < b.period
-    )
-
-
-@twin("ll-rm")
-def ll_rm(question: Question) -> Finding:
-    if not _rate_monotonic(question):
-        return Finding("not applicable")
-    n = len(question.tasks)
-    return accepts((1 + total([task.utilisation for task in question.tasks]) / n) ** n <= 2)
-
-
-@twin("hyperbolic")
-def hyperbolic(question: Question) -> Finding:
-    if not _rate_monotonic(question):
-        return Finding("not applicable")
-    return accepts(math.prod(task.utilisation + 1 for task in question.tasks) <= 2)
-
-
 @twin("uni-rta")
 def uni_rta(question: Question) -> Finding:
     if question.m != 1:

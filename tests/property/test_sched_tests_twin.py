@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 from helpers.sched import Draw
+from oracles import rate_monotonic  # noqa: F401  registers its twins
 from oracles.schedulability import TWINS, Question
 from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 
