@@ -18,6 +18,7 @@ from helpers.campaigns import TINY_OPTIONS, example_catalog, tiny_spec, tiny_str
 from scipy.stats import chisquare
 
 import deadbeat
+from deadbeat.catalog import Catalog
 from deadbeat.cli.main import main
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
@@ -25,8 +26,10 @@ from deadbeat.executors.tables import RunTiming, plan_slots, releases_in
 from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed, synthesised
 from deadbeat.kinds.contention.runner import run_length_s
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.jobs import SLOT_TOGETHER
+from deadbeat.model.results import Point, RunKey
+from deadbeat.model.tasks import Kind
 from deadbeat.synthesis import Synthesiser
 from deadbeat.synthesis.distributions import WcetRule, Weighted
 from deadbeat.synthesis.outlines import outlines
@@ -274,3 +277,46 @@ def test_what_makes_a_use_cold_meets_every_page_and_keeps_its_branches(tmp_path:
         seen.add(page)
         page = (page * int(walk[1]) + int(walk[2])) % int(pages[1])
     assert len(seen) == int(pages[1])
+
+
+# ---------- memory share of computation ----------
+
+
+@pytest.mark.parametrize("share", ["0", "1/4", "3/4", "1", None])
+def test_computation_has_the_memory_share_that_was_asked(share: str | None) -> None:
+    fragments = dict(example_catalog().fragments)
+    fragments["pointer_chase"] = attrs.evolve(fragments["pointer_chase"], resource_class="memory")
+    catalog = Catalog(fragments=fragments)
+    costs = FakeExecutor(cores=2).calibrate(catalog, Costing(pool="full", seconds=1))
+    asked = SynthesisParameters(
+        cores=2,
+        tasks=4,
+        sync_share=Fraction(1, 2),
+        contended_ratio=Fraction(1, 2),
+        ns_memory_share=None if share is None else Fraction(share),
+    )
+    plain = attrs.evolve(asked, ns_memory_share=None)
+    synthesiser, found = Synthesiser(catalog, costs), []
+    for seed in range(20):
+        made, drawn = (synthesiser.synthesise(each, seed) for each in (asked, plain))
+        spent = Counter[tuple[str, bool]]()
+        for task, other in zip(made.tasks, drawn.tasks, strict=True):
+            assert abs(task.cost_ps / 1000 - task.wcet_ns) <= 0.01 * task.wcet_ns
+            assert (task.wcet_ns, task.offset_ns) == (other.wcet_ns, other.offset_ns)
+            for segment, uses in zip(task.segments, costs.job_costs_ps(task), strict=True):
+                for use, cost in zip(segment.uses, uses, strict=True):
+                    spent[segment.kind, use.entry.fragment == "pointer_chase"] += cost
+        found.append(spent[Kind.NS, True] / (spent[Kind.NS, True] + spent[Kind.NS, False]))
+        assert (made == drawn) is (share is None)
+    if share is not None:
+        assert sum(found) / len(found) == pytest.approx(float(Fraction(share)), abs=0.01)
+        assert max(found) - min(found) < 0.05
+
+
+def test_a_memory_share_without_such_fragments_is_refused() -> None:
+    costs = FakeExecutor(cores=1).calibrate(example_catalog(), Costing(pool="full", seconds=1))
+    asked = parameters(tiny_spec({"tasks": {"ns_memory_share": "0.5"}}), RunKey(Point(1, 0, 0), 0))
+    with pytest.raises(SynthesisError, match=r"class memory.* ns_memory_share is 0.5"):
+        Synthesiser(example_catalog(), costs).synthesise(asked, 1)
+    with pytest.raises(UsageError, match=r"tasks.ns_memory_share: .1.5. is out of range"):
+        tiny_spec({"tasks": {"ns_memory_share": "1.5"}})

@@ -151,6 +151,12 @@ class TasksSpec:
         " like 100us 3: value and weight.",
         default="uniform",
     )
+    ns_memory_share: Fraction | None = keyed(
+        rules.Ratio("0", "1"),
+        "U",
+        "Share of computation in fragments bound by memory.  [as drawn]",
+        default=None,
+    )
     deadline_factor: tuple[Fraction, ...] = keyed(
         rules.Factors(1, 1000),
         "--deadline-factor LIST",

@@ -69,6 +69,10 @@ class _Choice:
     entries: tuple[Entry, ...]
 
 
+#: A choice, and its share of the time of its kind.
+_Part = tuple[_Choice, Fraction]
+
+
 class Synthesiser:
     """Synthesis against one catalog and calibration; remembers what follows from them alone."""
 
@@ -88,10 +92,11 @@ class Synthesiser:
         pool = self._pool(parameters.fragments)
         drawn = outlines(parameters, seed)
         classes = self._usable_classes(pool, parameters.classes_min, drawn)
+        computation = self._computation(pool, parameters)
         for attempt in range(_ATTEMPTS):
             chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
             sync = _Choice(chosen, tuple(entry for name in chosen for entry in pool.sy[name]))
-            choices = {Kind.SY: sync, Kind.NS: _Choice(parameters.fragments, pool.ns)}
+            choices = {Kind.SY: [(sync, Fraction(1))], Kind.NS: computation}
             packed = [
                 self._pack_task(parameters, outline, choices, (seed, index, attempt))
                 for index, outline in enumerate(drawn)
@@ -158,6 +163,29 @@ class Synthesiser:
             )
         return [fragment.name for fragment in parallel]
 
+    def _computation(self, pool: _Pool, parameters: SynthesisParameters) -> list[_Part]:
+        """What NS uses are drawn from: all at once, or by whether they are bound by memory."""
+        share = parameters.ns_memory_share
+        if share is None:
+            return [(_Choice(parameters.fragments, pool.ns), Fraction(1))]
+        fragments, found = self._catalog.fragments, []
+        for bound, part in ((True, Fraction(share)), (False, 1 - Fraction(share))):
+            own = [
+                e for e in pool.ns if (fragments[e.fragment].resource_class == "memory") is bound
+            ]
+            if part and not own:
+                text = (
+                    f"no NS fragment {'' if bound else 'but those '}of class memory is calibrated"
+                )
+                raise SynthesisError(
+                    f"{text}, and ns_memory_share is {float(share):g}", "calibrate the full pool"
+                )
+            if part:
+                found.append(
+                    (_Choice((*parameters.fragments, f"memory {bound}"), tuple(own)), part)
+                )
+        return found
+
     def _is_refuted(self, fragment: Fragment) -> bool:
         """Whether calibration found that its core-local objects slow each other down."""
         ratio = self._calibration.parallel_ratio.get(fragment.name)
@@ -182,7 +210,7 @@ class Synthesiser:
         self,
         parameters: SynthesisParameters,
         outline: Outline,
-        choices: dict[Kind, _Choice],
+        choices: dict[Kind, list[_Part]],
         label: tuple[int, int, int],
     ) -> list[_Packed]:
         """Segments with their uses; SY first, so that NS can make up for its rounding."""
@@ -190,31 +218,38 @@ class Synthesiser:
         wcet_ps = outline.wcet_ns * _PS_PER_NS
         sync_ps = round(outline.sync_share * wcet_ps)
         spent_ps = {Kind.SY: sync_ps, Kind.NS: wcet_ps - sync_ps}
-        shelves = {
-            kind: self._shelf(outline.core, kind, choices[kind])
+        parts = [
+            (kind, self._shelf(outline.core, kind, choice), share)
             for kind in spent_ps
             if spent_ps[kind]
-        }
-        floors_ps = {kind: shelf.floor_ps for kind, shelf in shelves.items()}
+            for choice, share in choices[kind]
+        ]
+        floors_ps: dict[Kind, int] = {}
+        for kind, shelf, share in parts:
+            floors_ps[kind] = max(floors_ps.get(kind, 0), -(-shelf.floor_ps // share))
         segments = Stream(seed, "segments", index)
         count = segments.between(1, parameters.segments_max)
         plan = _plan(segments, count, outline.sync_share, spent_ps, floors_ps)
         exact = Slack(
             wcet_ps // _GAP_PRECISION, wcet_ps // COST_PRECISION, wcet_ps // COST_PRECISION
         )
-        loose = Slack(wcet_ps // _GAP_PRECISION, sync_ps, wcet_ps - sync_ps)
-        last = list(shelves)[-1]
         uses: dict[Kind, list[list[Use]]] = {}
         carry_ps = 0
-        for kind, shelf in shelves.items():
-            uses[kind] = pack(
+        for number, (kind, shelf, share) in enumerate(parts, 1):
+            budgets_ps = [int(budget * share) for planned, budget in plan if planned is kind]
+            part_ps = sum(budgets_ps)
+            found = pack(
                 shelf,
-                Stream(seed, kind.value, index, attempt),
-                [budget_ps for planned, budget_ps in plan if planned is kind],
+                Stream(seed, kind.value, index, attempt, *([] if share == 1 else [number])),
+                budgets_ps,
                 carry_ps,
-                exact if kind is last else loose,
+                exact
+                if number == len(parts)
+                else exact._replace(under_ps=part_ps, over_ps=wcet_ps - part_ps),
             )
-            carry_ps = sync_ps - sum(use.cost_ps for segment in uses[kind] for use in segment)
+            carry_ps += part_ps - sum(use.cost_ps for segment in found for use in segment)
+            before = uses.get(kind, [[] for _ in found])
+            uses[kind] = [a + b for a, b in zip(before, found, strict=True)]
         turns = {kind: iter(segments) for kind, segments in uses.items()}
         return [(kind, budget_ps, next(turns[kind])) for kind, budget_ps in plan]
 

@@ -58,6 +58,7 @@ class SynthesisParameters:
         contended_ratio: alpha: share of that which is bound to contended objects.
         sync_shares, contended_ratios: The same for each task by its index, instead of the common
             one; empty, or one for each task. Those of tasks that fill a core say nothing.
+        ns_memory_share: Share of computation in fragments of class ``memory``; None: as drawn.
         deadline_factor: T = D = this times C. Not with ``utilisation``.
         critical_cores: Tasks on the first cores, up to this number, are critical; others only
             compute and fill their core. 0: all tasks are critical.
@@ -90,6 +91,7 @@ class SynthesisParameters:
     contended_ratio: Fraction
     sync_shares: tuple[Fraction, ...] = ()
     contended_ratios: tuple[Fraction, ...] = ()
+    ns_memory_share: Fraction | None = None
     deadline_factor: Fraction = Fraction(10)
     critical_cores: int = 0
     fill_utilisation: Fraction = Fraction(9, 10)
@@ -170,6 +172,7 @@ class SynthesisParameters:
             yield from _outside("distribution", out[0], self.wcet_min_ns, self.wcet_max_ns)
         yield from _outside("sync_share", self.sync_share, 0, 1)
         yield from _outside("contended_ratio", self.contended_ratio, 0, 1)
+        yield from _outside("ns_memory_share", self.ns_memory_share or 0, 0, 1)
         lists = [
             error
             for name in ("sync_shares", "contended_ratios", "utilisation_mins", "utilisation_maxs")
