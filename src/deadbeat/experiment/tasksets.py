@@ -379,10 +379,10 @@ class TaskSetSpec:
 
 def outside(where: str, drawn: object, low: int, high: int) -> Iterator[Problem]:
     """The problem where a distribution of the user's own has a value out of the bounds of C."""
-    for value in [*drawn.outside(low, high)][:1] if isinstance(drawn, Weighted) else []:
-        ends = f"{rules.duration_text(low)} to {rules.duration_text(high)}"
-        text = f"{rules.duration_text(value)} is not within wcet_min to wcet_max, {ends}"
-        yield Problem(where, text, "change wcet_min and wcet_max, or the file")
+    text = rules.duration_text
+    for value in [v for v in getattr(drawn, "values_ns", ()) if not low <= v <= high][:1]:
+        found = f"{text(value)} is not within wcet_min to wcet_max, {text(low)} to {text(high)}"
+        yield Problem(where, found, "change wcet_min and wcet_max, or the file")
 
 
 def too_few_segments(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate
@@ -131,14 +132,10 @@ class Weighted:
     sha256: str
 
     def __call__(self, stream: Stream, low: int, high: int) -> int:
-        """A value by its weight; that all are in [low, high] is checked with the parameters."""
+        """A value by its weight; all are in [low, high] (`outside`)."""
         whole = math.lcm(*(weight.denominator for weight in self.weights))
         ends = list(accumulate(int(weight * whole) for weight in self.weights))
         return self.values_ns[bisect_right(ends, stream.below(ends[-1]))]
-
-    def outside(self, low_ns: int, high_ns: int) -> Iterable[int]:
-        """Values out of bounds."""
-        return (value for value in self.values_ns if not low_ns <= value <= high_ns)
 
 
 class WcetRule(Choice):
@@ -150,18 +147,15 @@ class WcetRule(Choice):
     def parse(self, value: Any) -> Any:
         if isinstance(value, Weighted) or value in self.words:
             return value
-        if isinstance(value, dict) and {"lines", "sha256"} == value.keys():
-            return _weighted(value["lines"], str(value["sha256"]))
-        try:
-            content = Path(str(value)).read_bytes() if Path(str(value)).is_file() else None
-            lines = [] if content is None else content.decode().splitlines()
-        except (OSError, ValueError):
-            content = None
-        if content is None:
-            near = nearest(str(value), self.words)
-            hint = near if near.startswith("did") else f"{near}, or a file of lines like 100us 3"
-            raise refuse(f"{shown(value)} is not a choice", hint)
-        return _weighted(lines, sha256(content).hexdigest())
+        if isinstance(value, dict) and isinstance(value.get("lines"), list):
+            return _weighted([*map(str, value["lines"])], str(value.get("sha256")))
+        with suppress(OSError, ValueError):
+            if Path(str(value)).is_file():
+                content = Path(str(value)).read_bytes()
+                return _weighted(content.decode().splitlines(), sha256(content).hexdigest())
+        near = nearest(str(value), self.words)
+        hint = near if near.startswith("did") else f"{near}, or a file of lines like 100us 3"
+        raise refuse(f"{shown(value)} is not a choice", hint)
 
     @staticmethod
     def plain(value: Any) -> Json:

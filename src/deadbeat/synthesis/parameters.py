@@ -168,8 +168,8 @@ class SynthesisParameters:
         yield from _outside("wcet_max_ns", self.wcet_max_ns, self.wcet_min_ns, WCET_LIMIT_NS)
         if isinstance(self.distribution, str):
             yield from _unknown("distribution", self.distribution, DISTRIBUTIONS)
-        elif out := [*self.distribution.outside(self.wcet_min_ns, self.wcet_max_ns)]:
-            yield from _outside("distribution", out[0], self.wcet_min_ns, self.wcet_max_ns)
+        for value in getattr(self.distribution, "values_ns", ()):
+            yield from _outside("distribution", value, self.wcet_min_ns, self.wcet_max_ns)
         yield from _outside("sync_share", self.sync_share, 0, 1)
         yield from _outside("contended_ratio", self.contended_ratio, 0, 1)
         yield from _outside("ns_memory_share", self.ns_memory_share or 0, 0, 1)

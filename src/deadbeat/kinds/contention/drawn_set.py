@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,13 @@ from deadbeat.store.place import BREAKDOWN
 
 _WIDTH = 60
 _MARKS = {None: "·", "own": "▒", "shared": "█"}
-_TIMES = (("C", "wcet_ns"), ("T", "period_ns"), ("D", "deadline_ns"))
 _KEY = "· computation   ▒ synchronisation on the core's own object   █ on a shared one"
+_COLUMNS = (
+    *(Column(key=key, heading=key, words=True) for key in ("segment", "fragment")),
+    *(Column(key=key, heading=key) for key in ("size", "repeats")),
+    Column(key="object", heading="object", words=True),
+    Column(key="cost_ns", heading="cost", unit="µs", format=us_text),
+)
 
 
 def drawn_set(runs: Path, run: str, text: str) -> Shown:
@@ -29,107 +34,70 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
     Raises:
         UsageError: There is no such run, or no such set in it.
     """
-    searched = BREAKDOWN.find(runs, run)
-    store = (
-        BreakdownStore.open(searched) if searched else CampaignStore.open(find_campaign(runs, run))
-    )
-    calibration, keys = store.load_calibration(), sorted(store.programs.keys())
-    if calibration is None or not keys:
+    path = BREAKDOWN.find(runs, run)
+    store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
+    costs, keys = store.load_calibration(), sorted(store.programs.keys())
+    if costs is None or not keys:
         raise UsageError(f"{run} holds no task sets yet", "measure it first")
     found = store.programs.task_set(key_in(text, keys, store.path.resolve().name, "--task-set"))
-    tasks = [_task(task, found, calibration) for task in found.tasks]
-    tables = [
-        Table(
-            name=each["name"],
-            title=f"{_head(each)}\n{_bar(each['segments'])}",
-            columns=_COLUMNS,
-            rows=[
-                {"segment": f"{number} {segment['kind']}" * (use is segment["uses"][0]), **use}
-                for number, segment in enumerate(each["segments"])
-                for use in segment["uses"]
-            ],
-            terminal=True,
-        )
-        for each in tasks
-    ]
-    size = f"{counted(len(tasks), 'task')} on {counted(found.cores, 'core')}"
+    tasks = [_task(task, found, costs) for task in found.tasks]
     headline = (
-        f"{'SIMULATED: ' * calibration.platform.made_up}{text}: {size},"
-        f" ρ = {found.sync_share_real:.3f}, α = {found.contended_ratio_real:.3f}, seed {found.seed}"
+        f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(tasks), 'task')} on"
+        f" {counted(found.cores, 'core')}, ρ = {found.sync_share_real:.3f},"
+        f" α = {found.contended_ratio_real:.3f}, seed {found.seed}"
     )
-    facts = {
-        "seed": found.seed,
-        "generator": found.generator,
-        "cores": found.cores,
-        "simulated": calibration.platform.made_up,
-        "sync_share": found.sync_share_real,
-        "contended_ratio": found.contended_ratio_real,
-    }
-    plain = {"set": text, **facts, "tasks": tasks}
-    return Shown(plain=plain, headline=headline, parts=[headline, _KEY], tables=tables)
+    names = ("seed", "generator", "cores", "sync_share_real", "contended_ratio_real")
+    facts = {name: getattr(found, name) for name in names}
+    return Shown(
+        plain={"set": text, "simulated": costs.platform.made_up, **facts, "tasks": tasks},
+        headline=headline,
+        parts=[headline, _KEY],
+        tables=[_table(each) for each in tasks],
+    )
 
 
-def _task(task: Task, found: TaskSet, calibration: Calibration) -> dict[str, Any]:
-    segments = []
-    for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True):
-        uses = [
-            {
-                "fragment": use.entry.fragment,
-                "size": use.entry.size,
-                "repeats": use.repeats,
-                "object": None if use.resource is None else _object(found, use.resource),
-                "cost_ns": cost / 1000,
-            }
-            for use, cost in zip(segment.uses, costs, strict=True)
-        ]
-        segments.append(
-            {
-                "kind": segment.kind.value,
-                "budget_ns": segment.budget_ps / 1000,
-                "cost_ns": sum(costs) / 1000,
-                "uses": uses,
-            }
-        )
+def _task(task: Task, found: TaskSet, costs: Calibration) -> dict[str, Any]:
+    objects = ["shared" if each.core is None else "own" for each in found.resources]
+    segments: list[dict[str, Any]] = [
+        {
+            "kind": segment.kind.value,
+            "budget_ns": segment.budget_ps / 1000,
+            "uses": [
+                {
+                    "fragment": use.entry.fragment,
+                    "size": use.entry.size,
+                    "repeats": use.repeats,
+                    "object": None if use.resource is None else objects[use.resource],
+                    "cost_ns": cost / 1000,
+                }
+                for use, cost in zip(segment.uses, each, strict=True)
+            ],
+        }
+        for segment, each in zip(task.segments, costs.job_costs_ps(task), strict=True)
+    ]
     own = ("name", "core", "wcet_ns", "period_ns", "deadline_ns", "offset_ns", "priority")
-    return {
-        **{name: getattr(task, name) for name in own},
-        "cost_ns": sum(each["cost_ns"] for each in segments),
-        "segments": segments,
-    }
+    whole = sum(use["cost_ns"] for segment in segments for use in segment["uses"])
+    return {**{name: getattr(task, name) for name in own}, "cost_ns": whole, "segments": segments}
 
 
-def _head(each: dict[str, Any]) -> str:
-    off = each["cost_ns"] / each["wcet_ns"] - 1
-    times = ", ".join(f"{name} = {us_text(each[key])} µs" for name, key in _TIMES)
-    return (
-        f"{each['name']} on core {each['core']}, priority {each['priority']}: {times};"
-        f" costs sum to {us_text(each['cost_ns'])} µs ({off:+.2%})"
+def _table(task: dict[str, Any]) -> Table:
+    """Its uses, under its times and a bar as long as each use costs, ``|`` between segments."""
+    whole = task["cost_ns"]
+    rows = [
+        {"segment": f"{number} {segment['kind']}" * (use is segment["uses"][0]), **use}
+        for number, segment in enumerate(task["segments"])
+        for use in segment["uses"]
+    ]
+    ends = [round(_WIDTH * at / whole) for at in accumulate(row["cost_ns"] for row in rows)]
+    bar = "".join(
+        "|" * bool(row["segment"]) + _MARKS[row["object"]] * (end - begin)
+        for row, begin, end in zip(rows, [0, *ends], ends, strict=False)
     )
-
-
-def _object(found: TaskSet, number: int) -> str:
-    return "shared" if found.resources[number].core is None else "own"
-
-
-def _bar(segments: Sequence[dict[str, Any]]) -> str:
-    """A job from release to end: as long as each use costs, ``|`` between segments."""
-    whole = sum(each["cost_ns"] for each in segments)
-    bars, reached = [], 0.0
-    for each in segments:
-        text = ""
-        for use in each["uses"]:
-            begin = round(_WIDTH * reached / whole)
-            reached += use["cost_ns"]
-            text += _MARKS[use["object"]] * (round(_WIDTH * reached / whole) - begin)
-        bars.append(text)
-    return f"|{'|'.join(bars)}|"
-
-
-_COLUMNS = (
-    Column(key="segment", heading="segment", words=True),
-    Column(key="fragment", heading="fragment", words=True),
-    Column(key="size", heading="size"),
-    Column(key="repeats", heading="repeats"),
-    Column(key="object", heading="object", words=True),
-    Column(key="cost_ns", heading="cost", unit="µs", format=us_text),
-)
+    c, t, d = (us_text(task[key]) for key in ("wcet_ns", "period_ns", "deadline_ns"))
+    head = (
+        f"{task['name']} on core {task['core']}, priority {task['priority']}: C = {c} µs,"
+        f" T = {t} µs, D = {d} µs; costs sum to {us_text(whole)} µs"
+        f" ({whole / task['wcet_ns'] - 1:+.2%})"
+    )
+    title = f"{head}\n{bar}|"
+    return Table(name=task["name"], title=title, columns=_COLUMNS, rows=rows, terminal=True)

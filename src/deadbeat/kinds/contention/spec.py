@@ -290,13 +290,10 @@ class CampaignSpec(TaskSetSpec):
                 unit = " ns" if low == "wcet_min" else ""
                 text = f"{low} up to {top}{unit} is above {high} from {bottom}{unit}"
                 yield Problem(where, text, f"keep every {low} below every {high}")
-        ends = [tasks.wcet_min, tasks.wcet_max]
-        if drawn.wcet_min is not None:
-            ends[0] = drawn.wcet_min.largest
-        if drawn.wcet_max is not None:
-            ends[1] = drawn.wcet_max.smallest
+        least = drawn.wcet_min.largest if drawn.wcet_min else tasks.wcet_min
+        most_ns = drawn.wcet_max.smallest if drawn.wcet_max else tasks.wcet_max
         for option in drawn.distribution.options if drawn.distribution else ():
-            yield from outside("stress.distribution", option, *ends)
+            yield from outside("stress.distribution", option, least, most_ns)
         if self.by_utilisation and not self.fills_cores and drawn.distribution is not None:
             text = "with a utilisation C follows from u and T"
             yield Problem("stress.distribution", text, "leave one of the two out")
