@@ -26,13 +26,7 @@ from deadbeat.model.results import Point
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, plain_of, usage
 from deadbeat.synthesis import SynthesisParameters
-from deadbeat.synthesis.distributions import (
-    DISTRIBUTIONS,
-    PERIODS,
-    UTILISATION_METHODS,
-    WcetRule,
-    Weighted,
-)
+from deadbeat.synthesis.distributions import PERIODS, UTILISATION_METHODS, WCETS, Weighted
 from deadbeat.synthesis.parameters import PRIORITIES
 
 #: Task sets of one program at most: what the build cost per set was measured with.
@@ -145,7 +139,7 @@ class TasksSpec:
         _WCET, "--wcet-max TIME", "Longest execution time (C) of a task.", default=500_000
     )
     distribution: str | Weighted = keyed(
-        WcetRule(tuple(DISTRIBUTIONS)),
+        WCETS,
         "--distribution NAME",
         "How C is distributed: uniform, log-uniform, normal, exponential, or a FILE of lines"
         " like 100us 3: value and weight.",

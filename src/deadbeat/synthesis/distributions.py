@@ -181,6 +181,8 @@ def _weighted(lines: Sequence[str], digest: str) -> Weighted:
     return Weighted(values, weights, digest)
 
 
+WCETS = WcetRule(tuple(DISTRIBUTIONS))
+
 # -- periods: how one is drawn among those at which a task's C is within its bounds
 
 #: Draws a period in [low, high], ns; None if the law has none there.
