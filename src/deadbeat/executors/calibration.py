@@ -162,24 +162,19 @@ def visits_of(kinds: Sequence[int]) -> tuple[int, ...]:
     return tuple(cores[turn % len(cores)] for turn in range(turns) for cores in chosen)
 
 
-def fast_mode_ps(values: NDArray[Any]) -> int:
-    """The fast mode of a core's yardsticks, ps: their 10 % quantile.
-
-    A slow state only lengthens a yardstick, and the quantile holds as long as the fast state was
-    met in a tenth of the visits; a minimum would follow one odd reading.
-    """
-    return int(np.quantile(values, 0.10))
-
-
 def _modes(samples: Samples, kinds: Sequence[int]) -> tuple[list[int], list[int]]:
     """Fast mode per logical core and per kind, ps; a kind's is that of its fastest core.
+
+    A core's is the 10 % quantile of its yardsticks: a slow state only lengthens one, and the
+    quantile holds as long as the fast state was met in a tenth of the visits; a minimum would
+    follow one odd reading.
 
     Raises:
         CalibrationError: Nothing could be run on a kind of core.
     """
     rows = samples.samples
     of_core = {
-        int(core): fast_mode_ps(rows["yardstick_before_ps"][rows["core"] == core])
+        int(core): int(np.quantile(rows["yardstick_before_ps"][rows["core"] == core], 0.10))
         for core in np.unique(rows["core"])
     }
     of_kind = []

@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -258,7 +259,7 @@ class FakeExecutor:
         rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
         beside = 1.0 + (task_set.cores - 1) * 0.01
         slowdowns = {True: beside + rivals * self.contention * shared, False: beside}
-        normal = _normals(jitter)
+        normal = chain.from_iterable(jitter.standard_normal(1024).tolist() for _ in repeat(None))
         homes = [task.core for task in task_set.tasks]
         # per core: its tasks, and by how much they are slower together
         together: dict[int, tuple[list[int], float]] = {}
@@ -354,12 +355,6 @@ class FakeSession:
                 os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
-
-
-def _normals(random: np.random.Generator) -> Iterator[float]:
-    """What ``random.standard_normal()`` gives, one after the other."""
-    while True:
-        yield from random.standard_normal(1024).tolist()
 
 
 def _core_jobs(

@@ -268,7 +268,13 @@ def fetch(
     home = folder / "kernels"
     target = target or LocalTarget(folder=folder)
     lacking = _lacking(wanted, home)
-    _require_disk(lacking, folder)
+    need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
+    free = free_bytes(folder)
+    if need > free:
+        raise DeadbeatError(
+            f"{len(lacking)} kernels take {size_text(need)}, and {folder} has {size_text(free)}",
+            "fetch fewer, or set DEADBEAT_CACHE to a folder with more room",
+        )
     total, done = sum(each[0].size for each in lacking), 0
     refused: dict[str, str] = {}
     got: dict[str, Kernel] = {}
@@ -305,16 +311,6 @@ def _watched(
             here = sum(path.stat().st_size for path in _downloads(offer, packages))
             report(evolve(step, done=step.done + min(here, offer.size)))
     return waiting.result()
-
-
-def _require_disk(lacking: Sequence[Sequence[Offer]], folder: Path) -> None:
-    need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
-    free = free_bytes(folder)
-    if need > free:
-        raise DeadbeatError(
-            f"{len(lacking)} kernels take {size_text(need)}, and {folder} has {size_text(free)}",
-            "fetch fewer, or set DEADBEAT_CACHE to a folder with more room",
-        )
 
 
 def _downloads(offer: Offer, packages: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report import categories
-from deadbeat.report.charts import BOUND, COLOURS, Bars, Chart, Curve, Mark, Panel
+from deadbeat.report.charts import BOUND, COLOURS, Chart, Curve, Mark, Panel
 from deadbeat.report.paper_heat import colour_bar, draw_heat, draw_surface
 from deadbeat.store.files import atomic_write, make_folder
 
@@ -373,7 +373,14 @@ def _bars(axis: Axes, panel: Panel) -> None:
     base = np.zeros(count)
     for layer in panel.bars:
         heights = np.array([value or 0.0 for value in layer.y])
-        _layer(axis, layer, base, heights)
+        axis.bar(
+            np.arange(count), heights, bottom=base, width=0.72,
+            color=COLOURS[layer.look % len(COLOURS)], edgecolor="white",
+            hatch=HATCHES[layer.look % len(HATCHES)], linewidth=0.4, label=layer.label or None,
+        )  # fmt: skip
+        for place, text in enumerate(layer.texts):
+            top = base[place] + heights[place]
+            axis.text(place, top, text, ha="center", va="bottom", fontsize=7.5)
         base = base + heights
     for place in range(count if panel.bars else 0):
         if all(layer.y[place] is None for layer in panel.bars):
@@ -382,27 +389,13 @@ def _bars(axis: Axes, panel: Panel) -> None:
         axis.set_ylim(0, max(1e-12, float(base.max())) * 1.14)
 
 
-def _layer(axis: Axes, layer: Bars, base: Any, heights: Any) -> None:
-    places = np.arange(len(heights))
-    axis.bar(
-        places, heights, bottom=base, width=0.72, color=COLOURS[layer.look % len(COLOURS)],
-        edgecolor="white", hatch=HATCHES[layer.look % len(HATCHES)], linewidth=0.4,
-        label=layer.label or None,
-    )  # fmt: skip
-    for place, text in enumerate(layer.texts):
-        axis.text(place, base[place] + heights[place], text, ha="center", va="bottom", fontsize=7.5)
-
-
-def hatch_of(look: int) -> str:
-    """Other than that of the look before it that has its colour."""
-    return HATCHES[(look + look // len(COLOURS)) % len(HATCHES)]
-
-
 def _spans(axis: Axes, panel: Panel) -> None:
     for layer in panel.spans:
+        # Another hatch than the look before it that has its colour.
+        hatch = HATCHES[(layer.look + layer.look // len(COLOURS)) % len(HATCHES)]
         axis.barh(
             layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=layer.height,
-            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch_of(layer.look),
+            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch,
             edgecolor="white", linewidth=0, label=layer.label,
         )  # fmt: skip
     if panel.rows:

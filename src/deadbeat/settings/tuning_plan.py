@@ -151,7 +151,12 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     """
     reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
     facts = gather(target, reads, rt_cpus=rt_cpus)
-    _check_cpus(facts)
+    online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
+    strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
+    if facts.asked_cpus and strange:
+        raise UsageError(
+            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
+        )
     items = tuple(_planned(turn, facts) for turn in turned)
     _check_agreement(items)
     words = [word for item in items for word in item.boot]
@@ -162,15 +167,6 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
         asked=facts.asked_cpus,
         boot=merged(present, words) if words else None,
     )
-
-
-def _check_cpus(facts: Facts) -> None:
-    online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
-    strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
-    if facts.asked_cpus and strange:
-        raise UsageError(
-            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
-        )
 
 
 def _planned(turn: Turn, facts: Facts) -> Planned:

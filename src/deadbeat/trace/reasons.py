@@ -86,12 +86,13 @@ def cause_of(
     begin_ns, end_ns = spans[name]
     moved = moments.waker is not None and moments.waker != cpu and name in ("interrupt", "wake_up")
     where = moments.waker if moved and moments.waker is not None else cpu
+    wakings = (event for event in events if event.name == "sched_waking")
     span = _Span(
         begin_ns=begin_ns,
         end_ns=end_ns,
         moved_to=where if moved else None,
         thread=thread,
-        own=_priority_of(events, thread),
+        own=next((number(e, "prio") for e in wakings if number(e, "pid") == thread), None),
         events=events,
         cpu=where,
         machine=machine,
@@ -297,9 +298,3 @@ def _switched_out(span: _Span) -> TraceEvent | None:
         ),
         None,
     )
-
-
-def _priority_of(events: Sequence[TraceEvent], thread: int) -> int | None:
-    """The kernel priority of a thread from its wakings; None where no event tells."""
-    wakings = (event for event in events if event.name == "sched_waking")
-    return next((number(e, "prio") for e in wakings if number(e, "pid") == thread), None)

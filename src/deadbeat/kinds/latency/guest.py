@@ -213,7 +213,9 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         self._begun = [(key, self._boots.submit(partial(self._run, key))) for key in self.lacking]
 
     def seconds(self, runs: int) -> float:
-        return estimate_s(self._spec, self._guest, runs=runs)
+        each = [_BUSY_S * busy_seconds(self._spec, point) for point in self._spec.loads]
+        boots = (_BOOT_S + _PROCESSOR_S * (self._guest.cpus - 1)) * runs / WORKERS
+        return boots + sum(each) / len(each) * runs / WORKERS
 
     def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
         """Some boots at a time; results come in the order of the plan."""
@@ -238,14 +240,3 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
 def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:
     """Part of the machine's time in which it is busy, s."""
     return (spec.seconds + _SETTLE_NS / 1e9) * (point.percent / 100 or 0.1)
-
-
-def estimate_s(spec: LatencySpec, guest: Guest, *, runs: int) -> float:
-    """What a number of runs takes on an idle host."""
-    each = [_BUSY_S * busy_seconds(spec, point) for point in spec.loads]
-    return look_s(guest, runs) + sum(each) / len(each) * runs / WORKERS
-
-
-def look_s(guest: Guest, boots: int) -> float:
-    """What a number of boots that do nothing takes on an idle host."""
-    return (_BOOT_S + _PROCESSOR_S * (guest.cpus - 1)) * boots / WORKERS

@@ -221,7 +221,9 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
     alone = "" if known else "wake-ups are independent and "
     # Not rounded up: the bound is not said of longer episodes than it was counted with.
-    longer = f" and an episode of later ones has at most {_down(size)} wake-ups on average"
+    step = 1 if size >= 10 else 100
+    most = f"{math.floor(size * step) / step:,.10g}"
+    longer = f" and an episode of later ones has at most {most} wake-ups on average"
     return Dependence(
         factor=size * between if known or between > 1 else None,
         between=between,
@@ -231,12 +233,6 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
         rate_condition=f"if {runs}",
         text=f"{together}; {note}",
     )
-
-
-def _down(size: float) -> str:
-    """Two digits behind the point, whole from ten on; rounded down."""
-    step = 1 if size >= 10 else 100
-    return f"{math.floor(size * step) / step:,.10g}"
 
 
 def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
