@@ -166,8 +166,10 @@ def _figure(chart: Chart, words: Words) -> Figure:
         0.3 + 0.075 * rows_wide,
         *(categories.beside(panel, _PANEL_WIDTH) for panel in chart.panels),
     )
-    title = chart.whole_title
-    figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
+    # Beside the labels, which stand at the right of the same line.
+    title, room = chart.whole_title, int((width - 0.5 - 0.095 * len(words.labels)) * 10)
+    shown = title if len(title) <= room else title[: max(10, room - 1)] + "…"
+    figure = new_figure(width, height, shown, whole, lines=_CAPTION_LINES)
     grid = figure.add_gridspec(
         rows, columns, left=left / width, right=1 - (1.05 if heat else 0.2) / width,
         bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / tall,
@@ -188,12 +190,6 @@ def _figure(chart: Chart, words: Words) -> Figure:
     if legend:
         _legend(figure, axes, across, (0.14 + 0.13 * below) / height)
     return figure
-
-
-def _cut(title: str, width: float, words: Words) -> str:
-    """Beside the labels, which stand at the right of the same line."""
-    room = int((width - 0.5 - 0.095 * len(words.labels)) * 10)
-    return title if len(title) <= room else title[: max(10, room - 1)] + "…"
 
 
 def _names(chart: Chart) -> list[str]:

@@ -276,25 +276,18 @@ def _ran(found: Sequence[Held], span: _Span, *, above: bool = False) -> str:
 def _exit(span: _Span) -> str:
     if span.no_thread:
         return span.no_thread
-    left = _switched_out(span)
+    switches = (
+        event
+        for event in span.events
+        if event.cpu == span.cpu
+        and event.name == "sched_switch"
+        and number(event, "prev_pid") == span.thread
+        and span.begin_ns <= event.at_ns < span.end_ns
+    )
+    left = next(switches, None)
     if left is None:
         return f"leaving the kernel, page faults, or {span.cpu_stopped}{span.silence}"
     state = str(left.fields.get("prev_state", "R"))
     went = "it was preempted" if state.startswith("R") else f"it slept in between (state {state})"
     found = span.others
     return f"{went}: {_ran(found, span)}" if found else f"{went}{span.silence}"
-
-
-def _switched_out(span: _Span) -> TraceEvent | None:
-    """The first switch away from the thread."""
-    return next(
-        (
-            event
-            for event in span.events
-            if event.cpu == span.cpu
-            and event.name == "sched_switch"
-            and number(event, "prev_pid") == span.thread
-            and span.begin_ns <= event.at_ns < span.end_ns
-        ),
-        None,
-    )
