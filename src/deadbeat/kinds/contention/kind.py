@@ -44,7 +44,7 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, capital
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.beside import with_beside
 from deadbeat.report.building import spread
@@ -127,9 +127,8 @@ def campaign_document(summary: Summary) -> Document:
 def _noise(summary: Summary) -> tuple[Part, ...]:
     """The smallest effect and what it rests on; programs, and how well points are known."""
     floor = facts.noise_floor(summary)
-    text = f"{floor.text[:1].upper()}{floor.text[1:]}"
-    words = Sentence(f"{text} ({floor.basis})." if floor.basis else f"{text}.")
-    return words, Lines(facts.about(summary), terminal=True, page=False)
+    words = capital(floor.text) + (f" ({floor.basis})." if floor.basis else ".")
+    return Sentence(words), Lines(facts.about(summary), terminal=True, page=False)
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
@@ -153,6 +152,9 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
         title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
         rows.append(Subsection(title, (tables.further_table(summary),), folded=True))
     rows.append(Note(_DIGITS))
+    predicted: tuple[Part, ...] = ()
+    if is_priced(summary):
+        predicted = (Figures(predicted_charts(summary)), *predicted_parts(summary))
     return (
         Section("answer", "Where it starts to miss", answer, "Answer"),
         *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
@@ -162,13 +164,11 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
         Section("point", "One point", (Markup(asset("point.html")),)),
         Section("points", "All points", rows),
         _why_late(summary, own),
-        *([_predicted(summary)] if is_priced(summary) else []),
+        *(
+            [Section("predicted", "Predicted from prices", predicted, "Predicted")]
+            * bool(predicted)
+        ),
     )
-
-
-def _predicted(summary: Summary) -> Section:
-    parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
-    return Section("predicted", "Predicted from prices", parts, "Predicted")
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:
@@ -217,10 +217,9 @@ def _session(title: str, before: Mapping[str, str], after: Mapping[str, str]) ->
     every = [(key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
     changed = [row for row in every if before and after and row[1] != row[2]]
     rest = [row for row in every if row not in changed]
-    part: Part = Sentence("Nothing differs between before and after.")
-    if not after:
-        part = Sentence("The state afterwards was not recorded: the session was cut off.")
-    elif changed:
+    cut = "The state afterwards was not recorded: the session was cut off."
+    part: Part = Sentence("Nothing differs between before and after." if after else cut)
+    if changed:
         part = _before_after(changed, title)
     head = f"{len(rest)} values {'that did not change' if after else 'before'}"
     folded = Subsection(head, (_before_after(rest, title),), folded=True)
@@ -322,7 +321,7 @@ def words_of(summary: Summary) -> Words:
     floor = facts.noise_floor(summary).text
     return Words(
         labels=", ".join(facts.labels(summary)),
-        caption=f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}.",
+        caption=f"{capital(floor)}.  {' · '.join(origin)}.",
     )
 
 
