@@ -18,6 +18,7 @@ from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.words import Json
@@ -134,9 +135,7 @@ def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[
 
 
 def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:
-    if kept is None and asked is None:
-        return
-    if kept is not None and asked is not None and kept.same_programs(asked):
+    if kept.same_programs(asked) if kept and asked else kept is asked:
         return
     there = f"programs of {kept.name}" if kept else "programs of its own"
     now = f"those of {asked.name} as they are now" if asked else "its own"
@@ -203,7 +202,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
 
 
 def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
-    """Raises UsageError where no program of ``source`` can run on ``platform``."""
     name, verb = source.path.resolve().name, _verb(source)
     here, there = (kind == "simulated" for kind in (platform.kind, built_for.kind))
     if here and not there:
@@ -286,7 +284,6 @@ def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Whether it begins as an executable does: all that can be checked without a hash."""
     with reading(path) as stream:
         return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 
@@ -402,13 +399,10 @@ class StoredPrograms:
     def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
         """Batches as they were built, that of the first key first."""
         home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
-        found: dict[str, list[RunKey]] = {}
-        for key in keys:
-            if key not in home:
-                raise DataError(
-                    f"no program of {self.origin.name} holds {key.text}", "start again with --fresh"
-                )
-            found.setdefault(home[key], []).append(key)
+        if lost := [key.text for key in keys if key not in home]:
+            message = f"no program of {self.origin.name} holds {lost[0]}"
+            raise DataError(message, "start again with --fresh")
+        found = grouped(keys, home.__getitem__)
         return tuple((name, tuple(batch)) for name, batch in found.items())
 
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:

@@ -22,8 +22,7 @@ from deadbeat.model.traces import COUNTER_EVENTS, PARTS
 
 def has_split(table: JobTable, columns: JobColumns) -> Bools:
     """Jobs that finished and have their thread's accounts: their response can be split."""
-    read: Bools = columns.flags & j.JOB_SPLIT != 0
-    return columns.finished & read
+    return np.asarray(columns.finished & (columns.flags & j.JOB_SPLIT != 0))
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
@@ -76,8 +75,7 @@ def _stalls(table: JobTable) -> Integers:
     """Suspected stall of each job, ns; 0 where no details were recorded."""
     if len(table.details) != len(table.jobs):
         return np.zeros(len(table.jobs), np.int64)
-    stalls: Integers = np.maximum(table.details["stall_ns"], 0)
-    return stalls
+    return np.asarray(np.maximum(table.details["stall_ns"], 0))
 
 
 def part_figures(
@@ -277,8 +275,7 @@ def _slices(columns: JobColumns, tasks: NDArray[Any], jobs_max: int) -> Integers
         return used
     starts = columns.start_ns[used]
     length = SLICE_PERIODS * int(tasks["period_ns"].max())
-    chosen: Integers = used[(starts - starts.min()) // length % step == 0]
-    return chosen
+    return np.asarray(used[(starts - starts.min()) // length % step == 0])
 
 
 def _place(
@@ -295,12 +292,8 @@ def _place(
 def _edges(intervals: Iterable[tuple[Integers, Integers]]) -> Integers:
     """Sorted edges, twice the time, odd where something begins: an end sorts before a beginning
     at the same moment. Plain integers sort several times faster than indices."""
-    parts = []
-    for enter, leave in intervals:
-        parts += [2 * enter + 1, 2 * leave]
-    edges = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    edges.sort()
-    return edges
+    parts = (part for enter, leave in intervals for part in (2 * enter + 1, 2 * leave))
+    return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
 def _depth(edges: Integers) -> Integers:
@@ -331,10 +324,8 @@ def _sweep(unions: Iterable[tuple[Integers, Integers]]) -> tuple[int, int]:
 
 
 def shared_objects(task_set: TaskSet, plan: Plan) -> str:
-    """``futex=0.62 pipe=0.38``: shares of the time inside contended objects, by fragment.
-
-    Empty where nothing is contended.
-    """
+    """``futex=0.62 pipe=0.38``: shares of the time inside contended objects, by fragment; "":
+    nothing is contended."""
     inside: dict[str, float] = {}
     for resource, users in plan.items():
         name = task_set.resources[resource].fragment

@@ -31,6 +31,7 @@ from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import (
     JobHistogram,
     Point,
@@ -191,9 +192,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
 
 
 def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
-    by_point: dict[Point, list[RunKey]] = {}
-    for key in sorted(attempts.committed):
-        by_point.setdefault(key.point, []).append(key)
+    by_point = grouped(sorted(attempts.committed), lambda key: key.point)
     for point in attempts.points():
         where: JobHistogram = {
             "cores": point.cores,
@@ -208,10 +207,10 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
 
 def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterator[_Cell]:
     assert spec.stress is not None
-    by_cell: dict[tuple[Group | None, float | None], list[RunKey]] = {}
-    for key in sorted(attempts.committed):
-        cell = group_of(spec, key), reader.deadline_factor(key.point)
-        by_cell.setdefault(cell, []).append(key)
+    by_cell = grouped(
+        sorted(attempts.committed),
+        lambda key: (group_of(spec, key), reader.deadline_factor(key.point)),
+    )
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group, factor in itertools.product(groups(spec.stress), factors):
         where: JobHistogram = {
@@ -317,13 +316,10 @@ def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> ob
 
 def _calibration_facts(calibration: Calibration) -> dict[str, Json]:
     return {
-        "basis": calibration.basis,
-        "policy": calibration.policy,
-        "pool": calibration.pool,
+        **{name: getattr(calibration, name) for name in ("basis", "policy", "pool")},
         "entries": len(calibration.costs),
         "refused": dict(calibration.refused),
-        "made_at": calibration.made_at,
-        "seconds": calibration.seconds,
+        **{name: getattr(calibration, name) for name in ("made_at", "seconds")},
         "fingerprint": calibration.platform.fingerprint,
         "yardstick_ps": list(calibration.yardstick_ps),
         "cache_line_ps": dict(calibration.cache_line_ps),
