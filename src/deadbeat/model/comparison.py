@@ -208,6 +208,10 @@ class Subject:
     labels: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
+    @property
+    def simulated(self) -> bool:
+        return self.kind == "simulated"
+
     def elsewhere(self, baseline: Subject) -> list[str]:
         """What forbids that it is a repeat of ``baseline``, apart from what it ran."""
         other = [key for key in _PLACE if baseline.platform.get(key) != self.platform.get(key)]

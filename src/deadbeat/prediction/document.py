@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import attrs
 
@@ -28,7 +29,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.stats.binomial import Z95
-from deadbeat.stats.intervals import Interval, clopper_pearson
+from deadbeat.stats.intervals import Interval
 
 _WORDS = {"slowdown": "slowdown", "breakdown": "breakdown utilisation"}
 #: Measured, predicted and extrapolated: a colour and a marker each, everywhere.
@@ -68,11 +69,6 @@ def _ends(interval: Interval | None) -> str:
     return f"{_number(interval.low)} to {_number(interval.high)}" if interval else "–"
 
 
-def _share(count: int, whole: int) -> str:
-    low, high = clopper_pearson(count, whole)
-    return f"{count} of {whole} (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
-
-
 # ---------- words ----------
 
 
@@ -96,7 +92,9 @@ def _quality(found: Predictions, start: str) -> str:
     )
     if found.coverage is None:
         return f"{words}; no interval is stated: too few sets calibrate it."
-    return f"{words}; the stated 90 % intervals hold {_share(found.held, len(found.judged))}."
+    low, high = found.coverage
+    share = f"{found.held} of {len(found.judged)} (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
+    return f"{words}; the stated 90 % intervals hold {share}."
 
 
 def _against(found: Predictions) -> list[str]:
@@ -160,15 +158,13 @@ SETS = (
     Column(key="error"),
     Column(key="plain"),
     Column(key="off", heading="off by", format=lambda off: f"{100 * off:+.1f} %"),
-    Column(key="exact", heading="known", value=lambda each: each.covered.exact, format=percent),
-    Column(
-        key="alike",
-        heading="by another size",
-        value=lambda each: each.covered.alike,
-        format=percent,
-    ),
-    Column(
-        key="lacking", heading="not known", value=lambda each: each.covered.lacking, format=percent
+    *(
+        Column(key=key, heading=heading, value=attrgetter(f"covered.{key}"), format=percent)
+        for key, heading in (
+            ("exact", "known"),
+            ("alike", "by another size"),
+            ("lacking", "not known"),
+        )
     ),
 )
 
@@ -329,9 +325,7 @@ def rows(found: Predictions) -> list[dict[str, Json]]:
             **attrs.asdict(each, recurse=False, filter=lambda field, _: field.name != "covered"),
             **{name: _plain(getattr(each, name)) for name in ("interval", "range")},
             "off": each.off,
-            "exact": each.covered.exact,
-            "alike": each.covered.alike,
-            "lacking": each.covered.lacking,
+            **{name: getattr(each.covered, name) for name in ("exact", "alike", "lacking")},
         }
         for each in found.sets
     ]

@@ -49,8 +49,7 @@ class Interval(NamedTuple):
 def residuals(numerators: Floats, denominators: Floats) -> Floats:
     """What each set adds to the error of the ratio (linearised); of a mean: value - mean."""
     centre = numerators.sum() / denominators.sum()
-    off: Floats = (numerators - centre * denominators) / denominators.mean()
-    return off
+    return np.asarray((numerators - centre * denominators) / denominators.mean())
 
 
 def student_half_width(numerators: Floats, denominators: Floats | None = None) -> float:
