@@ -22,6 +22,7 @@ from deadbeat.compare.words import (
 )
 from deadbeat.kinds.load.document import remedies_beside
 from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import difference_row
 from deadbeat.model.words import loud
 from deadbeat.report.charts import Chart
@@ -245,13 +246,9 @@ def metrics_table(comparison: Comparison, number: int = 1) -> Table:
 
 def _minimums(comparison: Comparison) -> str:
     """``minimum effect: 10.0 % of p50 and max; 0.10 points of missed periods``."""
-    found: dict[str, list[str]] = {}
-    for each in comparison.metrics:
-        found.setdefault(bound_text(each.metric, each.minimum), []).append(each.metric.words)
-    text = (
-        f"{size} of {words_list(names)}" if len(found) > 1 else size
-        for size, names in found.items()
-    )
+    found = grouped(comparison.metrics, lambda each: bound_text(each.metric, each.minimum))
+    names = {size: words_list([m.metric.words for m in own]) for size, own in found.items()}
+    text = (f"{size} of {own}" if len(found) > 1 else size for size, own in names.items())
     return f"minimum effect: {'; '.join(text)}"
 
 

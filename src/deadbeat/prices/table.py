@@ -63,12 +63,8 @@ class StoredPrices:
     def fits(self, platform: Platform, policy: str, cpus: Sequence[int]) -> bool:
         """Whether they hold for what runs on ``cpus``: same machine, kernel, policy, toolchain."""
         mine = self.platform
-        return (mine.fingerprint, mine.kernel, self.policy, tuple(mine.cpus)) == (
-            platform.fingerprint,
-            platform.kernel,
-            policy,
-            tuple(cpus),
-        )
+        alike = (mine.fingerprint, mine.kernel) == (platform.fingerprint, platform.kernel)
+        return alike and (self.policy, tuple(mine.cpus)) == (policy, tuple(cpus))
 
 
 @frozen(kw_only=True)
@@ -387,10 +383,9 @@ class _Blocks:
             aggressor_ns=float(others) / operations,
             slots=count,
         )
-        if count < LEAST_SLOTS:
-            return evolve(made, reason=f"seen {count} times: no interval")
-        if self._rounds < 2:
-            return evolve(made, reason="seen in one round: no interval")
+        if count < LEAST_SLOTS or self._rounds < 2:
+            seen = f"{count} times" if count < LEAST_SLOTS else "in one round"
+            return evolve(made, reason=f"seen {seen}: no interval")
         own, both = self._half_width(off), self._half_width(off - alone_off)
         return evolve(
             made,

@@ -80,11 +80,8 @@ class CampaignEvidence:
     @property
     def last(self) -> Mapping[str, Json]:
         """The latest recorded environment; empty if none."""
-        for record in reversed(self.sessions):
-            found = record.after or record.before
-            if found:
-                return found
-        return {}
+        known = (record.after or record.before for record in reversed(self.sessions))
+        return next(filter(None, known), {})
 
 
 # -- of the machine
@@ -308,15 +305,15 @@ def _loads(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"{len(found)} {many} under --overrun late: their slots last {LONG_PERIODS}"
         message += " periods, and their misses grow with that length"
         yield finding("long-slots", message, where=found[0].text)
-    contending = (c for c in evidence.cells if c.critical_cores > 1)
-    for cell in contending:
-        if alpha := cell.value("contended_ratio_real"):
-            yield finding(
-                "critical-tasks-contend",
-                f"the critical tasks of {cell.group} contend with one another (alpha ="
-                f" {alpha:.2f}): other cores are not the only cause of their slowdown",
-            )
-            return
+    critical = (
+        (c, c.value("contended_ratio_real")) for c in evidence.cells if c.critical_cores > 1
+    )
+    for cell, alpha in [each for each in critical if each[1]][:1]:
+        yield finding(
+            "critical-tasks-contend",
+            f"the critical tasks of {cell.group} contend with one another (alpha ="
+            f" {alpha:.2f}): other cores are not the only cause of their slowdown",
+        )
 
 
 def _references(evidence: CampaignEvidence) -> Iterator[Finding]:

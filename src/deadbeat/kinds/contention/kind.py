@@ -95,6 +95,7 @@ def campaign_document(summary: Summary) -> Document:
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
     prices = facts.listed_prices(summary)
+    data = tables.sets_data(summary) if stress else tables.page_data(summary)
     picture = tables.group_table(summary) if stress else slowdown_map(summary)
     return Document(
         title=facts.campaign_name(summary),
@@ -115,11 +116,7 @@ def campaign_document(summary: Summary) -> Document:
             Section("glossary", "How to read this", (FactList(words, terms=True),)),
         ),
         scripts=("words.js", "sets.js" if stress else "page.js"),
-        data={
-            "deadbeat-data": encode(
-                tables.sets_data(summary) if stress else tables.page_data(summary)
-            )
-        },
+        data={"deadbeat-data": encode(data)},
         draws=True,
     )
 

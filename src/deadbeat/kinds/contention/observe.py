@@ -7,6 +7,7 @@ program. Runs of one task set, which were measured next to each other, are a blo
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.run_reader import factor_at, spec_of
 from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.contention.stress import Group
 from deadbeat.kinds.contention.view import (
     CampaignView,
     ProgramStanding,
@@ -178,19 +180,17 @@ def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
     """Where every program of a campaign counts, also those without a result."""
     spec = read_spec(campaign.view.store.spec)
     groups = {key: group_of(spec, key) for key in campaign.standing.planned}
-    cores: dict[str, set[int]] = {}
+    cores: dict[Group | None, set[int]] = defaultdict(set)
     for key, group in groups.items():
-        cores.setdefault(group.name if group else "", set()).add(key.point.cores)
+        cores[group].add(key.point.cores)
     found = {}
     for key, group in groups.items():
         factor = factor_at(spec, key.point) or 0.0
+        point = key.point
+        found[key] = Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
         if group:
-            own = cores[group.name]
-            only = next(iter(own)) if len(own) == 1 else 0
+            only = point.cores if len(cores[group]) == 1 else 0
             found[key] = Cell(group.name, only, -1.0, -1.0, factor)
-        else:
-            point = key.point
-            found[key] = Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
     return found
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -306,16 +307,10 @@ class Allocation:
 
 
 def _record(spec: PrecisionSpec, points: dict[str, KnownPoint], planned: int) -> PrecisionRecord:
-    return PrecisionRecord(
-        target=spec.target,
-        metric=spec.metric,
-        relative=spec.relative,
-        sets_min=spec.sets_min,
-        sets_max=spec.sets_max,
-        complete=all(point.stopped != UNFINISHED for point in points.values()),
-        planned=planned,
-        points=points,
-    )
+    names = ("target", "metric", "relative", "sets_min", "sets_max")
+    asked: Any = {name: getattr(spec, name) for name in names}
+    complete = all(point.stopped != UNFINISHED for point in points.values())
+    return PrecisionRecord(**asked, complete=complete, planned=planned, points=points)
 
 
 def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | Allocation | None:

@@ -235,40 +235,27 @@ def _distributions(
     where: JobHistogram, histograms: dict[str, NDArray[np.int64]]
 ) -> Iterator[JobHistogram]:
     for name, counts in histograms.items():
-        filled = np.flatnonzero(counts)
-        if len(filled) == 0:
-            continue
-        first, last = int(filled[0]), int(filled[-1])
-        yield {
-            **where,
-            "metric": name,
-            "edges": EDGES[first : last + 2].tolist(),
-            "counts": counts[first : last + 1].tolist(),
-        }
+        if counts.any():
+            first, last = np.flatnonzero(counts)[[0, -1]]
+            edges, own = EDGES[first : last + 2].tolist(), counts[first : last + 1].tolist()
+            yield {**where, "metric": name, "edges": edges, "counts": own}
 
 
 def labels_of(
     calibration: Calibration | None, origin: Origin | None, *, realtime: bool
 ) -> tuple[str, ...]:
-    labels = []
-    platform = where_it_ran(calibration, origin)
-    if platform and platform.kind != "hardware":
-        labels.append(platform.kind)
-    if platform and platform.hosted:
-        labels.append(f"{platform.system} hosted on Linux")
-    other = calibration is not None and calibration.policy == "other"
-    if other or not realtime:
-        labels.append("policy other")
-    if calibration and calibration.basis == "cold":
-        labels.append("cold costs")
-    if calibration and calibration.layout != "default":
-        labels.append("shared address space")
-    if origin is not None and not origin.same_hardware:
-        labels.append("foreign costs")
+    platform, costs = where_it_ran(calibration, origin), calibration
     cpus = platform.cpus if platform else ()
-    if len(set(cpus)) < len(cpus):
-        labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
-    return tuple(labels)
+    labels = {
+        platform.kind if platform else "": platform and platform.kind != "hardware",
+        f"{platform.system if platform else ''} hosted on Linux": platform and platform.hosted,
+        "policy other": not realtime or (costs and costs.policy == "other"),
+        "cold costs": costs and costs.basis == "cold",
+        "shared address space": costs and costs.layout != "default",
+        "foreign costs": origin and not origin.same_hardware,
+        f"{len(cpus)} cores on {len(set(cpus))} CPUs": len(set(cpus)) < len(cpus),
+    }
+    return tuple(label for label, holds in labels.items() if holds)
 
 
 def _meta(
