@@ -76,9 +76,7 @@ def example_calibration(entries: Mapping[Entry, Kind], *, cores: int = 2) -> Cal
 
     NS costs start at 90 to 270 ns and triple from size to size; SY costs start at 60 ns to 2.2 us
     and grow by half. The first use costs 5 to 35 % more than a repeat; cores differ by up to 2 %.
-
-    Args:
-        entries: Entry -> kind; all sizes of a fragment, since the cost goes by their rank.
+    ``entries``: entry -> kind; all sizes of a fragment, since the cost goes by their rank.
     """
     ranks = grouped(sorted(entries), lambda entry: entry.fragment)
     costs = {

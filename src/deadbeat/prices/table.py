@@ -156,13 +156,9 @@ class PriceTable:
 def price_table(
     stored: StoredPrices, earlier: Iterable[StoredPrices] = (), *, now_s: float | None = None
 ) -> PriceTable:
-    """All prices of ``stored``.
-
-    Args:
-        earlier: Prices of the same machine from other runs: they tell which states there are, and
-            stand in, with their age, for a state that this run did not see.
-        now_s: Time since the epoch; None: ages are not shown.
-    """
+    """All prices of ``stored``. ``earlier``: prices of the same machine from other runs: they tell
+    which states there are, and stand in, with their age, for a state that this run did not see.
+    ``now_s``: time since the epoch; None: ages are not shown."""
     before = list(earlier)
     own = _SlotPool(stored.batches)
     old = _SlotPool([batch for each in before for batch in each.batches])

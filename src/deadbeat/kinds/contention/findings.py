@@ -284,11 +284,9 @@ def _groups(evidence: CampaignEvidence) -> Iterator[Finding]:
     # a 95 % quantile over sets is one of the few sets beyond it
     thin = _cells_with(evidence, SETS_MIN, TAIL_SETS_MIN)
     if evidence.mode == "stress" and thin:
-        yield finding(
-            "thin-tail",
-            f"{thin} of {len(evidence.cells)} groups have fewer than {TAIL_SETS_MIN} task sets:"
-            " their 95 % and 99 % quantiles rest on a handful",
-        )
+        message = f"{thin} of {len(evidence.cells)} groups have fewer than {TAIL_SETS_MIN} task"
+        message += " sets: their 95 % and 99 % quantiles rest on a handful"
+        yield finding("thin-tail", message)
     if evidence.cells and all(cell.critical_cores for cell in evidence.cells):
         message = "every group is shielded: what shielding saves is unknown"
         yield finding("no-unshielded-group", message)
@@ -305,15 +303,11 @@ def _loads(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"{len(found)} {many} under --overrun late: their slots last {LONG_PERIODS}"
         message += " periods, and their misses grow with that length"
         yield finding("long-slots", message, where=found[0].text)
-    critical = (
-        (c, c.value("contended_ratio_real")) for c in evidence.cells if c.critical_cores > 1
-    )
-    for cell, alpha in [each for each in critical if each[1]][:1]:
-        yield finding(
-            "critical-tasks-contend",
-            f"the critical tasks of {cell.group} contend with one another (alpha ="
-            f" {alpha:.2f}): other cores are not the only cause of their slowdown",
-        )
+    several = ((c, c.value("contended_ratio_real")) for c in evidence.cells if c.critical_cores > 1)
+    for cell, alpha in [each for each in several if each[1]][:1]:
+        message = f"the critical tasks of {cell.group} contend with one another (alpha ="
+        message += f" {alpha:.2f}): other cores are not the only cause of their slowdown"
+        yield finding("critical-tasks-contend", message)
 
 
 def _references(evidence: CampaignEvidence) -> Iterator[Finding]:

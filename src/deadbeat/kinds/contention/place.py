@@ -90,21 +90,13 @@ def choose(
     origin: Origin | None = None,
     source: Path | None = None,
 ) -> Place:
-    """Where ``spec`` (resolved) is to be run.
-
-    Args:
-        platform: Where; None: on whichever it was begun.
-        fresh: Begin a new campaign even where one could be continued.
-        retry_failed: Take the last campaign even when it is finished.
-        keep: Take a finished one of the same machine and kernel rather than start again.
-        origin: Owner of the programs to run; None: its own.
-        source: Folder of the campaign they are of, which is never continued itself.
-
-    Raises:
-        UsageError: The one to continue was begun with other parameters or programs; or there is
-            nothing to retry.
-        DataError: It is damaged.
-    """
+    """Where ``spec`` (resolved) is to be run. ``platform``: where; None: on whichever it was begun.
+    ``fresh``: begin a new campaign even where one could be continued. ``retry_failed``: take the
+    last campaign even when it is finished. ``keep``: take a finished one of the same machine and
+    kernel rather than start again. ``origin``: owner of the programs to run; None: its own.
+    ``source``: folder of the campaign they are of, which is never continued itself. Raises
+    UsageError: the one to continue was begun with other parameters or programs, or there is nothing
+    to retry; DataError: it is damaged."""
 
     def differs(store: CampaignStore) -> Iterator[str]:
         if source is not None and store.path.resolve() == source.resolve():

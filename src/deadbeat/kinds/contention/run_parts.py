@@ -236,18 +236,10 @@ def _task_intervals(
 def overlap_share(
     columns: JobColumns, tasks: NDArray[Any], plan: Plan, *, jobs_max: int = JOBS_MAX
 ) -> float | None:
-    """Share of the time inside contended objects in which another core is inside the same one.
-
-    Args:
-        columns: Jobs of the run; all finished jobs of together slots are used, warm-up included,
-            since they contend too.
-        tasks: Task rows of the run.
-        plan: From `contended_plan`.
-        jobs_max: Jobs beyond which slices of the time are used.
-
-    Returns:
-        In [0, 1]; None if no time was spent inside contended objects.
-    """
+    """Share of the time inside contended objects in which another core is inside the same one, in
+    [0, 1]; None: no time was spent inside contended objects. Of ``columns`` all finished jobs of
+    together slots are used, warm-up included, since they contend too. ``tasks``: task rows;
+    ``plan``: from `contended_plan`; ``jobs_max``: jobs beyond which slices of time are used."""
     if not plan:
         return None
     used = _slices(columns, tasks, jobs_max)
