@@ -93,11 +93,8 @@ def _sessions(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield finding("environment-not-recorded", message)
     for record in evidence.sessions:
         if record.after is None:
-            yield finding(
-                "session-not-closed",
-                f"session {record.number} ended without its closing record (killed?):"
-                " steal and throttling during it are unknown",
-            )
+            message = f"session {record.number} ended without its closing record (killed?): steal"
+            yield finding("session-not-closed", f"{message} and throttling during it are unknown")
     missing = [text for key, text in _FACTS.items() if not _known(key, evidence.last.get(key))]
     if evidence.sessions and missing:
         yield finding("environment-unknown", f"could not be read: {', '.join(missing)}")
@@ -133,11 +130,8 @@ def _disturbances(evidence: CampaignEvidence) -> Iterator[Finding]:
     }
     if found:
         worst = max(found)
-        yield finding(
-            "steal",
-            f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]},"
-            " from jobs together and alone",
-        )
+        taken = f"{100 * worst[0]:.1f} % of the time of {found[worst]}"
+        yield finding("steal", f"the hypervisor took {taken}, from jobs together and alone")
     for number, change in changes.items():
         if events := sum(throttled(change.throttled).values()):
             message = f"the processor throttled {events} times in session {number}"
@@ -150,10 +144,8 @@ def _scheduling(evidence: CampaignEvidence) -> Iterator[Finding]:
     if rt_kept(runtime, period, release_of(str(last.get("kernel"))), None) is not None:
         every = f"every {period / 1000:g} ms" if type(period) is int else "each period"
         after = f"{runtime / 1000:g} ms" if type(runtime) is int else f"{runtime} µs"
-        yield finding(
-            "rt-bandwidth",
-            f"RT throttling is on: real-time tasks are stopped after {after} of {every}",
-        )
+        message = f"RT throttling is on: real-time tasks are stopped after {after} of {every}"
+        yield finding("rt-bandwidth", message)
     online = last.get("cpus_online")
     count = len(online) if isinstance(online, list | tuple) else online
     if type(count) is int and 0 < count <= cores:
@@ -213,11 +205,8 @@ def _basis(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = "the calibration is missing: platform and overlap are unknown"
         yield finding("no-calibration", message)
     if ordinary := sum(not each.realtime for each in sets):
-        yield finding(
-            "policy-other",
-            f"{ordinary} of {len(sets)} task sets ran without real-time policy:"
-            " other programs preempted them at will",
-        )
+        message = f"{ordinary} of {len(sets)} task sets ran without real-time policy: other"
+        yield finding("policy-other", f"{message} programs preempted them at will")
     if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
         reason = evidence.failed[key].get("reason", "no reason recorded")
@@ -317,11 +306,9 @@ def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
     known = ratios[~np.isnan(ratios)]
     off = float(np.median(known) - 1) if len(known) and evidence.origin is None else 0.0
     if abs(off) > ALONE_TOLERANCE:
-        yield finding(
-            "calibration",
-            f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
-            " than their C (median): delay ratios are off by the same amount",
-        )
+        message = f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'} than"
+        message += " their C (median): delay ratios are off by the same amount"
+        yield finding("calibration", message)
     if found := [each for each in evidence.sets if each.tasks_without_solo]:
         tasks = sum(each.tasks_without_solo for each in found)
         message = f"{tasks} tasks of {len(found)} task sets never ran alone: they are left out of"
@@ -330,11 +317,9 @@ def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"the task sets of {number} runs are not stored: realised shares and overlap are"
         yield finding("no-program", f"{message} unknown")
     if evidence.sets and evidence.noise.smallest_effect is None:
-        yield finding(
-            "noise-floor-undecided",
-            "the smallest effect that a point can show is unknown: fewer than"
-            f" {NULL_SETS_MIN} task sets share neither an object nor a core",
-        )
+        message = "the smallest effect that a point can show is unknown: fewer than"
+        message += f" {NULL_SETS_MIN} task sets share neither an object nor a core"
+        yield finding("noise-floor-undecided", message)
 
 
 #: Findings of the machine, which one that nothing disturbs does not need; and of the results.

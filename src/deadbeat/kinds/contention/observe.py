@@ -36,6 +36,7 @@ from deadbeat.model.figures import MEASURES, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import PointFigures, RunKey
+from deadbeat.model.words import count_of
 from deadbeat.prices.compared import price_metric, with_prices
 
 METRICS = (
@@ -131,7 +132,10 @@ def align(lineup: Lineup) -> Aligned:
     tables = []
     for campaign in lineup.every:
         shift = 0.0 if campaign in lineup.repeats else _host_state(baseline, campaign)
-        found += _other_state(campaign, shift)
+        if abs(shift) > _SHIFT_SHOWN:
+            message = f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
+            message += f" {campaign.name}: delay ratios move with it, slowdowns do not"
+            found.append(finding("host-state-differs", message, where=campaign.name))
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
     priced, lacking = with_prices(lineup, tables)
     found += lacking
@@ -228,16 +232,6 @@ def host_doubts(shift: float) -> dict[str, str]:
     return {metric.name: f"the host was in another state: {text}, and delay ratios with it"}
 
 
-def _other_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
-    if abs(shift) > _SHIFT_SHOWN:
-        yield finding(
-            "host-state-differs",
-            f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
-            f" {other.name}: delay ratios move with it, slowdowns do not",
-            where=other.name,
-        )
-
-
 def other_states(
     one: Sequence[PointFigures], two: Sequence[PointFigures], *, where: str
 ) -> Iterator[Finding]:
@@ -263,13 +257,10 @@ def other_states(
 def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
     serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
     if serious:
-        yield finding(
-            "campaign-doubtful",
-            f"{campaign.name} has {len(serious)} serious finding"
-            f"{'s' if len(serious) != 1 else ''}, for example: {serious[0].message}",
-            cure=serious[0].cure,
-            where=campaign.name,
-        )
+        message = f"{campaign.name} has {count_of(len(serious), 'serious finding')}, for example:"
+        message += f" {serious[0].message}"
+        cure, name = serious[0].cure, campaign.name
+        yield finding("campaign-doubtful", message, cure=cure, where=name)
 
 
 def _overlays(subjects: Sequence[CampaignSubject], levels: int | None) -> list[Any]:

@@ -376,14 +376,9 @@ Sides = tuple[tuple[CampaignView, ProgramStanding], tuple[CampaignView, ProgramS
 
 def _unfinished(sides: Sides) -> Iterator[Finding]:
     paired = len(sides[0][1].done & sides[1][1].done)
-    for view, found in sides:
-        if found.left:
-            yield finding(
-                "campaign-unfinished",
-                f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
-                " are compared",
-                where=name_of(view),
-            )
+    for name, text in ((name_of(view), found.left_text) for view, found in sides if found.left):
+        message = f"{name} is unfinished ({text}): only {paired} programs are compared"
+        yield finding("campaign-unfinished", message, where=name)
 
 
 def _unpaired(sides: Sides) -> Iterator[Finding]:
@@ -409,22 +404,17 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
         )
     once = (one.done & two.unwanted) | (two.done & one.unwanted)
     if once:
-        yield finding(
-            "unpaired-runs",
-            f"{len(once)} programs ran on one side only, because the other knew their"
-            f" points well enough before (--precision): only {len(paired)} are compared",
-        )
+        message = f"{len(once)} programs ran on one side only, because the other knew their points"
+        message += f" well enough before (--precision): only {len(paired)} are compared"
+        yield finding("unpaired-runs", message)
 
 
 def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
     mine, theirs = (inside(view.store.spec, "run") for view in (baseline, other))
     sides = [(key, mine.get(key), theirs.get(key)) for key in _HOW]
     if different := [f"run.{key}: {one} | {two}" for key, one, two in sides if one != two]:
-        yield finding(
-            "run-settings-differ",
-            f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
-            f" {'; '.join(different)}",
-        )
+        message = f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
+        yield finding("run-settings-differ", f"{message} {'; '.join(different)}")
 
 
 def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
