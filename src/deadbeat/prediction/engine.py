@@ -98,9 +98,8 @@ def read_matrix(runs: Path, text: str) -> StoredMatrix:
     found: InterfereSummary = stored.summary
     matrices = matrices_of(found)
     if not matrices:
-        raise UsageError(
-            f"{path.name} holds no slowdown by another core", "deadbeat interfere measures them"
-        )
+        message = f"{path.name} holds no slowdown by another core"
+        raise UsageError(message, "deadbeat interfere measures them")
     return StoredMatrix(
         name=path.name,
         matrices=matrices,
@@ -116,10 +115,9 @@ def _of_prices(path: Path, noun: str) -> StoredMatrix:
     table = price_table(prices) if prices else PriceTable()
     matrices = priced_matrices(table.of(state=table.usual()))
     if prices is None or not matrices:
-        raise UsageError(
-            f"{path.name} is a {noun} without prices, and no interference matrix",
-            "deadbeat contention measures prices, deadbeat interfere a matrix",
-        )
+        message = f"{path.name} is a {noun} without prices, and no interference matrix"
+        hint = "deadbeat contention measures prices, deadbeat interfere a matrix"
+        raise UsageError(message, hint)
     return StoredMatrix(
         name=path.name,
         matrices=matrices,
@@ -163,10 +161,8 @@ def read_cases(runs: Path, text: str) -> StoredSets:
     """Raises UsageError where ``text`` names no result with task sets that the model can run."""
     kind, path = find(runs, text)
     if kind.name not in ("campaign", "breakdown"):
-        raise UsageError(
-            f"{path.name} is a {kind.folder.noun}, which has no task sets",
-            "name a result of deadbeat contention --random, profile or breakdown",
-        )
+        hint = "name a result of deadbeat contention --random, profile or breakdown"
+        raise UsageError(f"{path.name} is a {kind.folder.noun}, which has no task sets", hint)
     opened = kind.open(path)
     store, summary = opened.store, opened.summary
     calibration = store.load_calibration()
@@ -181,10 +177,8 @@ def read_cases(runs: Path, text: str) -> StoredSets:
         run = read_spec(store.spec).run
         cases, search, overrun, policy = _measured(store, summary), None, run.overrun, run.policy
     if overrun != "skip":
-        raise UsageError(
-            f"{path.name} lets late jobs pile up (--overrun late), which is not modelled",
-            "measure with --overrun skip",
-        )
+        message = f"{path.name} lets late jobs pile up (--overrun late), which is not modelled"
+        raise UsageError(message, "measure with --overrun skip")
     origin = store.load_origin()
     return StoredSets(
         name=path.name,
@@ -294,9 +288,8 @@ def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
     made_up = [each.kind == "simulated" for each in (here, there)]
     if any(made_up) and not all(made_up):
         name = stored.name if made_up[0] else cases.name
-        raise UsageError(
-            f"{name} is simulated, the other is measured", "name two results of one machine"
-        )
+        message = f"{name} is simulated, the other is measured"
+        raise UsageError(message, "name two results of one machine")
     if not any(made_up) and here.fingerprint != there.fingerprint:
         raise UsageError(
             f"{stored.name} was measured on {here.name} ({here.soc}), {cases.name} on {there.name}"
@@ -304,10 +297,8 @@ def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
             "measure the matrix where the task sets ran: deadbeat interfere",
         )
     if stored.policy != cases.policy:
-        raise UsageError(
-            f"{stored.name} ran under --policy {stored.policy}, {cases.name} under {cases.policy}",
-            "measure both under the same policy",
-        )
+        message = f"{stored.name} ran under --policy {stored.policy}, {cases.name} under"
+        raise UsageError(f"{message} {cases.policy}", "measure both under the same policy")
 
 
 def _own(

@@ -155,27 +155,23 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
     """
     name = source.path.resolve().name
     if is_of_windows(source.spec):
-        raise UsageError(
-            f"the programs of {name} are of an earlier version, which measured in windows",
-            "measure that campaign again with this version, then run its programs here",
-        )
+        message = f"the programs of {name} are of an earlier version, which measured in windows"
+        hint = "measure that campaign again with this version, then run its programs here"
+        raise UsageError(message, hint)
     calibration, programs = source.load_calibration(), source.programs.all()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)
+    finish = "finish it first with its own command, then run its programs here"
     if calibration is None or not programs:
-        raise UsageError(
-            f"{name} holds no programs: it was interrupted before any was built",
-            "finish it first with its own command, then run its programs here",
-        )
+        message = f"{name} holds no programs: it was interrupted before any was built"
+        raise UsageError(message, finish)
     planned = plan(spec)
     lacking = len(planned) - len(source.programs.keys().intersection(planned))
     # one that stopped when it was known built no more than it wanted, and is offered that
     known = spec.precision is not None and is_complete(read_spec(source.spec), source)
     if lacking and not known:
-        raise UsageError(
-            f"{name} holds the programs of {len(planned) - lacking} of {len(planned)} task sets",
-            "finish it first with its own command, then run its programs here",
-        )
+        there = f"{len(planned) - lacking} of {len(planned)}"
+        raise UsageError(f"{name} holds the programs of {there} task sets", finish)
     kept = source.load_origin()
     built_for = calibration.platform
     hashes = {
@@ -255,18 +251,15 @@ def _checked_hashes(
                 f"put it back, or begin a new campaign (deadbeat {_verb(source)}): without it"
                 f" {name} cannot be run elsewhere",
             )
-        raise UsageError(
-            f"{name} holds no executable of {program.batch}", "name a campaign that was measured"
-        )
+        message = f"{name} holds no executable of {program.batch}"
+        raise UsageError(message, "name a campaign that was measured")
     found = {suffix: file_hash(path) for suffix, path in files.items()}
     wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
     if not recorded and "elf" in files and not _is_elf(files["elf"]):
         wrong = ["elf"]
     if wrong:
-        raise DataError(
-            f"program {files[wrong[0]]} is damaged: it is not what was built",
-            f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})",
-        )
+        hint = f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})"
+        raise DataError(f"program {files[wrong[0]]} is damaged: it is not what was built", hint)
     return found
 
 
@@ -314,15 +307,11 @@ def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Or
                 continue
             there = source.path / "programs" / name if source else None
             if there is None or not there.exists():
-                raise DataError(
-                    f"program {folder / name} is missing",
-                    "repeat the command with --programs-from: it is copied again",
-                )
+                hint = "repeat the command with --programs-from: it is copied again"
+                raise DataError(f"program {folder / name} is missing", hint)
             if file_hash(there) != digest:
-                raise DataError(
-                    f"program {there} is not the one with which {store.path.name} was begun",
-                    "put the old one back, or start again with --fresh",
-                )
+                message = f"program {there} is not the one with which {store.path.name} was begun"
+                raise DataError(message, "put the old one back, or start again with --fresh")
             store.programs.copy_file(name, there)
         # the record of hashes is a copy of what the origin says; an old campaign has none
         record = f"{batch}.sha256"
@@ -336,14 +325,11 @@ def verify_program(store: CampaignStore, origin: Origin, program: Program) -> No
     files = _files_of(store, program)
     for suffix, digest in _hashes(origin, program.batch).items():
         if suffix not in files:
-            raise DataError(
-                f"program {program.source.with_suffix('.' + suffix)} is missing",
-                "repeat the command: it is copied again",
-            )
+            lost = program.source.with_suffix(f".{suffix}")
+            raise DataError(f"program {lost} is missing", "repeat the command: it is copied again")
         if file_hash(files[suffix]) != digest:
-            raise DataError(
-                f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
-            )
+            message = f"program {files[suffix]} is damaged: it is not what {origin.name} ran"
+            raise DataError(message, _COPY_HINT)
 
 
 # ---------- the task sets of a batch ----------
