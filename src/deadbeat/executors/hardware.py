@@ -174,7 +174,6 @@ class HardwareExecutor(ProgramMachine):
         )
 
     def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:
-        """Visits of ``entries``."""
         out = f"{self._target.folder}/samples"
         kinds = self._kinds()
         places = places_of(self.environment().get("topology")).values()
@@ -205,7 +204,6 @@ class HardwareExecutor(ProgramMachine):
         return self.put_text("entries", "".join(f"{e.fragment} {e.size}\n" for e in entries))
 
     def _kinds(self) -> tuple[int, ...]:
-        """Kind of each logical core."""
         return core_kinds(self.environment(), self.cpus)
 
 

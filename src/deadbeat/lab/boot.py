@@ -218,7 +218,6 @@ class _Machine:
         return "it ended without a result", said
 
     def _await(self, program: GuardedProgram) -> bool:
-        """Whether it ended in time."""
         busy_s, wall_s = self._limits_s
         ends = time.monotonic() + wall_s
         while not self._stop.is_set() and time.monotonic() < ends:
@@ -233,7 +232,6 @@ _HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --
 
 
 def _read(path: Path, most: int) -> bytes:
-    """Read a file, or as much as is allowed."""
     try:
         with path.open("rb") as stream:
             return stream.read(most)

@@ -319,7 +319,6 @@ def _downloads(offer: Offer, packages: Path) -> list[Path]:
 
 
 def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
-    """Fetches and unpacks one."""
     with storing(home):
         root = home.with_name(f"{home.name}.files")
         shutil.rmtree(root, ignore_errors=True)

@@ -52,15 +52,6 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def can_draw() -> bool:
-    """Whether matplotlib is installed, an extra; if not, a warning says what is not drawn."""
-    found = find_spec("matplotlib") is not None
-    if not found:
-        text = "figures are not drawn without matplotlib: pip install matplotlib"
-        warnings.warn(NotDrawnWarning(text), stacklevel=1)
-    return found
-
-
 def _printable(text: str) -> str:
     """Without control characters and lone surrogates, which no SVG may hold."""
     return "".join("�" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c for c in text)
@@ -129,7 +120,9 @@ def draw_charts(
     Args:
         words: Labels on every figure, and what follows each chart's own caption.
     """
-    if not can_draw():
+    if find_spec("matplotlib") is None:  # an extra
+        text = "figures are not drawn without matplotlib: pip install matplotlib"
+        warnings.warn(NotDrawnWarning(text), stacklevel=1)
         return
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
@@ -277,19 +270,15 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
     width = axis.get_window_extent().width / axis.figure.dpi
     inches = _PANEL_HEIGHT if vertical else width
     label = 0.2 if vertical else 0.08 * len(f"{high:.0f}") + 0.08
-    subs = log_subs(inches / math.log10(high / low) / label)
+    # Multiples of a power of ten that have a number where a decade has room for so many.
+    room = inches / math.log10(high / low) / label
+    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0))
+    fit = zip(every, (10 / 7, 2.0, 3.0), strict=True)
+    subs = next((each for each, gap in fit if room * math.log10(gap) > 1), (1.0,))
     short = MaxNLocator(5, steps=[1, 2, 5, 10]) if high / low < 4 else LogLocator(subs=subs)
     which.set_major_locator(short)
     which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     which.set_minor_locator(NullLocator())
-
-
-def log_subs(room: float) -> tuple[float, ...]:
-    """Which multiples of a power of ten have a number where a decade has room for ``room``."""
-    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
-    gaps = (10 / 7, 2.0, 3.0, 10.0)
-    fit = (subs for subs, gap in zip(every, gaps, strict=True) if room * math.log10(gap) > 1)
-    return next(fit, every[-1])
 
 
 def _curve(axis: Axes, curve: Curve) -> None:

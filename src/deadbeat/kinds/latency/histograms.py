@@ -167,7 +167,6 @@ def by_cpu(cell: CellSummary, shown: Sequence[int]) -> tuple[Named, ...]:
 
 
 def _counted(label: str, histogram: Histogram) -> str:
-    """With how many wake-ups a curve rests on."""
     return f"{label} (n = {histogram.total:,})"
 
 
