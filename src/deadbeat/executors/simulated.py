@@ -333,19 +333,7 @@ class FakeSession:
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         faults, text = self.executor.faults, key.text
         attempts = self.executor._attempts
-        self._break(sum(attempts.values()))
-        attempt = attempts.get(text, 0)
-        attempts[text] = attempt + 1
-        if attempt < faults.fail.get(text, 0):
-            return RunOutcome(
-                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
-            )
-        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
-        trace = RunTrace(unavailable=_NO_KERNEL) if self.settings.causes else None
-        return RunOutcome(key=key, table=table, trace=trace)
-
-    def _break(self, runs: int) -> None:
-        faults = self.executor.faults
+        runs = sum(attempts.values())
         for after, number in (
             (faults.interrupt_after, signal.SIGINT),
             (faults.terminate_after, signal.SIGTERM),
@@ -355,6 +343,15 @@ class FakeSession:
                 os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
+        attempt = attempts.get(text, 0)
+        attempts[text] = attempt + 1
+        if attempt < faults.fail.get(text, 0):
+            return RunOutcome(
+                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
+            )
+        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
+        trace = RunTrace(unavailable=_NO_KERNEL) if self.settings.causes else None
+        return RunOutcome(key=key, table=table, trace=trace)
 
 
 def _core_jobs(
