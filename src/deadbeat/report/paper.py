@@ -270,7 +270,7 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
     width = axis.get_window_extent().width / axis.figure.dpi
     inches = _PANEL_HEIGHT if vertical else width
     label = 0.2 if vertical else 0.08 * len(f"{high:.0f}") + 0.08
-    # Multiples of a power of ten that have a number where a decade has room for so many.
+    # Multiples of a power of ten that have a number where a decade has room for all.
     room = inches / math.log10(high / low) / label
     every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0))
     fit = zip(every, (10 / 7, 2.0, 3.0), strict=True)
