@@ -16,8 +16,8 @@ import pytest
 from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency import document
 from deadbeat.kinds.latency.foreign import ForeignFile, all_importers
-from deadbeat.kinds.latency.kind import read
 from deadbeat.model.latency_summary import LatencyRow, LatencySummary
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.texts import read_text
@@ -48,7 +48,7 @@ def told(name: str) -> list[str]:
 
 def summary_of(runs: Path) -> LatencySummary:
     (folder,) = {path.resolve() for path in runs.iterdir()}
-    return read(folder)
+    return document.summary_of(LatencyStore.open(folder))
 
 
 @pytest.mark.parametrize("name", EXPECTED)

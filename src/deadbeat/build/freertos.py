@@ -209,18 +209,14 @@ def _fetched(folder: Path, cargo: str) -> Path:
     fetched = folder / "vendor" / CRATE / _FOLDER
     if not fetched.is_dir():
         raise BuildError(f"crate {CRATE} {CRATE_VERSION} came without the kernel", _HINT)
-    _verify(fetched)
-    return fetched
-
-
-def _verify(folder: Path) -> None:
-    found = digest_of(folder)
+    found = digest_of(fetched)
     if found != DIGEST:
         raise BuildError(
             f"crate {CRATE} {CRATE_VERSION} holds another FreeRTOS kernel than expected"
             f" ({found[:16]} instead of {DIGEST[:16]})",
             "its registry changed what must not change: find out why before you use it",
         )
+    return fetched
 
 
 def digest_of(folder: Path) -> str:

@@ -64,13 +64,6 @@ def fragment_sources(root: Path | None = None) -> tuple[Path, ...]:
     return tuple(sorted(found, key=lambda path: path.stem))
 
 
-def runtime_sources() -> tuple[Path, ...]:
-    """The runtime's core and host parts and the Linux port; the core program is none of it."""
-    runtime = native_root() / "runtime"
-    folders = ("src/core", "src/host", "port/linux")
-    return tuple(sorted(path for folder in folders for path in runtime.glob(f"{folder}/*.c")))
-
-
 def primitive_sources() -> tuple[Path, ...]:
     """All files of primitives, sorted by name."""
     return tuple(sorted((native_root() / "runtime" / "primitives").glob("*.c")))
@@ -212,7 +205,10 @@ def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None)
     primitives = primitive_sources()
     text = index_source([p.stem for p in primitives], "primitive", "primitive.h")
     more = text_source(text, "primitives")
-    sources = [*runtime_sources(), index, *fragments, more]
+    runtime = native_root() / "runtime"  # its core and host parts and the Linux port, no program
+    folders = ("src/core", "src/host", "port/linux")
+    own = sorted(path for folder in folders for path in runtime.glob(f"{folder}/*.c"))
+    sources = [*own, index, *fragments, more]
     if toolchain.static:
         check_static(toolchain)
     flags = _flags(toolchain)

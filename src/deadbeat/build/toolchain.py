@@ -106,12 +106,14 @@ class Toolchain:
         path = shutil.which(given.cc) or given.cc
         macros = _macros(path, given.words)
         machine, libc = _machine(path, macros), _libc(macros)
+        # Where a word of 4 or 8 bytes is not atomic by itself (Arm before v7), a library does it.
+        atomic = all(f"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_{size}" in macros for size in (4, 8))
         return evolve(
             given,
             flags=tuple(flags),
             words=(*given.words, *_needed_words(path, machine, libc, macros)),
             ar=given.ar or _archiver_of(path, given.words),
-            link_flags=(*given.link_flags, *_needed_libraries(macros)),
+            link_flags=(*given.link_flags, *(() if atomic else ("-latomic",))),
             machine=machine,
             libc=libc,
             identification=_identify(path) + ("" if "glibc" in libc else f", {libc}"),
@@ -453,12 +455,6 @@ def _needed_words(cc: str, machine: str, libc: str, macros: Mapping[str, str]) -
             )
         words += folders
     return tuple(words)
-
-
-def _needed_libraries(macros: Mapping[str, str]) -> tuple[str, ...]:
-    """Where a word of 4 or 8 bytes is not atomic by itself (Arm before v7), a library does it."""
-    kept = (f"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_{size}" in macros for size in (4, 8))
-    return () if all(kept) else ("-latomic",)
 
 
 @cache

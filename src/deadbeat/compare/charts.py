@@ -80,12 +80,10 @@ def _effects_panel(
     items: Iterable[tuple[MetricComparison | CellComparison, str]],
 ) -> Panel:
     """Points with bars, in per cent; a look for each verdict, so that a shape says it too.
-
-    Args:
-        words: Title of the panel and of its axis.
-        metric: The metric with the limits to mark.
-        names, items: Effects; with each what the pointer shows.
-    """
+    ``words``: title of the panel and of its axis; ``metric``: with the limits to mark; ``names``,
+    ``items``: effects, each with what the pointer shows."""
+    size, gate = 100 * metric.minimum, metric.gate
+    gates = () if gate is None else (100 * gate, -100 * gate)
     points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
     for place, (item, text) in enumerate(items):
         if item.effect is not None:
@@ -101,21 +99,13 @@ def _effects_panel(
             for verdict, own in points.items()
             if own
         ),
-        marks=_marks(metric),
+        marks=(
+            Mark(axis="y", at=-size, to=size, label="below the minimum effect"),
+            Mark(axis="y", at=0.0, label=""),
+            *(Mark(axis="y", at=at, label="A/A gate") for at in gates),
+        ),
         empty="no effect is known",
     )
-
-
-def _marks(metric: MetricComparison) -> tuple[Mark, ...]:
-    size = 100 * metric.minimum
-    marks = [
-        Mark(axis="y", at=-size, to=size, label="below the minimum effect"),
-        Mark(axis="y", at=0.0, label=""),
-    ]
-    if metric.gate is not None:
-        gate = 100 * metric.gate
-        marks += [Mark(axis="y", at=at, label="A/A gate") for at in (gate, -gate)]
-    return tuple(marks)
 
 
 def _cell_charts(
@@ -231,11 +221,11 @@ def _cell_hover(cell: CellComparison | None) -> str:
     if not cell.group and cell.sync_share is not None and cell.contended_ratio is not None:
         where = f"M = {cell.cores}, ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}\n"
     holm = "" if cell.p_holm is None else f", p (Holm) {cell.p_holm:.2g}"
-    sides = ""
+    text = f"{where}{cell.verdict}: {interval_text(cell)}{holm}"
     if cell.baseline is not None and cell.other is not None:
-        before, after = (value_text(cell.metric, side) for side in (cell.baseline, cell.other))
-        sides = f"\n{before} → {after}"
-    visible = ""
+        sides = (value_text(cell.metric, side) for side in (cell.baseline, cell.other))
+        text += f"\n{' → '.join(sides)}"
+    text += f"\n{cell.pairs} pairs"
     if cell.smallest_effect is not None:
-        visible = f"\ncould have shown {size_text(cell.metric, cell.smallest_effect)}"
-    return f"{where}{cell.verdict}: {interval_text(cell)}{holm}{sides}\n{cell.pairs} pairs{visible}"
+        text += f"\ncould have shown {size_text(cell.metric, cell.smallest_effect)}"
+    return text

@@ -93,11 +93,8 @@ def compare_tables(
     *,
     options: CompareOptions,
 ) -> Comparison:
-    """Compares ``other`` with ``baseline``, metric by metric.
-
-    Args:
-        repeats: Further results of the baseline's command on its machine and kernel (A/A).
-    """
+    """Compares ``other`` with ``baseline``, metric by metric. ``repeats``: further results of the
+    baseline's command on its machine and kernel (A/A)."""
     parts = [
         _MetricPart.of(PairedRuns.of(metric, [baseline, *repeats, other]), options)
         for metric in options.metrics
@@ -243,11 +240,8 @@ class _Part:
         )  # fmt: skip
 
     def judged(self, empty: C, *, p_holm: float, gate_level: float, level: float, many: int) -> C:
-        """``empty`` with what the runs say.
-
-        Args:
-            level: Level of ``p_holm``; of the smallest effect among ``many`` asked at once.
-        """
+        """``empty`` with what the runs say. ``level``: that of ``p_holm``; of the smallest effect
+        among ``many`` asked at once."""
         sample, effect, drift = self.sample, self.effect, self.drift
         if effect is None:
             return empty
@@ -301,21 +295,18 @@ class _MetricPart(_Part):
         present = [n for n, group in enumerate(groups) if (group & chosen).any()]
         means = by_cell([difference[groups[n] & chosen] for n in present])
         effects = dict(zip(present, means, strict=True))
-        cells = []
-        for n, group in enumerate(groups):
-            mine = group & chosen
-            known = n in effects
-            cells.append(
-                _Part(
-                    sample=sample,
-                    mine=mine,
-                    effect=limited(effects[n], mine, np.ones(mine.sum())) if known else None,
-                    drift=gate.cells[n],
-                    hidden=_hidden(sample, group, options),
-                    empty=not (both & group).any(),
-                    place=sample.cells[n],
-                )
+        cells = [
+            _Part(
+                sample=sample,
+                mine=(mine := group & chosen),
+                effect=limited(effects[n], mine, np.ones(mine.sum())) if n in effects else None,
+                drift=gate.cells[n],
+                hidden=_hidden(sample, group, options),
+                empty=not (both & group).any(),
+                place=sample.cells[n],
             )
+            for n, group in enumerate(groups)
+        ]
         whole, cell = None, sample.cell[chosen]
         if len(cell):
             whole = over_cells(difference[chosen], cell, sample.block[chosen])

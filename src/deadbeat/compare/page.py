@@ -22,6 +22,7 @@ from deadbeat.compare.words import (
 )
 from deadbeat.kinds.load.document import remedies_beside
 from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import difference_row
 from deadbeat.model.words import loud
 from deadbeat.report.charts import Chart
@@ -72,17 +73,14 @@ _COLUMNS = (
 )
 
 
-def _cell(cell: CellComparison) -> str:
-    factor = f", D/C = {cell.deadline_factor:g}" if cell.deadline_factor else ""
-    return cell_text(cell) + factor
-
-
 def _value(cell: CellComparison, value: float | None) -> str | None:
     return None if value is None else value_text(cell.metric, value)
 
 
 _CELLS = (
-    said("cell", _cell),
+    said(
+        "cell", lambda c: cell_text(c) + f", D/C = {c.deadline_factor:g}" * bool(c.deadline_factor)
+    ),
     said("metric", lambda cell: cell.metric.title, words=True),
     said("verdict", lambda cell: cell.verdict, words=True),
     said("effect [95 %]", interval_text),
@@ -93,26 +91,16 @@ _CELLS = (
 )
 
 
-def _nothing(_levels: int | None) -> list[Chart]:
-    return []
-
-
 def write_comparison(
     result: ComparisonResult,
     out_dir: Path,
     *,
     formats: Sequence[str] = FORMATS,
-    overlays: Overlays = _nothing,
+    overlays: Overlays = lambda levels: [],
 ) -> tuple[Path, Document]:
     """Writes the figures and ``compare.html`` into ``out_dir``; returns the page's path and what
-    it says.
-
-    Args:
-        formats: Formats of the figures on paper; none: only the page.
-
-    Raises:
-        DeadbeatError: The folder or a file cannot be written.
-    """
+    it says. ``formats``: of the figures on paper; none: only the page. Raises DeadbeatError: the
+    folder or a file cannot be written."""
     drawn: list[Chart] = []
     if formats:
         drawn = [*comparison_charts(result), *overlays(_LEVELS)]
@@ -122,14 +110,14 @@ def write_comparison(
 
 
 def comparison_document(
-    result: ComparisonResult, *, overlays: Overlays = _nothing, papers: int = 0
+    result: ComparisonResult, *, overlays: Overlays = lambda levels: [], papers: int = 0
 ) -> Document:
-    """The comparison for people.
-
-    Args:
-        papers: How many figures the folder ``figures`` has.
-    """
+    """The comparison for people. ``papers``: how many figures the folder ``figures`` has."""
     charts = [*comparison_charts(result), *overlays(None)]
+    left_out = (
+        f"The folder figures/ has {papers} of these {len(charts)} figures: distributions over task"
+        " sets at the shortest and the longest deadline factor alone."
+    ) * (0 < papers < len(charts))
     words = terms(*filter(None, [result.look.terms]))
     parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
     return Document(
@@ -151,7 +139,7 @@ def comparison_document(
         sections=(
             Section("verdict", "Verdict", _verdict(result)),
             Section("findings", "Findings", [Findings(result.findings, result.labels)]),
-            Section("figures", "Figures", [Note(_left_out(len(charts), papers)), Figures(charts)]),
+            Section("figures", "Figures", [Note(left_out), Figures(charts)]),
             Section("cells", "Cells that differ", _cells(result)),
             Section(
                 "campaigns",
@@ -258,13 +246,9 @@ def metrics_table(comparison: Comparison, number: int = 1) -> Table:
 
 def _minimums(comparison: Comparison) -> str:
     """``minimum effect: 10.0 % of p50 and max; 0.10 points of missed periods``."""
-    found: dict[str, list[str]] = {}
-    for each in comparison.metrics:
-        found.setdefault(bound_text(each.metric, each.minimum), []).append(each.metric.words)
-    text = (
-        f"{size} of {words_list(names)}" if len(found) > 1 else size
-        for size, names in found.items()
-    )
+    found = grouped(comparison.metrics, lambda each: bound_text(each.metric, each.minimum))
+    names = {size: words_list([m.metric.words for m in own]) for size, own in found.items()}
+    text = (f"{size} of {own}" if len(found) > 1 else size for size, own in names.items())
     return f"minimum effect: {'; '.join(text)}"
 
 
@@ -289,16 +273,6 @@ def _gates(result: ComparisonResult) -> list[Part]:
     return lines
 
 
-def _left_out(charts: int, papers: int) -> str:
-    """Which figures are on this page only."""
-    if not 0 < papers < charts:
-        return ""
-    return (
-        f"The folder figures/ has {papers} of these {charts} figures: distributions over task sets"
-        " at the shortest and the longest deadline factor alone."
-    )
-
-
 def _cells(result: ComparisonResult) -> list[Part]:
     """The largest differences, all cells are in the figures; and remedies beside each other."""
     found = _each(result, lambda *each: [*_differing(*each), *_apart(*each)])
@@ -309,8 +283,7 @@ def _cells(result: ComparisonResult) -> list[Part]:
 
 
 def _differing(number: int, comparison: Comparison) -> list[Part]:
-    metrics: tuple[MetricComparison, ...] = comparison.metrics
-    every = (cell for metric in metrics for cell in metric.cells)
+    every = (cell for metric in comparison.metrics for cell in metric.cells)
     found = [cell for cell in every if cell.verdict in ("worse", "better")]
     if not found:
         return [Sentence("No single cell is better or worse.")]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from deadbeat.compare.words import cell_text, some
 from deadbeat.model.observations import Cell, Floats, Metric, Observations
+from deadbeat.model.words import count_of
 from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
 
@@ -173,11 +174,10 @@ def by_cell(values: Sequence[Floats]) -> list[MeanDifference]:
     most = sum(max(0, len(each) - 1) for each in values)
     found = []
     for own in values:
-        if len(own) < 2:
-            found.append(MeanDifference(mean=float(own.mean()), error=math.inf, degrees=0))
-            continue
-        variance, degrees = moderated(float(own.var(ddof=1)), len(own) - 1, spread, most)
-        error = math.sqrt(variance / len(own))
+        error, degrees = math.inf, 0
+        if len(own) > 1:
+            variance, degrees = moderated(float(own.var(ddof=1)), len(own) - 1, spread, most)
+            error = math.sqrt(variance / len(own))
         found.append(MeanDifference(mean=float(own.mean()), error=error, degrees=degrees))
     return found
 
@@ -299,12 +299,10 @@ def gate_of(
         few = "A/A repeats have too few runs in common with the baseline"
         basis = f"not known over all cells: {text}" if text else few
         return Gate(basis=basis, cells=tuple(cells))
-    count = f"{len(full) - 1} repeat{'s' if len(full) > 2 else ''}"
     hardly = "" if alike or len(sessions) > 2 else _HARDLY
-    basis = f"A/A: {count} of the baseline ({names})"
-    return Gate(
-        basis="; ".join(filter(None, [basis, text, hardly])), whole=whole, cells=tuple(cells)
-    )
+    basis = f"A/A: {count_of(len(full) - 1, 'repeat')} of the baseline ({names})"
+    basis = "; ".join(filter(None, [basis, text, hardly]))
+    return Gate(basis=basis, whole=whole, cells=tuple(cells))
 
 
 def _guess(sample: PairedRuns, results: str, *, ungated: bool) -> Gate:

@@ -75,16 +75,9 @@ def preset_of(name: str) -> PlotPreset:
 
 
 def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> Side:
-    """The matrix in ``path``.
-
-    Args:
-        name: In the picture; "": that of the folder.
-        inventory: Answer of ``deadbeat doctor --json``; None: ``doctor.json`` there, if any.
-
-    Raises:
-        DataError: A file of it is missing or damaged.
-        UsageError: It holds no run.
-    """
+    """The matrix in ``path``. ``name``: in the picture; "": that of the folder. ``inventory``:
+    answer of ``deadbeat doctor --json``; None: ``doctor.json`` there, if any. Raises DataError: a
+    file of it is missing or damaged; UsageError: it holds no run."""
     store = LatencyStore.open(path)
     runs = tuple(store.runs())
     if not runs:
@@ -110,11 +103,8 @@ def _lacking(store: LatencyStore, done: int) -> int:
 
 
 def read_inventory(path: Path) -> dict[str, str]:
-    """Lines of the inventory in an answer of ``deadbeat doctor --json``: title -> value.
-
-    Raises:
-        DataError: Unreadable, not JSON, or without one.
-    """
+    """Lines of the inventory in an answer of ``deadbeat doctor --json``: title -> value. Raises
+    DataError: unreadable, not JSON, or without one."""
     data = read_bytes(path, what="inventory", hint=_INVENTORY_HINT)
     plain = parse_json(path, data, what="inventory", hint=_INVENTORY_HINT)
     answer = plain.get("results", plain) if isinstance(plain, dict) else None  # before 0049: bare
@@ -141,14 +131,8 @@ def write_plot(
     formats: Sequence[str] = FORMATS,
 ) -> Plot:
     """Writes ``PRESET.html`` and ``PRESET.FORMAT`` into ``out_dir`` (made when missing).
-
-    Args:
-        engine, load: What to draw; "" and None: the preset's own choice.
-
-    Raises:
-        UsageError: The sides cannot stand beside each other.
-        DeadbeatError: Something cannot be written.
-    """
+    ``engine``, ``load``: what to draw; "" and None: the preset's own choice. Raises UsageError: the
+    sides cannot stand beside each other; DeadbeatError: something cannot be written."""
     preset.check([side.name for side in sides])
     asked = question(sides, engine=engine, load=load)
     drawn = preset.draw(asked)

@@ -29,7 +29,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
-from deadbeat.model.platform import EXTRAPOLATED, UNDISTURBED, differing_platforms
+from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import Json, beside_label, inside, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
@@ -48,17 +48,11 @@ def compare_results(
     ungated: bool = False,
     allow_mixed: bool = False,
 ) -> ComparisonResult:
-    """Compares the baseline with each of the other subjects.
-
-    Args:
-        metrics: The metrics asked for, with the effects that matter; empty: all of the kind.
-        ungated: Decide what was measured without repeats of the baseline too; labelled.
-        allow_mixed: Compare a simulated result with a measured one; labelled.
-
-    Raises:
-        UsageError: They cannot be compared: what differs, and how to mend it.
-        DataError: A file is damaged.
-    """
+    """Compares the baseline with each of the other subjects. ``metrics``: the ones asked for, with
+    the effects that matter; empty: all of the kind. ``ungated``: decide what was measured without
+    repeats of the baseline too; ``allow_mixed``: compare a simulated result with a measured one;
+    both are labelled. Raises UsageError: they cannot be compared: what differs, and how to mend it;
+    DataError: a file is damaged."""
     metrics = tuple(metrics) or kind.metrics
     virtual = {each.kind for each in lineup.every} == {"virtual-time"}
     words = (virtual and kind.lab_words) or kind.words
@@ -124,11 +118,6 @@ def _minimum(metrics: Sequence[Metric], kind: Comparable[Any], *, rare: bool) ->
     return asked[0] if asked else kind.minimum(rare=rare)
 
 
-def _made_up(subject: Subject) -> str:
-    """``simulated`` or ``extrapolated``, where nothing was measured."""
-    return subject.kind if subject.kind in ("simulated", EXTRAPOLATED) else ""
-
-
 def _undisturbed(*every: Subject) -> str:
     """``simulated`` or ``virtual-time`` where no host could disturb any of them; else ""."""
     kinds = sorted({each.kind for each in every})
@@ -149,11 +138,12 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
     every = lineup.every
     _require_distinct(every, words)
     _require_alike(every, words)
-    if not allow_mixed and len(set(map(_made_up, every))) > 1:
-        one, *_ = (each for each in every if _made_up(each))
+    made_up = [each for each in every if each.made_up]
+    if not allow_mixed and len({each.made_up for each in every}) > 1:
+        one = made_up[0]
         rest = next(each for each in every if each.kind != one.kind)
         raise UsageError(
-            f"{one.name} is {one.kind}, the other {words.one} is {_made_up(rest) or 'measured'}:"
+            f"{one.name} is {one.kind}, the other {words.one} is {rest.made_up or 'measured'}:"
             " neither says anything about the other's machine",
             f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
         )
@@ -167,8 +157,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
         )
     baseline = lineup.subjects[0]
     for repeat in lineup.repeats:
-        other = repeat.elsewhere(baseline)
-        if other:
+        if other := repeat.elsewhere(baseline):
             raise UsageError(
                 f"--aa {repeat.name} is not a repeat of {baseline.name}: another"
                 f" {', another '.join(other)}",
@@ -178,7 +167,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
 
 def _require_one_clock(every: Sequence[Subject], words: Vocabulary) -> None:
     """Times of a real machine, of virtual time and of an emulator are no times of one another."""
-    clocks = {each.kind for each in every if not _made_up(each)}
+    clocks = {each.kind for each in every if not each.made_up}
     if len(clocks) > 1 and not clocks.isdisjoint(("virtual-time", "emulated")):
         sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
         raise UsageError(
@@ -208,14 +197,13 @@ def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
 
 def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
     """Settings that move figures by themselves."""
-    baseline = every[0]
-    wrong = [
+    baseline, *others = every
+    if wrong := [
         f"{name}: {value} ({baseline.name}) | {each.settings.get(name)} ({each.name})"
-        for each in every[1:]
+        for each in others
         for name, value in baseline.settings.items()
         if value != each.settings.get(name)
-    ]
-    if wrong:
+    ]:
         raise UsageError(
             f"the {words.results} were measured in different ways, and the figures depend on each"
             " of these settings",
@@ -241,8 +229,7 @@ def _facts(subject: Subject) -> dict[str, Json]:
 def _labels(lineup: Lineup, *, ungated: bool) -> Iterator[str]:
     """What must show on every figure; with the names where it does not hold for all."""
     every = lineup.every
-    simulated = sum(bool(_made_up(each)) for each in every)
-    if 0 < simulated < len(every):
+    if 0 < sum(bool(each.made_up) for each in every) < len(every):
         yield MIXED_LABEL
     if ungated and not lineup.repeats and not _undisturbed(*every):
         yield UNGATED_LABEL
@@ -308,8 +295,7 @@ def _lost_and_gated(comparison: Comparison, words: Vocabulary) -> Iterator[Findi
 
 def _cells_alone(one: Observations, two: Observations) -> Iterator[Finding]:
     for mine, theirs in ((one, two), (two, one)):
-        alone = sorted(cell for cell in {*mine.cells} - {*theirs.cells} if not cell.of)
-        if alone:
+        if alone := sorted(cell for cell in {*mine.cells} - {*theirs.cells} if not cell.of):
             yield finding(
                 "latency-cells-alone",
                 f"{len(alone)} cells were measured in {mine.name} alone"
@@ -324,8 +310,7 @@ def _of_repeats(
     """Cells compared that a repeat of the baseline never measured."""
     compared = set(one.cells) & set(two.cells)
     for repeat in repeats:
-        lacking = sorted(compared - set(repeat.cells))
-        if lacking:
+        if lacking := sorted(compared - set(repeat.cells)):
             yield finding(
                 "aa-lacks-cells",
                 f"--aa {repeat.name} lacks {len(lacking)} of {len(compared)} cells"
@@ -347,10 +332,7 @@ def found(runs: Path, name: str) -> tuple[Comparable[Any], Path]:
 
 def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[Path, ...]]:
     """The kind that all ``names`` are of, and their folders; campaigns where there is no name.
-
-    Raises:
-        UsageError: One means nothing, or is of another kind.
-    """
+    Raises UsageError: one means nothing, or is of another kind."""
     places = [found(runs, name) for name in names]
     first = places[0][0] if places else CAMPAIGNS
     for name, (kind, _) in zip(names, places, strict=True):
@@ -404,11 +386,8 @@ class HardeningCost:
 
 
 def hardening_cost(without: Matrix, hardened: Matrix) -> HardeningCost:
-    """Compares ``hardened`` with ``without``.
-
-    Raises:
-        UsageError: Nothing of their hardening differs, or they cannot be compared.
-    """
+    """Compares ``hardened`` with ``without``. Raises UsageError: nothing of their hardening
+    differs, or they cannot be compared."""
     sides = (without, hardened)
     found = differences(_recorded(without), _recorded(hardened))
     if not found.known and not found.unknown:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
+from deadbeat.model.grouping import grouped
 from deadbeat.model.observations import Cell, Metric
 from deadbeat.model.words import count_of
 from deadbeat.report.prices import ns_text
@@ -37,11 +38,8 @@ Overall = tuple[str, str, tuple[str, ...]]
 def overall(
     metrics: Sequence[MetricComparison], *, harm: Sequence[str] = (), words: Vocabulary
 ) -> Overall:
-    """Worst first; a metric in which next to nothing happened has no vote for ``equal``.
-
-    Args:
-        harm: Why the other may be worse than the pairs show.
-    """
+    """Worst first; a metric in which next to nothing happened has no vote for ``equal``. ``harm``:
+    why the other may be worse than the pairs show."""
     leaning = [each for each in metrics if _leans_worse(each)]
     empty = _without_data(metrics)
     better = False
@@ -233,12 +231,9 @@ def count_text(metric: MetricComparison) -> str:
 
 def needs(metrics: Sequence[MetricComparison], words: Vocabulary) -> tuple[str, ...]:
     """A line for all metrics that are undecided and need the same."""
-    found: dict[str, list[str]] = {}
-    for metric in metrics:
-        if metric.verdict == "undecided":
-            need = _need(metric, words.of(metric.metric))
-            found.setdefault(need, []).append(metric.metric.words)
-    return tuple(f"{words_list(names)}: {need}" for need, names in found.items())
+    undecided = (metric for metric in metrics if metric.verdict == "undecided")
+    found = grouped(undecided, lambda metric: _need(metric, words.of(metric.metric)))
+    return tuple(f"{_list(own)}: {need}" for need, own in found.items())
 
 
 def _need(metric: MetricComparison, words: Vocabulary) -> str:

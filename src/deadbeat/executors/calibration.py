@@ -162,50 +162,31 @@ def visits_of(kinds: Sequence[int]) -> tuple[int, ...]:
     return tuple(cores[turn % len(cores)] for turn in range(turns) for cores in chosen)
 
 
-def fast_mode_ps(values: NDArray[Any]) -> int:
-    """The fast mode of a core's yardsticks, ps: their 10 % quantile.
-
-    A slow state only lengthens a yardstick, and the quantile holds as long as the fast state was
-    met in a tenth of the visits; a minimum would follow one odd reading.
-    """
-    return int(np.quantile(values, 0.10))
-
-
 def _modes(samples: Samples, kinds: Sequence[int]) -> tuple[list[int], list[int]]:
     """Fast mode per logical core and per kind, ps; a kind's is that of its fastest core.
+
+    A core's is the 10 % quantile of its yardsticks: a slow state only lengthens one, and the
+    quantile holds as long as the fast state was met in a tenth of the visits; a minimum would
+    follow one odd reading.
 
     Raises:
         CalibrationError: Nothing could be run on a kind of core.
     """
     rows = samples.samples
     of_core = {
-        int(core): fast_mode_ps(rows["yardstick_before_ps"][rows["core"] == core])
+        int(core): int(np.quantile(rows["yardstick_before_ps"][rows["core"] == core], 0.10))
         for core in np.unique(rows["core"])
     }
     of_kind = []
     for kind in range(max(kinds) + 1):
         found = [of_core[core] for core, its in enumerate(kinds) if its == kind and core in of_core]
         if not found:
-            raise CalibrationError(
-                f"no entry can be used on core {kinds.index(kind)}", _reasons(samples)
-            )
+            errors = sorted({int(error) for error in samples.entries["error"]} - {0})
+            why = f"setting up an entry failed with errno {', '.join(map(str, errors))}"
+            core = kinds.index(kind)
+            raise CalibrationError(f"no entry can be used on core {core}", why if errors else "")
         of_kind.append(min(found))
     return [of_core.get(core, of_kind[kind]) for core, kind in enumerate(kinds)], of_kind
-
-
-def _reasons(samples: Samples) -> str:
-    """What kept entries from being used, in words; "" if nothing did."""
-    errors = sorted({int(error) for error in samples.entries["error"]} - {0})
-    return f"setting up an entry failed with errno {', '.join(map(str, errors))}" if errors else ""
-
-
-def _distances(samples: Samples, kinds: Sequence[int], of_kind: Sequence[int]) -> NDArray[Any]:
-    """Relative distance of each visit's worse yardstick from the fast mode of its kind of core."""
-    mode = np.array(of_kind)[np.array(kinds)[samples.samples["core"]]]
-    before = np.abs(samples.samples["yardstick_before_ps"] / mode - 1)
-    after = np.abs(samples.samples["yardstick_after_ps"] / mode - 1)
-    worse: NDArray[Any] = np.maximum(before, after)
-    return worse
 
 
 def _estimate(
@@ -356,8 +337,13 @@ def calibration_of(
         CalibrationError: Nothing could be run.
     """
     of_core, of_kind = _modes(samples, kinds)
-    distances = _distances(samples, kinds, of_kind)
     row_kinds = np.array(kinds)[samples.samples["core"]]
+    # Relative distance of each visit's worse yardstick from the fast mode of its kind of core.
+    before, after = (
+        np.abs(samples.samples[f"yardstick_{when}_ps"] / np.array(of_kind)[row_kinds] - 1)
+        for when in ("before", "after")
+    )
+    distances = np.maximum(before, after)
     costs: dict[str, tuple[Cost, ...]] = {}
     useless: dict[str, str] = {}
     for number, entry in enumerate(entries):

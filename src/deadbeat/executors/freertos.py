@@ -91,14 +91,10 @@ class FreeRTOSExecutor:
 
     def environment(self) -> dict[str, Json]:
         """Environment of FreeRTOS; where it is hosted, with the state of the Linux below it."""
-        if self._is_virtual:
+        if self.platform.kind == "virtual-time":
             return dict(self.platform.details)
         below = environment_of(self.target, now=datetime.now(UTC))
         return below | {"kernel": self.platform.kernel}
-
-    @property
-    def _is_virtual(self) -> bool:
-        return self.platform.kind == "virtual-time"
 
     def unavailable(
         self, catalog: Catalog, *, policy: str = "fifo", participants: int = 1
@@ -118,7 +114,7 @@ class FreeRTOSExecutor:
             )
         began = monotonic()
         entries, refused = runnable(catalog, asked, self.unavailable(catalog))
-        if self._is_virtual:
+        if self.platform.kind == "virtual-time":
             asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
         words = ["calibrate", str(round(asked.seconds * 1e9)), "1"]
         words += [word for each in entries for word in (each.fragment, str(each.size))]

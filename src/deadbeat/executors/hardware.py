@@ -100,7 +100,9 @@ class HardwareExecutor(ProgramMachine):
                 name, _, reason = rest.partition(" ")
                 refused[name.split("/")[0]] = reason
             elif line == "ipc shared":
-                refused |= _leaky(catalog)
+                why = "needs a private IPC namespace, or its objects outlive a killed run"
+                leaky = (n for n, each in catalog.fragments.items() if "sysv-ipc" in each.requires)
+                refused |= dict.fromkeys(leaky, f"{why} (run as root)")
         return refused
 
     def calibrate(
@@ -174,16 +176,18 @@ class HardwareExecutor(ProgramMachine):
         )
 
     def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:
-        """Visits of ``entries``."""
         out = f"{self._target.folder}/samples"
         kinds = self._kinds()
+        places = places_of(self.environment().get("topology")).values()
+        sizes = [cache.size_bytes for place in places for cache in place.caches if cache.size_bytes]
+        scrub_bytes = SCRUB_FACTOR * max(sizes) if sizes else SCRUB_FALLBACK_BYTES
         options = {
             "--entries": self._put_entries(entries),
             "--out": out,
             "--seconds-ns": str(round(asked.seconds * 1e9)),
             "--seed": "1",
             "--cold": str(int(asked.basis == "cold")),
-            "--scrub-bytes": str(self._scrub_bytes()),
+            "--scrub-bytes": str(scrub_bytes),
             "--one-process": str(int(asked.layout == "shared-address-space")),
             "--visit": ",".join(map(str, visits_of(kinds))),
             "--kinds": str(len(set(kinds))),
@@ -202,22 +206,7 @@ class HardwareExecutor(ProgramMachine):
         return self.put_text("entries", "".join(f"{e.fragment} {e.size}\n" for e in entries))
 
     def _kinds(self) -> tuple[int, ...]:
-        """Kind of each logical core."""
         return core_kinds(self.environment(), self.cpus)
-
-    def _scrub_bytes(self) -> int:
-        places = places_of(self.environment().get("topology")).values()
-        sizes = [cache.size_bytes for place in places for cache in place.caches if cache.size_bytes]
-        return SCRUB_FACTOR * max(sizes) if sizes else SCRUB_FALLBACK_BYTES
-
-
-def _leaky(catalog: Catalog) -> dict[str, str]:
-    """Fragments with objects that would outlive a killed run without a private namespace."""
-    return {
-        name: "needs a private IPC namespace, or its objects outlive a killed run (run as root)"
-        for name, fragment in catalog.fragments.items()
-        if "sysv-ipc" in fragment.requires
-    }
 
 
 class VerbEngine:

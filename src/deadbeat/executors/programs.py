@@ -103,7 +103,11 @@ class ProgramMachine:
 
     def start_program(self, program: Path, verb: str, options: Mapping[str, str]) -> Process:
         """Starts ``program`` on the target."""
-        argv = [self._send(program), verb]
+        destination = f"{self._target.folder}/{program.name}"  # another after a cut connection
+        if self._sent.get(destination) != program:
+            self._target.put(program, destination)
+            self._sent[destination] = program
+        argv = [destination, verb]
         argv += ["--cpus", ",".join(map(str, self.cpus))]
         argv += ["--lock-wait-ns", str(round(self._lock_wait * 1e9))]
         argv += ["--lock-memory", str(int(self._lock_memory))]
@@ -154,7 +158,8 @@ class ProgramMachine:
         if code == "busy":
             return _taken(text)
         if code == "realtime-refused":
-            diagnosis = refusal_of_realtime(self._target.read_text, priority=guardian_of(priority))
+            needed = max(GUARDIAN, min(priority + 1, HIGHEST))  # by the guardian (host/main.c)
+            diagnosis = refusal_of_realtime(self._target.read_text, priority=needed)
             return TargetError(
                 f"SCHED_FIFO was refused: {diagnosis.cause}",
                 f"{diagnosis.cure}; or measure without it: --policy other marks every result",
@@ -169,13 +174,6 @@ class ProgramMachine:
         if code == "primitive":
             return RunError(f"it could not be run: {text}", "the others are not concerned")
         return TargetError(f"the program gave up ({code}): {text}", "")
-
-    def _send(self, program: Path) -> str:
-        destination = f"{self._target.folder}/{program.name}"  # another after a cut connection
-        if self._sent.get(destination) != program:
-            self._target.put(program, destination)
-            self._sent[destination] = program
-        return destination
 
     def put_text(self, name: str, text: str) -> str:
         """Leaves a text on the target; its path there."""
@@ -203,11 +201,6 @@ def usable_on(target: Target) -> tuple[int, ...]:
     if not cpus:
         raise TargetError(f"the CPUs of {target.name} cannot be read", "is /proc mounted there?")
     return cpus
-
-
-def guardian_of(priority: int) -> int:
-    """Priority that the guardian of a thread of ``priority`` needs (host/main.c)."""
-    return max(GUARDIAN, min(priority + 1, HIGHEST))
 
 
 def _taken(process: str) -> TargetError:

@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -259,7 +260,7 @@ class FakeExecutor:
         rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
         beside = 1.0 + (task_set.cores - 1) * 0.01
         slowdowns = {True: beside + rivals * self.contention * shared, False: beside}
-        normal = _normals(jitter)
+        normal = chain.from_iterable(jitter.standard_normal(1024).tolist() for _ in repeat(None))
         homes = [task.core for task in task_set.tasks]
         # per core: its tasks, and by how much they are slower together
         together: dict[int, tuple[list[int], float]] = {}
@@ -333,19 +334,7 @@ class FakeSession:
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         faults, text = self.executor.faults, key.text
         attempts = self.executor._attempts
-        self._break(sum(attempts.values()))
-        attempt = attempts.get(text, 0)
-        attempts[text] = attempt + 1
-        if attempt < faults.fail.get(text, 0):
-            return RunOutcome(
-                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
-            )
-        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
-        trace = RunTrace(unavailable=_NO_KERNEL) if self.settings.causes else None
-        return RunOutcome(key=key, table=table, trace=trace)
-
-    def _break(self, runs: int) -> None:
-        faults = self.executor.faults
+        runs = sum(attempts.values())
         for after, number in (
             (faults.interrupt_after, signal.SIGINT),
             (faults.terminate_after, signal.SIGTERM),
@@ -355,12 +344,15 @@ class FakeSession:
                 os.kill(os.getpid(), number)
         if runs == faults.lose_after:
             raise TargetError("the simulated machine is lost", "the same command resumes")
-
-
-def _normals(random: np.random.Generator) -> Iterator[float]:
-    """What ``random.standard_normal()`` gives, one after the other."""
-    while True:
-        yield from random.standard_normal(1024).tolist()
+        attempt = attempts.get(text, 0)
+        attempts[text] = attempt + 1
+        if attempt < faults.fail.get(text, 0):
+            return RunOutcome(
+                key=key, error=RunError(f"run {text} failed: injected", "it is simulated")
+            )
+        table = self.executor.jobs(self.task_sets[key], self.settings, period_ppm)
+        trace = RunTrace(unavailable=_NO_KERNEL) if self.settings.causes else None
+        return RunOutcome(key=key, table=table, trace=trace)
 
 
 def _core_jobs(

@@ -50,14 +50,6 @@ class RunTiming:
         )
 
 
-def is_overloaded(tasks: Sequence[RunTiming]) -> bool:
-    """Whether some core is asked for more time than it has."""
-    load: dict[int, float] = {}
-    for task in tasks:
-        load[task.core] = load.get(task.core, 0.0) + task.wcet_ns / task.period_ns
-    return max(load.values()) > 1.0 + 1e-6
-
-
 def slot_lengths(
     tasks: Sequence[RunTiming], chosen: Sequence[RunTiming], settings: RunSettings
 ) -> tuple[int, int]:
@@ -65,13 +57,15 @@ def slot_lengths(
     slowest = max(task.period_ns for task in chosen)
     longest = max(task.deadline_ns for task in chosen)
     busiest: dict[int, int] = {}
+    load: dict[int, float] = {}
     for task in tasks:
         busiest[task.core] = busiest.get(task.core, 0) + task.wcet_ns
+        load[task.core] = load.get(task.core, 0.0) + task.wcet_ns / task.period_ns
     settle = min(max(task.period_ns for task in tasks), 2 * max(busiest.values()))
     warmup = max(settings.warmup_jobs * slowest, settle)
     if settings.slot_periods:
         length = settings.slot_periods * slowest
-    elif settings.overrun == "late" and is_overloaded(tasks):
+    elif settings.overrun == "late" and max(load.values()) > 1.0 + 1e-6:  # more than a core has
         length = LONG_PERIODS * slowest
     else:
         length = min(max(SLOT_PERIODS * slowest, SLOT_MIN_NS), SLOT_MAX_NS)

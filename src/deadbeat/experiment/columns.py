@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -13,11 +13,8 @@ from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.words import Json
 
 
-class Columns(Mapping[str, NDArray[Any]]):
+class Columns(dict[str, NDArray[Any]]):
     """Equally long numpy columns by name."""
-
-    def __init__(self, columns: dict[str, NDArray[Any]]) -> None:
-        self._columns = columns
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Json]]) -> Columns:
@@ -27,18 +24,8 @@ class Columns(Mapping[str, NDArray[Any]]):
             {name: np.array([row[name] for row in listed]) for name in listed[0]} if listed else {}
         )
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
     def __repr__(self) -> str:
-        rows = len(next(iter(self._columns.values()), ()))
-        return f"Columns({rows} rows: {', '.join(self._columns)})"
+        return f"Columns({len(next(iter(self.values()), ()))} rows: {', '.join(self)})"
 
     def to_pandas(self) -> Any:
         """The columns as a pandas DataFrame.
@@ -46,7 +33,7 @@ class Columns(Mapping[str, NDArray[Any]]):
         Raises:
             DeadbeatError: pandas is not installed.
         """
-        return pandas().DataFrame(self._columns)
+        return pandas().DataFrame({**self})
 
 
 def pandas() -> Any:

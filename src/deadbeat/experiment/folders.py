@@ -138,11 +138,8 @@ class RunFolders(Folders[S]):
         )
 
     def subject(self, made: Callable[..., T], store: S, **own: object) -> T:
-        """What a comparison reads of a folder.
-
-        Args:
-            made: The kind's `Subject`. ``own``: what the kind alone knows of it.
-        """
+        """What a comparison reads of a folder. ``made``: the kind's `Subject`; ``own``: what the
+        kind alone knows of it."""
         runs, planned = list(store.runs()), self.planned(store)
         left = len({*planned} - {run.key for run in runs})
         return made(
@@ -168,11 +165,8 @@ class RunFolders(Folders[S]):
         retry: bool = False,
         keep: bool = False,
     ) -> Place:
-        """Where ``spec`` (resolved) is to be measured on ``platform``; as `place`.
-
-        Args:
-            differs: What else is not as it was, each as a predicate.
-        """
+        """Where ``spec`` (resolved) is to be measured on ``platform``; as `place`. ``differs``:
+        what else is not as it was, each as a predicate."""
 
         def reasons(store: S) -> Iterator[str]:
             yield from other_parameters(self.plain(self.read(store.spec)), self.plain(spec))

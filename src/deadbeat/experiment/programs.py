@@ -32,12 +32,8 @@ _PRICES, _CALIBRATION = 0.12, 0.15
 
 
 class TaskSetExperiment(Experiment[RunKey, M]):
-    """What ``store`` lacks of the runs of task sets.
-
-    Args:
-        spec: The specification as it fits the machine.
-        calibration: Used instead of a new one; kept in the folder.
-    """
+    """What ``store`` lacks of the runs of task sets. ``spec``: as it fits the machine.
+    ``calibration``: used instead of a new one; kept in the folder."""
 
     def __init__(
         self,
@@ -177,14 +173,9 @@ def check_calibration(
     *,
     called: str = "the calibration",
 ) -> None:
-    """Refuses a calibration that cannot serve ``spec`` on this executor.
-
-    Args:
-        called: What it is called in messages.
-
-    Raises:
-        CalibrationError: Naming everything that does not agree, and the options that make it.
-    """
+    """Refuses a calibration that cannot serve ``spec`` on this executor. ``called``: what it is
+    called in messages. Raises CalibrationError: naming everything that does not agree, and the
+    options that make it."""
     platform = executor.describe()
     made = calibration.platform
     if made.fingerprint != platform.fingerprint:

@@ -166,15 +166,9 @@ class _Work(Generic[K, R]):
     next_s: float = 0.0
 
     def start(self) -> None:
-        self.tell(
-            Started(
-                total=self.todo.total,
-                done=self.todo.done,
-                failed=self.todo.failed,
-                eta_s=self._eta_s(),
-                decided=self.experiment.decided(),
-            )
-        )
+        todo, decided = self.todo, self.experiment.decided()
+        known = {"total": todo.total, "done": todo.done, "failed": todo.failed}
+        self.tell(Started(**known, eta_s=self._eta_s(), decided=decided))
 
     def take(self, result: R | Lost[K]) -> None:
         """Stores one result, or why there is none."""
@@ -229,10 +223,8 @@ class _Work(Generic[K, R]):
         may have waited for a build; at most what the budget leaves."""
         left = self._left()
         paced = self.ended >= _PACED and self.ended > self.at_first
-        return min(left * self.next_s if paced else self.experiment.seconds(left), self._over_s())
-
-    def _over_s(self) -> float:
-        return max(0.0, self.ends - self.clock()) if self.ends < math.inf else math.inf
+        planned = left * self.next_s if paced else self.experiment.seconds(left)
+        return min(planned, max(0.0, self.ends - self.clock()))
 
     def _left(self) -> int:
         if self.experiment.decided() is None:
@@ -243,18 +235,10 @@ class _Work(Generic[K, R]):
 def in_series(
     machines: Iterable[str], measure: Callable[[str, A | None], A], say: Callable[[str], None]
 ) -> tuple[dict[str, A], dict[str, DeadbeatError]]:
-    """One specification on several machines, one after another; what is finished there stays.
-
-    Args:
-        machines: By the names of their results.
-        measure: What a machine answers, given what the first one did.
-
-    Returns:
-        The answers, and why others have none: they do not end the series.
-
-    Raises:
-        UsageError: What is asked cannot be measured.
-    """
+    """One specification on several machines, one after another; what is finished there stays. The
+    answers, and why others have none: they do not end the series. ``machines``: by the names of
+    their results; ``measure``: what a machine answers, given what the first one did. Raises
+    UsageError: what is asked cannot be measured."""
     answers: dict[str, A] = {}
     failed: dict[str, DeadbeatError] = {}
     for name in machines:

@@ -394,11 +394,8 @@ S = TypeVar("S", bound=TaskSetSpec)
 
 
 def usable_cpus(spec: TaskSetSpec, platform: Platform, names: Mapping[str, str]) -> tuple[int, ...]:
-    """The CPUs that are asked for, else all there are.
-
-    Raises:
-        UsageError: One of them does not exist here.
-    """
+    """The CPUs that are asked for, else all there are. Raises UsageError: one of them does not
+    exist here."""
     cpus = platform.cpus if spec.cpus is None else spec.cpus
     require_usable(cpus, platform.cpus, platform.details, names.get("cpus", "cpus"))
     return tuple(cpus)
@@ -413,15 +410,10 @@ def fitted(
     lenient: bool = False,
 ) -> tuple[S, tuple[int, ...]]:
     """With cores and CPUs filled in, and the core counts that do not exist here and are left out.
-
-    Args:
-        names: What a path is called where it was written (``cores`` -> ``--cores``).
-        few: Where no core counts are asked: one and all of them, instead of every one.
-        lenient: Leave out what does not exist here instead of refusing it.
-
-    Raises:
-        UsageError: A CPU or a core count that does not exist here.
-    """
+    ``names``: what a path is called where it was written (``cores`` -> ``--cores``). ``few``: where
+    no core counts are asked: one and all of them, instead of every one. ``lenient``: leave out what
+    does not exist here instead of refusing it. Raises UsageError: a CPU or a core count that does
+    not exist here."""
     cpus = usable_cpus(spec, platform, names)
     available = len(cpus)
     every = sorted({1, available}) if few else range(1, available + 1)
@@ -447,29 +439,18 @@ def check_utilisations(
     made: Iterable[SynthesisParameters], names: Mapping[str, str], *, where: str
 ) -> None:
     """Whether every set can be had: what is drawn together need not be possible together.
-
-    Args:
-        made: The sets, made one after the other.
-        where: The path of the utilisation.
-
-    Raises:
-        UsageError: One of them cannot.
-    """
-    try:
-        for _ in made:
-            pass
-    except UsageError as error:
-        text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
-        hint = _as_written(cure, names) or error.hint
-        raise usage([Problem(names.get(where, where), text, hint)]) from None
-
-
-def _as_written(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with the synthesis's words for parameters as options, or keys of a campaign file."""
+    ``made``: the sets, made one after the other; ``where``: the path of the utilisation. Raises
+    UsageError: one of them cannot, with parameters as options, or keys of a campaign file."""
     typed = any(option.startswith("--utilisation") for option in names.values())
 
     def written(match: re.Match[str]) -> str:
         key = match[0].removesuffix("_ns")
         return "--" + key.replace("_", "-") if typed else key
 
-    return _PARAMETER.sub(written, text)
+    try:
+        for _ in made:
+            pass
+    except UsageError as error:
+        text, _, cure = error.message.removeprefix("utilisation: ").partition("; ")
+        hint = _PARAMETER.sub(written, cure) or error.hint
+        raise usage([Problem(names.get(where, where), text, hint)]) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
@@ -88,20 +88,15 @@ def allowed_cpus(read: Read) -> list[int] | Unknown:
     tried = colon_fields(read(TRIED) or "").get("Cpus_allowed_list")
     if tried:
         return parse_cpu_list(tried)
-    for path in _cpuset_files(cpu_cgroup(read, "cpuset")):
-        found = cpu_list(read, path)
-        if not isinstance(found, Unknown) and found:
-            return found
-    return Unknown("unknown to taskset and cpuset")
-
-
-def _cpuset_files(group: Cgroup | None) -> Iterator[str]:
-    """Files that may name its CPUs: of the group, then of those above."""
+    group = cpu_cgroup(read, "cpuset")
     folder = group.folder if group else ""
-    while group and folder.startswith(group.mount):
-        names = ("cpus.effective",) if group.version == 2 else ("effective_cpus", "cpus")
-        yield from (f"{folder}/cpuset.{name}" for name in names)
+    while group and folder.startswith(group.mount):  # the group, then those above
+        for name in ("cpus.effective",) if group.version == 2 else ("effective_cpus", "cpus"):
+            found = cpu_list(read, f"{folder}/cpuset.{name}")
+            if not isinstance(found, Unknown) and found:
+                return found
         folder = folder.rpartition("/")[0]
+    return Unknown("unknown to taskset and cpuset")
 
 
 def usable_cpus(read: Read) -> list[int]:

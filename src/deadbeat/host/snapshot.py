@@ -176,7 +176,6 @@ def recorded(environment: Mapping[str, Json]) -> Snapshot:
 
 
 def _entries(found: object) -> dict[str, Json]:
-    """Entries of a dict or a list."""
     if isinstance(found, Mapping):
         return {str(key): each for key, each in found.items()}
     return {str(i): each for i, each in enumerate(found)} if isinstance(found, list | tuple) else {}
@@ -188,7 +187,6 @@ def _by_name(found: object) -> dict[str, int]:
 
 
 def _then(found: T | Unknown, make: Callable[[T], U | Unknown]) -> U | Unknown:
-    """What is made of a value where it is known."""
     return found if isinstance(found, Unknown) else make(found)
 
 

@@ -108,7 +108,6 @@ def _result(stream: BinaryIO, ended: str, said: str) -> bytes:
 
 
 def _tail(path: Path) -> str:
-    """The last line that was said."""
     try:
         with path.open("rb") as stream:
             stream.seek(max(path.stat().st_size - _WORDS_MOST, 0))

@@ -204,36 +204,29 @@ class _Machine:
         quiet = 'log=$1; shift; exec "$@" >"$log" 2>&1'
         program = GuardedProgram(("sh", "-c", quiet, "sh", str(log), *words))
         try:
-            in_time = self._await(program)
+            busy_s, wall_s = self._limits_s
+            ends, in_time = time.monotonic() + wall_s, False
+            while not (in_time or self._stop.is_set() or time.monotonic() >= ends):
+                in_time = program.wait(_LOOK_S)
+                if not in_time and program.cpu_seconds() > busy_s:
+                    break
         finally:
             status = program.close()
         said = _read(log, _CONSOLE_MOST).decode(errors="replace").strip()
         if self._stop.is_set():
             return "it was given up", said
         if not in_time:
-            within = f"{self._limits_s[0]:.3g} s of processor time"
-            return f"it did not end within {within}, or {self._limits_s[1]:.3g} s", said
+            within = f"{busy_s:.3g} s of processor time, or {wall_s:.3g} s"
+            return f"it did not end within {within}", said
         if status:
             return f"the emulator ended {ended_words(status)}", said
         return "it ended without a result", said
-
-    def _await(self, program: GuardedProgram) -> bool:
-        """Whether it ended in time."""
-        busy_s, wall_s = self._limits_s
-        ends = time.monotonic() + wall_s
-        while not self._stop.is_set() and time.monotonic() < ends:
-            if program.wait(_LOOK_S):
-                return True
-            if program.cpu_seconds() > busy_s:
-                return False
-        return False
 
 
 _HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --mode functional"
 
 
 def _read(path: Path, most: int) -> bytes:
-    """Read a file, or as much as is allowed."""
     try:
         with path.open("rb") as stream:
             return stream.read(most)

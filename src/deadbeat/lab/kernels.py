@@ -268,7 +268,13 @@ def fetch(
     home = folder / "kernels"
     target = target or LocalTarget(folder=folder)
     lacking = _lacking(wanted, home)
-    _require_disk(lacking, folder)
+    need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
+    free = free_bytes(folder)
+    if need > free:
+        raise DeadbeatError(
+            f"{len(lacking)} kernels take {size_text(need)}, and {folder} has {size_text(free)}",
+            "fetch fewer, or set DEADBEAT_CACHE to a folder with more room",
+        )
     total, done = sum(each[0].size for each in lacking), 0
     refused: dict[str, str] = {}
     got: dict[str, Kernel] = {}
@@ -307,23 +313,12 @@ def _watched(
     return waiting.result()
 
 
-def _require_disk(lacking: Sequence[Sequence[Offer]], folder: Path) -> None:
-    need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
-    free = free_bytes(folder)
-    if need > free:
-        raise DeadbeatError(
-            f"{len(lacking)} kernels take {size_text(need)}, and {folder} has {size_text(free)}",
-            "fetch fewer, or set DEADBEAT_CACHE to a folder with more room",
-        )
-
-
 def _downloads(offer: Offer, packages: Path) -> list[Path]:
     paths = [packages / Path(each.filename).name for each in offer.packages]
     return [path for path in paths if path.is_file()]
 
 
 def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
-    """Fetches and unpacks one."""
     with storing(home):
         root = home.with_name(f"{home.name}.files")
         shutil.rmtree(root, ignore_errors=True)

@@ -162,7 +162,12 @@ def _fetch(target: Target, machine: str, home: Path, etc: Path, say: Callable[[s
         for deb in apt.download(wanted, home.parent / "packages"):
             apt.unpack(deb, new)
             deb.unlink()
-        _trim(new, machine)
+        # A package holds several emulators.
+        for path in (new / "usr/bin").iterdir():
+            if path.name != f"qemu-system-{machine}":
+                path.unlink()
+        for each in ("usr/share/doc", "usr/share/man"):
+            shutil.rmtree(new / each, ignore_errors=True)
         shutil.rmtree(home, ignore_errors=True)
         new.replace(home)
     found = _of_folder(target, machine, home)
@@ -177,12 +182,3 @@ def _major(package: Package) -> int:
     """First number of a version: 10 of ``1:10.0.2+ds-2``."""
     found = re.match(r"(?:\d+:)?(\d+)", package.version)
     return int(found[1]) if found else 0
-
-
-def _trim(root: Path, machine: str) -> None:
-    """Removes what no emulation of ``machine`` needs: a package holds several emulators."""
-    for path in (root / "usr/bin").iterdir():
-        if path.name != f"qemu-system-{machine}":
-            path.unlink()
-    for each in ("usr/share/doc", "usr/share/man"):
-        shutil.rmtree(root / each, ignore_errors=True)

@@ -148,10 +148,6 @@ def _decompressed(path: Path, data: bytes, target: Target) -> bytes:
             f"{path} holds a kernel compressed in a way the lab cannot read ({form})",
             "give the uncompressed vmlinux of the same build",
         )
-    return _by_tool(path, form, data, target)
-
-
-def _by_tool(path: Path, form: str, data: bytes, target: Target) -> bytes:
     with TemporaryDirectory() as folder:
         packed, plain = Path(folder, "packed"), Path(folder, "plain")
         # Behind the data stand four bytes with its size; a tool would take them for more data.

@@ -11,6 +11,7 @@ from attrs import asdict, evolve, field, frozen
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Effect
 from deadbeat.model.observations import Metric, Observations
+from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import Json
 
 #: Verdicts on the second campaign against the first (the baseline); ``equal`` needs an equivalence
@@ -207,6 +208,11 @@ class Subject:
     created_at: str | None = None
     labels: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+
+    @property
+    def made_up(self) -> str:
+        """``simulated`` or ``extrapolated``, where nothing was measured."""
+        return self.kind if self.kind in ("simulated", EXTRAPOLATED) else ""
 
     def elsewhere(self, baseline: Subject) -> list[str]:
         """What forbids that it is a repeat of ``baseline``, apart from what it ran."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from deadbeat.model.calibration import Calibration, Cost
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Entry, Fragment, Kind
 
@@ -75,16 +76,12 @@ def example_calibration(entries: Mapping[Entry, Kind], *, cores: int = 2) -> Cal
 
     NS costs start at 90 to 270 ns and triple from size to size; SY costs start at 60 ns to 2.2 us
     and grow by half. The first use costs 5 to 35 % more than a repeat; cores differ by up to 2 %.
-
-    Args:
-        entries: Entry -> kind; all sizes of a fragment, since the cost goes by their rank.
+    ``entries``: entry -> kind; all sizes of a fragment, since the cost goes by their rank.
     """
-    sizes_of: dict[str, list[int]] = {}
-    for entry in sorted(entries):
-        sizes_of.setdefault(entry.fragment, []).append(entry.size)
+    ranks = grouped(sorted(entries), lambda entry: entry.fragment)
     costs = {
         str(entry): tuple(
-            _cost(entry, entries[entry], sizes_of[entry.fragment].index(entry.size), core)
+            _cost(entry, entries[entry], ranks[entry.fragment].index(entry), core)
             for core in range(cores)
         )
         for entry in sorted(entries)

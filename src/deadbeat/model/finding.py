@@ -109,10 +109,6 @@ def _explanation(name: str, text: str) -> Explanation:
     return Explanation(id=name, title=title, wrong=wrong, check=" ".join(check.split()), **known)
 
 
-def explained(finding: str) -> Explanation | None:
-    return explanations().get(finding)
-
-
 def not_counted(id: str, name: str, invalid: int, stored: int) -> Iterator[Finding]:
     """Runs of one side that do not count."""
     if invalid:

@@ -184,9 +184,8 @@ def _tuned_differently(one: Any, two: Any) -> list[str]:
     if not isinstance(one, list) or not isinstance(two, list):
         return []
     sides = [dict(str(each).partition(" = ")[::2] for each in side) for side in (one, two)]
-    paths = [
-        path for path in sorted({*sides[0], *sides[1]}) if sides[0].get(path) != sides[1].get(path)
-    ]
+    one, two = sides
+    paths = [path for path in sorted({*one, *two}) if one.get(path) != two.get(path)]
     lines = [
         f"{path}: {' | '.join(shortened(side.get(path), 'not tuned') for side in sides)}"
         for path in paths[:_TUNED_SHOWN]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -48,15 +48,11 @@ def nearest_preset(name: str, known: Iterable[str]) -> str:
 
 def _loaded(entry: EntryPoint) -> list[ModuleType]:
     try:
-        return [*_modules(import_module(entry.module))]
+        module = import_module(entry.module)
+        inner = iter_modules(getattr(module, "__path__", ()))
+        return [module, *(import_module(f"{module.__name__}.{each.name}") for each in inner)]
     except Exception as error:  # any package may fail
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         raise DeadbeatError(
             f"presets of {entry.module} cannot be loaded: {why}", "mend or uninstall its package"
         ) from error
-
-
-def _modules(module: ModuleType) -> Iterator[ModuleType]:
-    yield module
-    for each in iter_modules(getattr(module, "__path__", ())):
-        yield import_module(f"{module.__name__}.{each.name}")

@@ -48,11 +48,8 @@ def refusal(
 
 
 def hint_of(number: int | None, otherwise: str = "", elsewhere: str = _ELSEWHERE) -> str:
-    """What to do about an error of this number.
-
-    Args:
-        otherwise: The hint where nothing is known. ``elsewhere``: How to name another folder.
-    """
+    """What to do about an error of this number. ``otherwise``: the hint where nothing is known;
+    ``elsewhere``: how to name another folder."""
     if number in _LIMITS:
         option, what, limit = _LIMITS[number]
         most = resource.getrlimit(limit)[0]

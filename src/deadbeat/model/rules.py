@@ -220,10 +220,8 @@ class DurationNs:
             return None
         number = duration_ns(value)
         if not self.low_ns <= number <= self.high_ns:
-            raise refuse(
-                f"{shown(value)} is out of range",
-                f"from {duration_text(self.low_ns)} to {duration_text(self.high_ns)}",
-            )
+            ends = " to ".join(map(duration_text, (self.low_ns, self.high_ns)))
+            raise refuse(f"{shown(value)} is out of range", f"from {ends}")
         return number
 
     @staticmethod
@@ -274,9 +272,8 @@ class Name:
     def parse(self, value: Any) -> str:
         if isinstance(value, str) and _NAME.fullmatch(value):
             return value
-        raise refuse(
-            f"{shown(value)} is not a name", "letters, digits, '.', '_' and '-'; 64 at most"
-        )
+        hint = "letters, digits, '.', '_' and '-'; 64 at most"
+        raise refuse(f"{shown(value)} is not a name", hint)
 
 
 def ascending(found: Iterable[Any]) -> tuple[Any, ...]:
@@ -347,9 +344,8 @@ class Shares:
         extra = [str(key) for key in table if key != "step"]
         if extra or "step" not in table:
             key = extra[0] if extra else ""
-            raise refuse(
-                f"unknown key {shown(key)}", "an axis is a list or {step = 0.1}", shown(key)[1:-1]
-            )
+            hint = "an axis is a list or {step = 0.1}"
+            raise refuse(f"unknown key {shown(key)}", hint, shown(key)[1:-1])
         try:
             step = share_milli(table["step"])
         except RefusedError as error:
@@ -357,11 +353,8 @@ class Shares:
         if step == 0 or 1000 % step:
             divisors = [d for d in range(1, 1001) if 1000 % d == 0]
             near = min(divisors, key=lambda d: (abs(d - step), d))
-            raise refuse(
-                f"{shown(table['step'])} does not divide 1",
-                f"the nearest is {near / 1000:g}",
-                "step",
-            )
+            text = f"{shown(table['step'])} does not divide 1"
+            raise refuse(text, f"the nearest is {near / 1000:g}", "step")
         return tuple(range(0, 1001, step))
 
 

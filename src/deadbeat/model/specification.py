@@ -177,27 +177,18 @@ def _plain(rule: Any, value: Any) -> Any:
 
 def read(kind: type[T], *layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> T:
     """The specification that ``layers`` describe over its defaults, the last of them first.
-
-    Args:
-        names: What a path is called where it was written (``duration`` -> ``--duration``).
-
-    Raises:
-        UsageError: Naming every problem.
-    """
+    ``names``: what a path is called where it was written (``duration`` -> ``--duration``). Raises
+    UsageError: naming every problem."""
     return checked(kind, layered(kind, *layers), names)
 
 
 def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) -> T:
-    """The specification of the plain ``values``, by the rules of its fields.
-
-    Raises:
-        UsageError: Naming every problem.
-    """
+    """The specification of the plain ``values``, by the rules of its fields. Raises UsageError:
+    naming every problem."""
     try:
         return built(kind, values)
     except RefusedError as error:
-        problems = error.problems
-    raise usage([renamed(problem, names or {}) for problem in problems])
+        raise usage([renamed(problem, names or {}) for problem in error.problems]) from None
 
 
 def built(kind: type[T], values: Any) -> T:

@@ -47,9 +47,8 @@ def problem(name: str, text: str, seriousness: Severity = "warning") -> Finding:
 
 def shares_text(by_cpu: Mapping[str, float]) -> str:
     """``CPU 0 12.0 %, CPU 1 9.5 %``: the first three."""
-    return ", ".join(
-        f"CPU {cpu} {100 * share:.1f} %" for cpu, share in list(by_cpu.items())[:_SHOWN]
-    )
+    shown = list(by_cpu.items())[:_SHOWN]
+    return ", ".join(f"CPU {cpu} {100 * share:.1f} %" for cpu, share in shown)
 
 
 def load_problems(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import attrs
 
@@ -68,11 +69,6 @@ def _ends(interval: Interval | None) -> str:
     return f"{_number(interval.low)} to {_number(interval.high)}" if interval else "–"
 
 
-def _share(count: int, whole: int) -> str:
-    low, high = clopper_pearson(count, whole)
-    return f"{count} of {whole} (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
-
-
 # ---------- words ----------
 
 
@@ -96,7 +92,13 @@ def _quality(found: Predictions, start: str) -> str:
     )
     if found.coverage is None:
         return f"{words}; no interval is stated: too few sets calibrate it."
-    return f"{words}; the stated 90 % intervals hold {_share(found.held, len(found.judged))}."
+    share = _share(found.held, len(found.judged))
+    return f"{words}; the stated 90 % intervals hold {share}."
+
+
+def _share(count: int, whole: int) -> str:
+    low, high = clopper_pearson(count, whole)
+    return f"{count} of {whole} (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def _ranged(found: Predictions) -> list[str]:
@@ -168,15 +170,13 @@ SETS = (
     Column(key="error"),
     Column(key="plain"),
     Column(key="off", heading="off by", format=lambda off: f"{100 * off:+.1f} %"),
-    Column(key="exact", heading="known", value=lambda each: each.covered.exact, format=percent),
-    Column(
-        key="alike",
-        heading="by another size",
-        value=lambda each: each.covered.alike,
-        format=percent,
-    ),
-    Column(
-        key="lacking", heading="not known", value=lambda each: each.covered.lacking, format=percent
+    *(
+        Column(key=key, heading=heading, value=attrgetter(f"covered.{key}"), format=percent)
+        for key, heading in (
+            ("exact", "known"),
+            ("alike", "by another size"),
+            ("lacking", "not known"),
+        )
     ),
 )
 
@@ -337,9 +337,7 @@ def rows(found: Predictions) -> list[dict[str, Json]]:
             **attrs.asdict(each, recurse=False, filter=lambda field, _: field.name != "covered"),
             **{name: _plain(getattr(each, name)) for name in ("interval", "range")},
             "off": each.off,
-            "exact": each.covered.exact,
-            "alike": each.covered.alike,
-            "lacking": each.covered.lacking,
+            **{name: getattr(each.covered, name) for name in ("exact", "alike", "lacking")},
         }
         for each in found.sets
     ]

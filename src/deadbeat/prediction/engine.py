@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,9 +99,8 @@ def read_matrix(runs: Path, text: str) -> StoredMatrix:
     found: InterfereSummary = stored.summary
     matrices = matrices_of(found)
     if not matrices:
-        raise UsageError(
-            f"{path.name} holds no slowdown by another core", "deadbeat interfere measures them"
-        )
+        message = f"{path.name} holds no slowdown by another core"
+        raise UsageError(message, "deadbeat interfere measures them")
     return StoredMatrix(
         name=path.name,
         matrices=matrices,
@@ -115,10 +116,9 @@ def _of_prices(path: Path, noun: str) -> StoredMatrix:
     table = price_table(prices) if prices else PriceTable()
     matrices = priced_matrices(table.of(state=table.usual()))
     if prices is None or not matrices:
-        raise UsageError(
-            f"{path.name} is a {noun} without prices, and no interference matrix",
-            "deadbeat contention measures prices, deadbeat interfere a matrix",
-        )
+        message = f"{path.name} is a {noun} without prices, and no interference matrix"
+        hint = "deadbeat contention measures prices, deadbeat interfere a matrix"
+        raise UsageError(message, hint)
     return StoredMatrix(
         name=path.name,
         matrices=matrices,
@@ -162,29 +162,24 @@ def read_cases(runs: Path, text: str) -> StoredSets:
     """Raises UsageError where ``text`` names no result with task sets that the model can run."""
     kind, path = find(runs, text)
     if kind.name not in ("campaign", "breakdown"):
-        raise UsageError(
-            f"{path.name} is a {kind.folder.noun}, which has no task sets",
-            "name a result of deadbeat contention --random, profile or breakdown",
-        )
+        hint = "name a result of deadbeat contention --random, profile or breakdown"
+        raise UsageError(f"{path.name} is a {kind.folder.noun}, which has no task sets", hint)
     opened = kind.open(path)
     store, summary = opened.store, opened.summary
     calibration = store.load_calibration()
     if calibration is None:
         raise UsageError(f"{path.name} holds no run yet", "repeat its command to continue it")
-    figure: Figure = "breakdown" if kind.name == "breakdown" else "slowdown"
-    if figure == "breakdown":
+    figure: Figure = "slowdown"
+    if kind.name == "breakdown":
         spec = breakdown_spec(store.spec)
-        cases, search = _searched(store, summary), spec.breakdown
-        overrun, policy, labels = "skip", spec.run.policy, summary.labels
+        figure, cases, search = "breakdown", _searched(store, summary), spec.breakdown
+        overrun, policy = "skip", spec.run.policy
     else:
         run = read_spec(store.spec).run
-        cases, search = _measured(store, summary), None
-        overrun, policy, labels = run.overrun, run.policy, summary.labels
+        cases, search, overrun, policy = _measured(store, summary), None, run.overrun, run.policy
     if overrun != "skip":
-        raise UsageError(
-            f"{path.name} lets late jobs pile up (--overrun late), which is not modelled",
-            "measure with --overrun skip",
-        )
+        message = f"{path.name} lets late jobs pile up (--overrun late), which is not modelled"
+        raise UsageError(message, "measure with --overrun skip")
     origin = store.load_origin()
     return StoredSets(
         name=path.name,
@@ -193,43 +188,39 @@ def read_cases(runs: Path, text: str) -> StoredSets:
         calibration=calibration,
         platform=origin.platform if origin else calibration.platform,
         policy=policy,
-        labels=loud(labels),
+        labels=loud(summary.labels),
         search=search,
     )
 
 
 def _measured(store: CampaignStore, summary: Summary) -> tuple[StoredSet, ...]:
-    found = []
-    for each in summary.sets:
-        value, error = each.slowdown_mean, each.slowdown_error
-        found.append(
-            StoredSet(
-                key=each.key,
-                task_set=store.programs.task_set(RunKey.parse(each.key)),
-                measured=value,
-                error=None if value is None or error is None else error / value,
-                replayed=each.slowdown_predicted,
-            )
+    return tuple(
+        StoredSet(
+            key=each.key,
+            task_set=store.programs.task_set(RunKey.parse(each.key)),
+            measured=(value := each.slowdown_mean),
+            error=None
+            if value is None or (error := each.slowdown_error) is None
+            else error / value,
+            replayed=each.slowdown_predicted,
         )
-    return tuple(found)
+        for each in summary.sets
+    )
 
 
 def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
     """The sets of a search with their breakdown utilisations, each known to its resolution."""
-    found = []
-    for each in summary.sets:
-        key = set_of(RunKey.parse(each.run))
-        found.append(
-            StoredSet(
-                key=key.text,
-                task_set=store.programs.task_set(key),
-                measured=each.breakdown,
-                error=summary.resolution / math.sqrt(12) / each.breakdown,
-                unbounded=bool(each.end),
-                replayed=each.predicted,
-            )
+    return tuple(
+        StoredSet(
+            key=(key := set_of(RunKey.parse(each.run))).text,
+            task_set=store.programs.task_set(key),
+            measured=each.breakdown,
+            error=summary.resolution / math.sqrt(12) / each.breakdown,
+            unbounded=bool(each.end),
+            replayed=each.predicted,
         )
-    return tuple(found)
+        for each in summary.sets
+    )
 
 
 #: What is replayed of a run: most task sets repeat themselves many times in it.
@@ -320,9 +311,8 @@ def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
     made_up = [each.kind == "simulated" for each in (here, there)]
     if any(made_up) and not all(made_up):
         name = stored.name if made_up[0] else cases.name
-        raise UsageError(
-            f"{name} is simulated, the other is measured", "name two results of one machine"
-        )
+        message = f"{name} is simulated, the other is measured"
+        raise UsageError(message, "name two results of one machine")
     if not any(made_up) and here.fingerprint != there.fingerprint:
         raise UsageError(
             f"{stored.name} was measured on {here.name} ({here.soc}), {cases.name} on {there.name}"
@@ -330,10 +320,8 @@ def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
             "measure the matrix where the task sets ran: deadbeat interfere",
         )
     if stored.policy != cases.policy:
-        raise UsageError(
-            f"{stored.name} ran under --policy {stored.policy}, {cases.name} under {cases.policy}",
-            "measure both under the same policy",
-        )
+        message = f"{stored.name} ran under --policy {stored.policy}, {cases.name} under"
+        raise UsageError(f"{message} {cases.policy}", "measure both under the same policy")
 
 
 def _own(
@@ -376,10 +364,8 @@ def _value(
 
 
 def _chosen(sets: Sequence[SetPrediction]) -> list[SetPrediction]:
-    known = sorted(
-        (each for each in sets if each.predicted is not None),
-        key=lambda each: (each.predicted or 0.0, each.key),
-    )
+    made = (each for each in sets if each.predicted is not None)
+    known = sorted(made, key=attrgetter("predicted", "key"))
     places = np.linspace(0, len(known) - 1, min(ELSEWHERE, len(known)))
     return [known[round(place)] for place in places]
 
@@ -416,17 +402,15 @@ def _range(
 
 def _lacking(cases: StoredSets, matrix: PairMatrix) -> dict[str, float]:
     """Works of which no size was measured, with their share of all time, the largest first."""
-    lost: dict[str, float] = {}
+    lost: dict[str, float] = defaultdict(float)
     whole = 0.0
     for case in cases.cases:
-        for task, works in zip(
-            case.task_set.tasks, works_of(case.task_set, cases.calibration), strict=True
-        ):
+        every = works_of(case.task_set, cases.calibration)
+        for task, works in zip(case.task_set.tasks, every, strict=True):
             for work, ns in works:
                 whole += ns / task.period_ns
                 if matrix.place(work)[0] == UNKNOWN:
-                    name = work.kind
-                    lost[name] = lost.get(name, 0.0) + ns / task.period_ns
+                    lost[work.kind] += ns / task.period_ns
     return {name: lost[name] / whole for name in sorted(lost, key=lambda n: (-lost[n], n))}
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 from typing import Literal
 
 import attrs
@@ -13,6 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.model.finding import Finding
+from deadbeat.model.grouping import grouped
 from deadbeat.prices.rates import Covered
 from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import Interval, clopper_pearson, quantile, student_half_width
@@ -186,11 +188,9 @@ class Predictions:
 
     def beyond(self) -> dict[int, list[SetPrediction]]:
         """Sets that were not measured, by their cores."""
-        found: dict[int, list[SetPrediction]] = {}
-        for each in self.sets:
-            if each.role in ("predicted", "extrapolated") and each.predicted is not None:
-                found.setdefault(each.cores, []).append(each)
-        return dict(sorted(found.items()))
+        made = (s for s in self.sets if s.role in ("predicted", "extrapolated"))
+        found = grouped((s for s in made if s.predicted is not None), attrgetter("cores"))
+        return {cores: found[cores] for cores in sorted(found)}
 
 
 def _usable(found: SetPrediction) -> bool:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import attrgetter
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.tasks import Access, FragmentUse, TaskSet
+from deadbeat.model.grouping import grouped
+from deadbeat.model.tasks import Access, TaskSet
 from deadbeat.prices.replay import UNKNOWN, ReplayTask
 from deadbeat.prices.table import Price, PriceTable
 from deadbeat.stats.intervals import Interval
@@ -159,10 +161,7 @@ NOTHING = PairMatrix(works=(), computes=(), memory=(), pairs={})
 def priced_matrices(prices: Iterable[Price]) -> tuple[PairMatrix, ...]:
     """Prices of one state as matrices, by the number of rivals: an object slows itself, at any of
     its sizes; what is not priced slows nothing."""
-    by_rivals: dict[int, list[Price]] = {}
-    for price in prices:
-        if price.ratio is not None:
-            by_rivals.setdefault(price.others, []).append(price)
+    by_rivals = grouped((p for p in prices if p.ratio is not None), attrgetter("others"))
     return tuple(_priced(by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
 
 
@@ -226,12 +225,12 @@ class Rates:
 
     @_excess.default
     def _find_excess(self) -> dict[tuple[int, int], float]:
-        return {pair: self._bent(found) for pair, found in self.matrix.pairs.items()}
-
-    def _bent(self, pair: PairSlowdown) -> float:
-        if self.bend == 0 or pair.interval is None:
-            return pair.excess
-        return max(0.0, pair.interval[self.bend > 0] - 1.0)
+        return {
+            pair: found.excess
+            if self.bend == 0 or found.interval is None
+            else max(0.0, found.interval[self.bend > 0] - 1.0)
+            for pair, found in self.matrix.pairs.items()
+        }
 
     @_demand.default
     def _find_demand(self) -> tuple[float, ...]:
@@ -270,7 +269,8 @@ class Rates:
         for meeting, rivals in self._objects(others):
             mean = sum(self._excess.get((victim, g), 0.0) * n for g, n in meeting) / rivals
             pair = 1.0 + mean
-            if self.bend > 0 and self._same_object(victim, meeting[0][0]):
+            mine, theirs = (self.matrix.works[work] for work in (victim, meeting[0][0]))
+            if self.bend > 0 and mine.shared and mine.kind == theirs.kind:
                 pair = max(pair, repairman(measured + 1, 1.0 / (measured + 1)))
             slower = queued(pair, rivals, measured=measured)
             if slower > 1.0 and rivals > measured:
@@ -278,19 +278,12 @@ class Rates:
             excess += slower - 1.0
         return 1.0 + excess
 
-    def _same_object(self, victim: int, other: int) -> bool:
-        mine, theirs = self.matrix.works[victim], self.matrix.works[other]
-        return mine.shared and mine.kind == theirs.kind
-
     def _objects(
         self, others: Mapping[int, int]
     ) -> Iterable[tuple[Sequence[tuple[int, int]], int]]:
         """Synchronising rivals by what they meet at: the same fragment is one object or lock."""
-        found: dict[tuple[str, bool], list[tuple[int, int]]] = {}
-        for work, cores in others.items():
-            if not self.matrix.computes[work]:
-                what = self.matrix.works[work]
-                found.setdefault((what.fragment, what.shared), []).append((work, cores))
+        meeting = (each for each in others.items() if not self.matrix.computes[each[0]])
+        found = grouped(meeting, lambda each: self.matrix.works[each[0]].kind)
         return ((keys, sum(cores for _, cores in keys)) for keys in found.values())
 
     def _through_memory(self, victim: int, others: Mapping[int, int]) -> float:
@@ -355,19 +348,15 @@ def rates_of(table: PriceTable | None) -> dict[str, RatesByRivals]:
 
 def works_of(task_set: TaskSet, calibration: Calibration) -> list[list[tuple[SizedWork, float]]]:
     """Uses of a job in order, for each task, and the ns that each takes alone."""
+    shared = {at for at, each in enumerate(task_set.resources) if each.access is Access.CON}
     return [
         [
-            (_work(use, task_set), cost_ps / 1000)
+            (SizedWork(use.entry.fragment, use.entry.size, use.resource in shared), cost_ps / 1000)
             for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True)
             for use, cost_ps in zip(segment.uses, costs, strict=True)
         ]
         for task in task_set.tasks
     ]
-
-
-def _work(use: FragmentUse, task_set: TaskSet) -> SizedWork:
-    shared = use.resource is not None and task_set.resources[use.resource].access is Access.CON
-    return SizedWork(use.entry.fragment, use.entry.size, shared)
 
 
 def prepared(

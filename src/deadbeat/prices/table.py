@@ -63,12 +63,8 @@ class StoredPrices:
     def fits(self, platform: Platform, policy: str, cpus: Sequence[int]) -> bool:
         """Whether they hold for what runs on ``cpus``: same machine, kernel, policy, toolchain."""
         mine = self.platform
-        return (mine.fingerprint, mine.kernel, self.policy, tuple(mine.cpus)) == (
-            platform.fingerprint,
-            platform.kernel,
-            policy,
-            tuple(cpus),
-        )
+        alike = (mine.fingerprint, mine.kernel) == (platform.fingerprint, platform.kernel)
+        return alike and (self.policy, tuple(mine.cpus)) == (policy, tuple(cpus))
 
 
 @frozen(kw_only=True)
@@ -160,13 +156,9 @@ class PriceTable:
 def price_table(
     stored: StoredPrices, earlier: Iterable[StoredPrices] = (), *, now_s: float | None = None
 ) -> PriceTable:
-    """All prices of ``stored``.
-
-    Args:
-        earlier: Prices of the same machine from other runs: they tell which states there are, and
-            stand in, with their age, for a state that this run did not see.
-        now_s: Time since the epoch; None: ages are not shown.
-    """
+    """All prices of ``stored``. ``earlier``: prices of the same machine from other runs: they tell
+    which states there are, and stand in, with their age, for a state that this run did not see.
+    ``now_s``: time since the epoch; None: ages are not shown."""
     before = list(earlier)
     own = _SlotPool(stored.batches)
     old = _SlotPool([batch for each in before for batch in each.batches])
@@ -387,10 +379,9 @@ class _Blocks:
             aggressor_ns=float(others) / operations,
             slots=count,
         )
-        if count < LEAST_SLOTS:
-            return evolve(made, reason=f"seen {count} times: no interval")
-        if self._rounds < 2:
-            return evolve(made, reason="seen in one round: no interval")
+        if count < LEAST_SLOTS or self._rounds < 2:
+            seen = f"{count} times" if count < LEAST_SLOTS else "in one round"
+            return evolve(made, reason=f"seen {seen}: no interval")
         own, both = self._half_width(off), self._half_width(off - alone_off)
         return evolve(
             made,

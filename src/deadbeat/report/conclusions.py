@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 from deadbeat.model.conclusion import VERDICTS, Judgement
@@ -44,7 +44,10 @@ def conclusion_parts(judgement: Judgement) -> tuple[Part, ...]:
     figures = Table(
         name=f"conclusion-{judgement.conclusion.id}",
         columns=(
-            said("variant", lambda item: variant_text(item.variant)),
+            said(
+                "variant",
+                lambda item: ", ".join(map(": ".join, item.variant.items())) or "as specified",
+            ),
             said("holds", lambda item: _HOLDS[item.holds], words=True),
             said("figures", attrgetter("figures"), long=True),
         ),
@@ -72,11 +75,6 @@ def _lines(judgement: Judgement) -> list[str]:
 def terminal_lines(judgements: Sequence[Judgement]) -> Part:
     """The lines of each, for a terminal alone."""
     return Lines([_lines(each) for each in judgements], terminal=True, page=False)
-
-
-def variant_text(variant: Mapping[str, str]) -> str:
-    """``ties: index, denominator: all sets``."""
-    return ", ".join(f"{name}: {value}" for name, value in variant.items()) or "as specified"
 
 
 def plain_conclusions(judgements: Sequence[Judgement]) -> list[dict[str, Json]]:

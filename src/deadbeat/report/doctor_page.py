@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -66,11 +65,13 @@ def doctor_document(report: DoctorReport) -> Document:
         Section("reading", "How to read this", (FactList(terms("doctor"), terms=True),)),
     )
     failing = summary.failing(report)
+    # Rows leave room on a screen of 24 lines for what stands around them.
+    lines = accumulate(-(-len(_found(each)) // _FOUND) for each in failing[:_ROWS])
     return Document(
         title=report.target.name,
         answer=(summary.sentence(report), f"{summary.counts(report)}."),
         picture=Table(name="gravest", columns=_GRAVEST, rows=failing),
-        rows=_fitting(failing),
+        rows=sum(line <= _LINES for line in lines),
         steps=summary.steps(report),
         details="deadbeat doctor --all",
         kind="doctor",
@@ -81,12 +82,6 @@ def doctor_document(report: DoctorReport) -> Document:
         styles=("doctor.css",),
         scripts=("doctor.js",),
     )
-
-
-def _fitting(failing: Sequence[CheckResult]) -> int:
-    """How many of the rows leave room on a screen of 24 lines for what stands around them."""
-    lines = accumulate(-(-len(_found(each)) // _FOUND) for each in failing[:_ROWS])
-    return sum(line <= _LINES for line in lines)
 
 
 def _overview(report: DoctorReport) -> Table:

@@ -19,7 +19,7 @@ from attrs import evolve
 
 from deadbeat.model.words import Json, escape
 from deadbeat.report.charts import Chart, chart_data
-from deadbeat.report.document import UNKNOWN, CellMap, Document, Section
+from deadbeat.report.document import UNKNOWN, CellMap, Document
 from deadbeat.report.paper import Words, write_charts
 from deadbeat.report.parts import definitions, figures, parts_of, table, text
 from deadbeat.store.files import atomic_write, storing, write_json
@@ -122,7 +122,11 @@ def page(document: Document, *, connects: bool = False) -> str:
     unpacked = [_library(name)[1] for name in (_FLAT, *([_RAISED] if surfaces else ())) if draws]
     made = {each.id: parts_of(each.parts, document) for each in document.sections}
     kept = [each for each in document.sections if made[each.id].strip()]
-    sections = "\n".join(_section(each, made[each.id]) for each in kept)
+    sections = "\n".join(
+        f'<section id="{each.id}" aria-labelledby="{each.id}-title">\n'
+        f'<h2 id="{each.id}-title">{escape(each.title)}</h2>\n{made[each.id]}\n</section>\n'
+        for each in kept
+    )
     links = [section for section in kept if section.link != ""]
     head = Template(asset("head.html")).substitute(
         policy=content_policy(*filter(None, (library, script, *unpacked)), connects=connects),
@@ -167,7 +171,8 @@ def _intro(document: Document) -> str:
         made.append(f'<p class="sentence">{text(document.about)}</p>')
     words = "".join(f'<p class="sentence">{text(line)}</p>' for line in document.answer)
     seen, lead = picture(document), document.lead
-    drawn = _NO_SCRIPT.format(_beside_words(document)) + figures(lead, document) if lead else ""
+    data = escape(f"; their data is in {document.data_files}" if document.data_files else "")
+    drawn = _NO_SCRIPT.format(data) + figures(lead, document) if lead else ""
     if lead and len(lead[0].panels) <= _BESIDE:
         made.append(f'<div class="first beside"><div>{words}{seen}</div><div>{drawn}</div></div>')
     else:
@@ -194,10 +199,6 @@ _NO_SCRIPT = (
     '<noscript><p class="banner">The figures need JavaScript; it is inside this file and loads'
     " nothing. The same figures are in the folder figures/{}.</p></noscript>"
 )
-
-
-def _beside_words(document: Document) -> str:
-    return escape(f"; their data is in {document.data_files}" if document.data_files else "")
 
 
 #: Rows of the table beside the answer, and characters of a row.
@@ -238,14 +239,6 @@ def _map(found: CellMap) -> str:
     return (
         '<div class="scroll"><table class="glance cells">'
         f"<caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table></div>"
-    )
-
-
-def _section(section: Section, inner: str) -> str:
-    return (
-        f'<section id="{section.id}" aria-labelledby="{section.id}-title">\n'
-        f'<h2 id="{section.id}-title">{escape(section.title)}</h2>\n'
-        f"{inner}\n</section>\n"
     )
 
 

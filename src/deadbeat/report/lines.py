@@ -97,7 +97,10 @@ def table_lines(
     heads = [" ".join(clean(column).split()) for column in columns]
     texts = [[clean(cell) for cell in row] for row in rows]
     firm = {n for n, column in enumerate(columns) if column in numeric}
-    longest = [max(_long(cell) for cell in each) for each in zip(*texts, strict=True)]
+    longest = [
+        max(cell_len(line) for cell in each for line in cell.split("\n"))
+        for each in zip(*texts, strict=True)
+    ]
     longest = longest or [0] * len(heads)
     head = [max(map(cell_len, _firm(each).split(" "))) for each in heads]
     whole = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
@@ -136,10 +139,6 @@ def _word(texts: Sequence[Sequence[str]], column: int, between: str = "[ \n]") -
     """Length of its longest word that one would not break."""
     lengths = (cell_len(word) for row in texts for word in re.split(between, _firm(row[column])))
     return max((length for length in lengths if length <= 2 * _WORDS), default=0)
-
-
-def _long(text: str) -> int:
-    return max(map(cell_len, text.split("\n")))
 
 
 def _wide(widths: Sequence[int]) -> int:

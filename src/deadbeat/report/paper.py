@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report import categories
-from deadbeat.report.charts import BOUND, COLOURS, Bars, Chart, Curve, Mark, Panel
+from deadbeat.report.charts import BOUND, COLOURS, Chart, Curve, Mark, Panel
 from deadbeat.report.paper_heat import colour_bar, draw_heat, draw_surface
 from deadbeat.store.files import atomic_write, make_folder
 
@@ -50,15 +50,6 @@ _METADATA: Mapping[str, Mapping[str, Any]] = {
     "svg": {"Date": None, "Creator": "deadbeat"},
     "pdf": {"CreationDate": None, "Creator": "deadbeat", "Producer": "deadbeat"},
 }
-
-
-def can_draw() -> bool:
-    """Whether matplotlib is installed, an extra; if not, a warning says what is not drawn."""
-    found = find_spec("matplotlib") is not None
-    if not found:
-        text = "figures are not drawn without matplotlib: pip install matplotlib"
-        warnings.warn(NotDrawnWarning(text), stacklevel=1)
-    return found
 
 
 def _printable(text: str) -> str:
@@ -129,7 +120,9 @@ def draw_charts(
     Args:
         words: Labels on every figure, and what follows each chart's own caption.
     """
-    if not can_draw():
+    if find_spec("matplotlib") is None:  # an extra
+        text = "figures are not drawn without matplotlib: pip install matplotlib"
+        warnings.warn(NotDrawnWarning(text), stacklevel=1)
         return
     import matplotlib as mpl  # noqa: PLC0415 - takes 0.3 s; only who draws pays for it
 
@@ -166,8 +159,10 @@ def _figure(chart: Chart, words: Words) -> Figure:
         0.3 + 0.075 * rows_wide,
         *(categories.beside(panel, _PANEL_WIDTH) for panel in chart.panels),
     )
-    title = chart.whole_title
-    figure = new_figure(width, height, _cut(title, width, words), whole, lines=_CAPTION_LINES)
+    # Beside the labels, which stand at the right of the same line.
+    title, room = chart.whole_title, int((width - 0.5 - 0.095 * len(words.labels)) * 10)
+    shown = title if len(title) <= room else title[: max(10, room - 1)] + "…"
+    figure = new_figure(width, height, shown, whole, lines=_CAPTION_LINES)
     grid = figure.add_gridspec(
         rows, columns, left=left / width, right=1 - (1.05 if heat else 0.2) / width,
         bottom=bottom / height, top=1 - top / height, wspace=0.3, hspace=gap / tall,
@@ -188,12 +183,6 @@ def _figure(chart: Chart, words: Words) -> Figure:
     if legend:
         _legend(figure, axes, across, (0.14 + 0.13 * below) / height)
     return figure
-
-
-def _cut(title: str, width: float, words: Words) -> str:
-    """Beside the labels, which stand at the right of the same line."""
-    room = int((width - 0.5 - 0.095 * len(words.labels)) * 10)
-    return title if len(title) <= room else title[: max(10, room - 1)] + "…"
 
 
 def _names(chart: Chart) -> list[str]:
@@ -281,19 +270,15 @@ def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> 
     width = axis.get_window_extent().width / axis.figure.dpi
     inches = _PANEL_HEIGHT if vertical else width
     label = 0.2 if vertical else 0.08 * len(f"{high:.0f}") + 0.08
-    subs = log_subs(inches / math.log10(high / low) / label)
+    # Multiples of a power of ten that have a number where a decade has room for all.
+    room = inches / math.log10(high / low) / label
+    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0))
+    fit = zip(every, (10 / 7, 2.0, 3.0), strict=True)
+    subs = next((each for each, gap in fit if room * math.log10(gap) > 1), (1.0,))
     short = MaxNLocator(5, steps=[1, 2, 5, 10]) if high / low < 4 else LogLocator(subs=subs)
     which.set_major_locator(short)
     which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     which.set_minor_locator(NullLocator())
-
-
-def log_subs(room: float) -> tuple[float, ...]:
-    """Which multiples of a power of ten have a number where a decade has room for ``room``."""
-    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
-    gaps = (10 / 7, 2.0, 3.0, 10.0)
-    fit = (subs for subs, gap in zip(every, gaps, strict=True) if room * math.log10(gap) > 1)
-    return next(fit, every[-1])
 
 
 def _curve(axis: Axes, curve: Curve) -> None:
@@ -373,7 +358,14 @@ def _bars(axis: Axes, panel: Panel) -> None:
     base = np.zeros(count)
     for layer in panel.bars:
         heights = np.array([value or 0.0 for value in layer.y])
-        _layer(axis, layer, base, heights)
+        axis.bar(
+            np.arange(count), heights, bottom=base, width=0.72,
+            color=COLOURS[layer.look % len(COLOURS)], edgecolor="white",
+            hatch=HATCHES[layer.look % len(HATCHES)], linewidth=0.4, label=layer.label or None,
+        )  # fmt: skip
+        for place, text in enumerate(layer.texts):
+            top = base[place] + heights[place]
+            axis.text(place, top, text, ha="center", va="bottom", fontsize=7.5)
         base = base + heights
     for place in range(count if panel.bars else 0):
         if all(layer.y[place] is None for layer in panel.bars):
@@ -382,27 +374,13 @@ def _bars(axis: Axes, panel: Panel) -> None:
         axis.set_ylim(0, max(1e-12, float(base.max())) * 1.14)
 
 
-def _layer(axis: Axes, layer: Bars, base: Any, heights: Any) -> None:
-    places = np.arange(len(heights))
-    axis.bar(
-        places, heights, bottom=base, width=0.72, color=COLOURS[layer.look % len(COLOURS)],
-        edgecolor="white", hatch=HATCHES[layer.look % len(HATCHES)], linewidth=0.4,
-        label=layer.label or None,
-    )  # fmt: skip
-    for place, text in enumerate(layer.texts):
-        axis.text(place, base[place] + heights[place], text, ha="center", va="bottom", fontsize=7.5)
-
-
-def hatch_of(look: int) -> str:
-    """Other than that of the look before it that has its colour."""
-    return HATCHES[(look + look // len(COLOURS)) % len(HATCHES)]
-
-
 def _spans(axis: Axes, panel: Panel) -> None:
     for layer in panel.spans:
+        # Another hatch than the look before it that has its colour.
+        hatch = HATCHES[(layer.look + layer.look // len(COLOURS)) % len(HATCHES)]
         axis.barh(
             layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=layer.height,
-            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch_of(layer.look),
+            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch,
             edgecolor="white", linewidth=0, label=layer.label,
         )  # fmt: skip
     if panel.rows:

@@ -48,7 +48,14 @@ def draw_heat(axis: Axes, heat: Heat) -> Any:
         heat.x_edges, heat.y_edges, values, cmap=colours, vmin=heat.low, vmax=heat.high,
         edgecolors="white", linewidth=0.4,
     )  # fmt: skip
-    _contours(axis, heat, _shown(heat, MEASURED))
+    known = _shown(heat, MEASURED).compressed()
+    levels = [level for level in heat.levels if known.size and known.min() < level < known.max()]
+    # White alone is lost on the light end of the colour map: a dark line lies below.
+    for line, width, alpha in (("black", 2.4, 0.35), ("white", 1.1, 1.0)) if levels else ():
+        axis.contour(
+            heat.x_places, heat.y_places, _shown(heat, MEASURED), levels=levels, colors=line,
+            linewidths=width, alpha=alpha,
+        )  # fmt: skip
     for row, column in np.ndindex(values.shape):
         cell = heat.cells[row][column]
         patch: dict[str, Any] | None = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
@@ -105,17 +112,6 @@ def _hatch(axis: Axes, heat: Heat, row: int, column: int) -> None:
             hatch={FAINT: "", ABSENT: "////", AT_MOST: "..", AT_LEAST: "\\\\"}.get(state, "xxxx"),
         )
     )  # fmt: skip
-
-
-def _contours(axis: Axes, heat: Heat, values: Any) -> None:
-    known = values.compressed()
-    levels = [level for level in heat.levels if known.size and known.min() < level < known.max()]
-    # White alone is lost on the light end of the colour map: a dark line lies below.
-    for colour, width, alpha in (("black", 2.4, 0.35), ("white", 1.1, 1.0)) if levels else ():
-        axis.contour(
-            heat.x_places, heat.y_places, values, levels=levels, colors=colour, linewidths=width,
-            alpha=alpha,
-        )  # fmt: skip
 
 
 def _cells(put: Any, names: Sequence[str], places: Sequence[float]) -> None:

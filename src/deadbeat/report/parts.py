@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from deadbeat.model.finding import Finding, explained, ordered
+from deadbeat.model.finding import Finding, explanations, ordered
 from deadbeat.model.words import capital, escape
 from deadbeat.report.charts import OPTION, Chart
 from deadbeat.report.document import (
@@ -262,7 +262,7 @@ def _item(remark: Remark, *, explain: bool) -> str:
     more = f' <span class="where">{text(remark.detail)}</span>' if remark.detail else ""
     if remark.cure:
         more += f' <span class="cure">What to do: {text(remark.cure)}</span>'
-    why = explained(remark.id) if remark.id and explain else None
+    why = explanations().get(remark.id) if remark.id and explain else None
     if why is not None:
         more += (
             f'<details class="why" id="why-{escape(why.id)}"><summary>{escape(why.title)}</summary>'

@@ -47,7 +47,6 @@ def print_document(document: Document) -> None:
 
 
 def _rank(part: Part) -> int:
-    """Answers come first, then tables."""
     return 0 if isinstance(part, Sentence) and part.answer else 1 if isinstance(part, Table) else 2
 
 

@@ -120,10 +120,7 @@ class Analysis:
 
     def result(self, name: str) -> TestResult:
         """Result of the test called ``name``. Raises KeyError."""
-        for result in self.results:
-            if result.facts.name == name:
-                return result
-        raise KeyError(name)
+        return {result.facts.name: result for result in self.results}[name]
 
 
 @cache

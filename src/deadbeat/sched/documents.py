@@ -81,13 +81,8 @@ Where = Callable[[Path], str]
 
 def path_text(path: Path) -> str:
     """``tasks[3].period``."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{shown(part)[1:-1]}" if text else shown(part)[1:-1]
-    return text
+    parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)[1:-1]}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 @cache

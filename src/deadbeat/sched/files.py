@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -182,15 +182,9 @@ def _doubled(value: Any, path: tuple[str | int, ...]) -> list[Defect]:
         found += [
             Defect((*path, key), "written more than once", "keep one") for key in value.doubled
         ]
-    children: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(value, dict):
-        children = value.items()
-    elif isinstance(value, list):
-        children = enumerate(value)
-    for key, item in children:
-        if isinstance(item, (dict, list)):
-            found += _doubled(item, (*path, key))
-    return found
+    listed = value if isinstance(value, list) else ()
+    children = value.items() if isinstance(value, dict) else enumerate(listed)
+    return found + [each for key, item in children for each in _doubled(item, (*path, key))]
 
 
 # --- CSV ------------------------------------------------------------------------------------------

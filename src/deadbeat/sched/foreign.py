@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import count
 from typing import Any
 from xml.etree import ElementTree
 
@@ -185,10 +186,7 @@ def _scale(
 
 def _digits(value: Fraction) -> int:
     """Decimals of an exact decimal number."""
-    places = 0
-    while (value * 10**places).denominator != 1:
-        places += 1
-    return places
+    return next(places for places in count() if (value * 10**places).denominator == 1)
 
 
 #: What a thread does for a while, in the words of all versions.

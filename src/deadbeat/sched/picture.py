@@ -75,7 +75,9 @@ def window(system: TaskSystem, verdict: Verdict, *, jobs: int = JOBS_READABLE) -
     It begins at 0, or ends soon after the first miss where that comes later.
     """
     rate = sum((Fraction(1, task.period) for task in system.tasks), Fraction(0))
-    length = _round_up(max(1, round(jobs / rate)))
+    length = max(1, round(jobs / rate))
+    power: int = 10 ** max(0, len(str(length)) - 2)
+    length = -(-length // power) * power  # to two digits: it ends where a tick is
     until = max(1, verdict.until)
     if until <= length:
         return 0, until
@@ -84,12 +86,6 @@ def window(system: TaskSystem, verdict: Verdict, *, jobs: int = JOBS_READABLE) -
         return 0, length
     end = min(until, miss + length // 10)
     return max(0, end - length), max(1, end)
-
-
-def _round_up(length: int) -> int:
-    """To two digits: a window that ends where a tick is."""
-    power: int = 10 ** max(0, len(str(length)) - 2)
-    return -(-length // power) * power
 
 
 @frozen(kw_only=True)

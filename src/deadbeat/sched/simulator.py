@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
@@ -357,15 +357,9 @@ _WORDS = ("priorities", "partition", "order", "admission", "unplaced", "balance"
 
 
 def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _core.Options:
-    """The core's options of ``scheduler``.
-
-    Args:
-        system: Where given, also what the policy can schedule is checked.
-
-    Raises:
-        UsageError: An unknown policy, rule or word; a number out of range; a system the policy is
-            not defined for.
-    """
+    """The core's options of ``scheduler``. ``system``: where given, also what the policy can
+    schedule is checked. Raises UsageError: an unknown policy, rule or word; a number out of range;
+    a system the policy is not defined for."""
     require_word("policy", scheduler.policy, tuple(policies()))
     require_word("tie rule", scheduler.ties, tie_rules())
     for name in _WORDS:
@@ -380,15 +374,12 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
     if scheduler.threshold is not None:
         above, below = scheduler.threshold
         if not (0 < above <= TIME_MAX and 0 < below <= TIME_MAX):
-            raise UsageError(
-                f"the threshold is {above}/{below}", "a fraction of two integers from 1 to 2^60"
-            )
+            hint = "a fraction of two integers from 1 to 2^60"
+            raise UsageError(f"the threshold is {above}/{below}", hint)
         options.threshold_numerator, options.threshold_denominator = above, below
     costs = _core.Costs()
-    for name in ("context_switch", "migration", "cache_reload"):
-        value = getattr(scheduler.costs, name)
-        _require(f"the cost {name}", value, least=0)
-        setattr(costs, name, value)
+    for name, value in asdict(scheduler.costs).items():
+        setattr(costs, name, _require(f"the cost {name}", value, least=0))
     options.costs = costs
     return options
 
@@ -461,7 +452,8 @@ _AS_FOUND = (
 
 
 def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: Method) -> Verdict:
-    missed = found["first_miss"] >= 0
+    names = ("first_miss", "first_miss_task", "first_miss_job")
+    misses: Any = {name: found[name] if found["first_miss"] >= 0 else None for name in names}
     jobs = found["jobs"]
     jobs[jobs == _NEVER] = -1
     return Verdict(
@@ -471,9 +463,7 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
         method=method,
         scheduler=resolved(scheduler),
         facts=facts_of(scheduler),
-        first_miss=found["first_miss"] if missed else None,
-        first_miss_task=found["first_miss_task"] if missed else None,
-        first_miss_job=found["first_miss_job"] if missed else None,
+        **misses,
         repeat=(found["repeat_from"], found["repeat_to"]) if found["repeat_to"] >= 0 else None,
         placed=tuple(map(int, found["placed"])),
         remarks=tuple(found["remarks"]),

@@ -95,39 +95,30 @@ def examine(
         reads += [*inventory.READS, *HARDENING_READS]
     facts = gather(target, reads, workload=workload, rt_cpus=rt_cpus)
     with understood(target):
-        return _report(target, facts, chosen, partial=checks is not None)
-
-
-def _report(
-    target: Target, facts: Facts, checks: Sequence[Check], *, partial: bool
-) -> DoctorReport:
-    examined = _examined(target, facts)
-    results = tuple(check.run(facts) for check in checks)
-    # a cure that is typed here would change this machine
-    if not is_here(target) and target.kind != "files":
-        results = tuple(
-            evolve(each, cure=f"on {examined.name}: {each.cure}") if each.cure else each
-            for each in results
+        kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
+        name = facts.get(_HOST) or target.name
+        examined = ExaminedTarget(
+            name=name,
+            kind=target.kind,
+            kernel=kernel or "not known",
+            rt_cpus=facts.chosen_cpus,
+            asked_cpus=facts.asked_cpus,
+            workload=facts.workload,
+            address=target.address,
         )
-    sight = None if partial else sight_of_facts(facts)
-    return DoctorReport(
-        results=results,
-        facts=facts,
-        target=examined,
-        inventory=inventory.inventory(facts) if sight else (),
-        hardening=tuple((each, each.state(sight)) for each in OPTIONS) if sight else (),
-        partial=partial,
-    )
-
-
-def _examined(target: Target, facts: Facts) -> ExaminedTarget:
-    kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
-    return ExaminedTarget(
-        name=facts.get(_HOST) or target.name,
-        kind=target.kind,
-        kernel=kernel or "not known",
-        rt_cpus=facts.chosen_cpus,
-        asked_cpus=facts.asked_cpus,
-        workload=facts.workload,
-        address=target.address,
-    )
+        results = tuple(check.run(facts) for check in chosen)
+        # a cure that is typed here would change this machine
+        if not is_here(target) and target.kind != "files":
+            results = tuple(
+                evolve(each, cure=f"on {name}: {each.cure}") if each.cure else each
+                for each in results
+            )
+        sight = sight_of_facts(facts) if checks is None else None
+        return DoctorReport(
+            results=results,
+            facts=facts,
+            target=examined,
+            inventory=inventory.inventory(facts) if sight else (),
+            hardening=tuple((each, each.state(sight)) for each in OPTIONS) if sight else (),
+            partial=checks is not None,
+        )

@@ -220,16 +220,13 @@ def _built(sight: Sight, names: tuple[str, ...], *, without: bool = False) -> Ha
 def _kfence(sight: Sight) -> HardeningState:
     path = "/sys/module/kfence/parameters/sample_interval"
     text = stripped(sight.read, path)
-    if text is not None:
-        return _sampling(sight.option("KFENCE_STATIC_KEYS"), text)
-    if sight.option("KFENCE") == "n":
-        return _known(False, "CONFIG_KFENCE is not set")
-    return _unknown(f"{path} cannot be read")
-
-
-def _sampling(static_keys: str | None, interval: str) -> HardeningState:
-    """Only with static keys does a sample change code, for which every CPU is interrupted."""
-    state = _known(interval != "0", f"sample_interval is {interval} ms")
+    if text is None:
+        if sight.option("KFENCE") == "n":
+            return _known(False, "CONFIG_KFENCE is not set")
+        return _unknown(f"{path} cannot be read")
+    # Only with static keys does a sample change code, for which every CPU is interrupted.
+    static_keys = sight.option("KFENCE_STATIC_KEYS")
+    state = _known(text != "0", f"sample_interval is {text} ms")
     if static_keys == "n":
         return evolve(state, severity="info", lands="a timer", expected="small: no CPU is stopped")
     if static_keys is None:

@@ -19,7 +19,7 @@ from attrs import frozen
 from deadbeat.host.values import Read
 from deadbeat.model.errors import TargetError
 from deadbeat.model.platform import LOCAL, TUNED, Platform, other_target, target_option
-from deadbeat.model.tuning import Applied, JournalEntry, Returned, Setting
+from deadbeat.model.tuning import Applied, JournalEntry, Setting
 from deadbeat.settings.journal import Journal, new_session
 from deadbeat.targets.base import Target
 from deadbeat.targets.keeper import process_on
@@ -215,15 +215,12 @@ def applied(
                 )
             yield done
         finally:
-            _all_back(book.revert(session=session), target_option(target.address))
-
-
-def _all_back(returned: Sequence[Returned], option: str) -> None:
-    left = [each for each in returned if not each.settled and each.result != "moved"]
-    if left:
-        raise TargetError(
-            f"{len(left)} settings are not back",
-            f"deadbeat tune status{option} lists them; deadbeat tune revert --force{option} puts"
-            " them back",
-            tuple(f"{each.path}: {each.reason}" for each in left),
-        )
+            returned, option = book.revert(session=session), target_option(target.address)
+            left = [each for each in returned if not each.settled and each.result != "moved"]
+            if left:
+                raise TargetError(
+                    f"{len(left)} settings are not back",
+                    f"deadbeat tune status{option} lists them; deadbeat tune revert"
+                    f" --force{option} puts them back",
+                    tuple(f"{each.path}: {each.reason}" for each in left),
+                )

@@ -16,7 +16,6 @@ from deadbeat.settings.knob import Knob
 from deadbeat.settings.making import NotHereError
 from deadbeat.settings.profile import Turn
 from deadbeat.targets.base import Target
-from deadbeat.targets.readings import Reading
 
 #: Words that the boot loader adds by itself.
 _LOADERS = ("BOOT_IMAGE", "initrd")
@@ -46,7 +45,9 @@ def merged(present: str | None, words: Sequence[str]) -> BootLine:
     Of a name that ``words`` have, only that word stays; dashes and underscores of names are alike,
     as to the kernel. What follows ``--`` is for the first process and stays at the end.
     """
-    kernel, dashes, rest = _split_line(present or "")
+    line = command_words(present or "")
+    end = line.index("--") if "--" in line else len(line)
+    kernel = [word for word in line[:end] if _name_of(word) not in _LOADERS]
     wanted = list(dict.fromkeys(words))
     names = {_name_of(word) for word in wanted}
     kept = [word for word in kernel if word in wanted or _name_of(word) not in names]
@@ -55,15 +56,8 @@ def merged(present: str | None, words: Sequence[str]) -> BootLine:
         add=tuple(add),
         replaced=tuple(word for word in kernel if word not in kept),
         already=tuple(word for word in wanted if word in kernel),
-        whole=None if present is None else " ".join([*kept, *add, *dashes, *rest]),
+        whole=None if present is None else " ".join([*kept, *add, *line[end:]]),
     )
-
-
-def _split_line(present: str) -> tuple[list[str], list[str], list[str]]:
-    words = command_words(present)
-    end = words.index("--") if "--" in words else len(words)
-    kernel = [word for word in words[:end] if _name_of(word) not in _LOADERS]
-    return kernel, words[end : end + 1], words[end + 1 :]
 
 
 def _name_of(word: str) -> str:
@@ -151,9 +145,23 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     """
     reads = dict.fromkeys(each for turn in turned for each in turn.knob.reads)
     facts = gather(target, reads, rt_cpus=rt_cpus)
-    _check_cpus(facts)
+    online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
+    strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
+    if facts.asked_cpus and strange:
+        raise UsageError(
+            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
+        )
     items = tuple(_planned(turn, facts) for turn in turned)
-    _check_agreement(items)
+    seen: dict[str, tuple[str, str]] = {}
+    for item in items:
+        for setting in item.settings:
+            name, value = seen.setdefault(setting.path, (item.knob.name, setting.value))
+            if value != setting.value:
+                raise UsageError(
+                    f"{name} wants {setting.path} to hold {value}, {item.knob.name}"
+                    f" {setting.value}",
+                    "turn one of the two",
+                )
     words = [word for item in items for word in item.boot]
     present = facts.get("/proc/cmdline")
     return Plan(
@@ -162,15 +170,6 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
         asked=facts.asked_cpus,
         boot=merged(present, words) if words else None,
     )
-
-
-def _check_cpus(facts: Facts) -> None:
-    online = facts.cpu_list("/sys/devices/system/cpu/online") if facts.asked_cpus else []
-    strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
-    if facts.asked_cpus and strange:
-        raise UsageError(
-            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
-        )
 
 
 def _planned(turn: Turn, facts: Facts) -> Planned:
@@ -199,37 +198,24 @@ def _left(setting: Setting, facts: Facts, reason: str) -> Change:
     return Change(path=setting.path, outcome="left", old=old, wanted=setting.value, reason=reason)
 
 
-def _check_agreement(items: Sequence[Planned]) -> None:
-    seen: dict[str, tuple[str, str]] = {}
-    for item in items:
-        for setting in item.settings:
-            name, value = seen.setdefault(setting.path, (item.knob.name, setting.value))
-            if value != setting.value:
-                raise UsageError(
-                    f"{name} wants {setting.path} to hold {value}, {item.knob.name}"
-                    f" {setting.value}",
-                    "turn one of the two",
-                )
-
-
 def preview(target: Target, planned: Plan) -> Applied:
     """What applying would do, by what the files hold now; ``planned`` stands for ``applied``."""
     settings = planned.settings
     found = target.read_many([each.path for each in settings]).files if settings else {}
-    return Applied(
-        session="", changes=tuple(_previewed(each, found[each.path]) for each in settings)
-    )
-
-
-def _previewed(setting: Setting, reading: Reading) -> Change:
-    if reading.text is None:
+    changes = []
+    for setting in settings:
+        reading = found[setting.path]
         outcome: Outcome = "skipped"
-    else:
-        outcome = "already" if setting.holds(reading.text) else "planned"
-    return Change(
-        path=setting.path,
-        outcome=outcome,
-        old=" ".join((reading.text or "").split()),
-        wanted=setting.value,
-        reason=reading.reason,
-    )
+        if reading.text is not None:
+            outcome = "already" if setting.holds(reading.text) else "planned"
+        old = " ".join((reading.text or "").split())
+        changes.append(
+            Change(
+                path=setting.path,
+                outcome=outcome,
+                old=old,
+                wanted=setting.value,
+                reason=reading.reason,
+            )
+        )
+    return Applied(session="", changes=tuple(changes))

@@ -61,10 +61,7 @@ def _first(values: int, share: float, holds: Callable[[float], bool]) -> int:
 
 def poisson_upper(seen: float, *, alpha: float = ALPHA) -> float:
     """Upper bound of the expectation of a Poisson number (F. Garwood, Biometrika 28, 1936).
-
-    Args:
-        seen: The number; between whole ones the bound is between theirs.
-    """
+    ``seen``: the number; between whole ones the bound is between theirs."""
     return float(special.gammaincinv(seen + 1, 1 - alpha))
 
 

@@ -70,13 +70,7 @@ class Jobs:
 
     @cached_property
     def _descending(self) -> Floats:
-        found: Floats = self.values[self._order]
-        return found
-
-    @cached_property
-    def _sorted_rounds(self) -> Integers:
-        found: Integers = self.rounds[self._order]
-        return found
+        return np.asarray(self.values[self._order])
 
     @cached_property
     def _per_round(self) -> Integers:
@@ -113,7 +107,7 @@ class Jobs:
         """Number of independent jobs that say as much of the share of the ``number`` largest: these
         are some and not all."""
         jobs, share = len(self), number / len(self)
-        inside = np.bincount(self._sorted_rounds[:number], minlength=len(self.sets))
+        inside = np.bincount(self.rounds[self._order[:number]], minlength=len(self.sets))
         some = self._per_round > 0
         owner, rounds = self.sets[some], self._rounds_of_set
         off = (inside - share * self._per_round)[some]
@@ -150,11 +144,7 @@ class Jobs:
         high = values[min(most, here)] if most >= 0 else math.inf
         finite = values[np.isfinite(values)]
         largest = float(finite[0]) if len(finite) else None
-        return (
-            _finite(values[here]),
-            _finite(low) if math.isfinite(low) else largest,
-            _finite(high),
-        )
+        return _finite(values[here]), _finite(low) if math.isfinite(low) else largest, _finite(high)
 
     def _first(self, holds: Callable[[int], bool], least: int) -> int | None:
         """Smallest number from ``least`` on for which the condition holds, looked for near it: it

@@ -49,8 +49,7 @@ class Interval(NamedTuple):
 def residuals(numerators: Floats, denominators: Floats) -> Floats:
     """What each set adds to the error of the ratio (linearised); of a mean: value - mean."""
     centre = numerators.sum() / denominators.sum()
-    off: Floats = (numerators - centre * denominators) / denominators.mean()
-    return off
+    return np.asarray((numerators - centre * denominators) / denominators.mean())
 
 
 def student_half_width(numerators: Floats, denominators: Floats | None = None) -> float:
@@ -98,11 +97,9 @@ def mean_interval(values: Floats, *, common: float = 0.0) -> Interval | None:
     Student's; where the values have a long tail above, the upper arm is that of P. Hall ("On the
     Removal of Skewness by Transformation", J. Royal Statistical Society B 54(1), 1992), which is
     longer. Where the mean is not below the median, it lies below all of n sets with probability
-    2**-n at most: from six sets on the lower end is not below the smallest value.
-
-    Args:
-        common: Relative half width of an error that all sets share, which does not shrink with
-            their number; it is added in quadrature.
+    2**-n at most: from six sets on the lower end is not below the smallest value. ``common``:
+    relative half width of an error that all sets share, which does not shrink with their number; it
+    is added in quadrature.
     """
     if len(values) < 2:
         return None
@@ -146,9 +143,7 @@ def own_interval(
     value: float, error: float | None, rounds: int, *, common: float = 0.0
 ) -> Interval | None:
     """95 % interval of one set's figure from its own standard error over ``rounds``: Student's.
-
-    Args: ``common`` as of `mean_interval`.
-    """
+    ``common``: see `mean_interval`."""
     if error is None or rounds < 2:
         return None
     half = math.hypot(t_quantile(1 - TAIL, rounds - 1) * error, common * abs(value))
@@ -202,10 +197,7 @@ def clopper_pearson(successes: float, trials: float) -> Interval:
     """Interval of a share of which ``successes`` of ``trials`` were seen (Biometrika 26, 1934).
 
     Each side errs in 2.5 % of cases at most; without a success, or with nothing else, the one end
-    that is not known errs in 5 %.
-
-    Args:
-        successes, trials: May be effective numbers, not whole.
+    that is not known errs in 5 %. Both numbers may be effective ones, not whole.
     """
     if trials <= 0:
         return Interval(0.0, 1.0)

@@ -51,11 +51,8 @@ def common_spread(samples: Sequence[Floats]) -> Spread | None:
 
 
 def moderated(variance: float, degrees: int, spread: Spread | None, most: int) -> tuple[float, int]:
-    """Variance and degrees of freedom with what the other samples say.
-
-    Args:
-        most: Degrees of freedom of all samples together, which no sample can exceed.
-    """
+    """Variance and degrees of freedom with what the other samples say. ``most``: degrees of freedom
+    of all samples together, which no sample can exceed."""
     if spread is None:
         return variance, degrees
     if math.isinf(spread.degrees):

@@ -43,11 +43,8 @@ def wilson(yes: int, total: int) -> Interval:
         return Interval(0.0, 1.0)
     share, square = yes / total, Z95 * Z95
     centre = (share + square / (2 * total)) / (1 + square / total)
-    half = (
-        Z95
-        / (1 + square / total)
-        * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
-    )
+    error = math.sqrt(share * (1 - share) / total + square / (4 * total * total))
+    half = Z95 / (1 + square / total) * error
     # At the ends the formula is 0 and 1 up to rounding.
     low = 0.0 if yes == 0 else max(0.0, centre - half)
     return Interval(low, 1.0 if yes == total else min(1.0, centre + half))

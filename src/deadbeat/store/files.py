@@ -133,14 +133,12 @@ def move_file(source: Path, target: Path) -> None:
         sync(target.parent)
 
 
-def json_text(value: Any) -> str:
-    """JSON as deadbeat writes it: sorted, indented, one line end; NaN is refused (ValueError)."""
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-
-
 def write_json(path: Path, value: Mapping[str, Json]) -> None:
-    """Write ``value`` with the format and the tool's version beside its own keys, atomically."""
-    atomic_write(path, json_text({**value, "format": FORMAT, "tool": tool_version()}))
+    """Write ``value`` with the format and the tool's version beside its own keys, atomically:
+    sorted, indented, one line end; NaN is refused (ValueError)."""
+    whole = {**value, "format": FORMAT, "tool": tool_version()}
+    text = json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    atomic_write(path, f"{text}\n")
 
 
 def followed(path: Path) -> Path:

@@ -86,9 +86,13 @@ class FolderKind:
     def holds(self, path: Path) -> bool:
         """Whether ``path`` is a folder of this kind."""
         file = path / self.file
-        if not file.is_file():
+        if not self.name or not file.is_file():
+            return file.is_file()
+        try:
+            plain = read_json(file, what="experiment", hint=LIST_HINT)
+        except DataError:
             return False
-        return not self.name or _kind_in(file) == self.name
+        return plain.get("kind") == self.name
 
     def folders(self, runs: Path) -> list[Path]:
         """All under ``runs``, the one begun first first."""
@@ -134,13 +138,6 @@ def no_result(runs: Path, text: str) -> UsageError:
     none = f"{runs} holds none: deadbeat contention, latency or load"
     hint = (near(text, known) or LIST_HINT) if known else none
     return UsageError(f"there is no result {text}", hint)
-
-
-def _kind_in(file: Path) -> object:
-    try:
-        return read_json(file, what="experiment", hint=LIST_HINT).get("kind")
-    except DataError:
-        return None
 
 
 @frozen(kw_only=True)

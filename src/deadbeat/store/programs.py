@@ -227,7 +227,10 @@ class ProgramFolder:
         if self._lines:
             return
         for path in (each for each in listing(self._folder) if each.suffix == ".json"):
-            lines = _split_index(path)
+            rows = read_bytes(path, what="batch index", hint=_HINT).split(b"\n")
+            if rows[0] != b"[" or rows[-2:] != [b"]", b""]:
+                raise DataError(f"batch index {path} is damaged: it is not a whole array", _HINT)
+            lines = [row.removesuffix(b",") for row in rows[1:-2] if row]
             self._lines[path.stem] = lines
             for index, line in enumerate(lines):
                 match = _LINE_KEY.match(line)
@@ -247,10 +250,3 @@ def file_hash(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(*refusal(f"cannot read program {path}", error, _HINT)) from error
-
-
-def _split_index(path: Path) -> list[bytes]:
-    lines = read_bytes(path, what="batch index", hint=_HINT).split(b"\n")
-    if lines[0] != b"[" or lines[-2:] != [b"]", b""]:
-        raise DataError(f"batch index {path} is damaged: it is not a whole array", _HINT)
-    return [line.removesuffix(b",") for line in lines[1:-2] if line]

@@ -82,7 +82,19 @@ def read_text(path: Path | str, *, what: str, hint: str, limit: int = LIMIT) -> 
         DataError: It cannot be read, is damaged, binary, empty, or larger than ``limit``.
     """
     name = "standard input" if str(path) == "-" else shown(path)
-    data = _data(path, f"{what} {name}", hint, limit)
+    called = f"{what} {name}"
+    try:
+        if str(path) == "-":
+            if sys.stdin is None:
+                raise OSError("standard input is closed")
+            data = sys.stdin.buffer.read(limit + 1)
+        else:
+            with Path(path).open("rb") as stream:
+                data = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {called}: {reason}", hint) from error
+    _check_size(data, called, limit)
     return text_of(data, name=name, what=what, hint=hint, limit=limit)
 
 
@@ -109,22 +121,6 @@ def text_of(data: bytes, *, name: str, what: str, hint: str, limit: int = LIMIT)
     if not text.strip():
         raise DataError(f"{what} {name} is empty", hint)
     return Text(name, _plain(text), tuple(notes))
-
-
-def _data(path: Path | str, called: str, hint: str, limit: int) -> bytes:
-    try:
-        if str(path) == "-":
-            if sys.stdin is None:
-                raise OSError("standard input is closed")
-            data = sys.stdin.buffer.read(limit + 1)
-        else:
-            with Path(path).open("rb") as stream:
-                data = stream.read(limit + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read {called}: {reason}", hint) from error
-    _check_size(data, called, limit)
-    return data
 
 
 def _check_size(data: bytes, called: str, limit: int) -> None:

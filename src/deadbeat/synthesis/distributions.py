@@ -41,8 +41,10 @@ def log_uniform(stream: Stream, low: int, high: int) -> int:
     An octave [b, 2b) is drawn uniformly, x uniformly inside it, and accepted with probability b/x.
     An interval inside one octave is drawn from directly: few draws would fall into a narrow one.
     """
-    if high < 2 * low:
-        return _log_uniform_narrow(stream, low, high)
+    while high < 2 * low:
+        draw = stream.between(low, high)
+        if stream.chance(low, draw):
+            return draw
     octaves = 1
     while low << octaves <= high:
         octaves += 1
@@ -50,13 +52,6 @@ def log_uniform(stream: Stream, low: int, high: int) -> int:
         base = low << stream.below(octaves)
         draw = base + stream.below(base)
         if draw <= high and stream.chance(base, draw):
-            return draw
-
-
-def _log_uniform_narrow(stream: Stream, low: int, high: int) -> int:
-    while True:
-        draw = stream.between(low, high)
-        if stream.chance(low, draw):
             return draw
 
 

@@ -153,7 +153,10 @@ class Synthesiser:
         fragments = [self._catalog.fragments[name] for name in pool.sy]
         if has_mixed_priorities(drawn):
             fragments = [fragment for fragment in fragments if fragment.mixed_priorities]
-        parallel = [f for f in fragments if f.parallel and not self._is_refuted(f)]
+        # calibration may have found that core-local objects slow each other down
+        measured = self._calibration.parallel_ratio.items()
+        refuted = {name for name, ratio in measured if ratio.refutes}
+        parallel = [f for f in fragments if f.parallel and f.name not in refuted]
         if not parallel and ratios == {1}:
             parallel = fragments
         if len(parallel) < least:
@@ -185,11 +188,6 @@ class Synthesiser:
                     (_Choice((*parameters.fragments, f"memory {bound}"), tuple(own)), part)
                 )
         return found
-
-    def _is_refuted(self, fragment: Fragment) -> bool:
-        """Whether calibration found that its core-local objects slow each other down."""
-        ratio = self._calibration.parallel_ratio.get(fragment.name)
-        return ratio is not None and ratio.refutes
 
     def _shelf(self, core: int, kind: Kind, choice: _Choice) -> Shelf:
         key = (core, kind, choice.names)

@@ -11,6 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from attrs import define
+
 from deadbeat.model.tasks import Entry
 from deadbeat.synthesis.stream import Stream
 
@@ -35,36 +37,31 @@ class Grain(NamedTuple):
     repeat_ps: int
 
 
+@define(eq=False)
 class Use:
     """A use while it is packed; ``repeats`` still grows and shrinks. ``start_ps`` is what its first
     repeat costs: it depends on whether the entry was used earlier in the job."""
 
-    __slots__ = ("grain", "repeats", "start_ps")
-
-    def __init__(self, grain: Grain, repeats: int, start_ps: int) -> None:
-        self.grain = grain
-        self.repeats = repeats
-        self.start_ps = start_ps
+    grain: Grain
+    repeats: int
+    start_ps: int
 
     @property
     def cost_ps(self) -> int:
         return self.start_ps + (self.repeats - 1) * self.grain.repeat_ps
 
 
-class Opened:
+class Opened(set[Entry]):
     """The entries that a job has used so far, of the kind being packed."""
-
-    def __init__(self) -> None:
-        self._entries: set[Entry] = set()
 
     def start_ps(self, grain: Grain) -> int:
         """What the first repeat of one more use of ``grain`` costs."""
-        return grain.again_ps if grain.entry in self._entries else grain.first_ps
+        return grain.again_ps if grain.entry in self else grain.first_ps
 
     def use(self, grain: Grain, repeats: int) -> Use:
         """One more use."""
         start_ps = self.start_ps(grain)
-        self._entries.add(grain.entry)
+        self.add(grain.entry)
         return Use(grain, repeats, start_ps)
 
 
@@ -121,14 +118,11 @@ class Slack(NamedTuple):
 def pack(
     shelf: Shelf, stream: Stream, budgets_ps: Sequence[int], carry_ps: int, slack: Slack
 ) -> list[list[Use]]:
-    """Uses for each budget, in the order in which the job will run them.
+    """Uses for each budget (one per segment, at least one), in the order in which the job will run
+    them. ``carry_ps``: left over (or, negative, overspent) by other segments of the task.
 
     Their cost is the sum of budgets and carry but for ``slack``, as far as such a cost was found
     (the caller checks), and on average exactly.
-
-    Args:
-        budgets_ps: One per segment, at least one.
-        carry_ps: Left over (or, negative, overspent) by other segments of the task.
     """
     segments: list[list[Use]] = []
     opened = Opened()
@@ -195,18 +189,13 @@ def _settle(
         finest.repeats += repeats + stream.chance(rest_ps, step_ps)
         return
     below, above = _search(_steps(shelf, opened, segments), left_ps, slack.gap_ps)
-    chosen = above if _choose_above(stream, below.off_ps, above.off_ps, slack) else below
-    for step, repeats in chosen.changes:
+    under_ps, over_ps = below.off_ps, above.off_ps
+    # to overspend rather than leave some, with mean error zero
+    more = over_ps <= slack.over_ps and (
+        under_ps > slack.under_ps or stream.chance(under_ps, under_ps + over_ps)
+    )
+    for step, repeats in (above if more else below).changes:
         step.apply(repeats, segments[-1], opened)
-
-
-def _choose_above(stream: Stream, under_ps: int, over_ps: int, slack: Slack) -> bool:
-    """Whether to overspend by ``over_ps`` rather than leave ``under_ps``, with mean error zero."""
-    if over_ps > slack.over_ps:
-        return False
-    if under_ps > slack.under_ps:
-        return True
-    return stream.chance(under_ps, under_ps + over_ps)
 
 
 class _Step:
@@ -271,7 +260,9 @@ def _search(steps: list[_Step], left_ps: int, gap_ps: int) -> tuple[_Reach, _Rea
     Stops as soon as the two are within ``gap_ps`` of each other.
     """
     below = _Reach(left_ps, ())
-    above = min((_overshoot(step, left_ps) for step in steps), key=lambda reach: reach.off_ps)
+    fewest = ((step, (step.most_within(left_ps) or 0) + 1) for step in steps)
+    made = (_Reach(step.cost_ps(many) - left_ps, ((step, many),)) for step, many in fewest)
+    above = min(made, key=lambda reach: reach.off_ps)
     for step in steps:
         for repeats in range(step.fewest, _SEARCH_REPEATS + 1):
             rest_ps = left_ps - step.cost_ps(repeats)
@@ -288,9 +279,3 @@ def _search(steps: list[_Step], left_ps: int, gap_ps: int) -> tuple[_Reach, _Rea
             if below.off_ps + above.off_ps <= gap_ps:
                 return below, above
     return below, above
-
-
-def _overshoot(step: _Step, left_ps: int) -> _Reach:
-    """The fewest repeats of ``step`` that cost more than ``left_ps`` >= 0."""
-    repeats = (step.most_within(left_ps) or 0) + 1
-    return _Reach(step.cost_ps(repeats) - left_ps, ((step, repeats),))

@@ -84,27 +84,23 @@ class SshProcess(Process):
             words, shown=self._argv, stdin=stdin, apart=True, limit=TEXT_BYTES
         )
         try:
-            self._begin()
+            # Until it runs, past what a login wrote.
+            try:
+                answer = after(self._mark, self._local, _START_S)
+            except TargetError as error:
+                if self._connection.ask("ping"):
+                    raise
+                raise self._cut() from error
+            if answer is None:
+                raise self._cut()
+            number, _, word = answer.partition(" ")
+            if word != "started" or not number.isdecimal():
+                self._status = 127
+                raise refusal(self._connection.address.host, self._argv[0], word)
+            self._number = int(number)
         except BaseException:
             self.kill()
             raise
-
-    def _begin(self) -> None:
-        """Waits until it runs, past what a login wrote."""
-        name, host = self._argv[0], self._connection.address.host
-        try:
-            answer = after(self._mark, self._local, _START_S)
-        except TargetError as error:
-            if self._connection.ask("ping"):
-                raise
-            raise self._cut() from error
-        if answer is None:
-            raise self._cut()
-        number, _, word = answer.partition(" ")
-        if word != "started" or not number.isdecimal():
-            self._status = 127
-            raise refusal(host, name, word)
-        self._number = int(number)
 
     def _cut(self) -> TargetError:
         """Why its end is not known."""

@@ -141,7 +141,10 @@ def extract(
     for job, span in spans.items():
         own = task_matcher(threads, int(table.jobs["task"][job]))
         concerns = _concerning(own)
-        cpus = _cpus(table, job)
+        # Where it belongs, started and finished.
+        cpus = {int(table.tasks[int(table.jobs["task"][job])]["cpu"])}
+        if len(table.details):
+            cpus |= {int(table.details[job][f"{which}_cpu"]) for which in ("start", "finish")}
         begin, end = _around(span)
         known = trace.begins_ns(cpus & set(lost_cpus))
         known = begin if known is None else max(begin, known)
@@ -178,14 +181,6 @@ def _span(table: JobTable, late: Lateness) -> Span:
 
 def _around(span: Span) -> tuple[int, int]:
     return span.release_ns - BEFORE_NS, span.finish_ns + AFTER_NS
-
-
-def _cpus(table: JobTable, job: int) -> set[int]:
-    """Where a job belongs, started and finished."""
-    cpus = {int(table.tasks[int(table.jobs["task"][job])]["cpu"])}
-    if len(table.details):
-        cpus |= {int(table.details[job]["start_cpu"]), int(table.details[job]["finish_cpu"])}
-    return cpus
 
 
 def _before(trace: Trace, cpus: set[int], begin_ns: int, known_ns: int) -> list[TraceEvent]:

@@ -86,12 +86,13 @@ def cause_of(
     begin_ns, end_ns = spans[name]
     moved = moments.waker is not None and moments.waker != cpu and name in ("interrupt", "wake_up")
     where = moments.waker if moved and moments.waker is not None else cpu
+    wakings = (event for event in events if event.name == "sched_waking")
     span = _Span(
         begin_ns=begin_ns,
         end_ns=end_ns,
         moved_to=where if moved else None,
         thread=thread,
-        own=_priority_of(events, thread),
+        own=next((number(e, "prio") for e in wakings if number(e, "pid") == thread), None),
         events=events,
         cpu=where,
         machine=machine,
@@ -275,31 +276,18 @@ def _ran(found: Sequence[Held], span: _Span, *, above: bool = False) -> str:
 def _exit(span: _Span) -> str:
     if span.no_thread:
         return span.no_thread
-    left = _switched_out(span)
+    switches = (
+        event
+        for event in span.events
+        if event.cpu == span.cpu
+        and event.name == "sched_switch"
+        and number(event, "prev_pid") == span.thread
+        and span.begin_ns <= event.at_ns < span.end_ns
+    )
+    left = next(switches, None)
     if left is None:
         return f"leaving the kernel, page faults, or {span.cpu_stopped}{span.silence}"
     state = str(left.fields.get("prev_state", "R"))
     went = "it was preempted" if state.startswith("R") else f"it slept in between (state {state})"
     found = span.others
     return f"{went}: {_ran(found, span)}" if found else f"{went}{span.silence}"
-
-
-def _switched_out(span: _Span) -> TraceEvent | None:
-    """The first switch away from the thread."""
-    return next(
-        (
-            event
-            for event in span.events
-            if event.cpu == span.cpu
-            and event.name == "sched_switch"
-            and number(event, "prev_pid") == span.thread
-            and span.begin_ns <= event.at_ns < span.end_ns
-        ),
-        None,
-    )
-
-
-def _priority_of(events: Sequence[TraceEvent], thread: int) -> int | None:
-    """The kernel priority of a thread from its wakings; None where no event tells."""
-    wakings = (event for event in events if event.name == "sched_waking")
-    return next((number(e, "prio") for e in wakings if number(e, "pid") == thread), None)

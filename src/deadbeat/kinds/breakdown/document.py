@@ -233,19 +233,16 @@ def _curves(cells: Sequence[CellResult], axis: str, other: str) -> Iterator[Curv
             yield curve(label, points, look=look + shift * len(values), kind="plain", scale=100)
 
 
-def _machine(found: Breakdown) -> list[tuple[str, str]]:
-    """What the machine itself adds; ticks and whatever else the host takes are in the pace."""
-    pace = " and ".join(f"{each:.2f}" for each in found.pace)
-    return [
-        ("Wake-up, median", time_text(found.wake_up_ns)),
-        ("Switch to a job that waited, median", time_text(found.switch_ns)),
-        ("C and overheads last this many times as long: median slot, 95 % of slots", pace or "–"),
-    ]
-
-
 def breakdown_document(found: Breakdown) -> Document:
     """What a search says: up to which utilisation deadlines are met."""
     drawn = charts(found) if found.cells else []
+    # Ticks and whatever else the host takes are in the pace.
+    pace = " and ".join(f"{each:.2f}" for each in found.pace)
+    machine = (
+        ("Wake-up, median", time_text(found.wake_up_ns)),
+        ("Switch to a job that waited, median", time_text(found.switch_ns)),
+        ("C and overheads last this many times as long: median slot, 95 % of slots", pace or "–"),
+    )
     answer = (
         Sentence(sentence(found), answer=True, terminal=True),
         Lines(doubts(found), terminal=True),
@@ -265,7 +262,7 @@ def breakdown_document(found: Breakdown) -> Document:
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),
             Section("figures", "Figures", (Figures(drawn),)),
             Section("table", "Table", (cells_table(found),)),
-            Section("machine", "What the machine itself takes", (FactList(_machine(found)),)),
+            Section("machine", "What the machine itself takes", (FactList(machine),)),
             Section("parameters", "Parameters", (FactList([*flatten(found.spec)]),)),
             Section("glossary", "How to read this", (FactList(terms("breakdown"), terms=True),)),
         ),

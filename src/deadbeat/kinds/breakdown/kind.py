@@ -16,12 +16,11 @@ from deadbeat.kinds.breakdown.document import (
     sentence,
     summary_dict,
 )
-from deadbeat.kinds.breakdown.results import Breakdown, row, summarise
+from deadbeat.kinds.breakdown.results import row, summarise
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import layered
-from deadbeat.model.words import Json
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.place import BREAKDOWN, REPORT_FILE, FolderState, other_parameters
 
@@ -86,18 +85,17 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment)
 
 
-def _plain(found: Breakdown, store: BreakdownStore) -> dict[str, Json]:
-    path = store.path
-    return {**summary_dict(found), "path": str(path), "report": str(path / REPORT_FILE)}
-
-
 KIND = TableKind(
     name="breakdown",
     folders=FOLDERS,
     summarise=summarise,
     answer=lambda found: [sentence(found)],
     document=lambda found, _store: breakdown_document(found),
-    plain=_plain,
+    plain=lambda found, store: {
+        **summary_dict(found),
+        "path": str(store.path),
+        "report": str(store.path / REPORT_FILE),
+    },
     rows=lambda found: [row(cell) for cell in found.cells],
     files=files,
     words=paper_words,

@@ -246,7 +246,13 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
         run, found, request, ppm = result
         try:
             table = table_of(found, task_set_id(request.task_set))
-            _check(table, request, ppm)
+            if int(table.header["period_ppm"]) != ppm:
+                raise RunError(
+                    f"run {request.key.text} came back with other periods than asked",
+                    "this is a defect of the executor: report it",
+                )
+            if not misses(table)[1]:
+                raise RunError(f"in run {request.key.text} no job counts", "a longer --duration")
             self._store.commit(run, table, found.file)
         except (RunError, DataError) as error:
             self._given_up.add(request.key)
@@ -257,14 +263,3 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
     def kept(self) -> str:
         total = planned(self._spec)
         return f"{total - lacking(self._spec, self._store)} of {total} {self.unit}"
-
-
-def _check(table: JobTable, request: RunRequest, ppm: int) -> None:
-    """Raises RunError where the jobs are not those that were asked for."""
-    if int(table.header["period_ppm"]) != ppm:
-        raise RunError(
-            f"run {request.key.text} came back with other periods than asked",
-            "this is a defect of the executor: report it",
-        )
-    if not misses(table)[1]:
-        raise RunError(f"in run {request.key.text} no job counts", "a longer --duration")

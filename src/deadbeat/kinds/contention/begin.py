@@ -86,13 +86,9 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     )
     if found.origin is not None:
         _announce_programs(asked, found.origin)
-    missing = found.resolved.missing_cores
-    if missing:
-        counts = ", ".join(map(str, missing))
-        asked.say(
-            f"WARNING: preset {spec.preset} names core counts that do not exist here:"
-            f" M = {counts} are left out"
-        )
+    if missing := found.resolved.missing_cores:
+        names = f"WARNING: preset {spec.preset} names core counts that do not exist here: M ="
+        asked.say(f"{names} {', '.join(map(str, missing))} are left out")
     simulated = executor.describe().made_up
     known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
     whole = estimate(spec, calibrated=bool(known), simulated=simulated)
@@ -110,9 +106,8 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         seconds=None if simulated else (1 - done / whole.runs) * seconds,
         need=round((1 - done / whole.runs) * whole.bytes),
     )
-    store = store or CampaignStore.create(
-        place.path, spec_dict(spec), spec.seed, origin=found.origin
-    )
+    plain = spec_dict(spec)
+    store = store or CampaignStore.create(place.path, plain, spec.seed, origin=found.origin)
     experiment = CampaignExperiment(
         spec,
         executor,
@@ -288,20 +283,15 @@ class CampaignSoFar:
         return f"{point.cores}", f"{rho:g}", f"{alpha:g}"
 
     def _groups(self) -> CellMap:
-        found = self._seen
+        found = [tuple(zip(*own, strict=True)) for own in self._seen.values()]
         return CellMap(
             title="slowdown so far",
             corner="group",
             columns=("sets", "mean", "worst", "missed jobs"),
-            rows=[name for (name,) in found],
+            rows=[name for (name,) in self._seen],
             cells=[
-                (
-                    str(len(known)),
-                    f"{mean(s for s, _ in known):.2f}",
-                    f"{max(s for s, _ in known):.2f}",
-                    str(sum(missed for _, missed in known)),
-                )
-                for known in found.values()
+                (str(len(slow)), f"{mean(slow):.2f}", f"{max(slow):.2f}", str(sum(missed)))
+                for slow, missed in found
             ],
             strength=[(0, 0, 0, 0)] * len(found),
         )
@@ -318,7 +308,5 @@ class CampaignSoFar:
             columns=columns,
             rows=rows,
             cells=[["·" if v is None else f"{v:.2f}" for v in line] for line in cells],
-            strength=[
-                [0 if v is None or v < 1.05 else strength_of(v) for v in line] for line in cells
-            ],
+            strength=[[strength_of(v) if v and v >= 1.05 else 0 for v in line] for line in cells],
         )

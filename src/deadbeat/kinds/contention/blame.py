@@ -104,8 +104,7 @@ def _excess(run: BlamedRun, job: int, own: Mapping[str, int]) -> dict[str, int]:
     them, over the median of its solo jobs: then the usual itself is what is long."""
     columns = run.columns
     mine = (columns.task == columns.task[job]) & has_split(run.table, run.columns)
-    response = sum(own.values())
-    found = dict.fromkeys(PARTS, 0)
+    response, found = sum(own.values()), dict.fromkeys(PARTS, 0)
     for chosen in (mine & ~columns.solo & columns.counted, mine & columns.solo):
         if chosen.any():
             found = {
@@ -138,8 +137,10 @@ def _name(
     if moved and part in ("wake_up", "core_wait", "execution"):
         return moved
     if part in ("stall", "execution"):
-        rest = _of_execution(run, job, excess_ns) if part == "execution" else _of_stall(excess_ns)
-        return _interrupts(excess_ns, totals) or rest
+        stall = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
+        stall += " slept, or pure computation stood still"
+        rest = _of_execution(run, job, excess_ns), _Verdict("host stall", stall)
+        return _interrupts(excess_ns, totals) or rest[part == "stall"]
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
     if totals is None:
@@ -268,23 +269,16 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
     return _Verdict("core held", words, f"interrupt ({name})")
 
 
-def _of_stall(excess_ns: int) -> _Verdict:
-    words = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor slept"
-    return _Verdict("host stall", f"{words}, or pure computation stood still")
-
-
 def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     use = _use_of(run, job)
     name = str(use.get("use", ""))
     words = f"its own code took {_us(excess_ns)} longer than usual"
     if not use:
         return _Verdict("execution", words)
+    what, why = "a computing use", "caches, memory, or a slower processor"
     if use["sync"]:
         what, why = "a synchronising use", "spinning, or cache lines from other cores"
-    else:
-        what, why = "a computing use", "caches, memory, or a slower processor"
-    words += f"; most in {name or what}: {why}"
-    return _Verdict("execution", words, name)
+    return _Verdict("execution", f"{words}; most in {name or what}: {why}", name)
 
 
 class _WorstUse(TypedDict, total=False):

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from attrs import evolve, frozen
 
 from deadbeat.model.figures import CellFigures, SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import PrecisionRecord, Summary
 from deadbeat.model.words import Json, beside_label, inside, loud, origin
 from deadbeat.prices.table import PriceTable
@@ -33,7 +34,7 @@ Of = TypeVar("Of", CellFigures, SetFigures)
 _RUNS = 4
 
 
-@frozen(kw_only=True)
+@frozen
 class NoiseFloor:
     """The smallest effect that can be seen in a campaign. ``share``: smallest slowdown above 1 that
     can be seen (0.012 is 1.2 %); None: not known. ``text``: the sentence that stands on every
@@ -110,13 +111,12 @@ def grid_of(summary: Summary) -> Summary:
     own = _per_core(summary)
     if not loaded_cells(summary):
         return summary
+    drawn = (each for each in summary.distributions if (each.get("tasks_per_core") or 0) == own)
     return evolve(
         summary,
         cells=tuple(cell for cell in summary.cells if cell.tasks_per_core == own),
         sets=tuple(each for each in summary.sets if each.tasks == own * each.cores),
-        distributions=tuple(
-            each for each in summary.distributions if (each.get("tasks_per_core") or 0) == own
-        ),
+        distributions=tuple(drawn),
     )
 
 
@@ -131,10 +131,9 @@ def loaded_cells(summary: Summary) -> tuple[CellFigures, ...]:
 
 def loads(cells: Iterable[CellFigures]) -> list[list[CellFigures]]:
     """The points by tasks a core and deadline factor, ascending: what may be compared."""
-    found: dict[tuple[int, float], list[CellFigures]] = {}
-    for cell in cells:
-        found.setdefault((cell.tasks_per_core, cell.factor), []).append(cell)
-    return [found[place] for place in sorted(found)]
+    return [
+        own for _, own in sorted(grouped(cells, lambda c: (c.tasks_per_core, c.factor)).items())
+    ]
 
 
 def _per_core(summary: Summary) -> int:
@@ -146,12 +145,12 @@ def _per_core(summary: Summary) -> int:
 
 def noise_floor(summary: Summary) -> NoiseFloor:
     found = summary.noise_floor
-    share = found.smallest_effect if found else None
-    text = f"only slowdowns of {percent(share or 0)} or more could be seen here"
-    if share is None:
-        state = "is unknown" if found else "was not measured"
-        text = f"how small a slowdown could be seen here {state}"
-    return NoiseFloor(share=share, text=text, basis=found.basis if found else "")
+    if found is None:
+        return NoiseFloor(None, "how small a slowdown could be seen here was not measured", "")
+    share, text = found.smallest_effect, "how small a slowdown could be seen here is unknown"
+    if share is not None:
+        text = f"only slowdowns of {percent(share)} or more could be seen here"
+    return NoiseFloor(share, text, found.basis)
 
 
 def campaign_name(summary: Summary) -> str:
@@ -180,18 +179,15 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     machine = platform(summary)
     cpus = machine.get("cpus")
     host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
-    jobs = sum(cell.jobs or 0 for cell in summary.cells)
-    known = precision_text(summary)
+    jobs = counted(sum(cell.jobs or 0 for cell in summary.cells), "job")
+    measured = origin(labels(summary)).capitalize()
     return (
         host,
         *(("Programs", text) for text in (origin_text(summary),) if text),
         *system,
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
-        (
-            origin(labels(summary)).capitalize(),
-            f"{_rows_are(summary)} · {_sets_are(summary)} · {counted(jobs, 'job')}",
-        ),
-        *((("Precision", known),) if known else ()),
+        (measured, f"{_rows_are(summary)} · {_sets_are(summary)} · {jobs}"),
+        *(("Precision", text) for text in (precision_text(summary),) if text),
     )
 
 
@@ -268,8 +264,8 @@ def listed_prices(summary: Summary) -> PriceTable | None:
 
 
 def about(summary: Summary) -> list[str]:
-    origin, precision = origin_text(summary), precision_text(summary)
-    return [*([f"programs {origin}"] if origin else []), *([precision] if precision else [])]
+    origin = origin_text(summary)
+    return [*filter(None, (origin and f"programs {origin}", precision_text(summary)))]
 
 
 def leaves(summary: Summary, part: str) -> tuple[tuple[str, str], ...]:
@@ -279,17 +275,12 @@ def leaves(summary: Summary, part: str) -> tuple[tuple[str, str], ...]:
 def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Every reason for which runs failed, and how many and which, the most frequent first."""
     failed = inside(summary.meta, "failed")
-    by_reason: dict[str, list[str]] = {}
-    for key in sorted(failed):
-        reason = str(inside(failed[key]).get("reason") or UNKNOWN)
-        by_reason.setdefault(reason, []).append(str(key))
-    ordered = sorted(by_reason.items(), key=lambda item: -len(item[1]))
+    why = {key: str(inside(failed[key]).get("reason") or UNKNOWN) for key in sorted(failed)}
+    ordered = sorted(grouped(why, why.__getitem__).items(), key=lambda item: -len(item[1]))
+    shown = (", ".join([*keys[:_RUNS], *["…"] * (len(keys) > _RUNS)]) for _, keys in ordered)
     return tuple(
-        (
-            f"{counted(len(keys), 'run')}: {', '.join(keys[:_RUNS])}{', …' * (len(keys) > _RUNS)}",
-            why,
-        )
-        for why, keys in ordered
+        (f"{counted(len(keys), 'run')}: {names}", reason)
+        for names, (reason, keys) in zip(shown, ordered, strict=True)
     )
 
 

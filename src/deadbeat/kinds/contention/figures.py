@@ -9,7 +9,6 @@ from __future__ import annotations
 import attrs
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns, quantiles
 from deadbeat.executors.tables import SLOT_MAX_NS
@@ -145,8 +144,7 @@ def clusters_of(columns: JobColumns, table: JobTable) -> Integers:
         return rounds
     since = columns.release_ns - table.slots["start_ns"][columns.slot]
     place = np.stack((rounds, columns.slot, since // SLOT_MAX_NS))
-    found: Integers = np.unique(place, axis=1, return_inverse=True)[1].reshape(-1)
-    return found
+    return np.asarray(np.unique(place, axis=1, return_inverse=True)[1].reshape(-1))
 
 
 def _of_windows(table: JobTable) -> bool:
@@ -159,8 +157,7 @@ def round_count(table: JobTable) -> int:
 
 
 def _all_rounds(values: Floats) -> Floats:
-    found: Floats = values.sum(axis=1, keepdims=True)
-    return found
+    return np.asarray(values.sum(axis=1, keepdims=True))
 
 
 def _all_but_one(values: Floats) -> Floats:
@@ -171,11 +168,8 @@ def _ratio_of_means(above_ns: Floats, above: Floats, below_ns: Floats, below: Fl
     """Mean over the tasks of (above_ns / above) / (below_ns / below), column by column."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (above_ns / above) / (below_ns / below)
-    known = np.isfinite(ratios) & (above > 0) & (below > 0)
-    number = known.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: Floats = np.where(known, ratios, 0.0).sum(axis=0) / number
-    return mean
+        known = np.isfinite(ratios) & (above > 0) & (below > 0)
+        return np.asarray(np.where(known, ratios, 0.0).sum(axis=0) / known.sum(axis=0))
 
 
 def _jackknife(value: float, replicates: Floats) -> RunMean:
@@ -185,9 +179,8 @@ def _jackknife(value: float, replicates: Floats) -> RunMean:
     if rounds < 2 or not np.isfinite(replicates).all():
         return RunMean(value=value, rounds=rounds)
     squares = ((replicates - replicates.mean()) ** 2).sum()
-    return RunMean(
-        value=value, error=float(np.sqrt((rounds - 1) / rounds * squares)), rounds=rounds
-    )
+    error = float(np.sqrt((rounds - 1) / rounds * squares))
+    return RunMean(value=value, error=error, rounds=rounds)
 
 
 # -- the witness: pure computation beside the jobs
@@ -248,11 +241,9 @@ class Witness:
 
 
 def _group_means(group: Integers, values: Floats, groups: int) -> Floats:
+    sums, counts = (np.bincount(group, each, minlength=groups) for each in (values, None))
     with np.errstate(divide="ignore", invalid="ignore"):
-        means: NDArray[np.float64] = np.bincount(group, weights=values, minlength=groups) / (
-            np.bincount(group, minlength=groups)
-        )
-    return means
+        return np.asarray(sums / counts)
 
 
 def count_episodes(missed: Bools, task: Integers, slot: Integers) -> int:

@@ -80,11 +80,8 @@ class CampaignEvidence:
     @property
     def last(self) -> Mapping[str, Json]:
         """The latest recorded environment; empty if none."""
-        for record in reversed(self.sessions):
-            found = record.after or record.before
-            if found:
-                return found
-        return {}
+        known = (record.after or record.before for record in reversed(self.sessions))
+        return next(filter(None, known), {})
 
 
 # -- of the machine
@@ -96,11 +93,8 @@ def _sessions(evidence: CampaignEvidence) -> Iterator[Finding]:
         yield finding("environment-not-recorded", message)
     for record in evidence.sessions:
         if record.after is None:
-            yield finding(
-                "session-not-closed",
-                f"session {record.number} ended without its closing record (killed?):"
-                " steal and throttling during it are unknown",
-            )
+            message = f"session {record.number} ended without its closing record (killed?): steal"
+            yield finding("session-not-closed", f"{message} and throttling during it are unknown")
     missing = [text for key, text in _FACTS.items() if not _known(key, evidence.last.get(key))]
     if evidence.sessions and missing:
         yield finding("environment-unknown", f"could not be read: {', '.join(missing)}")
@@ -136,11 +130,8 @@ def _disturbances(evidence: CampaignEvidence) -> Iterator[Finding]:
     }
     if found:
         worst = max(found)
-        yield finding(
-            "steal",
-            f"the hypervisor took {100 * worst[0]:.1f} % of the time of {found[worst]},"
-            " from jobs together and alone",
-        )
+        taken = f"{100 * worst[0]:.1f} % of the time of {found[worst]}"
+        yield finding("steal", f"the hypervisor took {taken}, from jobs together and alone")
     for number, change in changes.items():
         if events := sum(throttled(change.throttled).values()):
             message = f"the processor throttled {events} times in session {number}"
@@ -153,10 +144,8 @@ def _scheduling(evidence: CampaignEvidence) -> Iterator[Finding]:
     if rt_kept(runtime, period, release_of(str(last.get("kernel"))), None) is not None:
         every = f"every {period / 1000:g} ms" if type(period) is int else "each period"
         after = f"{runtime / 1000:g} ms" if type(runtime) is int else f"{runtime} µs"
-        yield finding(
-            "rt-bandwidth",
-            f"RT throttling is on: real-time tasks are stopped after {after} of {every}",
-        )
+        message = f"RT throttling is on: real-time tasks are stopped after {after} of {every}"
+        yield finding("rt-bandwidth", message)
     online = last.get("cpus_online")
     count = len(online) if isinstance(online, list | tuple) else online
     if type(count) is int and 0 < count <= cores:
@@ -216,11 +205,8 @@ def _basis(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = "the calibration is missing: platform and overlap are unknown"
         yield finding("no-calibration", message)
     if ordinary := sum(not each.realtime for each in sets):
-        yield finding(
-            "policy-other",
-            f"{ordinary} of {len(sets)} task sets ran without real-time policy:"
-            " other programs preempted them at will",
-        )
+        message = f"{ordinary} of {len(sets)} task sets ran without real-time policy: other"
+        yield finding("policy-other", f"{message} programs preempted them at will")
     if broken := sorted(evidence.failed):
         key, number = broken[0], len(broken)
         reason = evidence.failed[key].get("reason", "no reason recorded")
@@ -287,11 +273,9 @@ def _groups(evidence: CampaignEvidence) -> Iterator[Finding]:
     # a 95 % quantile over sets is one of the few sets beyond it
     thin = _cells_with(evidence, SETS_MIN, TAIL_SETS_MIN)
     if evidence.mode == "stress" and thin:
-        yield finding(
-            "thin-tail",
-            f"{thin} of {len(evidence.cells)} groups have fewer than {TAIL_SETS_MIN} task sets:"
-            " their 95 % and 99 % quantiles rest on a handful",
-        )
+        message = f"{thin} of {len(evidence.cells)} groups have fewer than {TAIL_SETS_MIN} task"
+        message += " sets: their 95 % and 99 % quantiles rest on a handful"
+        yield finding("thin-tail", message)
     if evidence.cells and all(cell.critical_cores for cell in evidence.cells):
         message = "every group is shielded: what shielding saves is unknown"
         yield finding("no-unshielded-group", message)
@@ -308,15 +292,11 @@ def _loads(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"{len(found)} {many} under --overrun late: their slots last {LONG_PERIODS}"
         message += " periods, and their misses grow with that length"
         yield finding("long-slots", message, where=found[0].text)
-    contending = (c for c in evidence.cells if c.critical_cores > 1)
-    for cell in contending:
-        if alpha := cell.value("contended_ratio_real"):
-            yield finding(
-                "critical-tasks-contend",
-                f"the critical tasks of {cell.group} contend with one another (alpha ="
-                f" {alpha:.2f}): other cores are not the only cause of their slowdown",
-            )
-            return
+    several = ((c, c.value("contended_ratio_real")) for c in evidence.cells if c.critical_cores > 1)
+    for cell, alpha in [each for each in several if each[1]][:1]:
+        message = f"the critical tasks of {cell.group} contend with one another (alpha ="
+        message += f" {alpha:.2f}): other cores are not the only cause of their slowdown"
+        yield finding("critical-tasks-contend", message)
 
 
 def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
@@ -326,11 +306,9 @@ def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
     known = ratios[~np.isnan(ratios)]
     off = float(np.median(known) - 1) if len(known) and evidence.origin is None else 0.0
     if abs(off) > ALONE_TOLERANCE:
-        yield finding(
-            "calibration",
-            f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'}"
-            " than their C (median): delay ratios are off by the same amount",
-        )
+        message = f"tasks alone took {100 * abs(off):.0f} % {'more' if off > 0 else 'less'} than"
+        message += " their C (median): delay ratios are off by the same amount"
+        yield finding("calibration", message)
     if found := [each for each in evidence.sets if each.tasks_without_solo]:
         tasks = sum(each.tasks_without_solo for each in found)
         message = f"{tasks} tasks of {len(found)} task sets never ran alone: they are left out of"
@@ -339,11 +317,9 @@ def _references(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"the task sets of {number} runs are not stored: realised shares and overlap are"
         yield finding("no-program", f"{message} unknown")
     if evidence.sets and evidence.noise.smallest_effect is None:
-        yield finding(
-            "noise-floor-undecided",
-            "the smallest effect that a point can show is unknown: fewer than"
-            f" {NULL_SETS_MIN} task sets share neither an object nor a core",
-        )
+        message = "the smallest effect that a point can show is unknown: fewer than"
+        message += f" {NULL_SETS_MIN} task sets share neither an object nor a core"
+        yield finding("noise-floor-undecided", message)
 
 
 #: Findings of the machine, which one that nothing disturbs does not need; and of the results.

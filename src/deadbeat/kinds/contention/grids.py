@@ -170,7 +170,8 @@ def grid(
         if own is not None and state != UNDECIDED:
             found = metric.drawn(own)
             value = found.value and math.log2(found.value) if metric.of_noise else found.value
-            hover = f"{metric.name} {metric_words(own, metric)}\n{_rests_on(own)}"
+            hover = f"{metric.name} {metric_words(own, metric)}\n{own.task_sets} task sets,"
+            hover += f" {own.jobs or 0:,} jobs"
             ends = ""
             if found.ends and state not in (AT_MOST, AT_LEAST):
                 ends = f"[{', '.join(map(metric.digits(scale.digits), found.ends))}]\n"
@@ -192,10 +193,6 @@ def grid(
         unit=metric.axis,
         log=metric.of_noise,
     )
-
-
-def _rests_on(cell: CellFigures) -> str:
-    return f"{cell.task_sets} task sets, {cell.jobs or 0:,} jobs"
 
 
 def metric_words(cell: CellFigures, metric: GridMetric) -> str:

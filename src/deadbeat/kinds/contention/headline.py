@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from deadbeat.kinds.contention import facts
@@ -11,6 +11,7 @@ from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli,
 from deadbeat.kinds.contention.predicted import predicted_words
 from deadbeat.kinds.contention.spec import VERB
 from deadbeat.model.figures import CellFigures, Figure
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import capital, origin
 from deadbeat.report.document import CellMap, percent
@@ -24,24 +25,16 @@ _TWO = "{:.2f}".format
 
 
 def group_answers(summary: Summary) -> dict[str, list[str]]:
-    by_group: dict[str, list[CellFigures]] = {}
-    for cell in summary.cells:
-        by_group.setdefault(cell.group, []).append(cell)
+    by_group = grouped(summary.cells, attrgetter("group"))
     return {group: _group_lines(cells) for group, cells in by_group.items()}
 
 
 def _quantiles(cell: CellFigures) -> str:
     """``median slowdown 1.02, 5 % of the sets above 1.31, worst 2.4``."""
-    parts = []
-    for column, words in (
-        ("slowdown_p50", "median slowdown {}"),
-        ("slowdown_p95", "5 % of the sets above {}"),
-        ("slowdown_max", "worst {}"),
-    ):
-        value = cell.value(column)
-        if value is not None:
-            parts.append(words.format(f"{value:.3g}" if value >= 10 else f"{value:.3f}"))
-    return ", ".join(parts) or f"slowdown {cell.slowdown.value:.3f}"
+    named = {"p50": "median slowdown", "p95": "5 % of the sets above", "max": "worst"}
+    known = ((words, cell.value(f"slowdown_{name}")) for name, words in named.items())
+    texts = (f"{words} {v:.{'3g' if v >= 10 else '3f'}}" for words, v in known if v is not None)
+    return ", ".join(texts) or f"slowdown {cell.slowdown.value:.3f}"
 
 
 def _group_lines(cells: Sequence[CellFigures]) -> list[str]:
@@ -52,9 +45,7 @@ def _group_lines(cells: Sequence[CellFigures]) -> list[str]:
     levels = f", {len(cells)} deadline factors each" if len(cells) > 1 else ""
     lines = [f"{count:,} task sets{levels}. {_slowdown_line(first)}"]
     lines.append(_miss_line(first, several=len(cells) > 1))
-    if len(cells) > 1:
-        lines.append(_until(cells))
-    return lines
+    return [*lines, _until(cells)] if len(cells) > 1 else lines
 
 
 def _slowdown_line(cell: CellFigures) -> str:
@@ -121,7 +112,11 @@ def stress_sentence(summary: Summary) -> str:
         text += f" {share} of the sets{_of_group(worse, decided)} miss a deadline{_beyond(worse)}."
     else:
         text += " no set misses a deadline."
-    return " ".join([text, *_doubt(p95.value or 0.0, floor), *_shielding(decided)])
+    if floor is None:
+        text += " The smallest effect that can show is not known: too few sets share nothing."
+    elif (p95.value or 0.0) <= 1 + floor:
+        text += " The slowdown is no more than can be seen here."
+    return " ".join([text, *_shielding(decided)])
 
 
 def _beyond(cell: CellFigures) -> str:
@@ -130,15 +125,6 @@ def _beyond(cell: CellFigures) -> str:
         return ""
     more = "certainly" if cell.misses else "not certainly"
     return f" ({more} more jobs than miss alone)"
-
-
-def _doubt(slowdown: float, floor: float | None) -> list[str]:
-    """What the smallest effect leaves of the answer."""
-    if floor is None:
-        return ["The smallest effect that can show is not known: too few sets share nothing."]
-    if slowdown <= 1 + floor:
-        return ["The slowdown is no more than can be seen here."]
-    return []
 
 
 def _name(cell: CellFigures, cells: Sequence[CellFigures]) -> str:
@@ -222,11 +208,8 @@ def _shared_words(summary: Summary) -> str:
     share = worst.sync_share * worst.contended_ratio
     start = f"With {'all' if share == 1 else percent(share) + ' of the'} time spent on objects"
     start += f" shared by {worst.cores} cores"
-    left = [
-        f"{name}: saturated, {percent(worst.by_class[name].unfinished_share or 0)} of its jobs"
-        " unfinished"
-        for name in worst.saturated
-    ]
+    late = {name: percent(worst.by_class[name].unfinished_share or 0) for name in worst.saturated}
+    left = [f"{name}: saturated, {share} of its jobs unfinished" for name, share in late.items()]
     if worst.slowdown is None:
         why = f"{len(left)} of {len(worst.by_class)} objects are saturated" if left else "undecided"
         return f"{start}, there is no mean slowdown: {why}."
@@ -349,8 +332,12 @@ def _slowdown_words(cells: Cells, floor: float | None) -> str:
         return "Slowdown: no point has an answer."
     worst = facts.most(known, "slowdown_mean")
     slow = [cell for cell in known if slows(cell, floor)]
-    found = worst.slowdown
-    digits, most = _digits(found), found.value or 0.0
+    found, most = worst.slowdown, worst.slowdown.value or 0.0
+    narrow = found.ends is not None and found.ends[1] - found.ends[0] < 0.1
+
+    def digits(value: float) -> str:
+        return f"{value:.{3 if narrow or value < 10 else 1}f}"
+
     words = f"The largest slowdown (time together / alone) is {digits(most)}"
     words += f" ({found.interval(digits)}), at {point_words(worst)}. "
     if slow:
@@ -365,18 +352,12 @@ def _slowdown_words(cells: Cells, floor: float | None) -> str:
     return f"{words}only slowdowns of {percent(floor)} or more could be seen."
 
 
-def _digits(found: Figure) -> Callable[[float], str]:
-    """Three decimals, where the value is small or the interval narrow enough for them to count."""
-    narrow = found.ends is not None and found.ends[1] - found.ends[0] < 0.1
-    return lambda value: f"{value:.{3 if narrow or value < 10 else 1}f}"
-
-
 def _open_words(cells: Cells, places: int, sharing: Sequence[PointFigures]) -> str:
     """A point of the grid that has no row is missing, too; one with half of its objects saturated
     has its answer."""
-    undecided = sum(1 for cell in cells if cell.slowdown.value is None)
+    undecided = sum(cell.slowdown.value is None for cell in cells)
     undecided -= sum(
-        1 for p in sharing if p.slowdown is None and 2 * len(p.saturated) >= len(p.by_class)
+        p.slowdown is None and 2 * len(p.saturated) >= len(p.by_class) for p in sharing
     )
     parts = ((undecided, "undecided"), (places - len(cells), "not measured"))
     missing = [f"{count} {state}" for count, state in parts if count > 0]
@@ -416,17 +397,12 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     places = at_places(points, cores)
     cells = [[places.get((milli(share), milli(ratio))) for ratio in ratios] for share in shares]
     every = cores_of(own)
-    missing = (
-        "; +: certainly more misses than alone"
-        if any(point.misses for point in places.values())
-        else ""
-    )
     of = f" (the worst of M = {', '.join(map(str, every))})" if len(every) > 1 else ""
+    title = f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
+    title += " objects"
+    title += "; +: certainly more misses than alone" * any(c.misses for c in places.values())
     return CellMap(
-        title=(
-            f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
-            f" objects{missing}"
-        ),
+        title=title,
         corner="ρ \\ α",
         columns=[f"{ratio:g}" for ratio in ratios],
         rows=[f"{share:g}" for share in shares],

@@ -44,7 +44,7 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, capital
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.beside import with_beside
 from deadbeat.report.building import spread
@@ -95,6 +95,7 @@ def campaign_document(summary: Summary) -> Document:
     sections = _stress(summary) if stress else _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
     prices = facts.listed_prices(summary)
+    data = tables.sets_data(summary) if stress else tables.page_data(summary)
     picture = tables.group_table(summary) if stress else slowdown_map(summary)
     return Document(
         title=facts.campaign_name(summary),
@@ -115,11 +116,7 @@ def campaign_document(summary: Summary) -> Document:
             Section("glossary", "How to read this", (FactList(words, terms=True),)),
         ),
         scripts=("words.js", "sets.js" if stress else "page.js"),
-        data={
-            "deadbeat-data": encode(
-                tables.sets_data(summary) if stress else tables.page_data(summary)
-            )
-        },
+        data={"deadbeat-data": encode(data)},
         draws=True,
     )
 
@@ -127,9 +124,8 @@ def campaign_document(summary: Summary) -> Document:
 def _noise(summary: Summary) -> tuple[Part, ...]:
     """The smallest effect and what it rests on; programs, and how well points are known."""
     floor = facts.noise_floor(summary)
-    text = f"{floor.text[:1].upper()}{floor.text[1:]}"
-    words = Sentence(f"{text} ({floor.basis})." if floor.basis else f"{text}.")
-    return words, Lines(facts.about(summary), terminal=True, page=False)
+    words = capital(floor.text) + (f" ({floor.basis})." if floor.basis else ".")
+    return Sentence(words), Lines(facts.about(summary), terminal=True, page=False)
 
 
 def _profile(summary: Summary) -> tuple[Section, ...]:
@@ -153,6 +149,9 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
         title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
         rows.append(Subsection(title, (tables.further_table(summary),), folded=True))
     rows.append(Note(_DIGITS))
+    predicted: tuple[Part, ...] = ()
+    if is_priced(summary):
+        predicted = (Figures(predicted_charts(summary)), *predicted_parts(summary))
     return (
         Section("answer", "Where it starts to miss", answer, "Answer"),
         *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
@@ -162,13 +161,11 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
         Section("point", "One point", (Markup(asset("point.html")),)),
         Section("points", "All points", rows),
         _why_late(summary, own),
-        *([_predicted(summary)] if is_priced(summary) else []),
+        *(
+            [Section("predicted", "Predicted from prices", predicted, "Predicted")]
+            * bool(predicted)
+        ),
     )
-
-
-def _predicted(summary: Summary) -> Section:
-    parts = (Figures(predicted_charts(summary)), *predicted_parts(summary))
-    return Section("predicted", "Predicted from prices", parts, "Predicted")
 
 
 def _stress(summary: Summary) -> tuple[Section, ...]:
@@ -217,10 +214,9 @@ def _session(title: str, before: Mapping[str, str], after: Mapping[str, str]) ->
     every = [(key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
     changed = [row for row in every if before and after and row[1] != row[2]]
     rest = [row for row in every if row not in changed]
-    part: Part = Sentence("Nothing differs between before and after.")
-    if not after:
-        part = Sentence("The state afterwards was not recorded: the session was cut off.")
-    elif changed:
+    cut = "The state afterwards was not recorded: the session was cut off."
+    part: Part = Sentence("Nothing differs between before and after." if after else cut)
+    if changed:
         part = _before_after(changed, title)
     head = f"{len(rest)} values {'that did not change' if after else 'before'}"
     folded = Subsection(head, (_before_after(rest, title),), folded=True)
@@ -322,7 +318,7 @@ def words_of(summary: Summary) -> Words:
     floor = facts.noise_floor(summary).text
     return Words(
         labels=", ".join(facts.labels(summary)),
-        caption=f"{floor[0].upper()}{floor[1:]}.  {' · '.join(origin)}.",
+        caption=f"{capital(floor)}.  {' · '.join(origin)}.",
     )
 
 

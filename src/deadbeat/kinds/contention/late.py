@@ -218,7 +218,8 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
         found = sorted(set(_traced(kept, trace, task, release, response)))
     else:
         kept, found = None, list(_recorded(table, late, release, response))
-    names = sorted({name for _, name, *_ in found}, key=_numbered)
+    # CPU 2 before CPU 10
+    names = sorted({n for _, n, *_ in found}, key=lambda n: ([*map(int, _DIGITS.findall(n))], n))
     stretches = [
         Activity(row=names.index(name), kind=kind, begin_ns=begin, end_ns=end, text=text)
         for kind, name, begin, end, text in found
@@ -236,30 +237,20 @@ def moment_of(run: str, table: JobTable, late: Lateness, trace: RunTrace | None)
     )
 
 
-def _numbered(name: str) -> tuple[list[int], str]:
-    """CPU 2 before CPU 10."""
-    return [int(digits) for digits in re.findall(r"\d+", name)], name
-
-
+_DIGITS = re.compile(r"\d+")
 _Found = tuple[str, str, int, int, str]
 
 
 def _traced(
     kept: JobTrace, trace: RunTrace, task: int, release: int, response: int
 ) -> Iterator[_Found]:
-    lines = timeline(kept.events, lambda _pid, _name: False, until_ns=release + response)
-    for cpu, slices in lines.slices.items():
-        for each in slices:
-            of = trace.threads.get(each.thread.pid)
-            kind = _JOB if of == task else _TASKS if of is not None else _OTHERS
-            begin, end = max(each.begin_ns - release, 0), min(each.end_ns - release, response)
-            if end > begin and each.thread.pid != IDLE:
-                yield kind, f"CPU {cpu}", begin, end, each.thread.text
-    for cpu, handlers in lines.handlers.items():
-        for one in handlers:
-            begin, end = max(one.begin_ns - release, 0), min(one.end_ns - release, response)
-            if end > begin:
-                yield _HANDLERS, f"CPU {cpu}, interrupts", begin, end, one.text
+    for begin_ns, end_ns, cpu, pid, text in _pieces(kept, release + response):
+        begin, end = max(begin_ns - release, 0), min(end_ns - release, response)
+        of = None if pid is None else trace.threads.get(pid)
+        kind = _JOB if of == task else _TASKS if of is not None else _OTHERS
+        if end > begin and pid != IDLE:
+            name = f"CPU {cpu}" + ", interrupts" * (pid is None)
+            yield _HANDLERS if pid is None else kind, name, begin, end, text
 
 
 def _recorded(table: JobTable, late: Lateness, release: int, response: int) -> Iterator[_Found]:
@@ -323,11 +314,19 @@ def _run(
     wanted = {job.job: job for job in jobs}
     every = trace.jobs if trace else ()
     until: dict[int, int] = {}
-    for begin_ns, end_ns, track, name in sorted({one for kept in every for one in _pieces(kept)}):
+    pieces = {
+        (begin, end, cpu + (_INTERRUPTS if pid is None else _CPUS), name)
+        for kept in every
+        for begin, end, cpu, pid, name in _pieces(
+            kept, max((event.at_ns for event in kept.events), default=0)
+        )
+    }
+    for begin_ns, end_ns, track, name in sorted(pieces):
         begin = max(begin_ns, until.get(track, begin_ns))  # what is kept of two jobs may overlap
         if begin <= end_ns:
             until[track] = end_ns
-            named.setdefault(track, _track(track))
+            cpu = f"CPU {track % _INTERRUPTS}"
+            named.setdefault(track, cpu + " interrupts" * (track >= _INTERRUPTS))
             yield span(process, track, name, begin, end_ns)
     for kept in every:
         late = wanted.get(kept.job)
@@ -347,17 +346,12 @@ def _run(
         yield from naming(process, track, name)
 
 
-def _pieces(kept: JobTrace) -> Iterator[tuple[int, int, int, str]]:
-    """Begin, end, track and name of what each CPU did around a job."""
-    last_ns = max((event.at_ns for event in kept.events), default=0)
-    lines = timeline(kept.events, lambda _pid, _name: False, until_ns=last_ns)
+def _pieces(kept: JobTrace, until_ns: int) -> Iterator[tuple[int, int, int, int | None, str]]:
+    """Begin, end, CPU, thread (None: an interrupt) and name of what each CPU did around a job."""
+    lines = timeline(kept.events, lambda _pid, _name: False, until_ns=until_ns)
     for cpu, slices in lines.slices.items():
         for each in slices:
-            yield each.begin_ns, each.end_ns, _CPUS + cpu, each.thread.text
+            yield each.begin_ns, each.end_ns, cpu, each.thread.pid, each.thread.text
     for cpu, handlers in lines.handlers.items():
         for handler in handlers:
-            yield handler.begin_ns, handler.end_ns, _INTERRUPTS + cpu, handler.text
-
-
-def _track(track: int) -> str:
-    return f"CPU {track}" if track < _INTERRUPTS else f"CPU {track - _INTERRUPTS} interrupts"
+            yield handler.begin_ns, handler.end_ns, cpu, None, handler.text

@@ -7,6 +7,7 @@ program. Runs of one task set, which were measured next to each other, are a blo
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.plan import group_of
 from deadbeat.kinds.contention.run_reader import factor_at, spec_of
 from deadbeat.kinds.contention.spec import read_spec
+from deadbeat.kinds.contention.stress import Group
 from deadbeat.kinds.contention.view import (
     CampaignView,
     ProgramStanding,
@@ -34,6 +36,7 @@ from deadbeat.model.figures import MEASURES, SetFigures
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.results import PointFigures, RunKey
+from deadbeat.model.words import count_of
 from deadbeat.prices.compared import price_metric, with_prices
 
 METRICS = (
@@ -129,7 +132,10 @@ def align(lineup: Lineup) -> Aligned:
     tables = []
     for campaign in lineup.every:
         shift = 0.0 if campaign in lineup.repeats else _host_state(baseline, campaign)
-        found += _other_state(campaign, shift)
+        if abs(shift) > _SHIFT_SHOWN:
+            message = f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
+            message += f" {campaign.name}: delay ratios move with it, slowdowns do not"
+            found.append(finding("host-state-differs", message, where=campaign.name))
         tables.append(evolve(observe(campaign), doubts=host_doubts(shift)))
     priced, lacking = with_prices(lineup, tables)
     found += lacking
@@ -178,19 +184,17 @@ def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
     """Where every program of a campaign counts, also those without a result."""
     spec = read_spec(campaign.view.store.spec)
     groups = {key: group_of(spec, key) for key in campaign.standing.planned}
-    cores: dict[str, set[int]] = {}
+    cores: dict[Group | None, set[int]] = defaultdict(set)
     for key, group in groups.items():
-        cores.setdefault(group.name if group else "", set()).add(key.point.cores)
+        cores[group].add(key.point.cores)
     found = {}
     for key, group in groups.items():
         factor = factor_at(spec, key.point) or 0.0
+        point = key.point
+        found[key] = Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
         if group:
-            own = cores[group.name]
-            only = next(iter(own)) if len(own) == 1 else 0
+            only = point.cores if len(cores[group]) == 1 else 0
             found[key] = Cell(group.name, only, -1.0, -1.0, factor)
-        else:
-            point = key.point
-            found[key] = Cell("", point.cores, point.sync_share, point.contended_ratio, factor)
     return found
 
 
@@ -228,16 +232,6 @@ def host_doubts(shift: float) -> dict[str, str]:
     return {metric.name: f"the host was in another state: {text}, and delay ratios with it"}
 
 
-def _other_state(other: CampaignSubject, shift: float) -> Iterator[Finding]:
-    if abs(shift) > _SHIFT_SHOWN:
-        yield finding(
-            "host-state-differs",
-            f"pure computation alone took {100 * math.expm1(shift):+.1f} % in"
-            f" {other.name}: delay ratios move with it, slowdowns do not",
-            where=other.name,
-        )
-
-
 def other_states(
     one: Sequence[PointFigures], two: Sequence[PointFigures], *, where: str
 ) -> Iterator[Finding]:
@@ -263,13 +257,10 @@ def other_states(
 def _doubtful(campaign: CampaignSubject) -> Iterator[Finding]:
     serious = [each for each in campaign.view.summary.findings if each.severity == "serious"]
     if serious:
-        yield finding(
-            "campaign-doubtful",
-            f"{campaign.name} has {len(serious)} serious finding"
-            f"{'s' if len(serious) != 1 else ''}, for example: {serious[0].message}",
-            cure=serious[0].cure,
-            where=campaign.name,
-        )
+        message = f"{campaign.name} has {count_of(len(serious), 'serious finding')}, for example:"
+        message += f" {serious[0].message}"
+        cure, name = serious[0].cure, campaign.name
+        yield finding("campaign-doubtful", message, cure=cure, where=name)
 
 
 def _overlays(subjects: Sequence[CampaignSubject], levels: int | None) -> list[Any]:

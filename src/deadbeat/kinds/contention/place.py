@@ -18,6 +18,7 @@ from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, is_of_windows, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.words import Json
@@ -89,21 +90,13 @@ def choose(
     origin: Origin | None = None,
     source: Path | None = None,
 ) -> Place:
-    """Where ``spec`` (resolved) is to be run.
-
-    Args:
-        platform: Where; None: on whichever it was begun.
-        fresh: Begin a new campaign even where one could be continued.
-        retry_failed: Take the last campaign even when it is finished.
-        keep: Take a finished one of the same machine and kernel rather than start again.
-        origin: Owner of the programs to run; None: its own.
-        source: Folder of the campaign they are of, which is never continued itself.
-
-    Raises:
-        UsageError: The one to continue was begun with other parameters or programs; or there is
-            nothing to retry.
-        DataError: It is damaged.
-    """
+    """Where ``spec`` (resolved) is to be run. ``platform``: where; None: on whichever it was begun.
+    ``fresh``: begin a new campaign even where one could be continued. ``retry_failed``: take the
+    last campaign even when it is finished. ``keep``: take a finished one of the same machine and
+    kernel rather than start again. ``origin``: owner of the programs to run; None: its own.
+    ``source``: folder of the campaign they are of, which is never continued itself. Raises
+    UsageError: the one to continue was begun with other parameters or programs, or there is nothing
+    to retry; DataError: it is damaged."""
 
     def differs(store: CampaignStore) -> Iterator[str]:
         if source is not None and store.path.resolve() == source.resolve():
@@ -134,9 +127,7 @@ def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[
 
 
 def _other_programs(kept: Origin | None, asked: Origin | None) -> Iterator[str]:
-    if kept is None and asked is None:
-        return
-    if kept is not None and asked is not None and kept.same_programs(asked):
+    if kept.same_programs(asked) if kept and asked else kept is asked:
         return
     there = f"programs of {kept.name}" if kept else "programs of its own"
     now = f"those of {asked.name} as they are now" if asked else "its own"
@@ -164,27 +155,23 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
     """
     name = source.path.resolve().name
     if is_of_windows(source.spec):
-        raise UsageError(
-            f"the programs of {name} are of an earlier version, which measured in windows",
-            "measure that campaign again with this version, then run its programs here",
-        )
+        message = f"the programs of {name} are of an earlier version, which measured in windows"
+        hint = "measure that campaign again with this version, then run its programs here"
+        raise UsageError(message, hint)
     calibration, programs = source.load_calibration(), source.programs.all()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)
+    finish = "finish it first with its own command, then run its programs here"
     if calibration is None or not programs:
-        raise UsageError(
-            f"{name} holds no programs: it was interrupted before any was built",
-            "finish it first with its own command, then run its programs here",
-        )
+        message = f"{name} holds no programs: it was interrupted before any was built"
+        raise UsageError(message, finish)
     planned = plan(spec)
     lacking = len(planned) - len(source.programs.keys().intersection(planned))
     # one that stopped when it was known built no more than it wanted, and is offered that
     known = spec.precision is not None and is_complete(read_spec(source.spec), source)
     if lacking and not known:
-        raise UsageError(
-            f"{name} holds the programs of {len(planned) - lacking} of {len(planned)} task sets",
-            "finish it first with its own command, then run its programs here",
-        )
+        there = f"{len(planned) - lacking} of {len(planned)}"
+        raise UsageError(f"{name} holds the programs of {there} task sets", finish)
     kept = source.load_origin()
     built_for = calibration.platform
     hashes = {
@@ -203,7 +190,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
 
 
 def _require_runnable(source: CampaignStore, built_for: Platform, platform: Platform) -> None:
-    """Raises UsageError where no program of ``source`` can run on ``platform``."""
     name, verb = source.path.resolve().name, _verb(source)
     here, there = (each.made_up for each in (platform, built_for))
     if here and not there:
@@ -265,18 +251,15 @@ def _checked_hashes(
                 f"put it back, or begin a new campaign (deadbeat {_verb(source)}): without it"
                 f" {name} cannot be run elsewhere",
             )
-        raise UsageError(
-            f"{name} holds no executable of {program.batch}", "name a campaign that was measured"
-        )
+        message = f"{name} holds no executable of {program.batch}"
+        raise UsageError(message, "name a campaign that was measured")
     found = {suffix: file_hash(path) for suffix, path in files.items()}
     wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
     if not recorded and "elf" in files and not _is_elf(files["elf"]):
         wrong = ["elf"]
     if wrong:
-        raise DataError(
-            f"program {files[wrong[0]]} is damaged: it is not what was built",
-            f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})",
-        )
+        hint = f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})"
+        raise DataError(f"program {files[wrong[0]]} is damaged: it is not what was built", hint)
     return found
 
 
@@ -286,7 +269,6 @@ def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Whether it begins as an executable does: all that can be checked without a hash."""
     with reading(path) as stream:
         return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 
@@ -325,15 +307,11 @@ def copy_programs(source: CampaignStore | None, store: CampaignStore, origin: Or
                 continue
             there = source.path / "programs" / name if source else None
             if there is None or not there.exists():
-                raise DataError(
-                    f"program {folder / name} is missing",
-                    "repeat the command with --programs-from: it is copied again",
-                )
+                hint = "repeat the command with --programs-from: it is copied again"
+                raise DataError(f"program {folder / name} is missing", hint)
             if file_hash(there) != digest:
-                raise DataError(
-                    f"program {there} is not the one with which {store.path.name} was begun",
-                    "put the old one back, or start again with --fresh",
-                )
+                message = f"program {there} is not the one with which {store.path.name} was begun"
+                raise DataError(message, "put the old one back, or start again with --fresh")
             store.programs.copy_file(name, there)
         # the record of hashes is a copy of what the origin says; an old campaign has none
         record = f"{batch}.sha256"
@@ -347,14 +325,11 @@ def verify_program(store: CampaignStore, origin: Origin, program: Program) -> No
     files = _files_of(store, program)
     for suffix, digest in _hashes(origin, program.batch).items():
         if suffix not in files:
-            raise DataError(
-                f"program {program.source.with_suffix('.' + suffix)} is missing",
-                "repeat the command: it is copied again",
-            )
+            lost = program.source.with_suffix(f".{suffix}")
+            raise DataError(f"program {lost} is missing", "repeat the command: it is copied again")
         if file_hash(files[suffix]) != digest:
-            raise DataError(
-                f"program {files[suffix]} is damaged: it is not what {origin.name} ran", _COPY_HINT
-            )
+            message = f"program {files[suffix]} is damaged: it is not what {origin.name} ran"
+            raise DataError(message, _COPY_HINT)
 
 
 # ---------- the task sets of a batch ----------
@@ -402,13 +377,10 @@ class StoredPrograms:
     def batches(self, keys: Sequence[RunKey]) -> tuple[tuple[str, tuple[RunKey, ...]], ...]:
         """Batches as they were built, that of the first key first."""
         home = {key: each.batch for each in self.store.programs.all() for key in each.keys}
-        found: dict[str, list[RunKey]] = {}
-        for key in keys:
-            if key not in home:
-                raise DataError(
-                    f"no program of {self.origin.name} holds {key.text}", "start again with --fresh"
-                )
-            found.setdefault(home[key], []).append(key)
+        if lost := [key.text for key in keys if key not in home]:
+            message = f"no program of {self.origin.name} holds {lost[0]}"
+            raise DataError(message, "start again with --fresh")
+        found = grouped(keys, home.__getitem__)
         return tuple((name, tuple(batch)) for name, batch in found.items())
 
     def batch(self, name: str, keys: Sequence[RunKey]) -> Batch:

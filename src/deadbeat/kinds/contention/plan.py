@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
+from operator import attrgetter
 
 import attrs
 from attrs import frozen
@@ -143,9 +144,7 @@ def class_of(spec: CampaignSpec, key: RunKey) -> str:
 def _plain_sets(spec: CampaignSpec) -> int:
     """Sets of a point that shares nothing: all of them are a quarter of the sets, or two each."""
     assert spec.grid is not None
-    mean = spec.grid.replicas
-    if spec.precision is not None and spec.precision.sets_mean is not None:
-        mean = spec.precision.sets_mean
+    mean = (spec.precision and spec.precision.sets_mean) or spec.grid.replicas
     places = [
         shares_objects(cores, share, ratio)
         for row, _ in _rows(spec)
@@ -162,7 +161,7 @@ def _plain_sets(spec: CampaignSpec) -> int:
 def _sets_at(spec: CampaignSpec, cores: int, share: int, ratio: int) -> int:
     """Sets of a point at most."""
     assert spec.grid is not None
-    if not spec.grid.balanced or not spec.grid.classes:
+    if not _is_balanced(spec):
         return spec.grid.replicas
     if shares_objects(cores, share, ratio):
         return spec.grid.replicas * len(spec.grid.classes)
@@ -250,7 +249,7 @@ def _rank(seed: int, *place: int) -> bytes:
 def batches(keys: Sequence[RunKey], limit: int = BATCH_LIMIT) -> tuple[tuple[RunKey, ...], ...]:
     """``keys`` cut into programs of at most ``limit`` sets; only a longer block is cut itself."""
     found: list[list[RunKey]] = [[]]
-    for _, block in groupby(keys, key=_block_of):
+    for _, block in groupby(keys, key=_BLOCK):
         new = list(block)
         if found[-1] and len(found[-1]) + len(new) > limit:
             found.append([])
@@ -260,8 +259,7 @@ def batches(keys: Sequence[RunKey], limit: int = BATCH_LIMIT) -> tuple[tuple[Run
     return tuple(tuple(batch) for batch in found if batch)
 
 
-def _block_of(key: RunKey) -> tuple[int, int, int, int]:
-    return key.point.cores, key.point.sync_share_milli, key.replica, key.point.per_core
+_BLOCK = attrgetter("point.cores", "point.sync_share_milli", "replica", "point.per_core")
 
 
 def set_seed(spec: CampaignSpec, key: RunKey) -> int:
@@ -292,8 +290,8 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     """What the task set of ``key`` is asked to be."""
     point, factor = key.point, deadline_factor(spec, key)
     if spec.stress is None:
-        own = point.cores * point.per_core or None
-        tasks = _tasks_of(spec, set_seed(spec, key), point.cores, own)
+        loaded = point.cores * point.per_core or None
+        tasks = _tasks_of(spec, set_seed(spec, key), point.cores, loaded)
         only = class_of(spec, key)
         if not only:
             return spec.tasks.parameters(point, tasks=tasks, factor=factor)
@@ -306,14 +304,13 @@ def parameters(spec: CampaignSpec, key: RunKey) -> SynthesisParameters:
     values = drawn.values
     if "utilisation" in values:
         values = {**values, "utilisation": Fraction(values["utilisation"], 1000)}
-    shares: tuple[int, ...] = ()
-    ratios: tuple[int, ...] = ()
-    if spec.stress.per_task:
-        shares, ratios = draw_tasks(spec.stress, spec.seed, key.replica, tasks)
+    per_task = spec.stress.per_task
+    own = draw_tasks(spec.stress, spec.seed, key.replica, tasks) if per_task else ((), ())
+    shares, ratios = (tuple(Fraction(milli, 1000) for milli in each) for each in own)
     return attrs.evolve(
         spec.tasks.parameters(point, tasks=tasks, factor=factor, **values),
-        sync_shares=tuple(Fraction(milli, 1000) for milli in shares),
-        contended_ratios=tuple(Fraction(milli, 1000) for milli in ratios),
+        sync_shares=shares,
+        contended_ratios=ratios,
         critical_cores=drawn.group.critical_cores,
         fill_utilisation=spec.stress.fill_utilisation,
     )
@@ -369,17 +366,9 @@ def corners_first(spec: CampaignSpec, keys: Sequence[RunKey]) -> list[RunKey]:
     if grid is None:
         return list(keys)
     shares, ratios = ({min(axis), max(axis)} for axis in (grid.sync_share, grid.contended_ratio))
-    most = max(spec.cores or (0,))
-    return sorted(
-        keys,
-        key=lambda key: (
-            not (
-                key.point.cores == most
-                and key.point.sync_share_milli in shares
-                and key.point.contended_ratio_milli in ratios
-            )
-        ),
-    )
+    places = set(product({max(spec.cores or (0,))}, shares, ratios))
+    place = attrgetter("cores", "sync_share_milli", "contended_ratio_milli")
+    return sorted(keys, key=lambda key: place(key.point) not in places)
 
 
 def programs_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> tuple[tuple[RunKey, ...], ...]:

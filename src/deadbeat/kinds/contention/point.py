@@ -19,6 +19,7 @@ from deadbeat.model.figures import (
     Figure,
     SetFigures,
 )
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import ClassFigures, NoiseFacts, PointFigures
 from deadbeat.report.document import percent
 from deadbeat.stats.binomial import quantile_ranks
@@ -205,17 +206,16 @@ def noise_floor(cells: Sequence[CellFigures], sets: Sets) -> NoiseFacts:
     median number of sets of a point. Their own mean is no part of it: at M > 1 it holds what the
     machine does under load, which is a result.
     """
-    null: dict[tuple[str, int], list[float]] = {}
-    for each in sets:
-        parallel = each.cores == 1 or each.contended_ratio == 0
-        if parallel and each.tasks <= each.cores and each.slowdown_mean is not None:
-            null.setdefault((each.group, each.cores), []).append(each.slowdown_mean)
-    values = [value for own in null.values() for value in own]
+    alone = [each for each in sets if each.tasks <= each.cores and each.slowdown_mean is not None]
+    parallel = (each for each in alone if each.cores == 1 or each.contended_ratio == 0)
+    groups = grouped(parallel, attrgetter("group", "cores")).values()
+    null = [known(own, "slowdown_mean") for own in groups]
+    values = _joined(null)
     degrees = len(values) - len(null)
     if degrees < NULL_SETS_MIN - 1:
         basis = f"{len(values)} sets {_SHARING}: too few to tell"
         return NoiseFacts(sets=len(values), basis=basis)
-    squares = sum(float(((np.array(own) - np.mean(own)) ** 2).sum()) for own in null.values())
+    squares = sum(float(((own - own.mean()) ** 2).sum()) for own in null)
     spread = math.sqrt(squares / degrees)
     number = float(np.median([cell.task_sets for cell in cells if cell.task_sets]))
     return NoiseFacts(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -93,10 +94,6 @@ class _Unit:
     estimate: MeanEstimate | None = None
     stopped: bool = False
 
-    @property
-    def exhausted(self) -> bool:
-        return self.attended == self.rounds
-
     def estimated(self, metric: str) -> MeanEstimate | None:
         return MeanEstimate.of(metric, [self.samples[key] for key in sorted(self.samples)])
 
@@ -134,8 +131,9 @@ class Precision:
             self._units[self._places[key][0]].samples[key] = sample
 
     def _end_round(self) -> None:
-        due = [u for u in self._units.values() if not u.stopped and len(u.samples) >= u.next_look]
-        for unit in due:
+        for unit in self._units.values():
+            if unit.stopped or len(unit.samples) < unit.next_look:
+                continue
             unit.estimate = unit.estimated(self._spec.metric)
             sets = len(unit.samples)
             unit.next_look = max(sets + 1, math.ceil(sets * GROWTH))
@@ -153,7 +151,7 @@ class Precision:
         return sum(unit.stopped or self._has_no_more(unit) for unit in units), len(units)
 
     def _has_no_more(self, unit: _Unit) -> bool:
-        return unit.exhausted or not self._unspent
+        return unit.attended == unit.rounds or not self._unspent
 
     def expected_left(self) -> int:
         """Runs that are still needed by what is known now: the width falls as 1 / sqrt(sets)."""
@@ -309,16 +307,10 @@ class Allocation:
 
 
 def _record(spec: PrecisionSpec, points: dict[str, KnownPoint], planned: int) -> PrecisionRecord:
-    return PrecisionRecord(
-        target=spec.target,
-        metric=spec.metric,
-        relative=spec.relative,
-        sets_min=spec.sets_min,
-        sets_max=spec.sets_max,
-        complete=all(point.stopped != UNFINISHED for point in points.values()),
-        planned=planned,
-        points=points,
-    )
+    names = ("target", "metric", "relative", "sets_min", "sets_max")
+    asked: Any = {name: getattr(spec, name) for name in names}
+    complete = all(point.stopped != UNFINISHED for point in points.values())
+    return PrecisionRecord(**asked, complete=complete, planned=planned, points=points)
 
 
 def precision_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> Precision | Allocation | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -11,6 +10,7 @@ from attrs import frozen
 from deadbeat.kinds.contention.facts import labels, platform, price_table
 from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.model.figures import SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
 from deadbeat.model.words import origin
 from deadbeat.report.building import CurvePoint, curve
@@ -46,7 +46,7 @@ class PredictionCheck:
     @property
     def inside(self) -> int:
         """Number of ``slowed`` that are predicted, or within what their rounds can show."""
-        return sum(_is_close(own) or _is_inside(own) for own in self.slowed)
+        return sum(_is_close(own) or _scatter(own) is not None for own in self.slowed)
 
     @property
     def trivial(self) -> int:
@@ -86,16 +86,13 @@ def _is_close(own: SetFigures) -> bool:
 
 
 def _scatter(own: SetFigures) -> float | None:
-    """Half the 95 % interval of a set's slowdown over its rounds; None: not known."""
+    """Half the 95 % interval of a set's slowdown over its rounds, where it is within that; None: it
+    is not, or that is not known."""
     error, rounds = own.slowdown_error, own.rounds
     if error is None or rounds is None or rounds < 2:
         return None
-    return t_quantile(0.975, rounds - 1) * error
-
-
-def _is_inside(own: SetFigures) -> bool:
-    scatter = _scatter(own)
-    return scatter is not None and abs(off(own)) <= scatter
+    scatter = t_quantile(0.975, rounds - 1) * error
+    return scatter if abs(off(own)) <= scatter else None
 
 
 def check(summary: Summary) -> PredictionCheck:
@@ -105,13 +102,8 @@ def check(summary: Summary) -> PredictionCheck:
         is_saturated(each.unfinished_share) == is_saturated(each.unfinished_predicted)
         for each in judged
     )
-    sets = tuple(
-        each
-        for each in judged
-        if not is_saturated(each.unfinished_share)
-        and each.slowdown_mean is not None
-        and each.slowdown_predicted is not None
-    )
+    free = (each for each in judged if not is_saturated(each.unfinished_share))
+    sets = tuple(s for s in free if None not in (s.slowdown_mean, s.slowdown_predicted))
     slowed = tuple(each for each in sets if _measured(each) >= SLOWED)
     return PredictionCheck(sets=sets, slowed=slowed, right=within, judged=len(judged))
 
@@ -129,8 +121,7 @@ def predicted_words(summary: Summary) -> str:
 
 def likely_reason(summary: Summary, own: SetFigures) -> str:
     """Why a set is not what its prices say."""
-    scatter = _scatter(own)
-    if scatter is not None and abs(off(own)) <= scatter:
+    if (scatter := _scatter(own)) is not None:
         return f"its rounds scatter: {_measured(own):.2f} ± {scatter:.2f}"
     table = price_table(summary)
     objects = {text.partition("=")[0] for text in (own.shared_objects or "").split()}
@@ -185,17 +176,17 @@ def _side(summary: Summary) -> str:
 
 def predicted_charts(summary: Summary) -> list[Chart]:
     found = check(summary)
-    by_object: dict[str, list[SetFigures]] = {}
-    for own in found.sets:
-        by_object.setdefault(own.object_class or "random mix", []).append(own)
+    by_object = grouped(found.sets, lambda own: own.object_class or "random mix")
     if not by_object:
         return []
+    values = [side(own) for own in found.sets for side in (_predicted, _measured)]
+    diagonal = [CurvePoint(end, end) for end in (min(values), max(values))]
     panel = Panel(
         title="",
         x_label="slowdown predicted from prices",
         y_label=f"slowdown, {_side(summary)}",
         curves=(
-            curve("as predicted", _diagonal(found.sets), look=6, kind="plain"),
+            curve("as predicted", diagonal, look=6, kind="plain"),
             *(
                 curve(
                     name,
@@ -210,16 +201,6 @@ def predicted_charts(summary: Summary) -> list[Chart]:
         x_log=True,
         y_log=True,
     )
-    return [
-        Chart(
-            name="predicted",
-            title="Predicted from prices",
-            caption="A mark is a task set that shares objects and is not saturated.",
-            panels=(panel,),
-        )
-    ]
-
-
-def _diagonal(sets: Sequence[SetFigures]) -> list[CurvePoint]:
-    values = [side(own) for own in sets for side in (_predicted, _measured)]
-    return [CurvePoint(end, end) for end in (min(values), max(values))]
+    caption = "A mark is a task set that shares objects and is not saturated."
+    title = "Predicted from prices"
+    return [Chart(name="predicted", title=title, caption=caption, panels=(panel,))]

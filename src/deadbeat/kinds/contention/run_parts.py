@@ -24,8 +24,7 @@ from deadbeat.store.files import read_json
 
 def has_split(table: JobTable, columns: JobColumns) -> Bools:
     """Jobs that finished and have their thread's accounts: their response can be split."""
-    read: Bools = columns.flags & j.JOB_SPLIT != 0
-    return columns.finished & read
+    return np.asarray(columns.finished & (columns.flags & j.JOB_SPLIT != 0))
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
@@ -78,8 +77,7 @@ def _stalls(table: JobTable) -> Integers:
     """Suspected stall of each job, ns; 0 where no details were recorded."""
     if len(table.details) != len(table.jobs):
         return np.zeros(len(table.jobs), np.int64)
-    stalls: Integers = np.maximum(table.details["stall_ns"], 0)
-    return stalls
+    return np.asarray(np.maximum(table.details["stall_ns"], 0))
 
 
 def part_figures(
@@ -254,18 +252,10 @@ def _task_intervals(
 def overlap_share(
     columns: JobColumns, tasks: NDArray[Any], plan: Plan, *, jobs_max: int = JOBS_MAX
 ) -> float | None:
-    """Share of the time inside contended objects in which another core is inside the same one.
-
-    Args:
-        columns: Jobs of the run; all finished jobs of together slots are used, warm-up included,
-            since they contend too.
-        tasks: Task rows of the run.
-        plan: From `contended_plan`.
-        jobs_max: Jobs beyond which slices of the time are used.
-
-    Returns:
-        In [0, 1]; None if no time was spent inside contended objects.
-    """
+    """Share of the time inside contended objects in which another core is inside the same one, in
+    [0, 1]; None: no time was spent inside contended objects. Of ``columns`` all finished jobs of
+    together slots are used, warm-up included, since they contend too. ``tasks``: task rows;
+    ``plan``: from `contended_plan`; ``jobs_max``: jobs beyond which slices of time are used."""
     if not plan:
         return None
     used = _slices(columns, tasks, jobs_max)
@@ -293,8 +283,7 @@ def _slices(columns: JobColumns, tasks: NDArray[Any], jobs_max: int) -> Integers
         return used
     starts = columns.start_ns[used]
     length = SLICE_PERIODS * int(tasks["period_ns"].max())
-    chosen: Integers = used[(starts - starts.min()) // length % step == 0]
-    return chosen
+    return np.asarray(used[(starts - starts.min()) // length % step == 0])
 
 
 def _place(
@@ -311,12 +300,8 @@ def _place(
 def _edges(intervals: Iterable[tuple[Integers, Integers]]) -> Integers:
     """Sorted edges, twice the time, odd where something begins: an end sorts before a beginning
     at the same moment. Plain integers sort several times faster than indices."""
-    parts = []
-    for enter, leave in intervals:
-        parts += [2 * enter + 1, 2 * leave]
-    edges = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    edges.sort()
-    return edges
+    parts = (part for enter, leave in intervals for part in (2 * enter + 1, 2 * leave))
+    return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
 
 def _depth(edges: Integers) -> Integers:
@@ -347,10 +332,8 @@ def _sweep(unions: Iterable[tuple[Integers, Integers]]) -> tuple[int, int]:
 
 
 def shared_objects(task_set: TaskSet, plan: Plan) -> str:
-    """``futex=0.62 pipe=0.38``: shares of the time inside contended objects, by fragment.
-
-    Empty where nothing is contended.
-    """
+    """``futex=0.62 pipe=0.38``: shares of the time inside contended objects, by fragment; "":
+    nothing is contended."""
     inside: dict[str, float] = {}
     for resource, users in plan.items():
         name = task_set.resources[resource].fragment

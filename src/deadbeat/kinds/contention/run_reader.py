@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypedDict
 
@@ -144,7 +144,9 @@ def predicted_jobs(
     states = priced.slot_states(table)
     shares = {name: float((states == name).mean()) for name in priced.rates}
     usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
-    for where, slot in _slots(columns):
+    together = ~columns.solo
+    for slot in np.unique(columns.slot[together]).tolist():
+        where = np.flatnonzero((columns.slot == slot) & together)
         state = str(states[slot]) if str(states[slot]) in priced.rates else usual
         if state not in known:
             rates = priced.rates.get(state) or RatesByRivals((NOTHING,))
@@ -167,12 +169,6 @@ def predicted_jobs(
             at = place[release, task]
             start[at], finish[at] = begun + begin, ended + begin
     return start, finish
-
-
-def _slots(columns: JobColumns) -> Iterator[tuple[NDArray[np.intp], int]]:
-    together = ~columns.solo
-    for slot in np.unique(columns.slot[together]):
-        yield np.flatnonzero((columns.slot == slot) & together), int(slot)
 
 
 def predict_tasks(
@@ -415,10 +411,8 @@ class RunReader:
                 pace = pace_of(ratios for plain, ratios in known if is_plain(plain.point))
                 self._priced = self._priced.at_pace(pace)
             with suppress(DataError):  # a calibration that lacks an entry says nothing of it
-                found = {
-                    **found,
-                    **prediction_figures(table, everyone, task_set, self._priced, chosen=chosen),
-                }
+                own = prediction_figures(table, everyone, task_set, self._priced, chosen=chosen)
+                found = {**found, **own}
         if self._calibration is not None:
             plan = contended_plan(task_set, self._calibration)
             # every set draws on the same costs: this part of a delay ratio's interval does not

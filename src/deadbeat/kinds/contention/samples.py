@@ -14,6 +14,7 @@ from deadbeat.kinds.contention import grids
 from deadbeat.kinds.contention.facts import Level, NoiseFloor, levels
 from deadbeat.kinds.contention.point import set_misses
 from deadbeat.model.figures import CellFigures, SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
 from deadbeat.model.words import inside
 from deadbeat.report.building import (
@@ -56,13 +57,10 @@ def samples(
     sets: Iterable[SetFigures], labels: Sequence[str], label_of: Callable[[SetFigures], str]
 ) -> tuple[SetSample, ...]:
     """The sets by label, in the order of ``labels``; those of other labels are left out."""
-    found: dict[str, list[SetFigures]] = {label: [] for label in labels}
-    for item in sets:
-        if (label := label_of(item)) in found:
-            found[label].append(item)
+    found = grouped(sets, label_of)
     return tuple(
-        SetSample(label=label, look=look, sets=tuple(own))
-        for look, (label, own) in enumerate(found.items())
+        SetSample(label=label, look=look, sets=tuple(found.get(label, ())))
+        for look, label in enumerate(dict.fromkeys(labels))
     )
 
 
@@ -76,12 +74,12 @@ def of_option(charts: Iterable[Chart], option: str, suffix: str) -> list[Chart]:
 
 def distribution_charts(made_of: Sequence[SetSample], floor: NoiseFloor) -> list[Chart]:
     """Histogram, cumulative distribution and percentiles of each figure, a curve per sample."""
-    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if _known(made_of, entry[1])]
-    return [*charts, *([_miss_chart(made_of)] if _known(made_of, MISS) else [])]
 
+    def known(column: str) -> bool:
+        return any(sample.values(column) for sample in made_of)
 
-def _known(made_of: Iterable[SetSample], column: str) -> bool:
-    return any(sample.values(column) for sample in made_of)
+    charts = [_ratio_chart(made_of, floor, entry) for entry in RATIOS if known(entry[1])]
+    return [*charts, *([_miss_chart(made_of)] if known(MISS) else [])]
 
 
 #: Samples with the number of their sets and those values of them that are drawn.
@@ -130,10 +128,8 @@ def _ratio_chart(
 
 def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
     """Zeros do not stand on a logarithmic axis and would hide the rest: they have their own bar."""
-    parts = []
-    for sample in made_of:
-        every = sample.values(MISS)
-        parts.append((sample, len(every), [100 * value for value in every if value > 0]))
+    every = [(sample, sample.values(MISS)) for sample in made_of]
+    parts = [(sample, len(own), [100 * v for v in own if v > 0]) for sample, own in every]
     edges = log_edges([value for _, _, own in parts for value in own])
     missed = [(sample, count, own) for sample, count, own in parts if own]
     # Most of a curve from 0 to 100 % would be the zeros, which have their bar.
@@ -161,29 +157,27 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
             curves=_curves(missed, percentiles),
         ),
     )  # fmt: skip
-    return Chart(
+    made = Chart(
         name="distribution-misses",
         title="Deadline miss ratio over task sets",
-        caption=(
-            "Sets without a miss have their own bar: a logarithmic axis has no zero."
-            " A curve of the cumulative distribution begins at their share, one of the percentiles"
-            " where they end."
-            if missed
-            else "No set missed a deadline."
-        ),
-        panels=panels if missed else panels[:1],
+        caption="Sets without a miss have their own bar: a logarithmic axis has no zero."
+        " A curve of the cumulative distribution begins at their share, one of the percentiles"
+        " where they end.",
+        panels=panels,
     )
+    return made if missed else evolve(made, caption="No set missed a deadline.", panels=panels[:1])
 
 
 def _calm_bar(parts: Sequence[tuple[SetSample, int, list[float]]], place: int) -> Bars:
     """The sets of one sample without a miss, at its place among the others."""
     sample, count, own = parts[place]
-    blank: list[float | None] = [None] * len(parts)
-    texts = [""] * len(parts)
-    if count:
-        blank[place] = 100 * (count - len(own)) / count
-        texts[place] = f"{count - len(own):,} of {count:,}"
-    return Bars(label=sample.label, y=tuple(blank), texts=tuple(texts), look=sample.look)
+    calm, here = count - len(own), [at == place and count > 0 for at in range(len(parts))]
+    return Bars(
+        label=sample.label,
+        look=sample.look,
+        y=tuple(100 * calm / count if mine else None for mine in here),
+        texts=tuple(f"{calm:,} of {count:,}" if mine else "" for mine in here),
+    )
 
 
 def thinned(items: Sequence[T], key: Callable[[T], float], most: int) -> list[T]:
@@ -223,10 +217,9 @@ def group_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
 def configuration_samples(summary: Summary, level: Level) -> tuple[SetSample, ...]:
     """The task sets of each group at one deadline factor, those apart that picked other values from
     lists."""
-    names = _configurations(summary)
-    if not names:
-        return group_samples(summary, level)
-    return samples(level.of(summary.sets), names, lambda item: _label(summary, item))
+    if names := _configurations(summary):
+        return samples(level.of(summary.sets), names, lambda item: _label(summary, item))
+    return group_samples(summary, level)
 
 
 def factor_cells(summary: Summary) -> Sequence[CellFigures]:
@@ -244,26 +237,22 @@ def factor_cells(summary: Summary) -> Sequence[CellFigures]:
 def _configurations(summary: Summary) -> tuple[str, ...]:
     """The groups in order, each with the values that its sets picked from lists; none where they
     are the groups, or more than curves can be distinguished."""
-    if not _columns(summary):
+    columns, order = _columns(summary), groups(summary)
+    if not columns:
         return ()
-    known = {_label(summary, item): _key(summary, item) for item in summary.sets}
-    names = tuple(sorted(known, key=lambda label: known[label]))
-    return names if len(names) <= len(COLOURS) and names != groups(summary) else ()
+    known = {
+        _label(summary, item): ((*order, item.group).index(item.group), attrgetter(*columns)(item))
+        for item in summary.sets
+    }
+    names = tuple(sorted(known, key=known.__getitem__))
+    return names if len(names) <= len(COLOURS) and names != order else ()
 
 
 def _columns(summary: Summary) -> tuple[str, ...]:
     """What each task set picked from a list of several values."""
     stress = inside(summary.meta, "parameters", "stress")
-    if stress.get("per_task"):
-        return ()
-    picked = ((column, stress.get(column)) for column in _LISTED)
+    picked = ((name, stress.get(name)) for name in _LISTED if not stress.get("per_task"))
     return tuple(name for name, each in picked if isinstance(each, list | tuple) and len(each) > 1)
-
-
-def _key(summary: Summary, item: SetFigures) -> tuple[float, ...]:
-    order = groups(summary)
-    place = order.index(item.group) if item.group in order else len(order)
-    return (place, *(getattr(item, column) for column in _columns(summary)))
 
 
 def _label(summary: Summary, item: SetFigures) -> str:
@@ -277,19 +266,14 @@ _PART = 0.25
 _MARKS, _OBJECTS = 200, 24
 
 
-def _parts(item: SetFigures) -> list[tuple[str, float]]:
-    pairs = (text.partition("=") for text in (item.shared_objects or "").split())
-    return [(name, float(part)) for name, _, part in pairs]
-
-
 def object_charts(made_of: Sequence[SetSample]) -> Iterator[Chart]:
     found: dict[str, list[tuple[SetSample, float]]] = {}
     for sample in made_of:
         for item in sample.sets:
-            slowdown = item.slowdown_mean
-            for name, part in _parts(item) if slowdown else ():
-                if part >= _PART and slowdown:
-                    found.setdefault(name, []).append((sample, slowdown))
+            for text in (item.shared_objects or "").split():
+                name, _, part = text.partition("=")
+                if float(part) >= _PART and item.slowdown_mean:
+                    found.setdefault(name, []).append((sample, item.slowdown_mean))
     ordered = sorted(found.items(), key=lambda item: -mean(value for _, value in item[1]))
     shown = ordered[:_OBJECTS]
     if len(shown) < 2:
@@ -335,6 +319,8 @@ def speed_charts(sets: Sequence[SetFigures]) -> Iterator[Chart]:
         return
     first, usual = known[0][0], median(pace for _, pace in known)
     points = [CurvePoint((began - first) / 60e9, 100 * (usual / pace - 1)) for began, pace in known]
+    low, high = min(point.y for point in points), max(point.y for point in points)
+    room = 0.05 * (high - low)
     yield Chart(
         name="host-speed",
         title="Speed of the host over the run",
@@ -347,13 +333,8 @@ def speed_charts(sets: Sequence[SetFigures]) -> Iterator[Chart]:
                 y_label="faster or slower than usual (%)",
                 curves=(curve("", points, kind="points"),),
                 marks=(Mark(axis="y", at=0.0, label=""),),
-                y_limits=_around([point.y for point in points]),
+                # at least 5 % each way: noise must not fill it
+                y_limits=(min(-5.0, low - room), max(5.0, high + room)),
             ),
         ),
     )
-
-
-def _around(values: Sequence[float]) -> tuple[float, float]:
-    """Ends of an axis, at least 5 % each way: noise must not fill it."""
-    room = 0.05 * (max(values) - min(values))
-    return min(-5.0, min(values) - room), max(5.0, max(values) + room)

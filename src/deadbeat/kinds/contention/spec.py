@@ -251,9 +251,8 @@ class CampaignSpec(TaskSetSpec):
             yield Problem("loaded", text, "leave one of the two out")
         known = PRESETS if profile else stress.PRESETS
         if self.preset not in known:
-            text = (
-                f"{self.preset} is not a preset of a {'profile' if profile else 'stress campaign'}"
-            )
+            kind = "profile" if profile else "stress campaign"
+            text = f"{self.preset} is not a preset of a {kind}"
             yield Problem("preset", text, nearest(self.preset, known))
         if not profile and self.cores is not None:
             yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
@@ -453,12 +452,10 @@ def is_of_windows(values: Any) -> bool:
 
 def _without_windows(values: Mapping[str, Json]) -> dict[str, Json]:
     """``values`` of such a version, as far as they say something now."""
-    kept = {key: value for key, value in values.items() if key != "quiet"}
-    run = kept.get("run")
+    gone, run = ("solo_seconds", "windows"), values.get("run")
     if isinstance(run, Mapping):
-        gone = ("solo_seconds", "windows")
-        kept["run"] = {key: value for key, value in run.items() if key not in gone}
-    return kept
+        values = {**values, "run": {key: run[key] for key in run if key not in gone}}
+    return {key: value for key, value in values.items() if key != "quiet"}
 
 
 def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:

@@ -88,13 +88,8 @@ class DrawKind:
 
 def shares(*, least: int = 0, sensible: tuple[int, int] = (0, 1000)) -> DrawKind:
     """Thousandths, of ``least`` of them to 1."""
-
-    return DrawKind(
-        partial(rules.share_milli, least=least),
-        lambda milli: milli / 1000,
-        *sensible,
-        example="random:0.2..0.8",
-    )
+    read = partial(rules.share_milli, least=least)
+    return DrawKind(read, lambda milli: milli / 1000, *sensible, example="random:0.2..0.8")
 
 
 def drawn_by(rule: Any, low: int = 0, high: int = 0) -> DrawKind:
@@ -194,39 +189,30 @@ class CoresRule:
             return value
         if value is None or value == "all":
             return CoreChoice(fixed=None)
-        found = CoreChoice()
-        counts: list[Any] = []
         # TOML has lists of both kinds; a text has commas.
         parts = value.split(",") if isinstance(value, str) else value
-        for part in parts if isinstance(parts, list | tuple) else [parts]:
-            if isinstance(part, str) and part.strip().startswith("random"):
-                if found.drawn:
-                    raise refuse("random is listed twice", "one group draws its core counts")
-                found = self._random(part.strip(), found)
-            else:
-                counts.append(part)
-        if counts or not found.drawn:
+        parts = parts if isinstance(parts, list | tuple) else [parts]
+        is_random = [isinstance(p, str) and p.strip().startswith("random") for p in parts]
+        drawn = [part.strip() for part, random in zip(parts, is_random, strict=True) if random]
+        counts = [part for part, random in zip(parts, is_random, strict=True) if not random]
+        found = CoreChoice(drawn=bool(drawn))
+        if drawn and drawn[0] != "random":
+            ends: Any = _COUNTS.parse(drawn[0])
+            found = evolve(found, low=ends.low, high=ends.high)
+        if len(drawn) > 1:
+            raise refuse("random is listed twice", "one group draws its core counts")
+        if counts or not drawn:
             text = ",".join(map(str, counts)) if isinstance(value, str) else counts
             found = evolve(found, fixed=rules.CORES.parse(text))
         return found
-
-    @staticmethod
-    def _random(text: str, found: CoreChoice) -> CoreChoice:
-        if text == "random":
-            return evolve(found, drawn=True)
-        drawn = _COUNTS.parse(text)
-        assert drawn is not None
-        return evolve(found, drawn=True, low=drawn.low, high=drawn.high)
 
     @staticmethod
     def plain(choice: CoreChoice) -> Any:
         """The canonical form."""
         if choice.fixed is None:
             return None
-        drawn = [] if not choice.drawn else ["random"]
-        if drawn and choice.high is not None:
-            drawn = [f"random:{choice.low}..{choice.high}"]
-        return [*choice.fixed, *drawn]
+        ends = "" if choice.high is None else f":{choice.low}..{choice.high}"
+        return [*choice.fixed, *[f"random{ends}"] * choice.drawn]
 
 
 _COUNTS = SpreadRule(drawn_by(rules.Whole(1, 1024), 1, 1024))
@@ -383,10 +369,9 @@ class Group:
 
 @lru_cache(maxsize=16)
 def groups(stress: StressSpec) -> tuple[Group, ...]:
-    counts = stress.cores
-    bases: list[int | None] = [*(counts.fixed or ()), *([None] if counts.drawn else [])]
+    counts, first = stress.cores, 0
     found: list[Group] = []
-    first = 0
+    bases = [*(counts.fixed or ()), *[None] * counts.drawn]
     for cores, critical in product(bases, stress.critical_cores):
         sets = stress.sets if cores is not None else (stress.random_sets or stress.sets)
         low, high = (cores, cores) if cores is not None else (counts.low or 1, counts.high or 1)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
-
-from attrs import evolve
 
 from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.facts import factors, levels, noise_floor
@@ -24,6 +22,7 @@ from deadbeat.kinds.contention.samples import (
     thinned,
 )
 from deadbeat.model.figures import CellFigures, Figure, SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
 from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS
 from deadbeat.report.building import CurvePoint, curve
@@ -69,9 +68,7 @@ def factor_charts(
     cells: Sequence[CellFigures], *, label: Callable[[CellFigures], str], name: str, title: str = ""
 ) -> Iterator[Chart]:
     """Miss ratio over D / C, a curve per label, where there are several factors."""
-    by_label: dict[str, list[CellFigures]] = {}
-    for cell in cells:
-        by_label.setdefault(label(cell), []).append(cell)
+    by_label = grouped(cells, label)
     panels = [
         Panel(
             title=heading, x_label="deadline factor D / C", y_label=axis,
@@ -128,8 +125,7 @@ _CRITICAL_PANELS = (
 def _critical(cells: Sequence[CellFigures]) -> Iterator[Chart]:
     if not any(cell.critical_cores for cell in cells):
         return
-    cores = sorted({str(cell.cores or "drawn") for cell in cells}, key=lambda m: (len(m), m))
-    by_cores = {m: [cell for cell in cells if str(cell.cores or "drawn") == m] for m in cores}
+    by_cores = grouped(cells, lambda cell: str(cell.cores or "drawn"))
     panels = (
         Panel(
             title=heading,
@@ -137,7 +133,9 @@ def _critical(cells: Sequence[CellFigures]) -> Iterator[Chart]:
             y_label=axis,
             curves=tuple(
                 interval_curve(f"M = {m}", look, own, "critical_cores", column, scale=scale)
-                for look, (m, own) in enumerate(by_cores.items())
+                for look, (m, own) in enumerate(
+                    sorted(by_cores.items(), key=lambda each: (len(each[0]), each[0]))
+                )
             ),
             marks=(Mark(axis="y", at=1.0, label="1: no effect"),) if scale == 1.0 else (),
         )
@@ -160,13 +158,13 @@ def _contention(item: SetFigures) -> float | None:
     return None if rho is None or alpha is None else 100 * rho * alpha
 
 
-def _overlap(item: SetFigures) -> float | None:
-    return None if item.overlap_real is None else 100 * item.overlap_real
-
-
 _DRIVERS: tuple[tuple[str, str, Callable[[SetFigures], float | None]], ...] = (
     ("Contended share", "contended share of C, realised ρ × α (%)", _contention),
-    ("Overlap", "overlap: contended time with another core inside (%)", _overlap),
+    (
+        "Overlap",
+        "overlap: contended time with another core inside (%)",
+        lambda item: Figure(item.overlap_real).scaled(100).value,
+    ),
     ("Utilisation", "utilisation of the task set, sum of C / T", attrgetter("utilisation")),
 )
 
@@ -203,7 +201,10 @@ def scatter(
 ) -> Panel | None:
     """A figure of task sets over a quantity, with its rank correlation; None: nothing known."""
     column, y_label = against
-    known = [(each, list(_pairs(each.sets, value_of, column))) for each in own]
+    both = [(each, [(value_of(item), item.column(column)) for item in each.sets]) for each in own]
+    known = [
+        (each, [(x, y) for x, y in some if x is not None and y is not None]) for each, some in both
+    ]
     pairs = [pair for _, some in known for pair in some]
     if not pairs:
         return None
@@ -224,15 +225,6 @@ def scatter(
     )
 
 
-def _pairs(
-    sets: Iterable[SetFigures], value_of: Callable[[SetFigures], float | None], column: str
-) -> Iterator[tuple[float, float]]:
-    for item in sets:
-        x, y = value_of(item), item.column(column)
-        if x is not None and y is not None:
-            yield x, y
-
-
 COUNTED = "counted"
 
 
@@ -241,10 +233,8 @@ def name_of(event: str) -> str:
 
 
 def states(summary: Summary) -> Mapping[str, str]:
-    """Event -> ``counted``, ``not supported here``, ``refused: why`` or ``failed: why``.
-
-    Empty: none asked for.
-    """
+    """Event -> ``counted``, ``not supported here``, ``refused: why`` or ``failed: why``; empty:
+    none asked for."""
     found = summary.meta.get("counters") or {}
     known = [event for event in COUNTER_EVENTS if event in found]
     return {event: str(found[event]) for event in dict.fromkeys((*known, *found))}
@@ -262,17 +252,15 @@ def counter_charts(summary: Summary) -> list[Chart]:
         if state in (COUNTED, CACHEGRIND) and len(_values(summary, event)) > 1:
             panels.append(scatter(own, heading, axis, _value_of(event), _AGAINST))
     drawn = tuple(panel for panel in panels if panel is not None)
-    caption = f"{missing} {SCATTER_CAPTION}".lstrip()
-    title = "Delay ratio and counted events"
+    caption, title = f"{missing} {SCATTER_CAPTION}".lstrip(), "Delay ratio and counted events"
     return [Chart(name="counters", title=title, caption=caption, panels=drawn)] if drawn else []
 
 
 def counters_note(summary: Summary) -> tuple[Sentence | Note, ...]:
     """Why no event is drawn; the figure says itself which are missing from it."""
+    none = "No events were counted: run with --counters to see which go with the delay."
     if not states(summary):
-        return (
-            Note("No events were counted: run with --counters to see which go with the delay."),
-        )
+        return (Note(none),)
     missing = _missing(summary)
     return () if not missing or counter_charts(summary) else (Sentence(missing),)
 
@@ -287,10 +275,9 @@ def _missing(summary: Summary) -> str:
         values = _values(summary, event)
         if state in (COUNTED, CACHEGRIND) and len(values) > 1:
             continue
-        same = (
-            f"{values.pop():g} per job in every task set" if values else "no task set has a value"
-        )
-        by_reason.setdefault(same if state == COUNTED else state, []).append(name_of(event))
+        same = [f"{value:g} per job in every task set" for value in values]
+        why = state if state != COUNTED else "".join(same) or "no task set has a value"
+        by_reason.setdefault(why, []).append(name_of(event))
     parts = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
     return f"Not drawn: {'; '.join(parts)}." if parts else ""
 
@@ -311,16 +298,11 @@ def overlay_charts(
 ) -> list[Chart]:
     """Every figure, the baseline first; ``most``: most deadline factors that have
     distributions, None: all."""
-    return [*_overlays(names, summaries, most), *_factor_overlays(names, summaries)]
-
-
-def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | None) -> list[Chart]:
     common = common_sets(summaries)
-    first = common[0] if common else ()
-    if not first:
-        return []
+    if not common or not (first := common[0]):
+        return _factor_overlays(names, summaries)
     floor = facts.noise_floor(summaries[0])
-    charts = []
+    charts: list[Chart] = []
     # most cores first: a page begins with what it shows first, and M = 1 seldom shows anything
     for place in reversed(places(summaries[0])):
         for level in facts.levels(first, most):
@@ -336,14 +318,14 @@ def _overlays(names: Sequence[str], summaries: Sequence[Summary], most: int | No
             suffix = f"-{re.sub('[^a-z0-9]+', '-', place.lower())}{level.suffix}"
             charts += of_option(distribution_charts(own, floor), option, suffix)
     order = [chart.family for chart in charts]
-    return sorted(charts, key=lambda chart: order.index(chart.family))
+    charts.sort(key=lambda chart: order.index(chart.family))
+    return [*charts, *_factor_overlays(names, summaries)]
 
 
 def common_sets(summaries: Sequence[Summary]) -> list[tuple[SetFigures, ...]]:
     """Task sets that all campaigns have, by campaign: the same programs on every side."""
-    if not summaries:
-        return []
-    keys = set.intersection(*({each.key for each in summary.sets} for summary in summaries))
+    sides = [{each.key for each in summary.sets} for summary in summaries]
+    keys = set.intersection(*sides) if sides else set()
     return [tuple(item for item in summary.sets if item.key in keys) for summary in summaries]
 
 
@@ -358,26 +340,22 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
             own = [cell for cell in summary.cells if place_of(summaries[0], cell) == place]
             drawn, column = _most_contended(own), "deadline_miss_ratio"
             curves.append(interval_curve(name, look, drawn, "factor", column, scale=100.0))
-        panels.append(
-            Panel(
-                title=place,
-                x_label="deadline factor D / C",
-                y_label="deadline miss ratio (% of jobs)",
-                curves=tuple(curves),
-            )
-        )
+        axes = ("deadline factor D / C", "deadline miss ratio (% of jobs)")
+        panels.append(Panel(title=place, x_label=axes[0], y_label=axes[1], curves=tuple(curves)))
     where = "" if summaries[0].mode == "stress" else " at the largest ρ and α"
-    chart = Chart(
-        name="deadline-factor",
-        title=f"Deadline misses over the deadline factor{where}",
-        caption="Bands: 95 % of each campaign alone, over task sets. Whether campaigns"
-        " differ is for the verdicts, which compare program by program.",
-        panels=tuple(panels[:12]),
-    )
-    return [chart if len(panels) <= 12 else evolve(chart, title=f"{chart.title} (first 12)")]
+    more = " (first 12)" * (len(panels) > 12)
+    return [
+        Chart(
+            name="deadline-factor",
+            title=f"Deadline misses over the deadline factor{where}{more}",
+            caption="Bands: 95 % of each campaign alone, over task sets. Whether campaigns"
+            " differ is for the verdicts, which compare program by program.",
+            panels=tuple(panels[:12]),
+        )
+    ]
 
 
 def _most_contended(cells: Sequence[CellFigures]) -> Sequence[CellFigures]:
     """All groups; of the points those at the largest rho and alpha."""
-    places = [(cell.sync_share, cell.contended_ratio) for cell in cells]
-    return [cell for cell, place in zip(cells, places, strict=True) if place == max(places)]
+    place = attrgetter("sync_share", "contended_ratio")
+    return [cell for cell in cells if place(cell) == max(map(place, cells))]

@@ -32,6 +32,7 @@ from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group, groups
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures
+from deadbeat.model.grouping import grouped
 from deadbeat.model.results import (
     JobHistogram,
     Point,
@@ -192,9 +193,7 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
 
 
 def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
-    by_point: dict[Point, list[RunKey]] = {}
-    for key in sorted(attempts.committed):
-        by_point.setdefault(key.point, []).append(key)
+    by_point = grouped(sorted(attempts.committed), lambda key: key.point)
     for point in attempts.points():
         where: JobHistogram = {
             "cores": point.cores,
@@ -209,10 +208,10 @@ def _points(reader: RunReader, attempts: Attempts) -> Iterator[_Cell]:
 
 def _groups(reader: RunReader, spec: CampaignSpec, attempts: Attempts) -> Iterator[_Cell]:
     assert spec.stress is not None
-    by_cell: dict[tuple[Group | None, float | None], list[RunKey]] = {}
-    for key in sorted(attempts.committed):
-        cell = group_of(spec, key), reader.deadline_factor(key.point)
-        by_cell.setdefault(cell, []).append(key)
+    by_cell = grouped(
+        sorted(attempts.committed),
+        lambda key: (group_of(spec, key), reader.deadline_factor(key.point)),
+    )
     factors = [None] if spec.by_utilisation else [float(f) for f in spec.tasks.deadline_factor]
     for group, factor in itertools.product(groups(spec.stress), factors):
         where: JobHistogram = {
@@ -237,41 +236,28 @@ def _distributions(
     where: JobHistogram, histograms: dict[str, NDArray[np.int64]]
 ) -> Iterator[JobHistogram]:
     for name, counts in histograms.items():
-        filled = np.flatnonzero(counts)
-        if len(filled) == 0:
-            continue
-        first, last = int(filled[0]), int(filled[-1])
-        yield {
-            **where,
-            "metric": name,
-            "edges": EDGES[first : last + 2].tolist(),
-            "counts": counts[first : last + 1].tolist(),
-        }
+        if counts.any():
+            first, last = np.flatnonzero(counts)[[0, -1]]
+            edges, own = EDGES[first : last + 2].tolist(), counts[first : last + 1].tolist()
+            yield {**where, "metric": name, "edges": edges, "counts": own}
 
 
 def labels_of(
     calibration: Calibration | None, origin: Origin | None, *, realtime: bool
 ) -> tuple[str, ...]:
-    labels = []
-    platform = where_it_ran(calibration, origin)
-    if platform and platform.kind != "hardware":
-        labels.append(platform.kind)
-        labels += ["no contention"] * platform.soc.endswith(NO_CONTENTION)
-    if platform and platform.hosted:
-        labels.append(f"{platform.system} hosted on Linux")
-    other = calibration is not None and calibration.policy == "other"
-    if other or not realtime:
-        labels.append("policy other")
-    if calibration and calibration.basis == "cold":
-        labels.append("cold costs")
-    if calibration and calibration.layout != "default":
-        labels.append("shared address space")
-    if origin is not None and not origin.same_hardware:
-        labels.append("foreign costs")
+    platform, costs = where_it_ran(calibration, origin), calibration
     cpus = platform.cpus if platform else ()
-    if len(set(cpus)) < len(cpus):
-        labels.append(f"{len(cpus)} cores on {len(set(cpus))} CPUs")
-    return tuple(labels)
+    labels = {
+        platform.kind if platform else "": platform and platform.kind != "hardware",
+        "no contention": platform and platform.soc.endswith(NO_CONTENTION),
+        f"{platform.system if platform else ''} hosted on Linux": platform and platform.hosted,
+        "policy other": not realtime or (costs and costs.policy == "other"),
+        "cold costs": costs and costs.basis == "cold",
+        "shared address space": costs and costs.layout != "default",
+        "foreign costs": origin and not origin.same_hardware,
+        f"{len(cpus)} cores on {len(set(cpus))} CPUs": len(set(cpus)) < len(cpus),
+    }
+    return tuple(label for label, holds in labels.items() if holds)
 
 
 def _meta(
@@ -319,13 +305,10 @@ def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> ob
 
 def _calibration_facts(calibration: Calibration) -> dict[str, Json]:
     return {
-        "basis": calibration.basis,
-        "policy": calibration.policy,
-        "pool": calibration.pool,
+        **{name: getattr(calibration, name) for name in ("basis", "policy", "pool")},
         "entries": len(calibration.costs),
         "refused": dict(calibration.refused),
-        "made_at": calibration.made_at,
-        "seconds": calibration.seconds,
+        **{name: getattr(calibration, name) for name in ("made_at", "seconds")},
         "fingerprint": calibration.platform.fingerprint,
         "yardstick_ps": list(calibration.yardstick_ps),
         "cache_line_ps": dict(calibration.cache_line_ps),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from heapq import nlargest
 from operator import attrgetter
 from typing import Any
 
@@ -37,22 +40,15 @@ _, _NEEDED, _MISS, _ = METRICS
 # ---------- points ----------
 
 
-def _percent(value: float) -> str:
-    return f"{value:.{2 if value < 10 else 1}f}"
-
-
 def _or_dash(cell: CellFigures, metric: GridMetric) -> str:
     return cell_text(cell, metric) if state_of(cell, metric) in MEASURED else "-"
 
 
 def _miss(cell: CellFigures) -> str:
     found = _MISS.drawn(cell)
-    text = found.text(_percent) if found.value else _or_dash(cell, _MISS)
-    return text + ("+" if found.value and cell.misses else " ")
-
-
-def _slowdown(cell: CellFigures) -> str:
-    return cell.slowdown.text(ratio)
+    if not found.value:
+        return f"{_or_dash(cell, _MISS)} "
+    return found.text(lambda v: f"{v:.{2 if v < 10 else 1}f}") + ("+" if cell.misses else " ")
 
 
 #: A point without an answer says ``undecided`` where its slowdown would stand.
@@ -61,7 +57,7 @@ POINT_COLUMNS = (
     said("rho", lambda cell: f"{cell.sync_share:.2f}"),
     said("alpha", lambda cell: f"{cell.contended_ratio:.2f}"),
     said("sets", lambda cell: str(cell.task_sets)),
-    said("slowdown\nmean [95 %]", _slowdown),
+    said("slowdown\nmean [95 %]", lambda cell: cell.slowdown.text(ratio)),
     said("deadline\nneeded", lambda cell: _or_dash(cell, _NEEDED)),
     said("miss %\n[95 %]", _miss),
 )
@@ -256,7 +252,8 @@ def page_data(summary: Summary) -> dict[str, Json]:
         "row_columns": list(SUMMARY_COLUMNS),
         "rows": _rows(summary.cells),
         "loaded_rows": _rows(loaded),
-        **_sets(summary.sets),
+        "set_fields": _fields(_OF_POINT),
+        "sets": _lines(summary.sets, (*SUMMARY_COLUMNS[:4], *_OF_POINT)),
         **_distributions(summary.distributions),
     }
 
@@ -283,11 +280,6 @@ def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, 
 
 def _lines(sets: Iterable[SetFigures], columns: Sequence[str]) -> list[list[Any]]:
     return [[plain(row[column]) for column in columns] for row in (s.row("stress") for s in sets)]
-
-
-def _sets(sets: Sequence[SetFigures]) -> dict[str, Json]:
-    point = ("cores", "sync_share", "contended_ratio", "deadline_factor")
-    return {"set_fields": _fields(_OF_POINT), "sets": _lines(sets, (*point, *_OF_POINT))}
 
 
 def sets_data(summary: Summary) -> dict[str, Json]:
@@ -319,18 +311,15 @@ def _worst(summary: Summary, level: Level) -> list[SetFigures]:
     room = max(10, SETS_SHOWN // len(levels(summary.cells)))
     found: list[SetFigures] = []
     for sample in group_samples(summary, level):
-        kept: dict[int, SetFigures] = {}
-        for column in ("slowdown_mean", "deadline_miss_ratio"):
-            kept |= _most(sample.sets, column, room)
-        found += kept.values()
+        columns = ("slowdown_mean", "deadline_miss_ratio")
+        most = (nlargest(room, sample.sets, partial(_or_least, name)) for name in columns)
+        found += {id(each): each for own in most for each in own}.values()
     return found
 
 
-def _most(sets: Sequence[SetFigures], column: str, count: int) -> dict[int, SetFigures]:
-    values = [each.column(column) for each in sets]
-    known = [float("-inf") if value is None else value for value in values]
-    ordered = sorted(range(len(sets)), key=known.__getitem__, reverse=True)
-    return {place: sets[place] for place in ordered[:count]}
+def _or_least(column: str, each: SetFigures) -> float:
+    value = each.column(column)
+    return -math.inf if value is None else value
 
 
 def _distributions(items: Sequence[JobHistogram]) -> dict[str, Json]:

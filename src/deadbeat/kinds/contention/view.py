@@ -203,10 +203,8 @@ def open_campaign(path: Path | str) -> CampaignView:
 
 
 def _key(key: RunKey | str) -> RunKey:
-    if not isinstance(key, str):
-        return key
     try:
-        return RunKey.parse(key)
+        return RunKey.parse(key) if isinstance(key, str) else key
     except DataError as error:
         raise UsageError(error.message, error.hint) from None
 
@@ -338,12 +336,8 @@ def _refusal(
     lines = [f"{line} ({one} | {two})" for line in parameters[:_PARAMETERS_SHOWN]]
     if len(parameters) > _PARAMETERS_SHOWN:
         lines.append(f"and {len(parameters) - _PARAMETERS_SHOWN} more parameters")
-    if not parameters:
-        lines.append(
-            "the parameters are the same: each was calibrated by itself, so the same seed made"
-            " other task sets"
-        )
-    return UsageError(message, _own_programs(baseline), tuple(lines))
+    alike = "the parameters are the same: each was calibrated by itself, so the same seed made"
+    return UsageError(message, _own_programs(baseline), (*lines,) or (f"{alike} other task sets",))
 
 
 def _some(keys: Sequence[RunKey]) -> str:
@@ -382,14 +376,9 @@ Sides = tuple[tuple[CampaignView, ProgramStanding], tuple[CampaignView, ProgramS
 
 def _unfinished(sides: Sides) -> Iterator[Finding]:
     paired = len(sides[0][1].done & sides[1][1].done)
-    for view, found in sides:
-        if found.left:
-            yield finding(
-                "campaign-unfinished",
-                f"{name_of(view)} is unfinished ({found.left_text}): only {paired} programs"
-                " are compared",
-                where=name_of(view),
-            )
+    for name, text in ((name_of(view), found.left_text) for view, found in sides if found.left):
+        message = f"{name} is unfinished ({text}): only {paired} programs are compared"
+        yield finding("campaign-unfinished", message, where=name)
 
 
 def _unpaired(sides: Sides) -> Iterator[Finding]:
@@ -415,37 +404,26 @@ def _unpaired(sides: Sides) -> Iterator[Finding]:
         )
     once = (one.done & two.unwanted) | (two.done & one.unwanted)
     if once:
-        yield finding(
-            "unpaired-runs",
-            f"{len(once)} programs ran on one side only, because the other knew their"
-            f" points well enough before (--precision): only {len(paired)} are compared",
-        )
+        message = f"{len(once)} programs ran on one side only, because the other knew their points"
+        message += f" well enough before (--precision): only {len(paired)} are compared"
+        yield finding("unpaired-runs", message)
 
 
 def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Finding]:
     mine, theirs = (inside(view.store.spec, "run") for view in (baseline, other))
-    different = [
-        f"run.{key}: {mine.get(key)} | {theirs.get(key)}"
-        for key in _HOW
-        if mine.get(key) != theirs.get(key)
-    ]
-    if different:
-        yield finding(
-            "run-settings-differ",
-            f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
-            f" {'; '.join(different)}",
-        )
+    sides = [(key, mine.get(key), theirs.get(key)) for key in _HOW]
+    if different := [f"run.{key}: {one} | {two}" for key, one, two in sides if one != two]:
+        message = f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
+        yield finding("run-settings-differ", f"{message} {'; '.join(different)}")
 
 
 def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
     """``path: A's value | B's value`` for every parameter that makes a task set or a run."""
-    mine, theirs = (
-        {key: value for key, value in view.store.spec.items() if key not in _OWN}
-        for view in (baseline, other)
-    )
+    found = differing(baseline.store.spec, other.store.spec)
     return [
         f"{path}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
-        for path, a, b in differing(mine, theirs)
+        for path, a, b in found
+        if path.partition(".")[0] not in _OWN
     ]
 
 
@@ -458,9 +436,9 @@ def overhead_lines(one: CampaignView, two: CampaignView) -> Iterator[str]:
     places = (one.place, two.place)
     if None in places or len({each.system for each in places if each}) == 1:
         return
-    wakes = [_wake_up_ns(view) for view in (one, two)]
-    if all(wakes):
-        yield f"wake-up, median: {' | '.join(time_text(each) for each in wakes)}"
+    wakes = [filter(None, (s.wake_up_p50_ns for s in view.summary.sets)) for view in (one, two)]
+    if all(found := [[*each] for each in wakes]):
+        yield f"wake-up, median: {' | '.join(time_text(median(each)) for each in found)}"
     costs = [_own_costs(view) for view in (one, two)]
     seen: set[str] = set()
     for entry in costs[0]:
@@ -470,15 +448,9 @@ def overhead_lines(one: CampaignView, two: CampaignView) -> Iterator[str]:
             yield f"a use of {entry}: {' | '.join(time_text(side[entry]) for side in costs)}"
 
 
-def _wake_up_ns(view: CampaignView) -> float:
-    found = [each.wake_up_p50_ns for each in view.summary.sets if each.wake_up_p50_ns]
-    return median(found) if found else 0.0
-
-
 def _own_costs(view: CampaignView) -> dict[str, int]:
     own: Calibration | None = view.store.load_own_costs()
     if own is None and view.store.load_origin() is None:
         own = view.store.load_calibration()
-    return (
-        {entry: round(cost[0].repeat_ps / 1000) for entry, cost in own.costs.items()} if own else {}
-    )
+    costs = own.costs if own else {}
+    return {entry: round(cost[0].repeat_ps / 1000) for entry, cost in costs.items()}

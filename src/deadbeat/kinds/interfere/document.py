@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 import attrs
-from attrs import evolve, frozen
+from attrs import evolve
 
 from deadbeat.kinds.interfere.results import InterfereStore, InterfereSummary, Slowdown
 from deadbeat.kinds.interfere.sharing import RULES, Shared, levels, nothing, shared, shares
@@ -191,34 +191,25 @@ def _heat(found: InterfereSummary, place: str) -> Chart:
     )
 
 
-@frozen
-class _Resource:
-    """A row: what a victim shares with aggressors at a place; None: nothing that is seen."""
+def _resources(found: InterfereSummary) -> Table:
+    """What each victim shares with aggressors at each place."""
 
-    victim: SetWork
-    place: str
-    shared: Shared | None
-    nothing: str
-
-    @property
-    def shown_by(self) -> str:
-        cell = self.shared and self.shared.cell
+    def shown_by(row: tuple[SetWork, str, Shared | None]) -> str:
+        cell = row[2] and row[2].cell
         if not cell or cell.aggressor is None:
             return ""
         return f"{cell.value:.2f} beside {cell.aggressor.text} ({_interval(cell.interval)})"
 
-
-def _resources(found: InterfereSummary) -> Table:
     columns = [
-        said("victim", lambda row: row.victim.text, words=True),
-        said("shares", lambda row: row.shared.resource if row.shared else row.nothing, words=True),
-        said("shown by", lambda row: row.shown_by, words=True),
-    ]
+        said("victim", lambda row: row[0].text, words=True),
+        said("shares", lambda row: row[2].resource if row[2] else nothing(found, *row[:2]),
+             words=True),
+        said("shown by", shown_by, words=True),
+    ]  # fmt: skip
     if len(found.places) > 1:
-        where = said("with aggressors on", lambda row: place_words(row.place), words=True)
-        columns.insert(1, where)
+        columns.insert(1, said("with aggressors on", lambda row: place_words(row[1]), words=True))
     rows = [
-        _Resource(work, place, each, nothing(found, work, place))
+        (work, place, each)
         for work in found.order
         for place in found.places
         for each in (*shared(found, work, place),) or (None,)

@@ -340,7 +340,6 @@ def _timeline(engine: str, runs: Sequence[LatencyRun]) -> Panel:
 def _points(
     events: Iterable[Event], *, label: str, look: int, size: float, kind: str = "points"
 ) -> Curve:
-    """The latest ones, up to a maximum."""
     kept = sorted(events, key=lambda event: -event.late.latency_ns)[:_POINTS]
     points = (CurvePoint(e.at_s / size, e.late.latency_ns / US, text=e.words) for e in kept)
     return curve(label, points, look=look, kind=kind)

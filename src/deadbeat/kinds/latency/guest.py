@@ -80,34 +80,26 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
 
 def job_of(spec: LatencySpec, point: LoadPoint) -> Job:
     """What the machine does for a run: warms up, starts the load, measures."""
-    commands = load_commands(point, spec.cpus or ())
+    profile = LOADS[point.profile]
+    commands = profile.commands(point.percent, spec.cpus or ()) if point.percent else ()
     job = Job().sleep(WARM_UP_NS)
     for number, argv in enumerate(commands):
-        job = job.start(f"load{number}", argv)
+        words = (PROGRAM, "load", *argv, "--temp-path", _LOAD_FOLDER, "--quiet")
+        job = job.start(f"load{number}", words)
     if commands:
         job = job.sleep(_SETTLE_NS)
     measured_ns = round(spec.seconds * 1e9)
     request = request_of(spec, LatencyKey(point, ProberEngine.name, 0))
     cpus = ",".join(map(str, request.cpus))
     probe = {"--cpus": cpus, **probe_options(request), "--out": _RESULT}
-    words = [word for pair in probe.items() for word in pair]
+    options = [word for pair in probe.items() for word in pair]
     return (
         job.read(_BEFORE, (*FIRST_SNAPSHOT, *_OF_LOADS))
         .log(f"{_BEFORE}/{LOG}")
-        .run("probe", (PROGRAM, "probe", *words), limit_ns=measured_ns + _LATE_NS)
+        .run("probe", (PROGRAM, "probe", *options), limit_ns=measured_ns + _LATE_NS)
         .read(_AFTER, (*SNAPSHOT, *_OF_LOADS))
         .log(f"{_AFTER}/{LOG}")
         .keep(_RESULT)
-    )
-
-
-def load_commands(point: LoadPoint, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
-    """The commands of a load, made by the runtime's own verb ``load``."""
-    if not point.percent:
-        return ()
-    commands = LOADS[point.profile].commands(point.percent, cpus)
-    return tuple(
-        (PROGRAM, "load", *argv, "--temp-path", _LOAD_FOLDER, "--quiet") for argv in commands
     )
 
 
@@ -155,7 +147,6 @@ def run_of(
 
 
 def _load_look(files: Mapping[str, bytes], at: str, guest: Guest) -> Look:
-    """Processes of the load at a moment."""
     target = recorded_target(files, at, name=guest.kernel.name, kind=guest.kind)
     target.outputs["load"] = Reading(printed(target.files))
     return look_of(target.read_many(LOOK_FILES, {"load": ""}), _LOAD_FOLDER)
@@ -213,7 +204,9 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         self._begun = [(key, self._boots.submit(partial(self._run, key))) for key in self.lacking]
 
     def seconds(self, runs: int) -> float:
-        return estimate_s(self._spec, self._guest, runs=runs)
+        each = [_BUSY_S * busy_seconds(self._spec, point) for point in self._spec.loads]
+        boots = (_BOOT_S + _PROCESSOR_S * (self._guest.cpus - 1)) * runs / WORKERS
+        return boots + sum(each) / len(each) * runs / WORKERS
 
     def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
         """Some boots at a time; results come in the order of the plan."""
@@ -238,14 +231,3 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
 def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:
     """Part of the machine's time in which it is busy, s."""
     return (spec.seconds + _SETTLE_NS / 1e9) * (point.percent / 100 or 0.1)
-
-
-def estimate_s(spec: LatencySpec, guest: Guest, *, runs: int) -> float:
-    """What a number of runs takes on an idle host."""
-    each = [_BUSY_S * busy_seconds(spec, point) for point in spec.loads]
-    return look_s(guest, runs) + sum(each) / len(each) * runs / WORKERS
-
-
-def look_s(guest: Guest, boots: int) -> float:
-    """What a number of boots that do nothing takes on an idle host."""
-    return (_BOOT_S + _PROCESSOR_S * (guest.cpus - 1)) * boots / WORKERS

@@ -167,7 +167,6 @@ def by_cpu(cell: CellSummary, shown: Sequence[int]) -> tuple[Named, ...]:
 
 
 def _counted(label: str, histogram: Histogram) -> str:
-    """With how many wake-ups a curve rests on."""
     return f"{label} (n = {histogram.total:,})"
 
 
@@ -283,6 +282,12 @@ def tail_curve(label: str, histogram: Histogram, *, look: int) -> Curve:
 
 # ---------- of matrices that are compared ----------
 
+_OVERLAID = (
+    "All CPUs and valid runs pooled; missed periods are added where they are known."
+    f" {HISTOGRAM_CAPTION} The end of a tail is the maximum, which is one sample. Whether sides"
+    " differ is for the verdicts, which compare run by run."
+)
+
 
 def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Chart]:
     """For every load and engine that two sides at least have: histograms as shares, and tails.
@@ -304,25 +309,22 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
         ]
         if len(named) > 1:
             option = f"{load_words(load)}, {engine}" if several else load_words(load)
-            charts.append(_overlay(named, name=f"latencies-{load.text}-{engine}", option=option))
+            tails = [tail_curve(item.label, item.histogram, look=item.look) for item in named]
+            panels = (
+                overlaid(named, title="Histograms", per_million=True),
+                _tails("One wake-up in N is later", tails),
+            )
+            charts.append(
+                Chart(
+                    name=f"latencies-{load.text}-{engine}",
+                    title="Latencies laid over each other",
+                    option=option,
+                    family="latencies",
+                    caption=_OVERLAID,
+                    panels=panels,
+                )
+            )
     return charts
-
-
-def _overlay(named: Sequence[Named], *, name: str, option: str) -> Chart:
-    tails = _tails(
-        "One wake-up in N is later",
-        [tail_curve(item.label, item.histogram, look=item.look) for item in named],
-    )
-    return Chart(
-        name=name,
-        title="Latencies laid over each other",
-        option=option,
-        family="latencies",
-        caption="All CPUs and valid runs pooled; missed periods are added where they are known."
-        f" {HISTOGRAM_CAPTION} The end of a tail is the maximum, which is one sample. Whether sides"
-        " differ is for the verdicts, which compare run by run.",
-        panels=(overlaid(named, title="Histograms", per_million=True), tails),
-    )
 
 
 def _pooled(runs: Iterable[LatencyRun]) -> dict[tuple[LoadPoint, str], Histogram]:

@@ -41,7 +41,6 @@ from deadbeat.kinds.latency.spec import (
     specify,
 )
 from deadbeat.kinds.latency.split import (
-    TracedWakeUp,
     cause_line,
     causes_table,
     means_table,
@@ -162,7 +161,6 @@ def loaded_otherwise(there: Platform, here: Platform) -> Iterator[str]:
 
 
 def _look(target: Target) -> tuple[Platform, tuple[int, ...]]:
-    """The platform, and the CPUs that may be used."""
     more = {"hardening": states_of(target)}
     environment = environment_of(target, now=datetime.now(UTC), more=more)
     online, allowed = environment["cpus_online"], environment["cpus_allowed"]
@@ -214,7 +212,15 @@ def imported(asked: Begin) -> MatrixExperiment:
     load = _load(str(given["load"]), "--load") if given.get("load") else None
     files = [_split(word) for word in given.get("imports") or ()]
     files += [(load, Path(file)) for file in given.get("files") or ()]
-    runs, said = _runs(files, user)
+    # A run per file; those of one load and engine are its repeats.
+    repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
+    runs, said = [], []
+    for point, file in files:
+        text = read_text(file, what="result", hint=_HINT)
+        foreign = read_foreign(text, user)
+        repeat = next(repeats[load_of(foreign, point, text.name), foreign.engine])
+        runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
+        said.append(foreign)
     platform = _platform(said)
     name = _name(files[0][1]) if given.get("files") else "latency-imported"
     spec = _spec(runs, platform, {"name": name, **layer})
@@ -232,7 +238,6 @@ def imported(asked: Begin) -> MatrixExperiment:
 
 
 def _name(file: Path) -> str:
-    """The name of a result after its file's."""
     while file.suffix.lower() in _ENDINGS:
         file = file.with_suffix("")
     return re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
@@ -255,21 +260,6 @@ def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Js
             "imported": [run.key.text for run in runs],
         }
     )
-
-
-def _runs(
-    files: Sequence[tuple[LoadPoint | None, Path]], user: Foreign
-) -> tuple[list[LatencyRun], list[Foreign]]:
-    """A run per file; those of one load and engine are its repeats."""
-    repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
-    runs, said = [], []
-    for load, file in files:
-        text = read_text(file, what="result", hint=_HINT)
-        foreign = read_foreign(text, user)
-        repeat = next(repeats[load_of(foreign, load, text.name), foreign.engine])
-        runs.append(as_run(foreign, load, repeat, name=text.name, user=user))
-        said.append(foreign)
-    return runs, said
 
 
 def _split(word: str) -> tuple[LoadPoint | None, Path]:
@@ -328,11 +318,6 @@ def _platform(said: Sequence[Foreign]) -> Platform:
 # ---------- what is shown ----------
 
 
-def read(path: Path) -> LatencySummary:
-    """The summary of the matrix in ``path``."""
-    return summary_of(LatencyStore.open(path))
-
-
 def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, Json]:
     """What ``--json`` prints of a matrix."""
     state = FOLDERS.state_of(store.path)
@@ -367,7 +352,6 @@ def _shown(summary: LatencySummary, store: LatencyStore, state: FolderState, sai
 
 
 def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
-    """A case for each load, CPU and limit."""
     for cell in summary.cells:
         name = f"{load_words(cell.load)} {cell.engine}"
         for row in cell.cpus if cell.whole.runs else ():
@@ -384,7 +368,7 @@ def _cases(summary: LatencySummary) -> Iterator[Verdicted]:
 
 
 def _perfetto(path: Path, count: int) -> str:
-    summary = read(path)
+    summary = summary_of(LatencyStore.open(path))
     moments = worst_moments(traced(summary.cells), count)
     if not moments:
         message = f"no events of the worst wake-ups of {path.name} are kept"
@@ -393,8 +377,8 @@ def _perfetto(path: Path, count: int) -> str:
 
 
 def _why(path: Path, count: int) -> Shown:
-    """The split of its path, and its worst wake-ups."""
-    store, summary = LatencyStore.open(path), read(path)
+    store = LatencyStore.open(path)
+    summary = summary_of(store)
     causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
     answer = {"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []}
     if not causes:
@@ -406,24 +390,20 @@ def _why(path: Path, count: int) -> Shown:
         return Shown(plain=answer, unsaid=UsageError(message, "; ".join(reasons) or hint))
     table = causes_table(summary.cells)
     worst = table.rows[:count]
+    row, parts = latest(summary.cells).whole, []
+    late = row.raw["max"].value_ns
+    if late is not None and late > worst[0].worst_ns + row.raw.histogram.resolution_ns:
+        parts.append(f"The worst wake-up was not traced. {sentence(summary)}")
     return Shown(
         plain=answer,
         headline=f"under load {cause_line(worst[0])}",
-        parts=tuple(_untraced(summary, worst[0])),
+        parts=tuple(parts),
         tables=(evolve(table, rows=worst), means_table(summary.cells)),
         lines=(
             *(f"under load {cause_line(item)}" for item in worst),
             *(f"not split: {reason}" for reason in reasons),
         ),
     )
-
-
-def _untraced(summary: LatencySummary, traced: TracedWakeUp) -> Iterator[str]:
-    """Where the latest wake-up is none of those below: what it was."""
-    row = latest(summary.cells).whole
-    late = row.raw["max"].value_ns
-    if late is not None and late > traced.worst_ns + row.raw.histogram.resolution_ns:
-        yield f"The worst wake-up was not traced. {sentence(summary)}"
 
 
 def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Json]]:

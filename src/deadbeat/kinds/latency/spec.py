@@ -34,7 +34,6 @@ _RUNS_MAX = 100_000
 
 
 def _point(value: Any) -> LoadPoint:
-    """One load as a person writes it."""
     text = str(value).strip() if isinstance(value, (int, str)) else ""
     profile, colon, percent = text.partition(":")
     if text.isdigit():

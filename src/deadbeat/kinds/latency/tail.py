@@ -221,7 +221,9 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
     runs = f"all runs {'differ no more than these' if between > 1 else 'are like these'}"
     alone = "" if known else "wake-ups are independent and "
     # Not rounded up: the bound is not said of longer episodes than it was counted with.
-    longer = f" and an episode of later ones has at most {_down(size)} wake-ups on average"
+    step = 1 if size >= 10 else 100
+    most = f"{math.floor(size * step) / step:,.10g}"
+    longer = f" and an episode of later ones has at most {most} wake-ups on average"
     return Dependence(
         factor=size * between if known or between > 1 else None,
         between=between,
@@ -231,12 +233,6 @@ def dependence(parts: Sequence[Part], limit_ns: int) -> Dependence:
         rate_condition=f"if {runs}",
         text=f"{together}; {note}",
     )
-
-
-def _down(size: float) -> str:
-    """Two digits behind the point, whole from ten on; rounded down."""
-    step = 1 if size >= 10 else 100
-    return f"{math.floor(size * step) / step:,.10g}"
 
 
 def _between(parts: Sequence[Part], limit_ns: int, *, size: float) -> tuple[float, str]:
@@ -365,23 +361,17 @@ def dispersion(parts: Sequence[Part], limit_ns: int | None = None) -> float | No
     if len(parts) < 2:
         return None
     wake_ups = np.array([part.wake_ups for part in parts], dtype=np.float64)
-    level = _level(parts, _LATE_A_RUN * len(parts))
-    if level is None or not wake_ups.all():
+    whole = pool([cpu.honest for part in parts for cpu in part.cpus])
+    place = int(np.searchsorted(np.cumsum(whole.counts[::-1]), _LATE_A_RUN * len(parts)))
+    if place == len(whole.counts) or not wake_ups.all():
         return None
+    level = int(whole.lows_ns()[::-1][place]) - 1
     level = level if limit_ns is None else min(level, limit_ns)
     counts = np.array([part.exceeding(level) for part in parts], dtype=np.float64)
     expected = wake_ups * counts.sum() / wake_ups.sum()
     if not expected.all():
         return None
     return float(((counts - expected) ** 2 / expected).sum() / (len(parts) - 1))
-
-
-def _level(parts: Sequence[Part], count: int) -> int | None:
-    """A latency that about ``count`` wake-ups of all parts exceed; None: there are too few."""
-    whole = pool([cpu.honest for part in parts for cpu in part.cpus])
-    above = np.cumsum(whole.counts[::-1])
-    place = int(np.searchsorted(above, count))
-    return int(whole.lows_ns()[::-1][place]) - 1 if place < len(above) else None
 
 
 # -- whether late wake-ups keep a beat
@@ -440,7 +430,12 @@ def _surprise(
     for starts, latencies, interval in runs:
         if len(starts) < _PHASES_MIN or period_ns < 2 * interval:
             continue
-        phases = _phases(starts, latencies, period_ns)
+        angles = 2 * math.pi * starts / period_ns
+        opposite = cmath.phase(complex(np.exp(1j * angles).sum())) + math.pi
+        cycles = np.floor((angles - opposite) / (2 * math.pi))
+        order = np.lexsort((-latencies, cycles))
+        first = np.concatenate([[True], np.diff(cycles[order]) > 0])
+        phases = angles[order[first]]  # one of each cycle in which something was late
         if len(phases) < _PHASES_MIN:
             continue
         total += abs(complex(np.exp(1j * phases).sum())) ** 2 / len(phases)
@@ -448,15 +443,3 @@ def _surprise(
         every += len(phases)
     # A sum of exponential values of mean 1.
     return float(special.gammaincc(counted, total)) if every >= _PHASES_ALL_MIN else 1.0
-
-
-def _phases(
-    starts: NDArray[np.float64], latencies: NDArray[np.float64], period_ns: int
-) -> NDArray[np.float64]:
-    """One of each cycle in which something was late."""
-    angles = 2 * math.pi * starts / period_ns
-    opposite = cmath.phase(complex(np.exp(1j * angles).sum())) + math.pi
-    cycles = np.floor((angles - opposite) / (2 * math.pi))
-    order = np.lexsort((-latencies, cycles))
-    first = np.concatenate([[True], np.diff(cycles[order]) > 0])
-    return np.asarray(angles[order[first]], dtype=np.float64)

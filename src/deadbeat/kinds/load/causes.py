@@ -325,25 +325,21 @@ def _slower(scene: Scene) -> Iterator[Cause]:
             yield cause_of(name, scene.share(part), "shown", f"{shape}; {text}")
     if left >= _LEAST_SLOWER:
         open_ones = [name for name in slowing if there[name] and name not in shown]
-        words = {"smt": "an SMT sibling", "frequency": f"the frequency{_frequencies(scene.here)}"}
+        seen = [
+            khz
+            for run in scene.here
+            for pair in (run.machine.get("frequency_khz") or {}).values()
+            for khz in pair
+            if isinstance(khz, int)
+        ]
+        ends = f" ({min(seen) / 1e6:.2f} to {max(seen) / 1e6:.2f} GHz)" if seen else ""
+        words = {"smt": "an SMT sibling", "frequency": f"the frequency{ends}"}
         host = ["the host"] if machine.virtual is True else []
         rest = f"{left * 1000:.1f} ms of it are left; " if shown else ""
         maybe = [*(words[name] for name in open_ones), *host,
                  "the memory and caches that all CPUs share"]  # fmt: skip
         text = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
         yield cause_of("unknown", scene.share(left), "unknown", text)
-
-
-def _frequencies(runs: Sequence[LoadRun]) -> str:
-    """The range of frequencies that were read around runs, in words; "" where none were."""
-    seen = [
-        khz
-        for run in runs
-        for pair in (run.machine.get("frequency_khz") or {}).values()
-        for khz in pair
-        if isinstance(khz, int)
-    ]
-    return f" ({min(seen) / 1e6:.2f} to {max(seen) / 1e6:.2f} GHz)" if seen else ""
 
 
 # ---------- moves ----------

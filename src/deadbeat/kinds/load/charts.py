@@ -92,7 +92,6 @@ def load_charts(summary: LoadSummary) -> list[Chart]:
 
 
 def _along(summary: LoadSummary, condition: str) -> list[LoadCell]:
-    """Cells of a condition with runs, by number of ordinary threads."""
     found = (cell for cell in summary.cells if cell.condition == condition and cell.runs)
     return sorted(found, key=lambda cell: cell.normal)
 

@@ -134,7 +134,26 @@ def load_document(summary: LoadSummary) -> Document:
     form, machine = words.form_of(summary), summary.platform
     known = ("machine", "processor", "kernel", "preemption model")
     parameters = [(name, words.asked(name, value)) for name, value in sorted(summary.spec.items())]
-    causes = [_remark(summary, cause) for cause in summary.causes]
+    causes = [
+        Remark(
+            kind="info" if cause.certainty == "unknown" else "warning",
+            label=cause.certainty.capitalize(),
+            text=f"{cause.title}{_weight(summary, cause, ' — {}')}.",
+            detail=f"{cause.evidence}.",
+        )
+        for cause in summary.causes
+    ]
+    table = Table(
+        name="load-table",
+        title=form,
+        columns=COLUMNS,
+        order=_ORDER,
+        rows=[cell for cell in summary.cells if cell.condition != REFERENCE],
+        terminal=True,
+        dense=True,
+        hint="In brackets: 95 % intervals over runs. Percentiles are over all rounds of the runs"
+        " that count. The same figures in full: summary.csv.",
+    )
     did = (
         Note("With the most ordinary threads and no remedy."),
         Remarks(causes, empty=words.without_causes(summary)),
@@ -163,7 +182,7 @@ def load_document(summary: LoadSummary) -> Document:
             Section("answer", "How many deadlines are missed", _answer(summary), "Answer"),
             Section("causes", "What took the real-time thread's time", did, "What did it"),
             Section("figures", "Figures", (Figures(load_charts(summary)),)),
-            Section("table", "Table", (_table(summary),)),
+            Section("table", "Table", (table,)),
             Section("remedies", "Remedies", _remedies(summary)),
             Section("circumstances", "Circumstances", circumstances),
             Section("glossary", "How to read this", (FactList(terms("load"), terms=True),)),
@@ -253,30 +272,6 @@ def _weight(summary: LoadSummary, cause: Cause, form: str) -> str:
 def _share(cause: Cause, form: str) -> str:
     share = cause.share
     return "" if share is None else form.format(f"{share * 100:.0f} % of the lost time")
-
-
-def _remark(summary: LoadSummary, cause: Cause) -> Remark:
-    return Remark(
-        kind="info" if cause.certainty == "unknown" else "warning",
-        label=cause.certainty.capitalize(),
-        text=f"{cause.title}{_weight(summary, cause, ' — {}')}.",
-        detail=f"{cause.evidence}.",
-    )
-
-
-def _table(summary: LoadSummary) -> Table:
-    """A row per cell with a real-time thread."""
-    return Table(
-        name="load-table",
-        title=words.form_of(summary),
-        columns=COLUMNS,
-        order=_ORDER,
-        rows=[cell for cell in summary.cells if cell.condition != REFERENCE],
-        terminal=True,
-        dense=True,
-        hint="In brackets: 95 % intervals over runs. Percentiles are over all rounds of the runs"
-        " that count. The same figures in full: summary.csv.",
-    )
 
 
 def _remedies(summary: LoadSummary) -> tuple[Part, ...]:

@@ -31,7 +31,7 @@ from deadbeat.model.comparison import (
 from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.words import LABELLED, Json
+from deadbeat.model.words import LABELLED
 from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 
@@ -127,7 +127,16 @@ def load_test_of(
         additions=spec.additions or spec.round * 1_000_000 // unit_ps,
         summary=summary,
         kind=kind,
-        settings=_settings(spec),
+        settings={  # what makes a failure what it is, of a resolved specification
+            "form": spec.form,
+            "round": f"{spec.additions} additions" if spec.additions else _ms(spec.round),
+            "deadline": _ms(spec.deadline),
+            "period": _ms(spec.period),
+            "priority": spec.priority,
+            "policy": spec.policy,
+            "normal": ", ".join(map(str, spec.normal or ())),
+            "seconds": spec.seconds,
+        },
         counted=sum(run.valid for run in plain),
         stored=len(plain),
         created_at=min((run.started for run in plain if run.started), default=None),
@@ -135,21 +144,6 @@ def load_test_of(
         beside=spec.beside,
         **facts,
     )
-
-
-def _settings(spec: LoadSpec) -> dict[str, Json]:
-    """What makes a failure what it is, of a resolved specification."""
-    additions = spec.additions
-    return {
-        "form": spec.form,
-        "round": f"{additions} additions" if additions else _ms(spec.round),
-        "deadline": _ms(spec.deadline),
-        "period": _ms(spec.period),
-        "priority": spec.priority,
-        "policy": spec.policy,
-        "normal": ", ".join(map(str, spec.normal or ())),
-        "seconds": spec.seconds,
-    }
 
 
 def _ms(ns: int | None) -> str:

@@ -23,7 +23,6 @@ from deadbeat.kinds.load.spec import LoadSpec, plan, seconds_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
-from deadbeat.model.tuning import Setting
 from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.store.load import LoadStore
@@ -92,7 +91,14 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
             seen = engine.run(ask)
             machine = beside.ends()
-            lost = list(_no_longer(engine, settings))
+            files = engine.read([each.path for each in settings]).files if settings else {}
+        lost = []  # settings of the condition that were taken away while the run was measured
+        for each in settings:
+            text = files[each.path].text
+            if not each.holds(text or ""):
+                now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
+                line = f"{each.path} was set to {each.value} and {now} after the run"
+                lost.append(problem("setting-lost", line, "invalid"))
         applied = {setting.path: setting.value for setting in settings}
         if change.pin is not None:
             applied["CPU of the real-time thread"] = str(change.pin)
@@ -210,14 +216,3 @@ def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
         yield problem("wrong-placement", text, "invalid")
     if not rounds_inside(seen.rounds, seen.window_ns):
         yield problem("too-few-rounds", "the window holds no round", "invalid")
-
-
-def _no_longer(engine: LoadEngine, settings: Sequence[Setting]) -> Iterator[Finding]:
-    """Settings of the condition that were taken away while the run was measured."""
-    files = engine.read([setting.path for setting in settings]).files if settings else {}
-    for each in settings:
-        text = files[each.path].text
-        if not each.holds(text or ""):
-            now = "can no longer be read" if text is None else f"holds {' '.join(text.split())}"
-            line = f"{each.path} was set to {each.value} and {now} after the run"
-            yield problem("setting-lost", line, "invalid")

@@ -192,7 +192,11 @@ def summarise_load(
             every.setdefault((run.key.condition, run.key.normal), []).append(figures)
     places = sorted(every, key=lambda key: (_ORDER.get(key[0], 1), *key))
     groups = {key: [each for each in every[key] if each.run.valid] for key in places}
-    alone_ns = _alone(groups)
+    # Median CPU time of a round at the fewest ordinary threads, without a remedy.
+    plain = [key for key in groups if key[0] == PLAIN]
+    fewest = groups[min(plain)] if plain else ()
+    times = [each.run.rounds.cpu_ns[each.counted] for each in fewest]
+    alone_ns = int(np.median(np.concatenate(times))) if any(map(len, times)) else None
     cells = [_cell(groups, key, len(every[key]), alone_ns) for key in places]
     valid = [each for group in groups.values() for each in group]
     causes = causes_of(
@@ -236,14 +240,6 @@ def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
 
 
 # ---------- cells ----------
-
-
-def _alone(groups: Groups) -> int | None:
-    """Median CPU time of a round at the fewest ordinary threads, without a remedy."""
-    plain = [key for key in groups if key[0] == PLAIN]
-    fewest = groups[min(plain)] if plain else ()
-    times = [each.run.rounds.cpu_ns[each.counted] for each in fewest]
-    return int(np.median(np.concatenate(times))) if any(map(len, times)) else None
 
 
 def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | None) -> LoadCell:
@@ -423,7 +419,10 @@ def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> WorstMoment | None
     stretches, at = [], start
     if start:
         stretches.append(Activity(row=1, kind=_WAITS, begin_ns=0, end_ns=start))
-    for gap_at, length, delay, cpu in _gaps(run, release, response):
+    begins = run.gaps.at_ns - release
+    columns = np.column_stack([begins, run.gaps.length_ns, run.gaps.delay_ns, run.gaps.cpu_after])
+    inside = (begins >= 0) & (begins < response)
+    for gap_at, length, delay, cpu in columns[inside].tolist():
         begin = max(gap_at, at)
         end = min(begin + length, response)
         waited = min(begin + min(delay, length), end)
@@ -448,14 +447,3 @@ def worst_round(runs: Iterable[LoadRun], deadline_ns: int) -> WorstMoment | None
         marks={"release": 0, "finish": response, "deadline": deadline_ns},
         source=_SOURCE,
     )
-
-
-def _gaps(run: LoadRun, release: int, response: int) -> list[list[int]]:
-    """Begin since the release, length, waiting and CPU of those inside."""
-    gaps = run.gaps
-    at = gaps.at_ns - release
-    inside = (at >= 0) & (at < response)
-    found: list[list[int]] = np.column_stack([at, gaps.length_ns, gaps.delay_ns, gaps.cpu_after])[
-        inside
-    ].tolist()
-    return found

@@ -69,27 +69,23 @@ def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
     return f"allocators that are not used unless --allocators names them: {left}" if left else ""
 
 
-def _refuse_changes(asked: Begin, preset: str) -> None:
-    """Raises UsageError where what a preset says is asked for, too."""
-    drop = "leave out the one or the other"
-    problems = [
-        renamed(Problem(key, f"cannot change the preset {preset}", drop), asked.names)
-        for key in {**asked.written, **asked.typed}
-        if key in PRESET_KEYS
-    ]
-    if problems:
-        raise usage(problems)
-
-
 def _wanted(asked: Begin) -> PrimitivesSpec:
     name = asked.typed.get("preset", asked.written.get("preset"))
     if name == "quick":
         base, typed = asked.without_preset({"quick": QUICK})
         return read(PrimitivesSpec, base, asked.written, typed, names=asked.names)
     preset = presets().get(str(name))
-    layer = {**preset.layer, "name": preset.name} if preset else {}
-    if preset:
-        _refuse_changes(asked, preset.name)
+    if preset is None:
+        return read(PrimitivesSpec, asked.written, asked.typed, names=asked.names)
+    drop = "leave out the one or the other"
+    problems = [
+        renamed(Problem(key, f"cannot change the preset {preset.name}", drop), asked.names)
+        for key in {**asked.written, **asked.typed}
+        if key in PRESET_KEYS
+    ]
+    if problems:
+        raise usage(problems)
+    layer = {**preset.layer, "name": preset.name}
     return read(PrimitivesSpec, layer, asked.written, asked.typed, names=asked.names)
 
 

@@ -135,7 +135,12 @@ class Layout:
         """CPUs of a firer and its handler; first come those with no CPU in common."""
         if word == "same":
             return tuple((cpu, cpu) for cpu in reversed(self.cpus))
-        return _each(self.cpus) if word == "each" else _matched(self, word)
+        if word != "each":
+            return _matched(self, word)
+        every = [*itertools.combinations(self.cpus, 2)]
+        if len(every) > PAIRS_MOST:  # some, the same ones every time
+            every = sorted(random.Random("pairs").sample(every, PAIRS_MOST))
+        return tuple(every)
 
     def _cache_and_apart(self) -> tuple[Cpus, Cpus]:
         """CPUs that share the last-level cache of the chosen one, one of each core first; and one
@@ -160,14 +165,6 @@ def _one_of_each(cpus: Sequence[int], groups: Sequence[Cpus]) -> Cpus:
 
 def _round_robin(cpus: Cpus, threads: int) -> Cpus:
     return tuple(cpus[i % len(cpus)] for i in range(threads))
-
-
-def _each(cpus: Cpus) -> tuple[tuple[int, int], ...]:
-    """Pairs of CPUs; of many CPUs some, the same ones every time."""
-    every = [*itertools.combinations(cpus, 2)]
-    if len(every) <= PAIRS_MOST:
-        return tuple(every)
-    return tuple(sorted(random.Random("pairs").sample(every, PAIRS_MOST)))
 
 
 @functools.cache

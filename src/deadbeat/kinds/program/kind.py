@@ -31,7 +31,6 @@ from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
-from deadbeat.model.platform import Platform
 from deadbeat.model.specification import read
 from deadbeat.model.words import shortened
 from deadbeat.report.machines import Verdicted
@@ -150,7 +149,14 @@ def begin(asked: Begin) -> Begun:
         found(spec.command[0])
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=_named(spec.command))
-    platform = example_platform() if asked.simulated else _here()
+    platform = example_platform()
+    if not asked.simulated:
+        with closing(LocalTarget()) as here:
+            environment = environment_of(here, now=datetime.now(UTC), more={})
+            online = environment["cpus_online"]
+            cpus = online if isinstance(online, list) else []
+            made = platform_from_environment(environment, cpus=cpus, kind=here.kind, name=here.name)
+            platform = with_tuning(made, here)
     runs = plan(spec)
     each_s = None if asked.simulated else spec.duration
     store = begun_store(
@@ -175,15 +181,6 @@ def _named(command: Sequence[str]) -> str:
     name = Path((files or command)[-1 if files else 0]).stem
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
     return "program" if plain in ("", "latest") else plain
-
-
-def _here() -> Platform:
-    with closing(LocalTarget()) as target:
-        environment = environment_of(target, now=datetime.now(UTC), more={})
-        online = environment["cpus_online"]
-        cpus = online if isinstance(online, list) else []
-        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
-        return with_tuning(made, target)
 
 
 KIND = TableKind(

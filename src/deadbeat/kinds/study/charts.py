@@ -44,10 +44,6 @@ def _for_sweep(results: StudyResults) -> Iterator[ChartBuilder]:
         yield region
 
 
-def _axis(values: Iterable[int]) -> list[int]:
-    return sorted({int(value) for value in values})
-
-
 #: Value, ends of its interval, and how many sets it rests on, of the sets in a mask.
 _Known = tuple[float, float | None, float | None, int]
 _Measure = Callable[[Mask], _Known | None]
@@ -114,7 +110,7 @@ def _panel(
     """
     curves = []
     for look, (name, mask, of) in enumerate(lines):
-        known = ((x, of(mask & (column == x))) for x in _axis(column[mask]))
+        known = ((x, of(mask & (column == x))) for x in np.unique(column[mask]).tolist())
         points = (CurvePoint(x / per, *each[:3], n=each[3]) for x, each in known if each)
         curves.append(curve(name, points, look=look))
     return Panel(
@@ -180,14 +176,14 @@ def _split(name: str, title: str, caption: str, panels: Sequence[Panel]) -> Iter
 def curves(results: StudyResults) -> Iterator[Chart]:
     """Ratio curves over U: a panel per m and source, a line per scheduler and test."""
     panels = []
-    for m, source in product(_axis(results.processors), results.spec.sources):
+    for m, source in product(np.unique(results.processors), results.spec.sources):
         mask = (results.processors == m) & (results.source == source)
-        if not mask.any() or len(_axis(results.load[mask])) < 1:
+        if not mask.any():
             continue
         title = f"m = {m}" + (f", {source}" if len(results.spec.sources) > 1 else "")
         lines = ((label, label, mask) for label in results.labels())
         panels.append(shares_panel(results, title, lines))
-    counts = _axis(results.tasks)
+    counts = np.unique(results.tasks)
     tasks = f"n = {counts[0]}" if len(counts) == 1 else f"all n from {counts[0]} to {counts[-1]}"
     caption = (
         f"Share of schedulable task sets, {tasks}; {resting(panels)} sets a point."
@@ -198,6 +194,12 @@ def curves(results: StudyResults) -> Iterator[Chart]:
 
 def migrations(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
     """By set, and by job, which does not depend on how long the hyper-period is."""
+    elsewhere = ("Tasks: next job starts elsewhere", "task migrations by 1000 jobs")
+    figures = (
+        (("By schedulable set", "migrations by schedulable set"), results.mean, "migrations"),
+        (("By job", "migrations by 1000 jobs"), results.per_job, "migrations"),
+        (elsewhere, results.per_job, "task_migrations"),
+    )
     for source in results.spec.sources:
         here = results.source == source
         panels = tuple(
@@ -207,19 +209,7 @@ def migrations(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
                 ((name, here) for name in labels),
                 lambda label, mask, of=of, metric=metric: of(label, metric, mask),  # type: ignore[misc]
             )
-            for titles, of, metric in (
-                (
-                    ("By schedulable set", "migrations by schedulable set"),
-                    results.mean,
-                    "migrations",
-                ),
-                (("By job", "migrations by 1000 jobs"), results.per_job, "migrations"),
-                (
-                    ("Tasks: next job starts elsewhere", "task migrations by 1000 jobs"),
-                    results.per_job,
-                    "task_migrations",
-                ),
-            )
+            for titles, of, metric in figures
         )
         yield Chart(
             name=f"migrations-{word(source)}",
@@ -232,7 +222,7 @@ def migrations(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
 
 def _weighted(results: StudyResults) -> Iterator[Chart]:
     """Weighted schedulability over n, or over m where n does not vary."""
-    by_tasks = len(_axis(results.tasks)) > 1
+    by_tasks = len(np.unique(results.tasks)) > 1
     column, name = (results.tasks, "tasks n") if by_tasks else (results.processors, "processors m")
     outer = results.processors if by_tasks else None
     yield from _over(results, "weighted", (name, column), outer, results.source)
@@ -257,7 +247,7 @@ def _over(
     """Weighted schedulability over an axis: a panel per value of ``outer`` and ``group``."""
     name, column = axis
     groups, panels = [each for each in dict.fromkeys(group) if each], []
-    for m, source in product([None] if outer is None else _axis(outer), groups):
+    for m, source in product([None] if outer is None else np.unique(outer), groups):
         mask = (group == source) & (True if outer is None else outer == m)
         title = ", ".join([*([f"m = {m}"] if m else []), *([str(source)] if groups[1:] else [])])
         lines = ((label, mask, _weight(results, label)) for label in results.labels())

@@ -66,11 +66,7 @@ class StudyAnswers:
 
 
 def summarise(store: StudyStore) -> StudyAnswers:
-    """What the stored chunks say.
-
-    Raises:
-        DataError: A chunk is missing or damaged.
-    """
+    """What the stored chunks say. Raises DataError: one is missing or damaged."""
     spec = read_spec(store.spec, store.path / STUDY_FILE)
     results = StudyResults(spec, load(spec, store))
     preset = presets().get(spec.preset)
@@ -131,7 +127,6 @@ def study_document(found: StudyAnswers) -> Document:
 
 
 def short_answer(found: StudyAnswers) -> list[str]:
-    """How many statements hold; without any, who schedules the most task sets."""
     if found.judgements:
         return [counted_verdicts(found.judgements)]
     known = [row for row in _whole(found.results) if row.count.total]
@@ -200,11 +195,6 @@ def _weighted(row: Answered) -> str | None:
     return f"{part / whole:.3f}" if whole else None
 
 
-def _unplaced(row: Answered) -> int | None:
-    scheduler = row.scheduler
-    return row.not_placed if scheduler and policies()[scheduler.policy].partitions else None
-
-
 #: Answers of the whole study: a row per scheduler and test.
 _ANSWERS = (
     said("scheduler or test", lambda row: row.label if row.scheduler else f"test {row.label}"),
@@ -213,7 +203,16 @@ _ANSWERS = (
     said("share [95 %]", _shares),
     said("weighted", _weighted, spare=True),
     said("undecided", attrgetter("undecided"), format=str, spare=True),
-    said("not placed", _unplaced, format=str, spare=True),
+    said(
+        "not placed",
+        lambda row: (
+            row.not_placed
+            if row.scheduler and policies()[row.scheduler.policy].partitions
+            else None
+        ),
+        format=str,
+        spare=True,
+    ),
 )
 
 

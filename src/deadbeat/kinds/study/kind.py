@@ -74,14 +74,8 @@ def begin(asked: Begin) -> Begun:
 
 
 def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, Json]:
-    return {
-        "name": found.name,
-        "path": str(store.path),
-        "digest": found.digest,
-        "label": LABEL,
-        **summary_dict(found),
-        "report": str(store.path / REPORT_FILE),
-    }
+    known = {"name": found.name, "path": str(store.path), "digest": found.digest, "label": LABEL}
+    return {**known, **summary_dict(found), "report": str(store.path / REPORT_FILE)}
 
 
 KIND = TableKind(

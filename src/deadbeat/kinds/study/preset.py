@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import attrs
@@ -50,20 +50,14 @@ def presets() -> Mapping[str, Preset]:
 
 
 def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None) -> StudySpec:
-    """The study that the layers describe, later ones winning key by key.
-
-    Args:
-        names: What a key is called where it was written (``tasks`` -> ``--tasks``).
-
-    Raises:
-        UsageError: Naming every problem.
+    """The study that the layers describe, later ones winning key by key. ``names``: what a key is
+    called where it was written (``tasks`` -> ``--tasks``). Raises UsageError: naming every problem.
     """
     asked: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            old = asked.get(key)
-            both = isinstance(value, Mapping) and isinstance(old, Mapping)
-            asked[key] = {**old, **value} if both else value  # type: ignore[dict-item]
+    for key, value in chain.from_iterable(layer.items() for layer in layers):
+        old = asked.get(key)
+        both = isinstance(value, Mapping) and isinstance(old, Mapping)
+        asked[key] = {**old, **value} if both else value  # type: ignore[dict-item]
     name, called = asked.pop("preset", None), names or {}
     if name is not None:
         return _changed(find_preset(str(name)), asked, called).checked()
@@ -165,14 +159,9 @@ def _as(value: Any, default: Any) -> Any:
 
 
 def _changed(preset: Preset, asked: Mapping[str, Json], names: Mapping[str, str]) -> StudySpec:
-    hint = "leave out the one or the other"
-    strange = [
-        renamed(Problem(key, f"cannot change the preset {preset.name}", hint), names)
-        for key in asked
-        if key not in PRESET_KEYS
-    ]
-    if strange:
-        raise usage(strange)
+    text, hint = f"cannot change the preset {preset.name}", "leave out the one or the other"
+    if strange := [Problem(key, text, hint) for key in asked if key not in PRESET_KEYS]:
+        raise usage([renamed(problem, names) for problem in strange])
     grid = {"processors": 1, "tasks": 1, "utilisation": 1}
     sweep, spec = checked(Sweep, {**grid, **asked}, names), preset.build()
     changes = {key: getattr(sweep, key) for key in asked if key != "ties"}

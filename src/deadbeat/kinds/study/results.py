@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import product
 from operator import attrgetter, methodcaller
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from deadbeat.kinds.study.chunks import (
     ACCEPTED,
-    NO,
     NOT_APPLICABLE,
     REFUTED,
     TEST_UNDECIDED,
@@ -36,11 +35,22 @@ Mask = NDArray[np.bool_]
 _OPEN = (TEST_UNDECIDED, NOT_APPLICABLE)
 
 
+def _of_cells(name: str) -> cached_property[NDArray[Any]]:
+    """The column of what a cell has under ``name``."""
+    return cached_property(
+        lambda self: np.array([getattr(cell, name) for cell in self.spec.cells])[self.rows["cell"]]
+    )
+
+
 class StudyResults:
     """Columns over all task sets of a study. A mask is a truth value per row.
 
-    A scheduler or test is named by its label in the specification.
+    A scheduler or test is named by its label in the specification. ``load``: thousandths of the
+    processors, as aimed at.
     """
+
+    processors, tasks = _of_cells("processors"), _of_cells("tasks")
+    load, source = _of_cells("load"), _of_cells("source")
 
     def __init__(self, spec: StudySpec, rows: Rows) -> None:
         self.spec = spec
@@ -48,43 +58,19 @@ class StudyResults:
         self._place = {label: f"s{k}" for k, label in enumerate(spec.contenders)}
         self._test = {name: f"t{k}" for k, name in enumerate(spec.tests)}
 
-    # -- masks of the cells
-
-    def _of_cell(self, values: Iterable[Any]) -> NDArray[Any]:
-        column: NDArray[Any] = np.array(list(values))[self.rows["cell"]]
-        return column
-
-    @cached_property
-    def processors(self) -> NDArray[np.int64]:
-        return self._of_cell(cell.processors for cell in self.spec.cells)
-
-    @cached_property
-    def tasks(self) -> NDArray[np.int64]:
-        return self._of_cell(cell.tasks for cell in self.spec.cells)
-
-    @cached_property
-    def load(self) -> NDArray[np.int64]:
-        """Thousandths of the processors, as aimed at."""
-        return self._of_cell(cell.load for cell in self.spec.cells)
-
-    @cached_property
-    def source(self) -> NDArray[np.str_]:
-        return self._of_cell(cell.source for cell in self.spec.cells)
-
     @cached_property
     def lcm_limit(self) -> NDArray[np.int64]:
-        return self._of_cell(self.spec.sources[cell.source].bound or 0 for cell in self.spec.cells)
+        bounds = [self.spec.sources[cell.source].bound or 0 for cell in self.spec.cells]
+        found: NDArray[np.int64] = np.array(bounds)[self.rows["cell"]]
+        return found
 
-    @cached_property
+    @property
     def generated(self) -> Mask:
-        there: Mask = self.rows["generated"]
-        return there
+        return np.asarray(self.rows["generated"])
 
     @cached_property
     def everything(self) -> Mask:
         return np.ones(len(self.rows), dtype=np.bool_)
-
-    # -- masks of the answers
 
     def labels(self) -> tuple[str, ...]:
         """Contenders, then tests."""
@@ -94,10 +80,10 @@ class StudyResults:
         return label in self._test
 
     def _answers(self, label: str) -> NDArray[np.int8]:
-        column: NDArray[np.int8] = self.rows[
-            f"{self._place[label]}.answer" if label in self._place else self._test[label]
-        ]
-        return column
+        simulated = label in self._place
+        return np.asarray(
+            self.rows[f"{self._place[label]}.answer" if simulated else self._test[label]]
+        )
 
     def yes(self, label: str) -> Mask:
         """Schedulable, or accepted; of a necessary test: not refuted."""
@@ -108,21 +94,15 @@ class StudyResults:
 
     def decided(self, label: str) -> Mask:
         """Answered: not out of budget, not outside what a test is for, and generated at all."""
-        answers = self._answers(label)
-        if self.is_test(label):
-            return self.generated & ~np.isin(answers, _OPEN)
-        return self.generated & np.isin(answers, (YES, NO))
+        return self.generated & ~self.undecided(label)
 
     def undecided(self, label: str) -> Mask:
-        answers = self._answers(label)
-        if self.is_test(label):
-            return self.generated & np.isin(answers, _OPEN)
-        return self.generated & np.equal(answers, UNDECIDED)
+        open_ = _OPEN if self.is_test(label) else (UNDECIDED,)
+        return self.generated & np.isin(self._answers(label), open_)
 
     def placed(self, label: str) -> Mask:
         """Whether the partitioning heuristic found a place for every task."""
-        there: Mask = self.rows[f"{self._place[label]}.placed"]
-        return there & self.generated
+        return self.figure(label, "placed") & self.generated
 
     def regions(self) -> Iterator[Region]:
         """What is undecided, of every scheduler that has tests which accept and which refute."""
@@ -143,10 +123,7 @@ class StudyResults:
 
     def figure(self, label: str, name: str) -> NDArray[Any]:
         """A column of the simulation, ``migrations`` for example."""
-        column: NDArray[Any] = self.rows[f"{self._place[label]}.{name}"]
-        return column
-
-    # -- counts
+        return np.asarray(self.rows[f"{self._place[label]}.{name}"])
 
     def count(self, label: str, mask: Mask) -> Count:
         """Yes of all decided sets in ``mask``."""
@@ -196,10 +173,9 @@ class Answered:
 
     @property
     def not_placed(self) -> int | None:
-        small = self.results
         if self.scheduler is None:
             return None
-        return int(np.sum(small.generated & ~small.placed(self.label)))
+        return int(np.sum(self.results.generated & ~self.results.placed(self.label)))
 
     def total(self, name: str) -> int | None:
         """Total of a figure over the schedulable sets."""

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,22 +101,15 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
 
 
 def load(spec: StudySpec, store: StudyStore, chunks: Iterable[int] | None = None) -> Rows:
-    """Every row of a complete study, in the order of cells; or of some ``chunks``.
-
-    Raises:
-        DataError: A chunk is missing or damaged.
-    """
+    """Every row of a complete study, in the order of cells; or of some ``chunks``. Raises
+    DataError: a chunk is missing or damaged."""
     kind, every = row_type(spec), range(chunk_count(spec))
     return np.concatenate([store.rows(i, kind) for i in (every if chunks is None else chunks)])
 
 
 def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
-    """Where ``spec`` is to be run.
-
-    Raises:
-        UsageError: The last of its name is unfinished and was begun with another specification, or
-            by another version.
-        DataError: The last of its name is no study, or damaged.
+    """Where ``spec`` is to be run. Raises UsageError: the last of its name is unfinished and was
+    begun with another specification, or by another version; DataError: it is no study, or damaged.
     """
     known, asked = family(runs, spec.name), spec_dict(spec)
     last = max(known, default=0)
@@ -138,14 +131,10 @@ def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
 
 
 def open_store(place: Place, spec: StudySpec) -> StudyStore:
-    """The store at ``place``, made when it is new.
-
-    Raises:
-        DataError: Its specification is not what its digest says.
-    """
+    """The store at ``place``, made when it is new. Raises DataError: its specification is not what
+    its digest says."""
     if not place.resumed:
-        plain = spec_dict(spec)
-        return StudyStore.create(place.path, plain, digest(plain))
+        return StudyStore.create(place.path, plain := spec_dict(spec), digest(plain))
     store = StudyStore.open(place.path)
     if digest(store.spec) != store.digest:
         raise DataError(
@@ -181,6 +170,7 @@ class Cluster:
                 "--dask needs the package distributed", "pip install -e '.[cluster]' in the clone"
             ) from None
         self._distributed: Any = distributed
+        self._lost = (asyncio.CancelledError, distributed.client.FutureCancelledError)
         self._address = address
 
     def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
@@ -203,7 +193,7 @@ class Cluster:
                 for future in self._distributed.as_completed(list(futures), loop=client.loop):
                     yield futures[future], self._result(future)
                     future.release()
-            except (asyncio.CancelledError, OSError, TimeoutError) as error:
+            except (*self._lost, OSError) as error:
                 raise TargetError(f"the scheduler {self._address} was lost", _KEEP) from error
             finally:
                 if client.status == "running":
@@ -216,13 +206,6 @@ class Cluster:
             raise UsageError(
                 str(error), f"install deadbeat {tool_version()} of the same build on all workers"
             ) from None
-        except (
-            self._distributed.client.FutureCancelledError,
-            asyncio.CancelledError,
-            OSError,
-            TimeoutError,
-        ) as error:
-            raise TargetError(f"the scheduler {self._address} was lost", _KEEP) from error
         except self._distributed.scheduler.KilledWorker as error:
             raise TargetError(
                 f"workers of {self._address} die: {error}".splitlines()[0], _KEEP
@@ -262,11 +245,7 @@ def fingerprint(spec: StudySpec) -> str:
 
 
 def chunk_there(plain: Mapping[str, Json], number: int, wanted: tuple[str, str]) -> Rows:
-    """A chunk, on a worker.
-
-    Raises:
-        ForeignWorkerError: Its deadbeat is not the one that asks.
-    """
+    """A chunk, on a worker. Raises ForeignWorkerError: its deadbeat is not the one that asks."""
     version, digest = wanted
     if tool_version() != version:
         raise ForeignWorkerError(f"a worker has deadbeat {tool_version()}, not {version}")
@@ -279,10 +258,8 @@ def chunk_there(plain: Mapping[str, Json], number: int, wanted: tuple[str, str])
 @contextmanager
 def _quiet() -> Generator[None]:
     """What ``distributed`` would log about a lost worker or scheduler is one line here."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
+    with ExitStack() as stack:
+        logger = logging.getLogger("distributed")
+        stack.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.CRITICAL)
         yield
-    finally:
-        logger.setLevel(before)

@@ -159,11 +159,8 @@ def spec_dict(spec: StudySpec) -> dict[str, Json]:
 
 
 def read_spec(plain: Mapping[str, Json], path: Path = Path(STUDY_FILE)) -> StudySpec:
-    """The specification of its canonical plain form, which was read of ``path``.
-
-    Raises:
-        DataError: It is not one.
-    """
+    """The specification of its canonical plain form, which was read of ``path``. Raises DataError:
+    it is not one."""
     # Studies that were made before say nothing of it.
     values: dict[str, Any] = {"admission": "utilisation", **plain}
     orders = [values.pop(f"{each}_order", None) for each in ("contender", "source")]

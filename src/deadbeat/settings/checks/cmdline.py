@@ -141,14 +141,13 @@ def tsc(facts: Facts) -> CheckVerdict:
         return passed(_said(facts, "tsc"))
     steady = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags
     sockets = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
-    if steady and len(sockets) <= _trusted_sockets(release(facts)):
-        return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
+    if steady:
+        kernel = release(facts)
+        # Up to this number of sockets (nodes of memory before Linux 6.12) it checks nothing.
+        trusted = -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
+        if len(sockets) <= trusted:
+            return passed("constant_tsc nonstop_tsc tsc_adjust", "this kernel does not check it")
     return failed(_said(facts, "tsc", "no tsc="))
-
-
-def _trusted_sockets(kernel: tuple[int, int]) -> int:
-    """Up to how many sockets (by nodes of memory before Linux 6.12) the kernel checks nothing."""
-    return -1 if kernel < (5, 16) else 2 if kernel < (6, 6) else 4
 
 
 def watchdogs(facts: Facts, watchdog: str) -> CheckVerdict:
