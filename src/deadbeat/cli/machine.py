@@ -87,35 +87,36 @@ def calibrate(
     plain = {**to_plain(calibration), "path": str(path)}
     parts: list[Part] = [*_lines(calibration), f"calibration: {path}"]
     if means:
-        plain["means"] = _means(found["warm"], found["cold"])
-        rows = [
-            [f"{each:,.1f}" if isinstance(each, float) else str(each) for each in row.values()]
-            for row in plain["means"]
-        ]
+        made = [attrs.asdict(row) for row in _means(found["warm"], found["cold"])]
+        plain["means"] = made
+        heads = [field.name.replace("_", " ") for field in attrs.fields(FragmentMeans)]
+        rows = [[f"{v:,.1f}" if isinstance(v, float) else f"{v}" for v in r.values()] for r in made]
         title = "mean of the middle half of n uses, ns; first: after other fragments"
-        parts.insert(0, table(_MEANS, rows, title=title, numeric=_MEANS[1:]))
+        parts.insert(0, table(heads, rows, title=title, numeric=heads[1:]))
     return Shown(plain=plain, parts=parts)
 
 
-_MEANS = ("fragment", "core", "warm n", "warm first", "warm repeat", "cold n", "cold first")
+@attrs.frozen
+class FragmentMeans:
+    """What a use takes warm and cold, ns, and from how many; cores of a kind are one."""
+
+    fragment: str
+    core: int
+    warm_n: int
+    warm_first: float
+    warm_repeat: float
+    cold_n: int
+    cold_first: float
 
 
-def _means(warm: Calibration, cold: Calibration) -> list[dict[str, Any]]:
-    """A row for each entry and kind of core: what a use takes warm and cold, and from how many."""
-    rows: list[dict[str, Any]] = []
+def _means(warm: Calibration, cold: Calibration) -> list[FragmentMeans]:
+    rows = []
     for entry in sorted(warm.costs.keys() & cold.costs.keys()):
         kinds = list(zip(warm.costs[entry], cold.costs[entry], strict=True))
         for core, (a, b) in enumerate(kinds):
-            values = (
-                a.samples,
-                a.first_ps / 1000,
-                a.repeat_ps / 1000,
-                b.samples,
-                b.first_ps / 1000,
-            )
-            names = (name.replace(" ", "_") for name in _MEANS)
             if (a, b) not in kinds[:core]:
-                rows.append(dict(zip(names, (entry, core, *values), strict=True)))
+                values = a.samples, a.first_ps / 1000, a.repeat_ps / 1000
+                rows.append(FragmentMeans(entry, core, *values, b.samples, b.first_ps / 1000))
     return rows
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+
+from attrs import asdict, fields, frozen
 
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.emitting import key_in
@@ -49,55 +50,90 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
     names = ("seed", "generator", "cores", "sync_share_real", "contended_ratio_real")
     facts = {name: getattr(found, name) for name in names}
     return Shown(
-        plain={"set": text, "simulated": costs.platform.made_up, **facts, "tasks": tasks},
+        plain={
+            "set": text,
+            "simulated": costs.platform.made_up,
+            **facts,
+            "tasks": [*map(asdict, tasks)],
+        },
         headline=headline,
         parts=[headline, _KEY],
         tables=[_table(each) for each in tasks],
     )
 
 
-def _task(task: Task, found: TaskSet, costs: Calibration) -> dict[str, Any]:
+@frozen
+class DrawnUse:
+    """``object``: own or shared; None: of computation."""
+
+    fragment: str
+    size: int
+    repeats: int
+    object: str | None
+    cost_ns: float
+
+
+@frozen
+class DrawnSegment:
+    kind: str
+    budget_ns: float
+    uses: list[DrawnUse]
+
+
+@frozen
+class DrawnTask:
+    name: str
+    core: int
+    priority: int
+    wcet_ns: int
+    period_ns: int
+    deadline_ns: int
+    offset_ns: int
+    cost_ns: float
+    segments: list[DrawnSegment]
+
+
+def _task(task: Task, found: TaskSet, costs: Calibration) -> DrawnTask:
     objects = ["shared" if each.core is None else "own" for each in found.resources]
-    segments: list[dict[str, Any]] = [
-        {
-            "kind": segment.kind.value,
-            "budget_ns": segment.budget_ps / 1000,
-            "uses": [
-                {
-                    "fragment": use.entry.fragment,
-                    "size": use.entry.size,
-                    "repeats": use.repeats,
-                    "object": None if use.resource is None else objects[use.resource],
-                    "cost_ns": cost / 1000,
-                }
+    segments = [
+        DrawnSegment(
+            segment.kind.value,
+            segment.budget_ps / 1000,
+            [
+                DrawnUse(
+                    use.entry.fragment,
+                    use.entry.size,
+                    use.repeats,
+                    None if use.resource is None else objects[use.resource],
+                    cost / 1000,
+                )
                 for use, cost in zip(segment.uses, each, strict=True)
             ],
-        }
+        )
         for segment, each in zip(task.segments, costs.job_costs_ps(task), strict=True)
     ]
-    own = ("name", "core", "wcet_ns", "period_ns", "deadline_ns", "offset_ns", "priority")
-    whole = sum(use["cost_ns"] for segment in segments for use in segment["uses"])
-    return {**{name: getattr(task, name) for name in own}, "cost_ns": whole, "segments": segments}
+    whole = sum(use.cost_ns for segment in segments for use in segment.uses)
+    own = {field.name: getattr(task, field.name) for field in fields(DrawnTask)[:7]}
+    return DrawnTask(**own, cost_ns=whole, segments=segments)
 
 
-def _table(task: dict[str, Any]) -> Table:
+def _table(task: DrawnTask) -> Table:
     """Its uses, under its times and a bar as long as each use costs, ``|`` between segments."""
-    whole = task["cost_ns"]
     rows = [
-        {"segment": f"{number} {segment['kind']}" * (use is segment["uses"][0]), **use}
-        for number, segment in enumerate(task["segments"])
-        for use in segment["uses"]
+        {"segment": f"{number} {segment.kind}" * (use is segment.uses[0]), **asdict(use)}
+        for number, segment in enumerate(task.segments)
+        for use in segment.uses
     ]
-    ends = [round(_WIDTH * at / whole) for at in accumulate(row["cost_ns"] for row in rows)]
+    ends = [round(_WIDTH * at / task.cost_ns) for at in accumulate(row["cost_ns"] for row in rows)]
     bar = "".join(
         "|" * bool(row["segment"]) + _MARKS[row["object"]] * (end - begin)
         for row, begin, end in zip(rows, [0, *ends], ends, strict=False)
     )
-    c, t, d = (us_text(task[key]) for key in ("wcet_ns", "period_ns", "deadline_ns"))
+    c, t, d = (us_text(each) for each in (task.wcet_ns, task.period_ns, task.deadline_ns))
     head = (
-        f"{task['name']} on core {task['core']}, priority {task['priority']}: C = {c} µs,"
-        f" T = {t} µs, D = {d} µs; costs sum to {us_text(whole)} µs"
-        f" ({whole / task['wcet_ns'] - 1:+.2%})"
+        f"{task.name} on core {task.core}, priority {task.priority}: C = {c} µs, T = {t} µs,"
+        f" D = {d} µs; costs sum to {us_text(task.cost_ns)} µs"
+        f" ({task.cost_ns / task.wcet_ns - 1:+.2%})"
     )
     title = f"{head}\n{bar}|"
-    return Table(name=task["name"], title=title, columns=_COLUMNS, rows=rows, terminal=True)
+    return Table(name=task.name, title=title, columns=_COLUMNS, rows=rows, terminal=True)
