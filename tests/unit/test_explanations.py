@@ -14,7 +14,7 @@ from deadbeat.model.finding import SEVERITIES, explanations, finding
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Kinds of platform are findings too: they are not written as literals.
-KINDS = {"simulated", "emulated", "virtual-time"}
+KINDS = {"simulated", "emulated", "virtual-time", "extrapolated"}
 
 
 def raised() -> set[str]:
