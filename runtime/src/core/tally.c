@@ -54,8 +54,8 @@ void print_run(const struct run *run, uint32_t index, void (*say)(const char *li
         const struct slot *slot = &run->slots[s];
         together_ns += slot->kind == DB_SLOT_TOGETHER ? slot->end_ns - slot->start_ns : 0;
     }
-    db_text(line, sizeof line, "task set %u of %u (%.12s), %u cores, %.3f s together, %s, %llu jobs ran", index,
-            db_task_set_count, run->set->id, run->set->cores, (double)together_ns / 1e9,
+    db_text(line, sizeof line, "task set %u of %u (%.12s), %u cores, %.3f s together, %s, %llu jobs ran",
+            index, db_task_set_count, run->set->id, run->set->cores, (double)together_ns / 1e9,
             run->options.policy == DB_POLICY_FIFO ? "SCHED_FIFO" : "SCHED_OTHER: not real-time",
             (unsigned long long)ran);
     say(line);
