@@ -159,13 +159,14 @@ def test_two_cores_are_replayed_as_sixteen(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--cores", "2")) == 0
     words = ("observe", "2", "--quick", "--no-figures", "--executor")
     (found,) = observed(capsys, *words[1:], "replay:tiny,cores=4")
-    assert found["labels"] == ["EXTRAPOLATED"]
+    assert found["labels"] == ["EXTRAPOLATED", "SIMULATED"]
+    assert found["verdict"] == MADE_UP, "the prices are of a formula"
     assert "replayed slowdown" in found["because"]
     assert {path.name for path in Path("runs").glob("observe-*")} == {
         *("observe-replayed-quick", "observe-replayed-quick-low", "observe-replayed-quick-high")
     }
     text = Path("runs/observe-replayed-quick/report.html").read_text(encoding="utf-8")
-    assert "EXTRAPOLATED" in text and "SIMULATED" not in text
+    assert "EXTRAPOLATED" in text and "SIMULATED" in text
     for wrong, line in (
         ("replay:none", "none"),
         ("replay:tiny,cores=0", "cores are 1 to 64"),

@@ -50,6 +50,7 @@ from deadbeat_papers.observations import (
 )
 
 _USAGE = 2
+_CASES: dict[str, CaseVerdict] = {CONFIRMED: "passed", NOT_CONFIRMED: "failed"}
 STATEMENTS = statements.STATEMENTS
 #: What ``--quick`` takes at most.
 QUICK_S = 300.0
@@ -136,7 +137,7 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
             Verdicted(
                 name=of,
                 group="observe",
-                verdict="failed" if refuted else "skipped",
+                verdict=_CASES.get(judged.verdict, "skipped"),
                 message=first,
             )
         ],
@@ -147,11 +148,10 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
 def _case(answer: Judgement) -> Verdicted:
     """Whether an observation holds; skipped where that is not known."""
     head = next(iter(lines_of(answer)))
-    known: CaseVerdict = "passed" if answer.verdict == CONFIRMED else "skipped"
     return Verdicted(
         name=head.partition(":")[0],
         group="observe",
-        verdict="failed" if answer.verdict == NOT_CONFIRMED else known,
+        verdict=_CASES.get(answer.verdict, "skipped"),
         message=head,
     )
 

@@ -12,6 +12,8 @@ from deadbeat.model.words import Json, inside
 
 #: Kind of a platform with figures replayed from another's prices: nothing ran.
 EXTRAPOLATED = "extrapolated"
+#: Ends the name of its processor where those prices are of a made-up machine.
+SIMULATED_PRICES = ", simulated prices"
 #: Kinds of platform that nothing disturbs: a second measurement gives the same values.
 UNDISTURBED = ("virtual-time", "simulated", EXTRAPOLATED)
 
@@ -49,6 +51,11 @@ class Platform:
     flags: str
     fingerprint: str
     details: dict[str, Json] = field(factory=dict)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a formula made its figures: it is made up, or replays prices of one that is."""
+        return self.kind == "simulated" or self.soc.endswith(SIMULATED_PRICES)
 
     @property
     def made_up(self) -> bool:

@@ -22,7 +22,7 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_calibration, example_entries
-from deadbeat.model.platform import EXTRAPOLATED, Platform
+from deadbeat.model.platform import EXTRAPOLATED, SIMULATED_PRICES, Platform
 from deadbeat.model.tasks import Entry, Kind, TaskSet
 from deadbeat.model.words import Json, shown
 from deadbeat.prediction.engine import StoredMatrix, read_matrix
@@ -69,7 +69,7 @@ class ReplayExecutor(FakeExecutor):
         return attrs.evolve(
             own,
             kind=EXTRAPOLATED,
-            soc=f"{own.soc}, replayed from {words}",
+            soc=f"{own.soc}, replayed from {words}{SIMULATED_PRICES * own.simulated}",
             cpus=tuple(range(self.cores)),
             fingerprint=f"replay:{own.fingerprint}:{words}:{self.cores}",
             details={},

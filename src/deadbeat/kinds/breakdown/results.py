@@ -169,6 +169,8 @@ def summarise(store: CampaignStore) -> Breakdown:
     platform = None if calibration is None else calibration.platform
     made_up = platform is None or platform.made_up
     labels = [platform.kind.upper() if platform else "SIMULATED"] if made_up else []
+    if platform and platform.simulated and "SIMULATED" not in labels:
+        labels.append("SIMULATED")
     labels += ["SCHED_OTHER"] if spec.run.policy == "other" else []
     names = ("name", "soc", "kernel", "preemption")
     runs = [run for each in host.paces.values() for run in each]

@@ -249,6 +249,7 @@ def labels_of(
     cpus = platform.cpus if platform else ()
     labels = {
         platform.kind if platform else "": platform and platform.kind != "hardware",
+        "simulated": platform and platform.simulated,
         "no contention": platform and platform.soc.endswith(NO_CONTENTION),
         f"{platform.system if platform else ''} hosted on Linux": platform and platform.hosted,
         "policy other": not realtime or (costs and costs.policy == "other"),
