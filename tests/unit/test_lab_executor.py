@@ -13,6 +13,7 @@ from deadbeat.executors.lab import GuestExecutor, GuestTarget, ignored_words, la
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.settings.journal import Journal
 from deadbeat.targets.fake import FakeTarget
 
 
@@ -30,7 +31,7 @@ class Boots:
         return Booted(files=self.files, console="")
 
 
-def machine(tmp_path: Path, boots: Boots, cpus: int = 1) -> tuple[Guest, GuestTarget]:
+def machine(tmp_path: Path, boots: Boots, cpus: int = 1, turn_ns: int = 0) -> GuestTarget:
     program = tmp_path / "init"
     program.write_bytes(b"\x7fELF")
     guest = Guest(
@@ -38,9 +39,12 @@ def machine(tmp_path: Path, boots: Boots, cpus: int = 1) -> tuple[Guest, GuestTa
         kernel=AnyKernel(),
         program=program,
         cpus=cpus,
+        turn_ns=turn_ns,
         booted=boots,
     )
-    return guest, GuestTarget(guest, FakeTarget(name="lab", kind="virtual-time", address="lab:x"))
+    found = GuestTarget(guest, FakeTarget(name="lab", kind="virtual-time", address="lab:x"))
+    found.put(program, "/deadbeat/program")
+    return found
 
 
 def said(out: str, err: str = "", status: int = 0, **files: bytes) -> Boots:
@@ -51,7 +55,7 @@ def said(out: str, err: str = "", status: int = 0, **files: bytes) -> Boots:
 
 def test_a_program_is_booted_when_its_first_line_is_asked_for(tmp_path):
     boots = said("no spin needs fifo\nipc private\n")
-    _, target = machine(tmp_path, boots)
+    target = machine(tmp_path, boots)
     with target.start(("/deadbeat/program", "try", "--cpus", "0")) as process:
         assert boots.images == []
         assert [process.read_line() for _ in range(3)] == [
@@ -67,7 +71,7 @@ def test_a_program_is_booted_when_its_first_line_is_asked_for(tmp_path):
 
 def test_every_task_set_has_a_boot_of_its_own(tmp_path):
     boots = said("ready 2 3\nbound 0 5\ndone 0 100\n", one=b"records")
-    _, target = machine(tmp_path, boots)
+    target = machine(tmp_path, boots)
     process = target.start(("/deadbeat/program", "serve"))
     assert process.read_line() == "ready 2 0"
     for _ in range(2):
@@ -83,15 +87,31 @@ def test_every_task_set_has_a_boot_of_its_own(tmp_path):
 
 def test_files_that_were_put_are_in_the_machine(tmp_path):
     boots = said("")
-    _, target = machine(tmp_path, boots)
+    target = machine(tmp_path, boots)
     (tmp_path / "list").write_text("spin 4\n")
     target.put(tmp_path / "list", "/deadbeat/entries")
     target.run(("/deadbeat/program", "calibrate"))
     assert b"spin 4\n" in boots.images[0] and b"deadbeat/entries\0" in boots.images[0]
 
 
+def test_in_parallel_time_all_processors_are_busy_in_short_turns(tmp_path):
+    boots = said("")
+    machine(tmp_path, boots, cpus=2, turn_ns=500).run(("/deadbeat/program", "price"))
+    lines = boots.images[0].split(b"sleep ")[1].split(b"\n")[1:5]
+    busy = [b"start busy%d /init load --taskset %d --cpu 1 --quiet" % (cpu, cpu) for cpu in (0, 1)]
+    assert lines[:3] == [*busy, b"turn 500"] and lines[3].startswith(b"run program ")
+
+
+def test_a_machine_with_our_program_alone_has_no_shell_and_no_journal(tmp_path):
+    boots = said("")
+    target = machine(tmp_path, boots)
+    assert target.run(("sh", "-c", "true")).returncode == 127
+    assert target.run(("uname", "-m")).stdout == "x86_64\n"
+    assert Journal(target).status() == () and boots.images == []
+
+
 def test_what_was_not_handed_over_is_an_error(tmp_path):
-    _, target = machine(tmp_path, said("", err="no memory\n", status=1))
+    target = machine(tmp_path, said("", err="no memory\n", status=1))
     process = target.start(("/deadbeat/program", "calibrate", "--out", "/deadbeat/samples"))
     assert process.close().returncode == 1
     assert process.stderr() == "no memory\n"
@@ -101,18 +121,26 @@ def test_what_was_not_handed_over_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("name", ["causes", "counters"])
 def test_what_the_lab_has_no_means_for_is_refused(tmp_path, name):
-    executor = GuestExecutor(*machine(tmp_path, said("")))
+    executor = GuestExecutor(machine(tmp_path, said("")))
     settings = RunSettings(seconds=1, **{name: True})
     with pytest.raises(UsageError, match=f"--{name} does not exist in the lab"):
         executor.open((), settings)
 
 
 @pytest.mark.parametrize(
-    "word", ["", "6.12-amd64,cores", "6.12-amd64,hz=9", "x,machine=vax", "x,mode=y"]
+    "word",
+    [
+        "",
+        "6.12-amd64,cores",
+        "6.12-amd64,hz=9",
+        "x,machine=vax",
+        "x,mode=y",
+        "x,machine=arm64,parallel",
+    ],
 )
 def test_strange_words_are_refused(word):
     with pytest.raises(UsageError, match="--executor"):
-        lab_executor(word)
+        lab_executor(f"lab:{word}")
 
 
 def test_words_of_which_a_kernel_makes_nothing_are_told():

@@ -127,5 +127,6 @@ def test_words_for_machines(capsys: Capture) -> None:
     assert main(["latency", "--target", "pretend://a,pretend:/a"]) == 2
     assert "results of one name" in capsys.readouterr().err
     assert targets_in(None) == () and targets_in("a, b") == ("a", "b")
+    assert targets_in("lab:x,cores=2,parallel,local") == ("lab:x,cores=2,parallel", "local")
     assert slug("ssh://root@10.0.0.2:22") == "ssh-root-10.0.0.2-22"
     assert slug("//") == "target"

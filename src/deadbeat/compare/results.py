@@ -30,7 +30,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
-from deadbeat.model.words import Json, beside_label, inside, shortened
+from deadbeat.model.words import LAB, Json, beside_label, inside, shortened
 from deadbeat.settings.hardening import Differences, differences
 from deadbeat.settings.reading import few
 
@@ -168,7 +168,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
 def _require_one_clock(every: Sequence[Subject], words: Vocabulary) -> None:
     """Times of a real machine, of virtual time and of an emulator are no times of one another."""
     clocks = {each.kind for each in every if not each.made_up}
-    if len(clocks) > 1 and not clocks.isdisjoint(("virtual-time", "emulated")):
+    if len(clocks) > 1 and not clocks.isdisjoint(LAB):
         sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
         raise UsageError(
             f"the {words.results} were measured by different clocks, and no figure of one says"

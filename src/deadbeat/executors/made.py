@@ -56,6 +56,8 @@ def make_executor(
             that may not be used.
         TargetError: The target cannot be reached.
     """
+    if executor is None and (target or "").startswith("lab:"):
+        executor, target = target, None
     asked = executor or ("fake" if simulated else "hardware")
     kind = asked.partition(":")[0]
     if kind not in _KINDS:
@@ -76,7 +78,7 @@ def make_executor(
         return freertos_executor(asked.partition(":")[2], cpus=cpus)
     if kind == "lab":
         refuse_made_up(target, f"--executor {asked}")
-        found = lab_executor(asked.partition(":")[2])
+        found = lab_executor(asked)
         if cpus and tuple(cpus) != found.cpus:
             raise UsageError("--cpus: the machine of the lab has its own", "lab:KERNEL,cores=2")
         return found

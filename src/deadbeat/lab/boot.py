@@ -26,11 +26,12 @@ from deadbeat.store.files import storing
 from deadbeat.targets.guarded import GuardedProgram, ended_words
 from deadbeat.targets.local import LocalTarget
 
-Mode = Literal["virtual-time", "functional", "kvm"]
+Mode = Literal["virtual-time", "parallel-time", "functional", "kvm"]
 MODES: tuple[Mode, ...] = ("virtual-time", "functional", "kvm")
 #: Mode -> kind of a platform that was booted in it. A KVM guest runs on the host's own processor.
 KINDS: dict[Mode, str] = {
     "virtual-time": "virtual-time",
+    "parallel-time": "parallel-time",
     "functional": "emulated",
     "kvm": "hardware",
 }
@@ -43,7 +44,12 @@ _LAST_LINES = 3
 _LOOK_S = 0.25
 #: Mode -> how many times its limit a boot may take on the host's clock. A machine in virtual time
 #: is never idle: it is the host that is busy with other work.
-_PATIENCE: dict[Mode, float] = {"virtual-time": 10.0, "functional": 3.0, "kvm": 1.0}
+_PATIENCE: dict[Mode, float] = {
+    "virtual-time": 10.0,
+    "parallel-time": 10.0,
+    "functional": 3.0,
+    "kvm": 1.0,
+}
 #: Words of its command line that every kernel gets; those of the machine come before.
 _ALWAYS = "panic=-1 quiet rdinit=/init nokaslr"
 
@@ -143,12 +149,14 @@ def machine_options(
 ) -> tuple[str, ...]:
     """The machine, without what it boots."""
     board = BOARDS[kernel.machine]
+    virtual = (
+        *("-accel", "tcg,thread=single", "-cpu", board.processor),
+        *("-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2026-01-01,clock=vm"),
+    )
     accelerated: dict[Mode, tuple[str, ...]] = {
-        "virtual-time": (
-            *("-accel", "tcg,thread=single", "-cpu", board.processor),
-            *("-icount", "shift=0,sleep=off"),
-            *("-rtc", "base=2026-01-01,clock=vm"),
-        ),
+        "virtual-time": virtual,
+        "parallel-time": virtual,
         "functional": ("-accel", "tcg,thread=multi", "-cpu", board.processor),
         "kvm": ("-accel", "kvm", "-cpu", "host"),
     }

@@ -34,6 +34,7 @@ class Guest:
         program: Our static program for the machine: its first process, and what measures.
         words: For the kernel's command line.
         memory: MB.
+        turn_ns: In parallel time the length of a turn of all processors.
         preset: Lines that every job begins with: settings of the machine, services.
         extra: Further files of the machine, by path.
         booted: Boots it; a test gives another.
@@ -46,6 +47,7 @@ class Guest:
     mode: Mode = "virtual-time"
     cpus: int = 1
     memory: int = 512
+    turn_ns: int = 0
     preset: Job = field(factory=Job)
     extra: Mapping[str, ImageFile] = field(factory=dict)
     booted: Boot = field(default=boot)
@@ -65,6 +67,7 @@ class Guest:
             "emulator": self.qemu.identification if self.mode != "kvm" else "KVM",
             "cpus": self.cpus,
             "memory_mb": self.memory,
+            "turn_ns": self.turn_ns,
             "cmdline": command_line(self.kernel, self.words),
             "preset": list(self.preset.lines),
             "extra": hashlib.sha256(image(self.extra)).hexdigest() if self.extra else "",

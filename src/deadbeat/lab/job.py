@@ -75,6 +75,15 @@ class Job:
         """Ends it with all it started, and collects as `run` does."""
         return self._and("stop", name)
 
+    def parallel(self, cpus: int, turn_ns: int) -> Job:
+        """Ordinary threads keep all CPUs busy from now on, and none runs for longer than
+        ``turn_ns`` at a stretch: an emulator that gives them turns lets each have its share."""
+        job = self
+        for cpu in map(str, range(cpus)):
+            load = (PROGRAM, "load", "--taskset", cpu, "--cpu", "1", "--quiet")
+            job = job.start(f"busy{cpu}", load)
+        return job._and("turn", str(turn_ns))
+
     @property
     def text(self) -> bytes:
         return "".join(f"{line}\n" for line in self.lines).encode()

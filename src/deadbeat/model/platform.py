@@ -8,14 +8,14 @@ from typing import Any
 
 from attrs import field, frozen
 
-from deadbeat.model.words import Json, inside
+from deadbeat.model.words import LAB, Json, inside
 
 #: Kind of a platform with figures replayed from another's prices: nothing ran.
 EXTRAPOLATED = "extrapolated"
 #: Ends the name of its processor where those prices are of a made-up machine.
 SIMULATED_PRICES = ", simulated prices"
 #: Kinds of platform that nothing disturbs: a second measurement gives the same values.
-UNDISTURBED = ("virtual-time", "simulated", EXTRAPOLATED)
+UNDISTURBED = ("virtual-time", "parallel-time", "simulated", EXTRAPOLATED)
 
 #: First word of its kernel where that is not Linux.
 RTOS = "FreeRTOS"
@@ -161,7 +161,7 @@ def differing_platforms(one: Mapping[str, Json], two: Mapping[str, Json]) -> lis
 
 def machine_name(platform: Mapping[str, Json]) -> Json:
     """Its name; of the laboratory one for all kernels, which it is named after."""
-    lab = platform.get("kind") in ("virtual-time", "emulated")
+    lab = platform.get("kind") in LAB
     return "laboratory" if lab else platform.get("name")
 
 

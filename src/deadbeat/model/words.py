@@ -21,8 +21,10 @@ def inside(value: object, *keys: str) -> Mapping[str, Json]:
 
 #: Where figures come from that carry a label (`Platform.kind`). ``virtual-time``: a processor that
 #: takes a ns for an instruction, and no time for anything else; ``emulated``: one as fast as the
-#: host happens to be. ``extrapolated``: replayed from the prices of another machine.
-LABELLED = ("emulated", "virtual-time", "simulated", "extrapolated")
+#: host happens to be; ``parallel-time``: several of virtual time that are all busy, in short turns.
+LAB = ("virtual-time", "parallel-time", "emulated")
+#: ``extrapolated``: replayed from the prices of another machine.
+LABELLED = (*LAB, "simulated", "extrapolated")
 
 #: Instead of a figure that is not known.
 UNDECIDED = "undecided"

@@ -59,6 +59,7 @@ class Target(Protocol):
         folder: An existing writable folder on it, private to this object.
         address: The word that opens it, without secrets: `LOCAL` of the machine that deadbeat runs
             on, ``ssh://user@host``.
+        boot_s: Time that each start of a program takes because it boots the machine, s.
 
     Whatever asks something of it raises UnreachableError where it cannot be reached any more.
     """
@@ -74,6 +75,9 @@ class Target(Protocol):
 
     @property
     def address(self) -> str: ...
+
+    @property
+    def boot_s(self) -> float: ...
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
         """Run a command to its end; a non-zero exit status is an answer, not an error.
@@ -125,6 +129,8 @@ class Target(Protocol):
 
 class ClosedAfterwards:
     """A target that a ``with`` block closes at its end."""
+
+    boot_s = 0.0
 
     def close(self) -> None:
         """See `Target`."""

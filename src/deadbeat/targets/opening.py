@@ -14,11 +14,14 @@ from deadbeat.targets.local import LocalTarget
 if TYPE_CHECKING:
     from deadbeat.targets.base import Target
 
-#: What a word for another machine begins with -> ``module:class``, which is made of the word.
+#: What a word for another machine begins with -> ``module:maker``, which is given the word.
 SCHEMES = {
     "ssh": "deadbeat.targets.ssh:SshTarget",
     "labgrid": "deadbeat.targets.labgrid:LabgridTarget",
+    "lab": "deadbeat.executors.lab:lab_target",
 }
+#: Between two machines of a list; options of one are ``KEY=VALUE`` or ``parallel``.
+_BETWEEN = r",(?!\w+=|parallel)"
 
 
 def targets_in(words: str | None) -> tuple[str, ...]:
@@ -27,7 +30,7 @@ def targets_in(words: str | None) -> tuple[str, ...]:
     Raises:
         UsageError: One is named twice.
     """
-    found = tuple(word.strip() for word in (words or "").split(","))
+    found = tuple(word.strip() for word in re.split(_BETWEEN, words or ""))
     twice = [word for word in found if found.count(word) > 1]
     if twice:
         raise UsageError(f"--target: {shown(twice[0])} is named twice", "name each machine once")
@@ -52,7 +55,7 @@ def open_target(word: str | None) -> Target:
     if not colon or scheme not in SCHEMES:
         raise UsageError(
             f"--target: {shown(word)} names no machine",
-            f"write {LOCAL}, ssh://user@host[:port] or labgrid:PLACE",
+            f"write {LOCAL}, ssh://user@host[:port], lab:KERNEL or labgrid:PLACE",
         )
     module, _, name = SCHEMES[scheme].partition(":")
     target: Target = getattr(import_module(module), name)(word)

@@ -193,13 +193,19 @@ SETS_MIN = 5
 TAIL_SETS_MIN = 100
 
 
+_IN_LAB = {
+    "virtual-time": "ran in virtual time: caches, the memory bus and cores that run at once are not"
+    " in it",
+    "parallel-time": "ran in parallel time: caches, the memory bus and waits of spin locks are not"
+    " in it",
+}
+
+
 def _basis(evidence: CampaignEvidence) -> Iterator[Finding]:
     platform, sets = evidence.platform, evidence.sets
     if platform is not None and platform.kind != "hardware":
-        message = f"this campaign was {platform.kind}, not measured on hardware"
-        if platform.kind == "virtual-time":
-            message = "this campaign ran in virtual time: caches, the memory bus and cores that run"
-            message += " at once are not in it"
+        message = _IN_LAB.get(platform.kind, f"was {platform.kind}, not measured on hardware")
+        message = f"this campaign {message}"
         yield Finding(id=platform.kind, severity="info", message=message)
     if evidence.calibration is None and sets:
         message = "the calibration is missing: platform and overlap are unknown"

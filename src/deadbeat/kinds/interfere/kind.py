@@ -211,7 +211,7 @@ def begin(asked: Begin) -> Begun:
         spec,
         platform,
         planned,
-        seconds=lambda left: None if asked.simulated else left * each_s,
+        seconds=lambda left: None if target is None else left * (each_s + 2 * target.boot_s),
         details=f"{works} works beside each other and beside threads that sleep",
     )
     experiment = InterfereExperiment(

@@ -19,9 +19,10 @@ from deadbeat.kinds.interfere.spec import (
     machine_of,
     plan,
 )
-from deadbeat.model.finding import Finding
+from deadbeat.model.finding import Finding, finding
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
+from deadbeat.model.words import LAB, LABELLED
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.table import PriceTable
 from deadbeat.stats.correlate import leaf_order
@@ -144,7 +145,8 @@ class InterfereSummary:
 
 
 def summarise(store: InterfereStore) -> InterfereSummary:
-    spec = read(InterfereSpec, store.spec)
+    spec, kind = read(InterfereSpec, store.spec), store.platform.kind
+    not_real = [finding(kind, "these slowdowns are not of hardware")] if kind in LAB else []
     runs = list(store.runs())
     counted = [run for run in runs if run.valid]
     cells = slowdowns(spec.works, counted)
@@ -154,9 +156,8 @@ def summarise(store: InterfereStore) -> InterfereSummary:
         spec=spec,
         done=len(runs),
         slots=sum(len(run.slots) for run in counted),
-        labels=("SIMULATED",) * (store.platform.kind == "simulated")
-        + ("SCHED_OTHER",) * (spec.policy == "other"),
-        findings=tuple(each for run in runs for each in run.problems),
+        labels=(kind.upper(),) * (kind in LABELLED) + ("SCHED_OTHER",) * (spec.policy == "other"),
+        findings=(*not_real, *(each for run in runs for each in run.problems)),
         refused={name: why for run in counted for name, why in run.refused.items()},
         cells=cells,
         order=ordered(spec.works, cells),

@@ -10,7 +10,7 @@ from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.finding import Finding, finding, ordered
 from deadbeat.model.latency import ASSUMED, IMPORTED, QUANTILES_PPM, THREADS, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
-from deadbeat.model.words import seconds_text
+from deadbeat.model.words import LAB, seconds_text
 from deadbeat.report.document import counted
 from deadbeat.stats.binomial import quantile_ranks
 
@@ -90,6 +90,8 @@ def _counts(names: Counter[str]) -> str:
 #: Called after the label that each explains.
 _OF_LABELS = {
     "simulated": "the latencies are simulated: they say nothing about any machine",
+    "parallel-time": "all processors of an emulator are busy and take short turns: caches, the"
+    " memory bus and the way to another processor are not in these latencies",
     "virtual-time": "in virtual time an instruction takes a nanosecond: caches, the memory bus and"
     " cores that run at once are not in these latencies",
     "emulated": "the machine was emulated as fast as this host happened to be: its times mean"
@@ -235,13 +237,9 @@ def _below(one: Quantity, two: Quantity, slack_ns: int = 0) -> bool:
 # -- whether it was enough
 
 
-#: Kinds of platforms with boots of the lab as runs.
-_IN_LAB = ("virtual-time", "emulated")
-
-
 def _of_amount(summary: LatencySummary) -> Iterator[Finding]:
     cells = [cell for cell in summary.cells if cell.whole.runs]
-    option = "--repeats" if {*summary.meta.kinds}.isdisjoint(_IN_LAB) else "--seeds"
+    option = "--repeats" if {*summary.meta.kinds}.isdisjoint(LAB) else "--seeds"
     if single := [cell for cell in cells if len(cell.whole.runs) < 3]:
         yield finding(
             "latency-few-runs",

@@ -80,7 +80,9 @@ def begin(asked: Begin) -> Begun:
         spec,
         engine.describe(),
         plan(spec, changes),
-        seconds=lambda left: None if asked.simulated else seconds_of(spec, left),
+        seconds=lambda left: (
+            None if target is None else seconds_of(spec, left) + left * 2 * target.boot_s
+        ),
         details=details,
         differs=partial(other_remedies, words),
         ready=ready,
