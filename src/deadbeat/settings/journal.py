@@ -126,8 +126,10 @@ class Journal:
             done = self.target.run(
                 ("sh", "-c", _SCRIPT, "journal.sh", verb, self.folder, *words), timeout=_PATIENCE_S
             )
-        if verb == "status" and done.returncode == 127:
-            return []  # without a shell nothing was ever changed
+        if done.returncode == 127:
+            if verb == "status":
+                return []  # without a shell nothing was ever changed
+            raise TargetError(f"{self.target.name} has no shell: no setting can be changed")
         lines = done.stdout.splitlines()
         if done.returncode != 0 or lines[-1:] != ["end"]:
             said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
