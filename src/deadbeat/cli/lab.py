@@ -19,7 +19,7 @@ from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
-from deadbeat.cli.lab_fetch import MACHINES, needed
+from deadbeat.cli.lab_fetch import needed
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
 from deadbeat.experiment.base import Event, Phase, RunDone, Started
@@ -41,6 +41,7 @@ from deadbeat.lab.boot import Mode
 from deadbeat.lab.guest import Guest, kvm_works
 from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import Kernel
+from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError

@@ -27,7 +27,7 @@ from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import WARM_UP_NS, ImageFile, Job
 from deadbeat.lab.kernels import Kernel, fetch, fetched
-from deadbeat.lab.offers import ARCHITECTURES, chosen, offers
+from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
@@ -259,8 +259,7 @@ def lab_executor(words: str) -> GuestExecutor:
         if key not in _KEYS or not equals or not value:
             raise UsageError(f"--executor: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
         given[key] = value
-    machines = {debian: machine for machine, debian in ARCHITECTURES.items()}
-    machine = machines.get(given.get("machine", "amd64"), "")
+    machine = MACHINES.get(given.get("machine", "amd64"), "")
     mode = next((each for each in MODES if each == given.get("mode", "virtual-time")), None)
     if not name or not machine or mode is None:
         raise UsageError(f"--executor: lab:{words}: no such machine", "lab:6.12-amd64,cores=1")
