@@ -88,6 +88,23 @@ def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
         assert at.low <= turn < at.high or (at.high == 64 and turn == 64)
 
 
+@pytest.mark.parametrize(
+    ("spare", "verdicts", "status"),
+    [("5%", ["fail", "fail"], 1), ("0.45", ["pass", "undecided"], 0), ("60%", ["pass"] * 2, 0)],
+)
+def test_a_stated_share_of_spare_time_passes_fails_or_is_undecided(
+    tmp_path: Path, capsys: Any, spare: str, verdicts: list[str], status: int
+) -> None:
+    # the made-up machine breaks down at 77 % [71, 84] and, contended, at 51 % [44, 58]
+    sizes = ("--cores", "2", "--sets", "2", "--duration", "100ms", "--set", "breakdown.steps=3")
+    words = ("--simulated", *sizes, "--spare", spare, "--fail-on", "misses", "--json")
+    runs = ("--runs", str(tmp_path), "--sync-share", "1", "--contended-ratio", "0,1")
+    assert main(("breakdown", "--quick", *words, *runs)) == status
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["spare"] for row in answer["results"]["rows"]] == verdicts
+    assert answer["headline"].startswith("Deadlines (simulated) with ")
+
+
 def test_the_bisection_stops_at_what_is_not_known() -> None:
     search = tiny().breakdown
     assert walk(search, lambda _: None) == Walk(0, 16)
@@ -317,6 +334,8 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
         (("--search-from", "1", "--search-to", "0.9"), "--search-from: 1 is not below high = 0.9"),
         (("--priorities", "rm"), '--priorities[0]: "rm" is not a choice'),
         (("--tasks-per-core", "0"), '--tasks-per-core[0]: "0" is out of range'),
+        (("--spare", "95%"), "--spare: 0.05 is not between the ends of the search"),
+        (("--spare", "x%"), '--spare: "x" is not a number'),
         (("--miss-share", "2"), '--miss-share: "2" is out of range'),
         (("--cores", "9"), "--cores: M = 9 asked"),
         (("--sets", "900"), "--sets: 3600 task sets in all"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -27,6 +27,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.html import terms
+from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.report.paper import Words
 from deadbeat.store.summary import csv_text
 
@@ -63,7 +64,33 @@ def sentence(found: Breakdown) -> str:
         if _variant(best.cell) != _variant(worst.cell):
             where += f" ({_variant(best.cell)})"
         words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
-    return f"{words}. {_agreement(found)}"
+    return f"{_spared(found)}{words}. {_agreement(found)}"
+
+
+_PASSED: Mapping[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
+
+
+def _spared(found: Breakdown) -> str:
+    if not found.spare:
+        return ""
+    sums = ((word, sum(each.spare == word for each in found.cells)) for word in _PASSED)
+    text = ", ".join(f"{word} at {counted(count, 'point')}" for word, count in sums if count)
+    source = origin(found.labels)
+    return f"Deadlines ({source}) with {percent(found.spare)} of each core spare: {text}. "
+
+
+def spare_cases(found: Breakdown) -> Iterator[Verdicted]:
+    """Whether deadlines hold with the stated share of a core spare, point by point."""
+    for each in found.cells if found.spare else ():
+        text = (
+            f"deadlines hold up to {_estimate(each)} of a core, needed {percent(1 - found.spare)}"
+        )
+        yield Verdicted(
+            name=_place(found, each.cell),
+            group="breakdown.misses",
+            verdict=_PASSED[each.spare],
+            message=text,
+        )
 
 
 def _agreement(found: Breakdown) -> str:
@@ -130,6 +157,7 @@ def cells_table(found: Breakdown) -> Table:
             said("predicted U", _prediction),
             said("calm host", attrgetter("predicted_calm"), format=percent),
             said("C alone", attrgetter("proved"), format=percent),
+            *([said("spare", attrgetter("spare"))] if found.spare else ()),
             said(
                 "misses alone",
                 attrgetter("missed_alone_share"),

@@ -84,6 +84,12 @@ class SearchSpec:
         "Highest utilisation that is tried.",
         default=Fraction(11, 10),
     )
+    spare: Fraction = keyed(
+        rules.Ratio("0", "0.99"),
+        "--spare SHARE",
+        "Judge whether deadlines hold with this share of each core spare: 30%.  [no verdict]",
+        default=Fraction(0),
+    )
     steps: int = keyed(rules.Whole(1, 12), "--steps N", "Steps of the bisection.  [7; quick: 6]")
 
     @property
@@ -95,6 +101,9 @@ class SearchSpec:
         if self.low >= self.high:
             yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
             return
+        if self.spare and not self.low < 1 - self.spare < self.high:
+            text = f"{float(1 - self.spare):g} is not between the ends of the search"
+            yield Problem("spare", text, f"{float(self.low):g} and {float(self.high):g}")
         # Runs are identified by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
         if self.resolution < finest:
