@@ -11,6 +11,10 @@
 /* Time of day in ns since 1970. */
 int64_t port_realtime_ns(void);
 
+/* port_now_ns() reads the processor's counter from here on, scaled by CLOCK_MONOTONIC_RAW; takes 20 ms.
+ * ENOTSUP: none is known here. Who calls it knows that the counter is invariant. */
+int port_use_counter(void);
+
 /* --- scheduling ----------------------------------------------------------------------------- */
 
 /* Gives the calling thread a policy and priority; priority 0 of FIFO or RR is an error. */

@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+int port_use_counter(void)
+{
+    return ENOTSUP;
+}
+
 int64_t port_realtime_ns(void)
 {
     abort();

@@ -162,6 +162,7 @@ static const struct number {
     {"--work", NUMBER, offsetof(struct options, sampling.work), 0, MAX_UNITS},
     {"--count", NUMBER, offsetof(struct options, sampling.count), 0, INT64_MAX},
     {"--keep", FLAG, offsetof(struct options, sampling.keep), 0, 1},
+    {"--counter", FLAG, offsetof(struct options, sampling.counter), 0, 1},
     {"--batch", SMALL, offsetof(struct options, sampling.batch), 1, MAX_WARMUP},
     {"--second-priority", SMALL, offsetof(struct options, sampling.second_priority), 0, 99},
     {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},

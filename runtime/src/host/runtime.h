@@ -46,6 +46,7 @@ struct sampling_options {
     uint32_t paired, batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
     bool keep;                /* every sample, in order: needs a count */
+    bool counter;             /* the clock is the processor's counter */
 };
 
 struct options {
