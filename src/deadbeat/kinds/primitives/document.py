@@ -199,8 +199,8 @@ def _clock(found: PrimitivesSummary) -> str:
     clock = "clock" if found.spec.clock == "system" else "processor's counter"
     return (
         f"A reading of the {clock} takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample"
-        f" takes {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is subtracted."
-        f" Two readings lie {found.resolution_ns} ns apart at least.{flagged}"
+        f" takes {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is"
+        f" subtracted. Two readings lie {found.resolution_ns} ns apart at least.{flagged}"
     )
 
 
