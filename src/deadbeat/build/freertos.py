@@ -35,6 +35,7 @@ _ALONE = "alone"
 MOST_HARTS = 2
 #: Of the board's time; runtime/port/freertos/riscv64_virt/board_config.h.
 TURNS_NS = 2000
+_TURNS = (f"-DBOARD_HARTS={MOST_HARTS}", f"-DBOARD_TURN={TURNS_NS // 100}")
 _KERNEL = ("tasks.c", "list.c", "queue.c")
 
 
@@ -152,8 +153,7 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
         *STANDARD,
         *toolchain.flags,
         *board.words,
-        *([f"-DBOARD_HARTS={board.harts}", f"-DBOARD_TURN={TURNS_NS // 100}"]
-          if board.harts > 1 else []),
+        *(_TURNS if board.harts > 1 else ()),
         *(f"-I{each}" for each in includes),
     ]
     ours = [*board.sources, *sources]

@@ -50,13 +50,13 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import RunError, TargetError, UsageError
 from deadbeat.model.platform import HOSTED_ON, Platform
 from deadbeat.model.results import RunKey
-from deadbeat.model.rules import Whole
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
 
-WHERE = ("virtual", "hosted")
+#: Place -> number of cores.
+WHERE = {"virtual": 1, f"virtual,cores={MOST_HARTS}": MOST_HARTS, "hosted": 1}
 #: Oldest version of the emulator that counts the instructions of one core correctly.
 _OLDEST_QEMU = 7
 #: Oldest that gives each core its turn.
@@ -113,7 +113,7 @@ class FreeRTOSExecutor:
         """Fragments that cannot run there."""
         found = {name: lacking(each) for name, each in catalog.fragments.items()}
         if len(self.platform.cpus) > 1:
-            found |= {name: "needs one kernel for all cores" for name in _OF_ONE_KERNEL}
+            found |= dict.fromkeys(_OF_ONE_KERNEL, "needs one kernel for all cores")
         return {name: f"{why}: not on {self._system}" for name, why in found.items() if why}
 
     def calibrate(
@@ -244,16 +244,15 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
         UsageError: There is no such place, or CPU.
         BuildError, TargetError: The compiler, the kernel's source or the emulator is not to be had.
     """
-    place, comma, cores = (where or WHERE[0]).partition(",cores=")
-    if place not in WHERE or (comma and place != "virtual"):
-        raise UsageError(f"--executor: freertos:{shown(where)} is unknown", nearest(place, WHERE))
-    harts = Whole(1, MOST_HARTS).parse(cores) if comma else 1
-    if place == "virtual" and cpus and tuple(cpus) != tuple(range(harts)):
-        raise UsageError("--cpus: FreeRTOS in virtual time has its own", "virtual,cores=2")
+    where = where or "virtual"
+    if where not in WHERE:
+        raise UsageError(f"--executor: freertos:{shown(where)} is unknown", nearest(where, WHERE))
+    if where != "hosted" and tuple(cpus or range(WHERE[where])) != tuple(range(WHERE[where])):
+        raise UsageError("--cpus: FreeRTOS in virtual time has its own", "drop it")
     target = LocalTarget()
     try:
-        if place == "virtual":
-            return _virtual(target, harts)
+        if where != "hosted":
+            return _virtual(target, WHERE[where])
         allowed = usable_on(target)
         chosen = tuple(cpus or allowed[-1:])
         if len(chosen) != 1 or chosen[0] not in allowed:

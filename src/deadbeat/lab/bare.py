@@ -79,7 +79,8 @@ class BareMachine:
             *self.qemu.command,
             *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
             *("-machine", "virt,memory-backend=ram", "-object", memory, "-m", f"{RAM_MB}M"),
-            *("-smp", str(self.harts + 2 * (self.harts > 1)), "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+            *("-smp", str(self.harts + 2 * (self.harts > 1)), "-accel", "tcg,thread=single"),
+            *("-icount", "shift=0,sleep=off"),
             *("-rtc", "base=2026-01-01,clock=vm", "-seed", "1"),
             *("-monitor", "none", "-serial", "stdio", "-bios", "none", "-kernel", str(program)),
         )

@@ -17,7 +17,7 @@
 #define UART_EMPTY 0x20
 #define TEST_DEVICE ((volatile uint32_t *)0x100000)
 #define MTIME ((volatile uint64_t *)0x200bff8)
-#define MTIMECMP ((volatile uint64_t *)0x2004000 + hart)
+#define MTIMECMP_OF(of) ((volatile uint64_t *)0x2004000)[of]
 #define SOFTWARE_INTERRUPT ((volatile uint32_t *)0x2000000)
 #define MTIME_NS 100 /* 10 MHz */
 #define TICK_NS (INT64_C(1000000000) / configTICK_RATE_HZ)
@@ -78,7 +78,7 @@ static void arm(void)
 {
     int64_t at = tick_at < one_shot_at ? tick_at : one_shot_at;
     int64_t most = INT64_MAX / BOARD_HARTS - MTIME_NS;
-    *MTIMECMP = (uint64_t)(((at < most ? at : most) * BOARD_HARTS + MTIME_NS - 1) / MTIME_NS);
+    MTIMECMP_OF(hart) = (uint64_t)(((at < most ? at : most) * BOARD_HARTS + MTIME_NS - 1) / MTIME_NS);
 }
 
 void board_timer_at(int64_t at_ns)
@@ -106,12 +106,15 @@ static bool all_idle(void)
     return *(volatile uint32_t *)(__shared + BOARD_IDLE) == BOARD_ALL_IDLE;
 }
 
-/* In an interrupt: those who wait because all did go on, among them the two that end turns. */
-static void be_busy(void)
+/* In an interrupt: those who wait because all did go on, after the two that end turns. Who is poked pokes
+ * nobody. */
+static void be_busy(uint64_t cause)
 {
-    bool all = all_idle();
+    bool all = all_idle() && cause != CAUSE_SOFTWARE;
     *idle(hart) = 0;
-    for (unsigned other = 0; all && other < BOARD_HARTS + 2; other++)
+    for (unsigned ender = BOARD_HARTS; all && ender < BOARD_HARTS + 2; ender++)
+        MTIMECMP_OF(ender) = *MTIME + BOARD_TURN * (ender - BOARD_HARTS + 1);
+    for (unsigned other = 0; all && other < BOARD_HARTS; other++)
         if (other != hart)
             board_poke(other);
 }
@@ -123,8 +126,10 @@ void vApplicationIdleHook(void)
         __asm__ volatile("wfi");
         return;
     }
-    taskDISABLE_INTERRUPTS();
     *idle(hart) = 1;
+    while (!all_idle())
+        *idle(hart) = 1; /* an interrupt has cleared it */
+    taskDISABLE_INTERRUPTS();
     if (all_idle())
         __asm__ volatile("wfi");
     taskENABLE_INTERRUPTS();
@@ -136,7 +141,7 @@ void freertos_risc_v_application_interrupt_handler(uint64_t cause)
 {
     bool turn = false;
     if (BOARD_HARTS > 1)
-        be_busy();
+        be_busy(cause);
     if (BOARD_HARTS > 1 && cause == CAUSE_SOFTWARE) {
         SOFTWARE_INTERRUPT[hart] = 0;
         if (port_poked())

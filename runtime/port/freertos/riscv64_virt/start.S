@@ -47,22 +47,20 @@ interrupt_turns:
     slli t2, t0, 3
     add t1, t1, t2
     li t2, MTIME
-    li t3, 0x88
+    li t3, 0x80
     csrw mie, t3
     li t4, BOARD_TURN
     la a0, __shared
     li a1, BOARD_IDLE
     add a0, a0, a1
     li a1, BOARD_ALL_IDLE
-    li a2, CLINT
-    slli a3, t0, 2
-    add a2, a2, a3
-1:  lw a3, 0(a0)
-    bne a3, a1, 2f
-    li t3, -1               /* all harts wait: so does this one */
+1:  lw a2, 0(a0)
+    bne a2, a1, 2f
+    li t3, -1               /* all harts wait: so does this one, until board.c sets its timer */
     sd t3, 0(t1)
+    lw a2, 0(a0)
+    bne a2, a1, 2f
     wfi
-    sw zero, 0(a2)
     j 1b
 2:  ld t3, 0(t2)
     divu t3, t3, t4
