@@ -45,7 +45,7 @@ def spec_of(**layer: object) -> LatencySpec:
 
 
 def booted(machine: Guest, spec: LatencySpec, seed: int = 1) -> Booted:
-    return machine.run(job_of(spec, keys(spec)[0].load), seed=seed, seconds=3)
+    return machine.run(job_of(spec, keys(spec)[0]), seed=seed, seconds=3)
 
 
 @contextmanager

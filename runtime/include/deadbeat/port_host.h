@@ -34,6 +34,21 @@ int port_move_thread(int thread, int cpu);
 /* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
 void port_minimal_timer_slack(void);
 
+/* --- a device that interrupts ------------------------------------------------------------------ */
+
+/* A hardware timer of its own, whose counter says how long ago it was to interrupt. */
+struct port_timer {
+    int handle;
+    void *registers;
+    uint32_t due, period; /* ticks: of the next interrupt, and between two */
+    uint64_t tick_fs;
+};
+/* It interrupts from now on, every *period_ns, which becomes what it really is. */
+int port_timer_open(struct port_timer *timer, int64_t *period_ns);
+/* Waits for the interrupt that is `passed` periods after the last; how long ago it was due, in ns, or -errno.
+ */
+int64_t port_timer_wait(struct port_timer *timer, uint64_t passed);
+
 /* --- time the scheduler took, and page faults, of the calling thread
  * ------------------------------------------ */
 

@@ -139,6 +139,7 @@ static const struct number {
     {"--priority", SMALL, offsetof(struct options, priority), 0, 99},
     {"--worst", SMALL, offsetof(struct options, worst), 0, DB_MAX_WORST},
     {"--dma-latency", FLAG, offsetof(struct options, hold_latency), 0, 1},
+    {"--hpet", FLAG, offsetof(struct options, hpet), 0, 1},
     {"--until-eof", FLAG, offsetof(struct options, until_eof), 0, 1},
     {"--seed", NUMBER, offsetof(struct options, seed), 0, INT64_MAX},
     {"--scrub-bytes", BYTES, offsetof(struct options, scrub_bytes), 0, MAX_SCRUB_BYTES},

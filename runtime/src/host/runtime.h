@@ -90,6 +90,7 @@ struct options {
     uint32_t priority;      /* of the measuring threads, or of the one in rounds */
     uint32_t worst;         /* so many of the latest wake-ups are kept */
     bool hold_latency;      /* keep CPUs from idling deeply, as cyclictest does */
+    bool hpet;              /* a device's interrupt wakes the thread, not a timer of the kernel's */
     bool until_eof;         /* the end of standard input ends it early */
     int32_t owner_pid;      /* set by main: the process that makes all objects */
 };

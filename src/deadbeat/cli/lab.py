@@ -178,17 +178,18 @@ class Asked:
 
     def spec(self) -> LatencySpec:
         """The matrix of each; UsageError names what is wrong with it."""
-        base = {"loads": "mixed", "duration": "2s"}
-        typed = {
-            key if key != "limits" else "deadlines": value for key, value in self.matrix.items()
-        }
+        base = {"loads": "mixed", "duration": "2s", "engines": "prober"}
+        called = {"limits": "deadlines", "engine": "engines"}
+        typed = {called.get(key, key): value for key, value in self.matrix.items()}
         layer = {key: value for key, value in typed.items() if value is not None}
-        fixed: dict[str, Json] = {"name": self.name, "engines": ["prober"]}
+        fixed: dict[str, Json] = {"name": self.name}
         fixed |= {"repeats": self.seeds, "seed": self.seed}
         names = {key: f"--{key}" for key in self.matrix}
-        names |= {"deadlines": "--limits", "name": "--name"}
+        names |= {"deadlines": "--limits", "engines": "--engine", "name": "--name"}
         wanted = specify(base, layer, fixed, names=names)
-        return resolve(wanted, engines={"prober": ""}, cpus=tuple(range(self.cpus)), names=names)
+        return resolve(
+            wanted, engines={"prober": "", "hpet": ""}, cpus=tuple(range(self.cpus)), names=names
+        )
 
     def side(self, name: str, kernel: Kernel, words: str, services: str = "") -> LabSide:
         """A kernel with words for its command line, and processes beside what measures."""

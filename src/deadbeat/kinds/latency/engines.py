@@ -24,7 +24,9 @@ else:
 #: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
 TRACE_S = 10.0
 #: Engines that measure: a module of this package each, with a function ``make``.
-ENGINES = ("cyclictest", "prober")
+ENGINES = ("cyclictest", "prober", "hpet")
+#: Those that measure where none is named.
+UNASKED = ENGINES[:2]
 #: The one that makes its figures up: never chosen unasked.
 SIMULATED = "simulated"
 _WORST = 20
