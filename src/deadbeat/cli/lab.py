@@ -44,9 +44,10 @@ from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
+from deadbeat.lab.rootfs import Rootfs
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json, count_of, nearest, shown
+from deadbeat.model.words import Json, count_of, inside, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, Place, family, point_latest
@@ -191,8 +192,19 @@ class Asked:
             wanted, engines={"prober": "", "hpet": ""}, cpus=tuple(range(self.cpus)), names=names
         )
 
-    def side(self, name: str, kernel: Kernel, words: str, services: str = "") -> LabSide:
-        """A kernel with words for its command line, and processes beside what measures."""
+    def side(
+        self,
+        name: str,
+        kernel: Kernel,
+        words: str,
+        services: str = "",
+        rootfs: Rootfs | None = None,
+    ) -> LabSide:
+        """A kernel with words for its command line, and processes or a system beside what
+        measures."""
+        if rootfs is not None and rootfs.machine not in ("", kernel.machine):
+            what = f"{rootfs.name} is for {rootfs.machine}, {kernel.name} for {kernel.machine}"
+            raise UsageError(f"--rootfs: {what}", "give a kernel for it: --machine")
         argv = (PROGRAM, "load", *services.split())
         guest = Guest(
             qemu=find_qemu(kernel.machine, say=say),
@@ -203,6 +215,7 @@ class Asked:
             cpus=self.cpus,
             memory=self.memory,
             extra=self.extra,
+            rootfs=rootfs,
             preset=Job().start("services", argv) if services else Job(),
         )
         # A release has signs that no result may have in its name.
@@ -273,6 +286,7 @@ def run(
     preset: str | None,
     kernel: Path | None,
     initrd_extra: Path | None,
+    rootfs: Path | None,
     preempt: str,
     machine: str,
     campaign: Path | None,
@@ -280,10 +294,10 @@ def run(
 ) -> Shown:
     how = asked_of("lab run", added=_extra(initrd_extra), **asked)
     if campaign is not None:
-        if preset or initrd_extra or how.cmdline:
+        if preset or initrd_extra or rootfs or how.cmdline:
             raise UsageError(
                 "--file compares kernels and preemption models alone",
-                "leave --preset, --initrd-extra, --cmdline out",
+                "leave --preset, --initrd-extra, --rootfs, --cmdline out",
             )
         lines = [
             (each, *line)
@@ -294,22 +308,30 @@ def run(
     spec = how.spec()
     question = PRESETS[preset] if preset else None
     if question is not None:
-        if kernels or kernel or preempt:
+        if kernels or kernel or preempt or rootfs:
             raise UsageError(
-                "--preset names its kernels itself", "leave --kernels, --kernel, --preempt out"
+                "--preset names its kernels itself",
+                "leave --kernels, --kernel, --preempt, --rootfs out",
             )
         sides = _sides_of(question, how)
     else:
+        system = None if rootfs is None else Rootfs.read(rootfs)
+        if system is not None:
+            # Each archive is there twice while it is unpacked; all sides get the same memory.
+            how = attrs.evolve(how, memory=how.memory + 2 * (len(system.archive) >> 20))
         sides = [
-            how.side(name, each, words)
+            how.side(f"{name}-{own.label}" if own else name, each, words, rootfs=own)
             for each in _kernels(kernels, kernel, MACHINES[machine])
             for name, words in _command_lines(each, preempt)
+            for own in ((None,) if system is None else (None, system))
         ]
     paths = how.measured(sides, spec)
     if question is not None and question.ranked and len(paths) > 1:
         folder = how.runs / f"plot-{how.name}-{preset}"
         return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
     found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS, fail_on=how.fail_on)
+    if rootfs is not None:
+        return _with_inventories(found, paths)
     names = [f"{how.name}-{each}" for each in question.also] if question else []
     own = [path for name in names for path in paths if _name_of(path) == name]
     if len(own) < 2:
@@ -328,6 +350,18 @@ def _with(first: Shown, second: Shown) -> Shown:
     lines = [*first.document.answer, *second.document.answer]
     document = attrs.evolve(first.document, answer=lines)
     return attrs.evolve(first, document=document, lines=(*first.lines, f"page: {second.page}"))
+
+
+def _with_inventories(found: Shown, paths: Sequence[Path]) -> Shown:
+    """An answer that says what there is in each machine, too."""
+    assert found.document is not None
+    lines = []
+    for path in paths:
+        counts = inside(LatencyStore.open(path).platform.details, "inventory").items()
+        words = (f"{len(n) if isinstance(n, list) else n} {what}" for what, n in counts)
+        lines.append(f"{path.name}: {', '.join(words).replace('_', ' ')}.")
+    document = attrs.evolve(found.document, answer=[*found.document.answer, *lines])
+    return attrs.evolve(found, document=document)
 
 
 def _campaigns(

@@ -22,7 +22,7 @@ from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, Ru
 from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
-from deadbeat.host.recorded import PLATFORM, recorded_target
+from deadbeat.host.recorded import INVENTORY, PLATFORM, recorded_target
 from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import WARM_UP_NS, ImageFile, Job
@@ -57,7 +57,8 @@ def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
     Raises:
         TargetError: The kernel does not boot.
     """
-    asked = (*PLATFORM, *_HANDED_ON, *filter(None, map(_parameter, guest.words.split())))
+    parameters = filter(None, map(_parameter, guest.words.split()))
+    asked = (*PLATFORM, *INVENTORY, *_HANDED_ON, *parameters)
     files = guest.run(Job().read(_LOOK, asked), seed=1, seconds=1, stop=stop).files
     found = recorded_target(files, _LOOK, name=name, kind=guest.kind)
     config = guest.kernel.config

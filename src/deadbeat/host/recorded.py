@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from deadbeat.host.environment import PLATFORM_FILES
 from deadbeat.host.kernel import CMDLINE, arguments, boot_cpus, options_of
-from deadbeat.host.proc import CPU_FOLDER
+from deadbeat.host.proc import CPU_FOLDER, tasks_of
 from deadbeat.host.snapshot import SNAPSHOT_FILES
 from deadbeat.host.values import CPU_MAX, cpus_text
+from deadbeat.model.words import Json
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import MISSING, NO_PROGRAM, Reading, Readings
 
@@ -31,6 +32,9 @@ _LATENCY = "/dev/cpu_dma_latency"
 #: Files that `deadbeat.host.snapshot.take` reads: with ``first`` or without.
 SNAPSHOT = (*SNAPSHOT_FILES, _PROCESSES)
 FIRST_SNAPSHOT = (*SNAPSHOT, _THREADS, _LATENCY)
+_SERVICE = "/sys/fs/cgroup/system.slice/{}.service/cgroup.procs"
+#: Files that `inventory_of` reads.
+INVENTORY = (_PROCESSES, "/proc/timer_list", "/proc/modules", _SERVICE.format("*"))
 #: Name of the kernel's messages, under the prefix.
 LOG = "log"
 
@@ -64,6 +68,27 @@ def _texts(files: Mapping[str, bytes], *, depth: int) -> str:
         and path.count("/") == depth
         and path.split("/")[2].isdigit()
     )
+
+
+def inventory_of(target: FakeTarget) -> dict[str, Json]:
+    """What there is in a machine of which `INVENTORY` was read, counted; services by systemd's
+    groups with a process, else as children of process 1."""
+    tasks = tasks_of(target.outputs["processes"].text or "")
+    own = [each for each in tasks if not each.kernel]
+    unit = re.compile(_SERVICE.format("(.*)"))
+    services = [
+        found[1]
+        for path, content in sorted(target.files.items())
+        if (found := unit.fullmatch(path)) and content
+    ]
+    timers = re.findall(r"^ #\d+:", target.read_text("/proc/timer_list") or "", re.M)
+    return {
+        "processes": len(own),
+        "kernel_threads": len(tasks) - len(own),
+        "services": [*services] or sorted(each.name for each in own if each.parent == 1),
+        "timers": len(timers),
+        "modules": len((target.read_text("/proc/modules") or "").splitlines()),
+    }
 
 
 #: Why nothing else is known of a machine that is a kernel's files.

@@ -8,7 +8,7 @@ Documentation/driver-api/early-userspace/buffer-format.rst).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from attrs import field, frozen
@@ -24,7 +24,7 @@ JOB = "/job"
 WARM_UP_NS = 20_000_000_000
 _WORD_MOST = 4000
 _MAGIC, _ALIGN, _BLOCK = "070701", 4, 512
-_FILE, _FOLDER = 0o100000, 0o040000
+FILE, FOLDER, LINK = 0o100000, 0o040000, 0o120000
 _TRAILER = "TRAILER!!!"
 
 
@@ -75,6 +75,10 @@ class Job:
         """Ends it with all it started, and collects as `run` does."""
         return self._and("stop", name)
 
+    def become(self, program: str) -> Job:
+        """The machine's first process is ``program`` from now on; the job goes on beside it."""
+        return self._and("become", program)
+
     @property
     def text(self) -> bytes:
         return "".join(f"{line}\n" for line in self.lines).encode()
@@ -103,20 +107,30 @@ def image(files: Mapping[str, ImageFile]) -> bytes:
         for folder in PurePosixPath(name).parents
         if str(folder) != "."
     }
-    parts = []
-    for number, name in enumerate(sorted({*folders, *names}), start=1):
+    entries = []
+    for name in sorted({*folders, *names}):
         file = names.get(name)
-        mode = _FOLDER | 0o755 if file is None else _FILE | (0o755 if file.executable else 0o644)
-        parts.append(_entry(name, mode, number, b"" if file is None else file.content))
-    parts.append(_entry(_TRAILER, 0, 0, b""))
-    return _padded(b"".join(parts), _BLOCK)
+        mode = FOLDER | 0o755 if file is None else FILE | (0o755 if file.executable else 0o644)
+        entries.append((name, mode, b"" if file is None else file.content, 0, 0))
+    return archive(entries)
 
 
-def _entry(name: str, mode: int, number: int, content: bytes) -> bytes:
-    encoded = name.encode() + b"\0"
-    links = 2 if mode & _FOLDER and not mode & 0o100000 else 1
+#: Name, mode, content, numbers of user and group.
+Entry = tuple[str, int, bytes, int, int]
+
+
+def archive(entries: Iterable[Entry]) -> bytes:
+    """An archive of ``entries``: what is in a folder comes after it."""
+    parts = [_part(number, entry) for number, entry in enumerate(entries, start=1)]
+    return _padded(b"".join((*parts, _part(0, (_TRAILER, 0, b"", 0, 0)))), _BLOCK)
+
+
+def _part(number: int, entry: Entry) -> bytes:
+    name, mode, content, user, group = entry
+    encoded = name.encode(errors="surrogateescape") + b"\0"
+    links = 2 if mode & FOLDER and not mode & 0o100000 else 1
     # number, mode, uid, gid, links, time, size, device (2), special device (2), name, checksum
-    fields = (number, mode, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+    fields = (number, mode, user, group, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
     head = _MAGIC + "".join(f"{field:08X}" for field in fields)
     return _padded(head.encode() + encoded, _ALIGN) + _padded(content, _ALIGN)
 

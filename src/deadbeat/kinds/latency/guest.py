@@ -18,7 +18,7 @@ from attrs import Factory, define, field
 from deadbeat.executors.lab import ignored_words, look
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, recorded_target
+from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
 from deadbeat.host.snapshot import take
 from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES
@@ -69,6 +69,7 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     more: dict[str, Json] = {
         "hardening": states_of(target),
         "lab": guest.facts,
+        "inventory": inventory_of(target),
         IGNORED: ignored_words(target, guest.words),
         LOADED_BY: loads,
     }
