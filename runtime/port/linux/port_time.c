@@ -16,10 +16,12 @@ static int64_t read_clock(clockid_t clock)
 }
 
 /* What a tick of the counter takes, in 2^-32 ns; 0: CLOCK_MONOTONIC is the clock. */
-static uint64_t counter_scale, counter_began;
-static int64_t counter_began_ns;
+static uint64_t counter_scale;
 
 #ifdef DB_COUNTER
+static uint64_t counter_began;
+static int64_t counter_began_ns;
+
 static int64_t scaled(uint64_t ticks)
 {
     return (int64_t)(((unsigned __int128)ticks * counter_scale) >> 32);

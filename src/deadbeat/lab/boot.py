@@ -154,8 +154,7 @@ def machine_options(
     return (
         *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none"),
         *("-M", board.board, *accelerated[mode]),
-        # As of real boards: lines of the I/O APIC for the HPET, which alone has none.
-        *(("-global", "hpet.hpet-intcap=0xff0104") if board.board == "pc" else ()),
+        *("-global", "hpet.hpet-intcap=0xff0104") * (board.board == "pc"),  # as of real boards
         *("-seed", str(seed), "-smp", str(cpus), "-m", str(memory)),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -64,32 +65,25 @@ def sentence(found: Breakdown) -> str:
         if _variant(best.cell) != _variant(worst.cell):
             where += f" ({_variant(best.cell)})"
         words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
-    return f"{_spared(found)}{words}. {_agreement(found)}"
+    if found.spare:
+        counts = Counter(each.spare for each in found.cells).items()
+        spared = ", ".join(f"{word} at {counted(count, 'point')}" for word, count in counts)
+        percents = f"{percent(found.spare)} of each core spare"
+        words = f"Deadlines ({source}) with {percents}: {spared}. {words}"
+    return f"{words}. {_agreement(found)}"
 
 
-_PASSED: Mapping[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
-
-
-def _spared(found: Breakdown) -> str:
-    if not found.spare:
-        return ""
-    sums = ((word, sum(each.spare == word for each in found.cells)) for word in _PASSED)
-    text = ", ".join(f"{word} at {counted(count, 'point')}" for word, count in sums if count)
-    source = origin(found.labels)
-    return f"Deadlines ({source}) with {percent(found.spare)} of each core spare: {text}. "
+_CASES: dict[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
 
 
 def spare_cases(found: Breakdown) -> Iterator[Verdicted]:
     """Whether deadlines hold with the stated share of a core spare, point by point."""
     for each in found.cells if found.spare else ():
-        text = (
-            f"deadlines hold up to {_estimate(each)} of a core, needed {percent(1 - found.spare)}"
-        )
         yield Verdicted(
             name=_place(found, each.cell),
             group="breakdown.misses",
-            verdict=_PASSED[each.spare],
-            message=text,
+            verdict=_CASES[each.spare],
+            message=f"{_estimate(each)} of a core, needed {percent(1 - found.spare)}",
         )
 
 

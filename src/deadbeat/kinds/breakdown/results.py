@@ -96,8 +96,8 @@ class CellResult(_Result):
         difference_low, difference_high: 95 % interval of measured minus predicted, set by set
             (Student's), with the resolution.
         parted: ``below`` or ``above`` where that leaves out zero; else "".
-        spare: ``pass`` where ``low`` is above 1 - the stated share of spare time, ``fail`` where
-            ``high`` is below, else, or where a search ended there, ``undecided``.
+        spare: ``pass``: ``low`` is above 1 - the stated share of spare time; ``fail``: ``high`` is
+            below; else, or where a search ended there, ``undecided``.
     """
 
     sets: int
