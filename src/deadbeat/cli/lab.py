@@ -192,19 +192,8 @@ class Asked:
             wanted, engines={"prober": "", "hpet": ""}, cpus=tuple(range(self.cpus)), names=names
         )
 
-    def side(
-        self,
-        name: str,
-        kernel: Kernel,
-        words: str,
-        services: str = "",
-        rootfs: Rootfs | None = None,
-    ) -> LabSide:
-        """A kernel with words for its command line, and processes or a system beside what
-        measures."""
-        if rootfs is not None and rootfs.machine not in ("", kernel.machine):
-            what = f"{rootfs.name} is for {rootfs.machine}, {kernel.name} for {kernel.machine}"
-            raise UsageError(f"--rootfs: {what}", "give a kernel for it: --machine")
+    def side(self, name: str, kernel: Kernel, words: str, services: str = "") -> LabSide:
+        """A kernel with words for its command line, and processes beside what measures."""
         argv = (PROGRAM, "load", *services.split())
         guest = Guest(
             qemu=find_qemu(kernel.machine, say=say),
@@ -215,7 +204,6 @@ class Asked:
             cpus=self.cpus,
             memory=self.memory,
             extra=self.extra,
-            rootfs=rootfs,
             preset=Job().start("services", argv) if services else Job(),
         )
         # A release has signs that no result may have in its name.
@@ -315,16 +303,13 @@ def run(
             )
         sides = _sides_of(question, how)
     else:
-        system = None if rootfs is None else Rootfs.read(rootfs)
-        if system is not None:
-            # Each archive is there twice while it is unpacked; all sides get the same memory.
-            how = attrs.evolve(how, memory=how.memory + 2 * (len(system.archive) >> 20))
+        system = Rootfs.read(rootfs) if rootfs else None
         sides = [
-            how.side(f"{name}-{own.label}" if own else name, each, words, rootfs=own)
+            how.side(name, each, words)
             for each in _kernels(kernels, kernel, MACHINES[machine])
             for name, words in _command_lines(each, preempt)
-            for own in ((None,) if system is None else (None, system))
         ]
+        sides = [*_beside(sides, system)] if system else sides
     paths = how.measured(sides, spec)
     if question is not None and question.ranked and len(paths) > 1:
         folder = how.runs / f"plot-{how.name}-{preset}"
@@ -352,16 +337,29 @@ def _with(first: Shown, second: Shown) -> Shown:
     return attrs.evolve(first, document=document, lines=(*first.lines, f"page: {second.page}"))
 
 
+def _beside(sides: Sequence[LabSide], system: Rootfs) -> Iterator[LabSide]:
+    """Each machine without and with ``system``, with memory for it: it is there twice while it is
+    unpacked."""
+    for side in sides:
+        kernel, memory = side.guest.kernel, side.guest.memory + 2 * (len(system.archive) >> 20)
+        if system.machine != kernel.machine:
+            what = f"{system.name} is for {system.machine}, {kernel.name} for {kernel.machine}"
+            raise UsageError(f"--rootfs: {what}", "give a kernel for it: --machine")
+        alone = attrs.evolve(side.guest, memory=memory)
+        yield LabSide(name=side.name, guest=alone)
+        name = f"{side.name}-{system.name.partition('.tar')[0]}"
+        yield LabSide(name=name, guest=attrs.evolve(alone, rootfs=system))
+
+
 def _with_inventories(found: Shown, paths: Sequence[Path]) -> Shown:
     """An answer that says what there is in each machine, too."""
     assert found.document is not None
-    lines = []
+    lines = [*found.document.answer]
     for path in paths:
         counts = inside(LatencyStore.open(path).platform.details, "inventory").items()
         words = (f"{len(n) if isinstance(n, list) else n} {what}" for what, n in counts)
         lines.append(f"{path.name}: {', '.join(words).replace('_', ' ')}.")
-    document = attrs.evolve(found.document, answer=[*found.document.answer, *lines])
-    return attrs.evolve(found, document=document)
+    return attrs.evolve(found, document=attrs.evolve(found.document, answer=lines))
 
 
 def _campaigns(

@@ -34,7 +34,7 @@ SNAPSHOT = (*SNAPSHOT_FILES, _PROCESSES)
 FIRST_SNAPSHOT = (*SNAPSHOT, _THREADS, _LATENCY)
 _SERVICE = "/sys/fs/cgroup/system.slice/{}.service/cgroup.procs"
 #: Files that `inventory_of` reads.
-INVENTORY = (_PROCESSES, "/proc/timer_list", "/proc/modules", _SERVICE.format("*"))
+INVENTORY = (_PROCESSES, "/proc/modules", "/proc/timer_list", _SERVICE.format("*"))
 #: Name of the kernel's messages, under the prefix.
 LOG = "log"
 
@@ -71,23 +71,19 @@ def _texts(files: Mapping[str, bytes], *, depth: int) -> str:
 
 
 def inventory_of(target: FakeTarget) -> dict[str, Json]:
-    """What there is in a machine of which `INVENTORY` was read, counted; services by systemd's
-    groups with a process, else as children of process 1."""
+    """Counts of a machine of which `INVENTORY` was read; services by systemd's groups with a
+    process, else as children of process 1."""
     tasks = tasks_of(target.outputs["processes"].text or "")
     own = [each for each in tasks if not each.kernel]
-    unit = re.compile(_SERVICE.format("(.*)"))
-    services = [
-        found[1]
-        for path, content in sorted(target.files.items())
-        if (found := unit.fullmatch(path)) and content
-    ]
-    timers = re.findall(r"^ #\d+:", target.read_text("/proc/timer_list") or "", re.M)
+    there = "\n".join(path for path, text in target.files.items() if text)
+    units = re.findall(_SERVICE.format("(.*)"), there)
+    modules, timers = (target.read_text(path) or "" for path in INVENTORY[1:3])
     return {
         "processes": len(own),
         "kernel_threads": len(tasks) - len(own),
-        "services": [*services] or sorted(each.name for each in own if each.parent == 1),
-        "timers": len(timers),
-        "modules": len((target.read_text("/proc/modules") or "").splitlines()),
+        "services": sorted(units or (each.name for each in own if each.parent == 1)),
+        "timers": len(re.findall(r"^ #\d+:", timers, re.M)),
+        "modules": modules.count("\n"),
     }
 
 

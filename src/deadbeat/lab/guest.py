@@ -70,7 +70,11 @@ class Guest:
             "cmdline": command_line(self.kernel, self.words),
             "preset": list(self.preset.lines),
             "extra": hashlib.sha256(image(self.extra)).hexdigest() if self.extra else "",
-            **({"rootfs": self.rootfs.facts} if self.rootfs else {}),
+            **(
+                {"rootfs": {"name": self.rootfs.name, "sha256": self.rootfs.sha256}}
+                if self.rootfs
+                else {}
+            ),
         }
 
     def run(

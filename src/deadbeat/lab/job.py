@@ -8,7 +8,7 @@ Documentation/driver-api/early-userspace/buffer-format.rst).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from attrs import field, frozen
@@ -92,10 +92,16 @@ class Job:
 
 @frozen
 class ImageFile:
-    """A file of the archive; ``executable``: a program."""
+    """A file of the archive; ``executable``: a program.
+
+    Attributes:
+        mode: Kind and rights; 0: of an ordinary file. ``owner``: numbers of user and group.
+    """
 
     content: bytes
     executable: bool = False
+    mode: int = field(default=0, kw_only=True)
+    owner: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
 
 def image(files: Mapping[str, ImageFile]) -> bytes:
@@ -107,30 +113,20 @@ def image(files: Mapping[str, ImageFile]) -> bytes:
         for folder in PurePosixPath(name).parents
         if str(folder) != "."
     }
-    entries = []
-    for name in sorted({*folders, *names}):
-        file = names.get(name)
-        mode = FOLDER | 0o755 if file is None else FILE | (0o755 if file.executable else 0o644)
-        entries.append((name, mode, b"" if file is None else file.content, 0, 0))
-    return archive(entries)
+    parts = []
+    for number, name in enumerate(sorted({*folders, *names}), start=1):
+        file = names.get(name, ImageFile(b"", mode=FOLDER | 0o755))
+        mode = file.mode or FILE | (0o755 if file.executable else 0o644)
+        parts.append(_entry(name, mode, number, file))
+    parts.append(_entry(_TRAILER, 0, 0, ImageFile(b"")))
+    return _padded(b"".join(parts), _BLOCK)
 
 
-#: Name, mode, content, numbers of user and group.
-Entry = tuple[str, int, bytes, int, int]
-
-
-def archive(entries: Iterable[Entry]) -> bytes:
-    """An archive of ``entries``: what is in a folder comes after it."""
-    parts = [_part(number, entry) for number, entry in enumerate(entries, start=1)]
-    return _padded(b"".join((*parts, _part(0, (_TRAILER, 0, b"", 0, 0)))), _BLOCK)
-
-
-def _part(number: int, entry: Entry) -> bytes:
-    name, mode, content, user, group = entry
-    encoded = name.encode(errors="surrogateescape") + b"\0"
+def _entry(name: str, mode: int, number: int, file: ImageFile) -> bytes:
+    encoded, content = name.encode(errors="surrogateescape") + b"\0", file.content
     links = 2 if mode & FOLDER and not mode & 0o100000 else 1
     # number, mode, uid, gid, links, time, size, device (2), special device (2), name, checksum
-    fields = (number, mode, user, group, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+    fields = (number, mode, *file.owner, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
     head = _MAGIC + "".join(f"{field:08X}" for field in fields)
     return _padded(head.encode() + encoded, _ALIGN) + _padded(content, _ALIGN)
 
