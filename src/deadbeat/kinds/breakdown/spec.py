@@ -101,9 +101,6 @@ class SearchSpec:
         if self.low >= self.high:
             yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
             return
-        if self.spare and not self.low < 1 - self.spare < self.high:
-            text = f"{float(1 - self.spare):g} is not between the ends of the search"
-            yield Problem("spare", text, f"{float(self.low):g} and {float(self.high):g}")
         # Runs are identified by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
         if self.resolution < finest:

@@ -288,8 +288,7 @@ def resolve(
         raise UsageError(f"nothing here can measure: {reasons or 'there is no engine'}")
     plain_cpus = spec.cpus or tuple(cpus)
     if "hpet" in wanted and len(plain_cpus) > 1:
-        text = "an interrupt of the HPET wakes one thread"
-        problems = [*problems, Problem("cpus", text, "name one CPU: --cpus 0")]
+        problems = [*problems, Problem("cpus", "an interrupt wakes one thread", "--cpus 0")]
     problems += [] if strange else _no_strengths(spec.loads, len(plain_cpus))
     if problems:
         raise usage([renamed(problem, names or {}) for problem in problems])
