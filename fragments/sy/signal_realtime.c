@@ -66,7 +66,8 @@ static int create(struct db_resource *resource)
 }
 
 /* One number for all resources: tokens of one thread's queue are alike, and every resource sees to
- * it that its own are there. Emulators of one process lack the last few. */
+ * it that its own are there: as many, not the same ones, so values are not added up. Emulators of
+ * one process lack the last few. */
 static int signal_number(void)
 {
     return SIGRTMAX - 4;
@@ -95,13 +96,12 @@ static int queue_to(const struct mailbox *mailbox, const struct db_context *cont
     info.si_code = SI_QUEUE;
     info.si_pid = (pid_t)db_account(context)->process;
     info.si_value.sival_int = (int)value;
-    db_account(context)->sent += value;
     return syscall(SYS_rt_tgsigqueueinfo, mailbox->process, mailbox->thread, info.si_signo, &info) ? errno
                                                                                                    : 0;
 }
 
 /* A signal from the own queue; EAGAIN after a second without one. */
-static int take(const struct db_context *context)
+static int take(void)
 {
     const struct timespec second = {.tv_sec = 1};
     sigset_t set;
@@ -117,7 +117,6 @@ static int take(const struct db_context *context)
         return errno;
     }
     const uint32_t value = (uint32_t)info.si_value.sival_int;
-    db_account(context)->received += value;
     return number == signal_number() && payload_intact(value) ? 0 : EBADMSG;
 }
 
@@ -167,7 +166,7 @@ static void teardown(struct db_context *context)
     }
     const uint32_t tokens = atomic_exchange(&mailbox->state, 0) & ~OPEN;
     for (uint32_t i = 0; i < tokens; i++) {
-        mailbox->lost += take(context) != 0;
+        mailbox->lost += take() != 0;
     }
     atomic_fetch_add(&object->removed, tokens);
 }
@@ -208,7 +207,7 @@ static int pass_on(const struct db_context *context)
 static void run(struct db_context *context)
 {
     for (uint32_t i = 0; i < context->size; i++) {
-        int error = take(context);
+        int error = take();
         if (error) {
             db_sy_fault(context, "no intact signal in the own queue", error);
             return;
@@ -226,22 +225,16 @@ static int check_resource(const struct db_resource *resource, char *why, size_t 
 {
     struct object *object = db_object(resource);
     uint64_t tokens = atomic_load(&object->removed);
-    bool closed = true;
     for (uint32_t i = 0; i < resource->participants; i++) {
         const struct mailbox *mailbox = &object->mailboxes[i];
-        const uint32_t state = atomic_load(&mailbox->state);
         if (mailbox->lost > 0) {
             snprintf(why, why_bytes, "%" PRIu32 " signals to participant %" PRIu32 " never came",
                      mailbox->lost, i);
             return 1;
         }
-        tokens += state & ~OPEN;
-        closed &= state == 0;
+        tokens += atomic_load(&mailbox->state) & ~OPEN;
     }
-    if (db_sy_tokens_back((int64_t)tokens, (int64_t)atomic_load(&object->created), why, why_bytes)) {
-        return 1;
-    }
-    return closed ? db_sy_delivered(resource, why, why_bytes) : 0;
+    return db_sy_tokens_back((int64_t)tokens, (int64_t)atomic_load(&object->created), why, why_bytes);
 }
 
 static void destroy(struct db_resource *resource)

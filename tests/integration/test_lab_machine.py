@@ -45,7 +45,7 @@ def spec_of(**layer: object) -> LatencySpec:
 
 
 def booted(machine: Guest, spec: LatencySpec, seed: int = 1) -> Booted:
-    return machine.run(job_of(spec, keys(spec)[0].load), seed=seed, seconds=3)
+    return machine.run(job_of(spec, keys(spec)[0]), seed=seed, seconds=3)
 
 
 @contextmanager
@@ -71,7 +71,12 @@ def test_the_same_boot_gives_the_same_bytes_whatever_the_host_does():
 
 @pytest.mark.parametrize(
     ("label", "machine"),
-    [("6.12-amd64", "x86_64"), ("6.12-arm64", "aarch64"), ("7.2-riscv64", "riscv64")],
+    [
+        ("6.12-amd64", "x86_64"),
+        ("6.12-arm64", "aarch64"),
+        ("6.12-armmp", "arm"),
+        ("7.2-riscv64", "riscv64"),
+    ],
 )
 def test_every_machine_measures_and_hands_over(label, machine):
     found, spec = guest(label, machine), spec_of()

@@ -88,6 +88,19 @@ def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
         assert at.low <= turn < at.high or (at.high == 64 and turn == 64)
 
 
+def test_a_stated_share_of_spare_time_passes_fails_or_is_undecided(
+    tmp_path: Path, capsys: Any
+) -> None:
+    # the made-up machine breaks down at 77 % [71, 84] and, contended, at 51 % [44, 58]
+    verdicts = {"5%": "fail fail", "0.45": "pass undecided", "60%": "pass pass"}
+    for spare, expected in verdicts.items():
+        words = ("--cores=2", "--sets=2", "--duration=100ms", "--set=breakdown.steps=3", "--json")
+        asked = ("breakdown", "--quick", "--simulated", f"--spare={spare}", "--fail-on=misses")
+        assert main((*asked, *words, f"--runs={tmp_path}")) == ("fail" in expected)
+        answer = json.loads(capsys.readouterr().out)
+        assert " ".join(row["spare"] for row in answer["results"]["rows"]) == expected
+
+
 def test_the_bisection_stops_at_what_is_not_known() -> None:
     search = tiny().breakdown
     assert walk(search, lambda _: None) == Walk(0, 16)
@@ -317,6 +330,7 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
         (("--search-from", "1", "--search-to", "0.9"), "--search-from: 1 is not below high = 0.9"),
         (("--priorities", "rm"), '--priorities[0]: "rm" is not a choice'),
         (("--tasks-per-core", "0"), '--tasks-per-core[0]: "0" is out of range'),
+        (("--spare", "x%"), '--spare: "x" is not a number'),
         (("--miss-share", "2"), '--miss-share: "2" is out of range'),
         (("--cores", "9"), "--cores: M = 9 asked"),
         (("--sets", "900"), "--sets: 3600 task sets in all"),

@@ -130,7 +130,8 @@ def test_modes_differ_in_their_accelerator():
 
 
 def test_arm_has_its_own_console():
-    assert command_line(AnyKernel(machine="aarch64")).startswith("console=ttyAMA0 ")
+    for machine in ("aarch64", "arm"):
+        assert command_line(AnyKernel(machine=machine)).startswith("console=ttyAMA0 ")
 
 
 def test_what_dies_once_is_booted_again(tmp_path):

@@ -112,6 +112,21 @@ def test_an_x86_kernel_without_the_note_is_booted_as_it_came(tmp_path):
     assert read(tmp_path, image).data == image
 
 
+def zimage(packed: bytes) -> bytes:
+    """32-bit Arm: a head, a table that says where compressed data end, text, the data."""
+    text = b"\xfd7zXZ\0\0\0XZ decompressor ran out of memory"
+    end = 0x4C + len(text) + len(packed)
+    head = bytes(0x24) + struct.pack("<IIIIII", 0x016F2818, 0, 0, 0x04030201, 0x45454545, 0x40)
+    return head + bytes(4) + struct.pack("<III", 6, 0x5A534C4B, end) + text + packed + bytes(4)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_an_image_of_32_bit_arm_is_booted_as_it_came(tmp_path, pack):
+    image = zimage(pack(BANNER.format("6.12.9-armmp").encode()))
+    found = read(tmp_path, image)
+    assert (found.machine, found.release, found.data) == ("arm", "6.12.9-armmp", image)
+
+
 @pytest.mark.parametrize(
     ("at", "magic", "machine"), [(56, b"ARM\x64", "aarch64"), (48, b"RISCV", "riscv64")]
 )
@@ -133,6 +148,7 @@ def test_images_of_other_machines(tmp_path, at, magic, machine):
         (elf("6.1.0", machine=40), "is no Linux kernel"),
         (bzimage(b"", wide=False), "32-bit x86"),
         (bzimage(b"\x89LZO..."), "(lzo)"),
+        (zimage(b""), "is a zImage that the lab cannot read"),
         (bzimage(b"\x1f\x8bnonsense"), "is a damaged kernel"),
         (b"MZ\0\0zimg" + struct.pack("<II", 32, 1 << 30), "it ends early"),
     ],

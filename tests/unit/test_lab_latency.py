@@ -4,6 +4,7 @@ may be compared."""
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from attrs import evolve, frozen
 from helpers.machines import AnyKernel, scripted_emulator
 from helpers.matrices import matrix
 
+from deadbeat.build.native import native_root
 from deadbeat.cli.lab import Together
 from deadbeat.compare.results import compare_results
 from deadbeat.experiment.run import run as carry_out
+from deadbeat.kinds.latency.engines import make_engine
 from deadbeat.kinds.latency.guest import (
     Boots,
     GuestExperiment,
@@ -29,6 +32,7 @@ from deadbeat.lab.guest import Guest
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.store.latency import LatencyStore
+from deadbeat.targets import FakeTarget
 
 STAT = "cpu  0 0 {busy} {idle} 0 0 0 0 0 0\ncpu0 0 0 {busy} {idle} 0 0 0 0 0 0\nprocs_running 1\n"
 LOAD = "7 (db-load-cpu) R 6 6 0 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 0 0 0"
@@ -94,13 +98,35 @@ def guest_of(tmp_path: Path, files: dict[str, bytes] | None = None, **more: obje
 
 
 def test_a_job_loads_before_it_measures():
-    lines = job_of(spec_of(), keys(spec_of())[0].load).text.decode().splitlines()
+    lines = job_of(spec_of(), keys(spec_of())[0]).text.decode().splitlines()
     verbs = [line.split()[0] for line in lines]
     assert verbs[:3] == ["sleep", "start", "sleep"]
     assert verbs[-1] == "keep" and verbs.count("run") == 1
     started = next(line for line in lines if line.startswith("start"))
     assert started.startswith("start load0 /init load --taskset 0 --cpu 1 --cpu-load 50 ")
     assert "--cpus 0 --policy fifo --priority 90 --seconds-ns 200000000" in " ".join(lines)
+
+
+def test_a_device_wakes_one_thread_and_only_where_there_is_one():
+    of_device = evolve(spec_of(), engines=("hpet",))
+    assert "--hpet 1\n" in job_of(of_device, keys(of_device)[0]).text.decode()
+    assert make_engine("hpet").unavailable(FakeTarget()).startswith("no /dev/hpet")
+    with pytest.raises(UsageError, match="wakes one thread"):
+        resolve(evolve(of_device, cpus=(0, 1)), engines={"hpet": ""}, cpus=(0, 1))
+
+
+def test_a_late_wake_up_by_a_device_is_known_across_the_end_of_its_counter(tmp_path):
+    (tmp_path / "t.c").write_text(
+        '#include "port_timer.c"\nint main(void) { static uint32_t at[64]; int ends[2], said = '
+        "pipe(ends) || write(ends[1], ends, 8) != 8; struct port_timer t = {ends[0], at, -10, 30, "
+        "10000000}; at[COUNTER / 4] = 25; /* 35 ticks after its first, 5 after its second */"
+        "return said || port_timer_wait(&t, 0) != 350 || write(ends[1], ends, 8) != 8 || "
+        "port_timer_wait(&t, 1) != 50; }"
+    )
+    runtime = native_root() / "runtime"
+    words = ["-I", runtime / "include", "-I", runtime / "port/linux", "t.c", "-o", "t"]
+    subprocess.run(["gcc", *words], check=True, cwd=tmp_path)
+    assert subprocess.run([tmp_path / "t"], check=False, timeout=10).returncode == 0
 
 
 def test_what_a_machine_hands_over_is_a_run(tmp_path):

@@ -12,6 +12,7 @@ from helpers.topologies import written_run as written
 
 import deadbeat
 from deadbeat.build.native import native_root
+from deadbeat.host.kernel import CLOCKSOURCE, CPUINFO, counter_lacks
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
@@ -42,6 +43,15 @@ def test_every_file_says_of_its_variants_what_its_code_does() -> None:
         assert ("DB_SAMPLE(" in text) == primitive.batches
         assert set(primitive.spins) <= {*primitive.variants, ""}
         assert set(primitive.placements) <= set(PLACEMENTS)
+
+
+def test_the_counter_is_a_clock_only_where_it_is_the_kernels_and_invariant() -> None:
+    def lacks(source: str, flags: str = "") -> str:
+        return counter_lacks({CLOCKSOURCE: f"{source}\n", CPUINFO: f"flags : {flags}\n"}.get)
+
+    assert lacks("tsc", "constant_tsc nonstop_tsc") == lacks("arch_sys_counter") == ""
+    assert lacks("tsc", "tsc constant_tsc") == "the processor's counter varies: no nonstop_tsc"
+    assert lacks("kvm-clock").startswith("the kernel's clock source is kvm-clock, not")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,26 @@
 /* The line of most machines: what fragments count their data in, the same on all. */
 #define DB_LINE_OF_DATA 64
 
+/* The counter that the kernel may use as its clock source: no instruction before it is still under way when
+ * it is read. */
+#if defined(__x86_64__) || defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
+#define DB_COUNTER 1
+static inline unsigned long db_counter(void)
+{
+    unsigned long ticks;
+#if defined(__x86_64__)
+    unsigned long high;
+    __asm__ volatile("lfence; rdtsc" : "=a"(ticks), "=d"(high) : : "memory");
+    ticks |= high << 32;
+#elif defined(__aarch64__)
+    __asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(ticks) : : "memory");
+#else
+    __asm__ volatile("fence; rdtime %0" : "=r"(ticks) : : "memory");
+#endif
+    return ticks;
+}
+#endif
+
 /* In a loop that waits for another core: leaves the shared parts of this one to others meanwhile. */
 static inline void db_relax(void)
 {

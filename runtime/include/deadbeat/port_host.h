@@ -11,6 +11,10 @@
 /* Time of day in ns since 1970. */
 int64_t port_realtime_ns(void);
 
+/* port_now_ns() reads the processor's counter from here on, scaled by CLOCK_MONOTONIC_RAW; takes 20 ms.
+ * ENOTSUP: none is known here. Who calls it knows that the counter is invariant. */
+int port_use_counter(void);
+
 /* --- scheduling ----------------------------------------------------------------------------- */
 
 /* Gives the calling thread a policy and priority; priority 0 of FIFO or RR is an error. */
@@ -29,6 +33,21 @@ int port_current_cpu(void);
 int port_move_thread(int thread, int cpu);
 /* Best-effort policies delay timers by a slack; this sets it to its minimum for the caller. */
 void port_minimal_timer_slack(void);
+
+/* --- a device that interrupts ------------------------------------------------------------------ */
+
+/* A hardware timer of its own, whose counter says how long ago it was to interrupt. */
+struct port_timer {
+    int handle;
+    void *registers;
+    uint32_t due, period; /* ticks: of the next interrupt, and between two */
+    uint64_t tick_fs;
+};
+/* It interrupts from now on, every *period_ns, which becomes what it really is. */
+int port_timer_open(struct port_timer *timer, int64_t *period_ns);
+/* Waits for the interrupt that is `passed` periods after the last; how long ago it was due, in ns, or -errno.
+ */
+int64_t port_timer_wait(struct port_timer *timer, uint64_t passed);
 
 /* --- time the scheduler took, and page faults, of the calling thread
  * ------------------------------------------ */

@@ -15,6 +15,15 @@ int64_t board_now_ns(void);
 void board_timer_at(int64_t at_ns);
 /* The board calls this in that interrupt, which may come early. Returns whether to switch tasks. */
 int port_timer_fired(void);
+/* The processor that runs this, 0 to BOARD_HARTS - 1. */
+unsigned board_hart(void);
+/* Memory of BOARD_SHARED bytes that all processors see, zeroed. */
+#define BOARD_SHARED 4096
+void *board_shared(void);
+/* Interrupts another processor, which calls port_poked(). */
+void board_poke(unsigned hart);
+/* Returns whether to switch tasks. */
+int port_poked(void);
 /* Words for people, errors only: slow. */
 void board_say(const char *text);
 /* Ends the program: 0 when its job was done. */

@@ -1,11 +1,12 @@
 /*
  * The program on FreeRTOS: one job, then the end. Its words:
- *   run SET PERIOD_PPM SECONDS_NS SLOT_PERIODS WARMUP SOLO LATE
+ *   run SET PERIOD_PPM SECONDS_NS SLOT_PERIODS WARMUP SOLO LATE JOBS
  *   calibrate SECONDS_NS SEED (FRAGMENT SIZE)...
  * It hands over a record file or a samples file (deadbeat/records.h, deadbeat/samples.h).
  */
 #include "../../src/core/bench.h"
 #include "board.h"
+#include "port_freertos.h"
 
 #include "deadbeat/core.h"
 
@@ -128,8 +129,63 @@ static int calibrate(void)
     return 0;
 }
 
+/* --- tasks of the other harts ------------------------------------------------------------------------ */
+
+/* Each hart has a copy of this program, of which hart 0 does the job: it asks the others to start the tasks
+ * of their cores, with their own code, on objects that it has made. */
+struct errand {
+    atomic_uint asked, done;
+    struct task_thread *thread;
+    uint32_t set;
+    enum db_policy policy;
+    int priority, error;
+    uint64_t started;
+};
+
+static struct errand *errand_of(int hart)
+{
+    return (struct errand *)((unsigned char *)board_shared() + BOARD_SHARED / 2) + hart;
+}
+
+static int start_elsewhere(void *(*body)(void *), void *argument, enum db_policy policy, int priority,
+                           int cpu, uint64_t *thread)
+{
+    if (body != task_main || cpu < 0 || cpu >= BOARD_HARTS)
+        return EINVAL;
+    struct errand *errand = errand_of(cpu);
+    errand->thread = argument;
+    for (errand->set = 0; db_task_sets[errand->set] != errand->thread->run->set; errand->set++)
+        ;
+    errand->policy = policy;
+    errand->priority = priority;
+    unsigned number = atomic_fetch_add(&errand->asked, 1) + 1, done;
+    port_wake(&errand->asked);
+    while ((done = atomic_load(&errand->done)) != number)
+        port_wait(&errand->done, done, -1);
+    *thread = errand->started;
+    return errand->error;
+}
+
+static void *run_errands(void *unused)
+{
+    static struct run run;
+    struct errand *errand = errand_of((int)board_hart());
+    for (unsigned done = 0;; atomic_store(&errand->done, ++done), port_wake(&errand->done)) {
+        while (atomic_load(&errand->asked) == done)
+            port_wait(&errand->asked, done, -1);
+        run = *errand->thread->run;
+        run.set = db_task_sets[errand->set];
+        errand->thread->run = &run;
+        errand->thread->task = &run.set->tasks[errand->thread->index];
+        errand->error = port_start_thread(task_main, errand->thread, errand->policy, errand->priority,
+                                          (int)board_hart(), &errand->started);
+    }
+    return unused;
+}
+
 static void *do_job(void *unused)
 {
+    freertos_start_elsewhere = start_elsewhere;
     read_words();
     if (strcmp(words[0], "run") == 0)
         port_exit(run());
@@ -142,7 +198,9 @@ static void *do_job(void *unused)
 _Noreturn void port_main(void)
 {
     uint64_t thread;
-    if (port_start_thread(do_job, NULL, DB_POLICY_FIFO, DB_PRIORITY_GUARDIAN, 0, &thread) != 0)
+    int hart = BOARD_HARTS > 1 ? (int)board_hart() : 0;
+    if (port_start_thread(hart ? run_errands : do_job, NULL, DB_POLICY_FIFO, DB_PRIORITY_GUARDIAN, hart,
+                          &thread) != 0)
         board_fail("no memory for a thread");
     vTaskStartScheduler();
     board_fail("the scheduler has ended");

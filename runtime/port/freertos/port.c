@@ -1,6 +1,7 @@
 /*
- * deadbeat/port_core.h on FreeRTOS: tasks, notifications, and the board's clock and one-shot timer. One
- * core. A tick of 1 kHz would release jobs up to a millisecond late, so a sleep ends by the interrupt of
+ * deadbeat/port_core.h on FreeRTOS: tasks, notifications, and the board's clock and one-shot timer.
+ * One core, or a kernel on each of several that know of one another by shared memory and an interrupt alone.
+ * A tick of 1 kHz would release jobs up to a millisecond late, so a sleep ends by the interrupt of
  * a compare-match timer, as where a product needs times below a tick.
  */
 #include "port_freertos.h"
@@ -33,6 +34,10 @@ void vApplicationStackOverflowHook(TaskHandle_t task, char *name);
 #define LEVEL_GUARDIAN (LEVEL_AGENT + 1)
 
 _Static_assert(LEVEL_GUARDIAN < configMAX_PRIORITIES, "the kernel has a level for each band");
+
+#define HART (BOARD_HARTS > 1 ? (int)board_hart() : 0)
+
+freertos_start *freertos_start_elsewhere;
 
 /* --- memory: taken once, never given back; a program runs one job ------------------------------------ */
 
@@ -132,6 +137,7 @@ struct thread {
     void *(*body)(void *);
     void *argument;
     atomic_uint life, ended; /* bodies begun, bodies ended */
+    int hart;
     struct thread *next_free;
     StackType_t stack[STACK_BYTES / sizeof(StackType_t)];
 };
@@ -174,12 +180,17 @@ int port_start_thread(void *(*body)(void *), void *argument, enum db_policy poli
 {
     UBaseType_t level = freertos_level(policy, priority);
     struct thread *it = free_threads;
-    if (cpu != 0 || policy == DB_POLICY_RR) /* time slices are off */
+    if (policy == DB_POLICY_RR) /* time slices are off */
         return EINVAL;
+    if (cpu != HART)
+        return freertos_start_elsewhere
+                   ? freertos_start_elsewhere(body, argument, policy, priority, cpu, thread)
+                   : EINVAL;
     if (it)
         free_threads = it->next_free;
     else if ((it = port_map(sizeof *it, 0)) == NULL)
         return ENOMEM;
+    it->hart = HART;
     it->body = body;
     it->argument = argument;
     *thread = (uint64_t)(uintptr_t)it;
@@ -199,8 +210,10 @@ int port_join_thread(uint64_t thread)
     unsigned life = atomic_load(&it->life), ended;
     while ((ended = atomic_load(&it->ended)) != life)
         port_wait(&it->ended, ended, -1);
-    it->next_free = free_threads;
-    free_threads = it;
+    if (it->hart == HART) {
+        it->next_free = free_threads;
+        free_threads = it;
+    }
     return 0;
 }
 
@@ -209,15 +222,15 @@ int port_get_placement(int *policy, int *priority, int *cpu)
     UBaseType_t level = uxTaskPriorityGet(NULL);
     *policy = level == LEVEL_OTHER ? DB_POLICY_OTHER : DB_POLICY_FIFO;
     *priority = priority_of(level);
-    *cpu = 0;
+    *cpu = HART;
     return 0;
 }
 
 int port_usable_cpus(int *cpus, int most)
 {
-    if (most > 0)
-        cpus[0] = 0;
-    return 1;
+    for (int cpu = 0; cpu < BOARD_HARTS && cpu < most; cpu++)
+        cpus[cpu] = cpu;
+    return BOARD_HARTS;
 }
 
 /* --- waiting for one another ---------------------------------------------------------------------------- */
@@ -225,11 +238,59 @@ int port_usable_cpus(int *cpus, int most)
 struct waiter {
     struct waiter *next;
     const atomic_uint *word;
+    unsigned seen;
     TaskHandle_t task;
     UBaseType_t level;
 };
 
 static struct waiter *waiters; /* the highest priority first; critical section */
+
+/* On which words the tasks of each hart wait, a bit of a hash each. */
+static inline atomic_ullong *watched(int hart)
+{
+    return (atomic_ullong *)board_shared() + hart;
+}
+
+static unsigned long long bit_of(const atomic_uint *word)
+{
+    return 1ull << ((uintptr_t)word / sizeof *word % 61);
+}
+
+/* In a critical section, whenever a waiter has come or gone. */
+static void watch(void)
+{
+    unsigned long long bits = 0;
+    if (BOARD_HARTS == 1)
+        return;
+    for (const struct waiter *each = waiters; each; each = each->next)
+        bits |= bit_of(each->word);
+    atomic_store(watched(HART), bits);
+}
+
+/* A kernel knows its own tasks only: the others look for themselves. */
+static void poke_others(const atomic_uint *word)
+{
+    for (int hart = 0; hart < BOARD_HARTS; hart++)
+        if (hart != HART && (atomic_load(watched(hart)) & bit_of(word)))
+            board_poke((unsigned)hart);
+}
+
+/* In the interrupt: wakes all whose word has changed. */
+int port_poked(void)
+{
+    BaseType_t turn = pdFALSE;
+    for (struct waiter **place = &waiters; *place;) {
+        struct waiter *each = *place;
+        if (atomic_load(each->word) == each->seen) {
+            place = &each->next;
+            continue;
+        }
+        *place = each->next;
+        vTaskNotifyGiveIndexedFromISR(each->task, FOR_WAITING, &turn);
+    }
+    watch();
+    return turn != pdFALSE;
+}
 
 /* Whether nobody had woken it: it was still on the list. */
 static bool forget(const struct waiter *me)
@@ -237,6 +298,7 @@ static bool forget(const struct waiter *me)
     for (struct waiter **place = &waiters; *place; place = &(*place)->next)
         if (*place == me) {
             *place = me->next;
+            watch();
             return true;
         }
     return false;
@@ -245,7 +307,7 @@ static bool forget(const struct waiter *me)
 int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
 {
     TaskHandle_t self = xTaskGetCurrentTaskHandle();
-    struct waiter me = {.word = word, .task = self, .level = uxTaskPriorityGet(NULL)};
+    struct waiter me = {.word = word, .seen = seen, .task = self, .level = uxTaskPriorityGet(NULL)};
     struct sleeper bound = {.task = self, .reason = FOR_WAITING};
     bool woken = true;
     if (timeout_ns >= 0)
@@ -260,6 +322,12 @@ int port_wait(atomic_uint *word, unsigned seen, int64_t timeout_ns)
         place = &(*place)->next;
     me.next = *place;
     *place = &me;
+    watch();
+    if (BOARD_HARTS > 1 && atomic_load(word) != seen) { /* by another hart, which did not see us wait */
+        forget(&me);
+        taskEXIT_CRITICAL();
+        return 0;
+    }
     if (timeout_ns >= 0)
         lie_down(&bound);
     taskEXIT_CRITICAL();
@@ -283,6 +351,7 @@ static TaskHandle_t next_waiter(const atomic_uint *word)
         if ((*place)->word == word) {
             found = (*place)->task;
             *place = (*place)->next;
+            watch();
             break;
         }
     taskEXIT_CRITICAL();
@@ -294,6 +363,8 @@ void port_wake_one(atomic_uint *word)
     TaskHandle_t task = next_waiter(word);
     if (task)
         xTaskNotifyGiveIndexed(task, FOR_WAITING);
+    if (BOARD_HARTS > 1 && !task)
+        poke_others(word);
 }
 
 /* Nobody runs before all are woken: who waits again must not be met twice. */
@@ -304,6 +375,8 @@ void port_wake(atomic_uint *word)
     while ((task = next_waiter(word)) != NULL)
         xTaskNotifyGiveIndexed(task, FOR_WAITING);
     xTaskResumeAll();
+    if (BOARD_HARTS > 1)
+        poke_others(word);
 }
 
 /* --- the end, and what is handed over ---------------------------------------------------------------------

@@ -13,6 +13,7 @@
  *   stop NAME                   ends it and all it started
  *   turn NS                     a timer of the machine goes off so often: an emulator whose processors take
  *                               turns until the next timer gives them short ones
+ *   become PROGRAM              the first process is PROGRAM from now on, a child does the rest of the job
  * NAME.out, NAME.err and NAME.status (that of a shell) are collected where a program ends.
  */
 #include "guest.h"
@@ -255,6 +256,28 @@ static bool do_stop(struct job *job, const char *name)
     return false;
 }
 
+/* Only a child returns: true once the program runs. */
+static bool do_become(char *path)
+{
+    char *words[] = {path, NULL}, failed;
+    int ends[2];
+    sigset_t none;
+    pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (child < 0)
+        return false;
+    if (child == 0) {
+        close(ends[1]);
+        return read(ends[0], &failed, 1) == 0; /* closed by exec */
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execv(path, words);
+    if (write(ends[1], "", 1) < 0)
+        printf("deadbeat: %s did not start\n", path);
+    for (;;)
+        pause();
+}
+
 /* False: it is no line of a job, or could not be done. */
 static bool do_line(struct job *job, char **words, int count)
 {
@@ -277,6 +300,8 @@ static bool do_line(struct job *job, char **words, int count)
         return do_stop(job, words[1]);
     if (strcmp(verb, "turn") == 0 && count == 2)
         return do_turn(strtoull(words[1], NULL, 10));
+    if (strcmp(verb, "become") == 0 && count == 2)
+        return do_become(words[1]);
     return false;
 }
 

@@ -7,6 +7,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+int port_use_counter(void)
+{
+    return ENOTSUP;
+}
+
+int port_timer_open(struct port_timer *timer, int64_t *period_ns)
+{
+    (void)timer;
+    (void)period_ns;
+    return ENOTSUP;
+}
+
+int64_t port_timer_wait(struct port_timer *timer, uint64_t passed)
+{
+    (void)timer;
+    (void)passed;
+    return -ENOTSUP;
+}
+
 int64_t port_realtime_ns(void)
 {
     abort();

@@ -514,6 +514,8 @@ int measure_primitive(const struct options *o)
 {
     static struct sampled all;
     int error = o->lock_memory ? port_lock_memory() : 0;
+    if (!error && o->sampling.counter)
+        error = port_use_counter();
     const char *why = error ? strerror(error) : prepare(&all, o);
     if (why)
         return refuse_verb("primitive", why);

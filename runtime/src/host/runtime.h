@@ -46,6 +46,7 @@ struct sampling_options {
     uint32_t paired, batch;
     uint32_t second_priority; /* of the second of a pair; 0: as the first */
     bool keep;                /* every sample, in order: needs a count */
+    bool counter;             /* the clock is the processor's counter */
 };
 
 struct options {
@@ -89,6 +90,7 @@ struct options {
     uint32_t priority;      /* of the measuring threads, or of the one in rounds */
     uint32_t worst;         /* so many of the latest wake-ups are kept */
     bool hold_latency;      /* keep CPUs from idling deeply, as cyclictest does */
+    bool hpet;              /* a device's interrupt wakes the thread, not a timer of the kernel's */
     bool until_eof;         /* the end of standard input ends it early */
     int32_t owner_pid;      /* set by main: the process that makes all objects */
 };

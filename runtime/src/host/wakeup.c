@@ -54,6 +54,8 @@ struct prober {
     atomic_uint told;
     _Atomic int64_t told_due_ns, told_latency_ns;
     uint64_t handle;
+    struct port_timer timer;
+    uint64_t passed; /* periods since the interrupt of the last wake-up */
     int64_t blocks[BLOCKS];
     struct late worst[DB_MAX_WORST]; /* the latest first */
 };
@@ -152,8 +154,20 @@ static void sound_alarm(struct prober *p, int64_t due, int64_t latency)
     tell(p->all);
 }
 
+static int64_t wake_up_by_device(struct prober *p)
+{
+    int64_t latency = port_timer_wait(&p->timer, p->passed);
+    p->passed = 1;
+    if (latency >= 0)
+        return latency;
+    fail_errno(&p->all->failure, "the hardware timer", (int)-latency);
+    port_exit(1);
+}
+
 static int64_t wake_up_at(struct prober *p, int64_t due)
 {
+    if (p->options->hpet)
+        return wake_up_by_device(p);
     port_sleep_until_ns(due);
     int64_t latency = port_now_ns() - due;
     if (latency >= 0)
@@ -186,6 +200,7 @@ static void measure(struct prober *p)
         if (missed)
             add_missed(p, index, latency, missed);
         index += 1 + missed;
+        p->passed = 1 + missed;
     }
     if (p->raw.total)
         close_block(p);
@@ -206,9 +221,17 @@ static void *prober_main(void *argument)
     while (!atomic_load(&p->all->go))
         port_wait(&p->all->go, 0, -1);
     p->start_ns = p->all->start_ns;
+    int refused = p->options->hpet ? port_timer_open(&p->timer, &p->interval_ns) : 0;
+    if (refused) {
+        fail_errno(&p->all->failure, "/dev/hpet", refused);
+        tell(p->all);
+        port_exit(1);
+    }
     for (int64_t i = WARM_UP; i > 0; i--) /* no longer ago than needed, however long the interval is */
         wake_up_at(p, p->start_ns - i * (LEAD_NS / 2 / WARM_UP));
     p->early = 0;
+    if (p->options->hpet)
+        p->start_ns = port_now_ns() + p->interval_ns;
     port_usage(usage, &before, 0);
     measure(p);
     p->end_ns = port_now_ns();
@@ -373,7 +396,7 @@ static int put_result(const struct wake_ups *all, const struct options *o, const
     if (!file)
         return errno;
     fprintf(file, "{\"version\":1,\"interval_ns\":%" PRId64 ",\"stopped\":%s,\"held\":\"%s\",\"cpus\":[\n",
-            o->interval_ns, atomic_load(&all->stop) ? "true" : "false", held);
+            all->probers[0].interval_ns, atomic_load(&all->stop) ? "true" : "false", held);
     for (uint32_t i = 0; i < o->cpu_count; i++) {
         fputs(i ? ",\n" : "", file);
         put_prober(file, &all->probers[i]);
@@ -416,6 +439,8 @@ static const char *impossibility(const struct options *o)
 {
     if (!o->out || o->interval_ns == 0 || o->seconds_ns == 0)
         return "--out, --interval-ns and --seconds-ns are needed";
+    if (o->hpet && o->cpu_count > 1)
+        return "the interrupt of --hpet wakes one thread: one CPU";
     if ((o->policy == DB_POLICY_FIFO) != (o->priority > 0))
         return "--priority is 1 to 99 with fifo, and 0 with other";
     return NULL;

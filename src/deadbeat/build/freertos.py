@@ -31,6 +31,11 @@ from deadbeat.model.errors import BuildError
 _JOB = "job"
 #: The program of an emitted tree.
 _ALONE = "alone"
+#: More do not get equal shares of QEMU's time.
+MOST_HARTS = 2
+#: Of the board's time; runtime/port/freertos/riscv64_virt/board_config.h.
+TURNS_NS = 2000
+_TURNS = (f"-DBOARD_HARTS={MOST_HARTS}", f"-DBOARD_TURN={TURNS_NS // 100}")
 _KERNEL = ("tasks.c", "list.c", "queue.c")
 
 
@@ -44,6 +49,7 @@ class Board:
         kernel: Files of the kernel's port, below the kernel.
         includes: Folders of the kernel's port.
         cross: Compiler, as `Toolchain.find`; None: this machine's own.
+        harts: Processors, each with a copy of the program (at most `MOST_HARTS`).
         words: Words of every call. ``links``: Words of linking, before the libraries.
         libraries: Last words of linking.
     """
@@ -53,6 +59,7 @@ class Board:
     kernel: tuple[str, ...]
     includes: tuple[str, ...]
     cross: str | None = None
+    harts: int = 1
     words: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
@@ -146,6 +153,7 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
         *STANDARD,
         *toolchain.flags,
         *board.words,
+        *(_TURNS if board.harts > 1 else ()),
         *(f"-I{each}" for each in includes),
     ]
     ours = [*board.sources, *sources]
@@ -163,6 +171,8 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         objects = list(pool.map(compiled, [*ours, *theirs]))
+    if board.harts > 1:
+        objects = _copies(toolchain, objects, board.harts)
     script = sorted((port / board.folder).glob("*.ld"))
     link = [*board.links, *(f"-Wl,-T,{each}" for each in script), "-Wl,-z,noexecstack"]
     scripts = b"".join(each.read_bytes() for each in script)
@@ -170,6 +180,21 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
     path = cache_root() / "programs" / f"freertos-{key}"
     argv = [toolchain.cc, *link, *map(str, objects), *board.libraries]
     return made(path, argv, f"a FreeRTOS program for {board.name}")
+
+
+def _copies(toolchain: Toolchain, objects: Sequence[Path], harts: int) -> list[Path]:
+    """The whole of ``objects`` once for each hart; of the copies only the entry has a name."""
+    stem = f"freertos-whole-{key_of(*[each.name for each in objects])}"
+    place = cache_root() / "objects"
+    words = [toolchain.cc, *toolchain.words, "-r", "-nostdlib", *map(str, objects)]
+    whole = made(place / f"{stem}.o", words, "FreeRTOS")
+    copies = [whole]
+    for hart in range(1, harts):
+        entry = f"hart{hart}_start"
+        words = [toolchain.ar.removesuffix("ar") + "objcopy", f"--redefine-sym=hart_start={entry}",
+                 f"--keep-global-symbol={entry}", str(whole)]  # fmt: skip
+        copies.append(made(place / f"{stem}-{hart}.o", words, f"FreeRTOS of hart {hart}", last=()))
+    return copies
 
 
 VERSION = "V11.2.0"

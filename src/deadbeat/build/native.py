@@ -142,9 +142,9 @@ def kept(path: Path, make: Callable[[Path], object], failing: str = "") -> Path:
     return path
 
 
-def made(path: Path, argv: Sequence[str], what: str) -> Path:
-    """``path`` of the cache, the output of ``argv``."""
-    return kept(path, lambda place: _call([*argv, "-o", str(place)], what))
+def made(path: Path, argv: Sequence[str], what: str, last: Sequence[str] = ("-o",)) -> Path:
+    """``path`` of the cache, the output of ``argv`` and, after the words ``last``, its name."""
+    return kept(path, lambda place: _call([*argv, *last, str(place)], what))
 
 
 def _object(toolchain: Toolchain, source: Path, flags: Sequence[str], headers: str) -> Path:

@@ -19,7 +19,7 @@ from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
-from deadbeat.cli.lab_fetch import MACHINES, needed
+from deadbeat.cli.lab_fetch import needed
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
 from deadbeat.experiment.base import Event, Phase, RunDone, Started
@@ -41,11 +41,13 @@ from deadbeat.lab.boot import Mode
 from deadbeat.lab.guest import Guest, kvm_works
 from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import Kernel
+from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.qemu import find_qemu
+from deadbeat.lab.rootfs import Rootfs
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json, count_of, nearest, shown
+from deadbeat.model.words import Json, count_of, inside, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, Place, family, point_latest
@@ -177,17 +179,18 @@ class Asked:
 
     def spec(self) -> LatencySpec:
         """The matrix of each; UsageError names what is wrong with it."""
-        base = {"loads": "mixed", "duration": "2s"}
-        typed = {
-            key if key != "limits" else "deadlines": value for key, value in self.matrix.items()
-        }
+        base = {"loads": "mixed", "duration": "2s", "engines": "prober"}
+        called = {"limits": "deadlines", "engine": "engines"}
+        typed = {called.get(key, key): value for key, value in self.matrix.items()}
         layer = {key: value for key, value in typed.items() if value is not None}
-        fixed: dict[str, Json] = {"name": self.name, "engines": ["prober"]}
+        fixed: dict[str, Json] = {"name": self.name}
         fixed |= {"repeats": self.seeds, "seed": self.seed}
         names = {key: f"--{key}" for key in self.matrix}
-        names |= {"deadlines": "--limits", "name": "--name"}
+        names |= {"deadlines": "--limits", "engines": "--engine", "name": "--name"}
         wanted = specify(base, layer, fixed, names=names)
-        return resolve(wanted, engines={"prober": ""}, cpus=tuple(range(self.cpus)), names=names)
+        return resolve(
+            wanted, engines={"prober": "", "hpet": ""}, cpus=tuple(range(self.cpus)), names=names
+        )
 
     def side(self, name: str, kernel: Kernel, words: str, services: str = "") -> LabSide:
         """A kernel with words for its command line, and processes beside what measures."""
@@ -271,6 +274,7 @@ def run(
     preset: str | None,
     kernel: Path | None,
     initrd_extra: Path | None,
+    rootfs: Path | None,
     preempt: str,
     machine: str,
     campaign: Path | None,
@@ -278,10 +282,10 @@ def run(
 ) -> Shown:
     how = asked_of("lab run", added=_extra(initrd_extra), **asked)
     if campaign is not None:
-        if preset or initrd_extra or how.cmdline:
+        if preset or initrd_extra or rootfs or how.cmdline:
             raise UsageError(
                 "--file compares kernels and preemption models alone",
-                "leave --preset, --initrd-extra, --cmdline out",
+                "leave --preset, --initrd-extra, --rootfs, --cmdline out",
             )
         lines = [
             (each, *line)
@@ -292,22 +296,27 @@ def run(
     spec = how.spec()
     question = PRESETS[preset] if preset else None
     if question is not None:
-        if kernels or kernel or preempt:
+        if kernels or kernel or preempt or rootfs:
             raise UsageError(
-                "--preset names its kernels itself", "leave --kernels, --kernel, --preempt out"
+                "--preset names its kernels itself",
+                "leave --kernels, --kernel, --preempt, --rootfs out",
             )
         sides = _sides_of(question, how)
     else:
+        system = Rootfs.read(rootfs) if rootfs else None
         sides = [
             how.side(name, each, words)
             for each in _kernels(kernels, kernel, MACHINES[machine])
             for name, words in _command_lines(each, preempt)
         ]
+        sides = [*_beside(sides, system)] if system else sides
     paths = how.measured(sides, spec)
     if question is not None and question.ranked and len(paths) > 1:
         folder = how.runs / f"plot-{how.name}-{preset}"
         return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
     found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS, fail_on=how.fail_on)
+    if rootfs is not None:
+        return _with_inventories(found, paths)
     names = [f"{how.name}-{each}" for each in question.also] if question else []
     own = [path for name in names for path in paths if _name_of(path) == name]
     if len(own) < 2:
@@ -326,6 +335,31 @@ def _with(first: Shown, second: Shown) -> Shown:
     lines = [*first.document.answer, *second.document.answer]
     document = attrs.evolve(first.document, answer=lines)
     return attrs.evolve(first, document=document, lines=(*first.lines, f"page: {second.page}"))
+
+
+def _beside(sides: Sequence[LabSide], system: Rootfs) -> Iterator[LabSide]:
+    """Each machine without and with ``system``, with memory for it: it is there twice while it is
+    unpacked."""
+    for side in sides:
+        kernel, memory = side.guest.kernel, side.guest.memory + 2 * (len(system.archive) >> 20)
+        if system.machine != kernel.machine:
+            what = f"{system.name} is for {system.machine}, {kernel.name} for {kernel.machine}"
+            raise UsageError(f"--rootfs: {what}", "give a kernel for it: --machine")
+        alone = attrs.evolve(side.guest, memory=memory)
+        yield LabSide(name=side.name, guest=alone)
+        name = f"{side.name}-{system.name.partition('.tar')[0]}"
+        yield LabSide(name=name, guest=attrs.evolve(alone, rootfs=system))
+
+
+def _with_inventories(found: Shown, paths: Sequence[Path]) -> Shown:
+    """An answer that says what there is in each machine, too."""
+    assert found.document is not None
+    lines = [*found.document.answer]
+    for path in paths:
+        counts = inside(LatencyStore.open(path).platform.details, "inventory").items()
+        words = (f"{len(n) if isinstance(n, list) else n} {what}" for what, n in counts)
+        lines.append(f"{path.name}: {', '.join(words).replace('_', ' ')}.")
+    return attrs.evolve(found, document=attrs.evolve(found.document, answer=lines))
 
 
 def _campaigns(

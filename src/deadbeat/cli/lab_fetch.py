@@ -10,14 +10,11 @@ from deadbeat.cli._progress import Watch
 from deadbeat.kinds.base import Shown
 from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, expected, fetched, named
 from deadbeat.lab.kernels import fetch as get
-from deadbeat.lab.offers import ARCHITECTURES, Offer, Offers, chosen, newest, offers
+from deadbeat.lab.offers import MACHINES, Offer, Offers, chosen, newest, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import DeadbeatError, TargetError
 from deadbeat.model.words import Json, count_of, duration, size
-
-#: Debian's word for an architecture -> that of a kernel (``uname -m``).
-MACHINES = {debian: machine for machine, debian in ARCHITECTURES.items()}
 
 
 def listed(*, machine: str, show_all: bool) -> Shown:

@@ -8,14 +8,14 @@ from typing import Any
 
 from deadbeat.cli._output import say
 from deadbeat.cli.lab import Asked, asked_of
-from deadbeat.cli.lab_fetch import MACHINES, got_kernels
+from deadbeat.cli.lab_fetch import got_kernels
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.compare.plot import read_side
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.sides import question
 from deadbeat.kinds.latency.spec import LatencySpec
 from deadbeat.lab.kernels import disk_needed
-from deadbeat.lab.offers import Offer, newest, offers, version_key
+from deadbeat.lab.offers import MACHINES, Offer, newest, offers, version_key
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.words import count_of, nearest, shown, size

@@ -1,6 +1,7 @@
 """Runs task sets on FreeRTOS: emulated in virtual time, or hosted on this Linux.
 
-It has one core, and does one job of a program, then ends. Fragments that need more than a core port
+It has one core, or in virtual time up to `MOST_HARTS` with a FreeRTOS each; it does one job of a
+program, then ends. Fragments that need more than a core port
 are refused by name; all others, the timetable, records and calibration are those of Linux.
 """
 
@@ -19,6 +20,8 @@ from attrs import evolve, frozen
 
 from deadbeat.build.freertos import (
     HOSTED,
+    MOST_HARTS,
+    TURNS_NS,
     VIRT,
     Board,
     kernel_words,
@@ -52,13 +55,21 @@ from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.targets.local import LocalTarget
 
-WHERE = ("virtual", "hosted")
+#: Place -> number of cores.
+WHERE = {"virtual": 1, f"virtual,cores={MOST_HARTS}": MOST_HARTS, "hosted": 1}
 #: Oldest version of the emulator that counts the instructions of one core correctly.
 _OLDEST_QEMU = 7
+#: Oldest that gives each core its turn.
+_OLDEST_IN_TURNS = 10
+_SOC = "virt, an instruction a nanosecond"
 #: What a job may take on the host, s: a start and an end, and a second of its time.
 _MARGIN_S, _SECOND_S = 60.0, 20.0
 _CLOCK = "cycle counter: 1 ns of virtual time; sleeps end by a compare-match timer of 100 ns"
 _ONE_CORE = "one core: nothing is shared"
+_UNPRICED = "prices between cores are not measured on FreeRTOS"
+#: Objects of the kernel (runtime/include/deadbeat/port_sync.h): tasks of one kernel share them.
+_OF_ONE_KERNEL = ("mq_posix", "mq_posix_scarce", "mutex_inherit", "semaphore_posix",
+                  "semaphore_posix_scarce")  # fmt: skip
 
 
 class JobMachine(Protocol):
@@ -101,7 +112,9 @@ class FreeRTOSExecutor:
     ) -> dict[str, str]:
         """Fragments that cannot run there."""
         found = {name: lacking(each) for name, each in catalog.fragments.items()}
-        return {name: f"{why}: not on FreeRTOS" for name, why in found.items() if why}
+        if len(self.platform.cpus) > 1:
+            found |= dict.fromkeys(_OF_ONE_KERNEL, "needs one kernel for all cores")
+        return {name: f"{why}: not on {self._system}" for name, why in found.items() if why}
 
     def calibrate(
         self, catalog: Catalog, asked: Costing, progress: Progress = unheard
@@ -134,8 +147,9 @@ class FreeRTOSExecutor:
         )
 
     def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
-        """No prices: one core shares nothing."""
-        return PriceBatch(works=asked.works, errors=(_ONE_CORE,) * len(asked.works), slots=())
+        """No prices: one core shares nothing, and of several none are measured."""
+        why = _UNPRICED if len(self.platform.cpus) > 1 else _ONE_CORE
+        return PriceBatch(works=asked.works, errors=(why,) * len(asked.works), slots=())
 
     def open(
         self, requests: Sequence[RunRequest], settings: RunSettings, *, program: Path | None = None
@@ -148,15 +162,20 @@ class FreeRTOSExecutor:
                     f"--{name} is not recorded on {self.platform.kernel}", f"drop --{name}"
                 )
         most = max(request.task_set.cores for request in requests)
-        if most > 1:
+        if most > (cores := len(self.platform.cpus)):
             raise UsageError(
-                f"a task set needs {most} cores, {self.platform.name} has one", "give --cores 1"
+                f"a task set needs {most} cores, {self.platform.name} has {cores}",
+                f"give --cores {cores}, or --executor freertos:virtual,cores={MOST_HARTS}",
             )
         source = emit_batch([request.task_set for request in requests])
         return FreeRTOSSession(self, requests, settings, source, program or self._build(source))
 
     def close(self) -> None:
         self.target.close()
+
+    @property
+    def _system(self) -> str:
+        return "FreeRTOS" if len(self.platform.cpus) == 1 else "one FreeRTOS a hart"
 
     def _build(self, tables: str) -> Path:
         refused = self.unavailable(load_catalog())
@@ -218,22 +237,22 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
     """FreeRTOS ``virtual`` (QEMU's riscv64 board) or ``hosted`` (on a CPU of this machine).
 
     Args:
-        where: "": virtual.
+        where: "": virtual; ``virtual,cores=2``: on so many harts.
         cpus: The one that a hosted FreeRTOS gets; None: the last that may be used.
 
     Raises:
         UsageError: There is no such place, or CPU.
         BuildError, TargetError: The compiler, the kernel's source or the emulator is not to be had.
     """
-    where = where or WHERE[0]
+    where = where or "virtual"
     if where not in WHERE:
         raise UsageError(f"--executor: freertos:{shown(where)} is unknown", nearest(where, WHERE))
-    if where == "virtual" and tuple(cpus or (0,)) != (0,):
-        raise UsageError("--cpus: FreeRTOS in virtual time has CPU 0 alone", "drop it")
+    if where != "hosted" and tuple(cpus or range(WHERE[where])) != tuple(range(WHERE[where])):
+        raise UsageError("--cpus: FreeRTOS in virtual time has its own", "drop it")
     target = LocalTarget()
     try:
-        if where == "virtual":
-            return _virtual(target)
+        if where != "hosted":
+            return _virtual(target, WHERE[where])
         allowed = usable_on(target)
         chosen = tuple(cpus or allowed[-1:])
         if len(chosen) != 1 or chosen[0] not in allowed:
@@ -245,17 +264,22 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
         raise
 
 
-def _virtual(target: LocalTarget) -> FreeRTOSExecutor:
-    qemu = find_qemu("riscv64", oldest=_OLDEST_QEMU, target=target)
-    toolchain, flags = toolchain_of(VIRT), " ".join(VIRT.words)
-    identity = ("riscv64 virt", qemu.identification, toolchain.identification, flags)
+def _virtual(target: LocalTarget, harts: int) -> FreeRTOSExecutor:
+    oldest = _OLDEST_QEMU if harts == 1 else _OLDEST_IN_TURNS
+    qemu = find_qemu("riscv64", oldest=oldest, target=target)
+    board, cpus, kernel, soc = VIRT, tuple(range(harts)), kernel_words(), _SOC
+    if harts > 1:
+        board, kernel = evolve(VIRT, harts=harts), f"{kernel}, one a hart"
+        soc += f" of {harts} harts that take turns of at most {TURNS_NS // (harts + 2)} ns"
+    toolchain, flags = toolchain_of(board), " ".join(board.words)
+    identity = ("riscv64 virt", qemu.identification, toolchain.identification, flags, *cpus[1:])
     platform = Platform(
         name="freertos",
         kind="virtual-time",
         machine="riscv64",
-        soc=f"{qemu.identification} virt, an instruction a nanosecond",
-        cpus=(0,),
-        kernel=kernel_words(),
+        soc=f"{qemu.identification} {soc}",
+        cpus=cpus,
+        kernel=kernel,
         preemption="full",
         governor="none",
         toolchain=toolchain.identification,
@@ -263,14 +287,14 @@ def _virtual(target: LocalTarget) -> FreeRTOSExecutor:
         fingerprint=hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
         details={
             "machine": "riscv64",
-            "kernel": kernel_words(),
-            "cpus_online": [0],
+            "kernel": kernel,
+            "cpus_online": list(cpus),
             "clock": _CLOCK,
             "emulator": qemu.identification,
         },
     )
-    machine = BareMachine(qemu=qemu)
-    return FreeRTOSExecutor(board=VIRT, machine=machine, platform=platform, target=target)
+    machine = BareMachine(qemu=qemu, harts=harts)
+    return FreeRTOSExecutor(board=board, machine=machine, platform=platform, target=target)
 
 
 def _hosted(target: LocalTarget, cpu: int) -> FreeRTOSExecutor:

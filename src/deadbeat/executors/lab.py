@@ -22,12 +22,12 @@ from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, Ru
 from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
-from deadbeat.host.recorded import PLATFORM, recorded_target
+from deadbeat.host.recorded import INVENTORY, PLATFORM, recorded_target
 from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import WARM_UP_NS, ImageFile, Job
 from deadbeat.lab.kernels import Kernel, fetch, fetched
-from deadbeat.lab.offers import ARCHITECTURES, chosen, offers
+from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
@@ -61,7 +61,8 @@ def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
     Raises:
         TargetError: The kernel does not boot.
     """
-    asked = (*PLATFORM, *_HANDED_ON, *filter(None, map(_parameter, guest.words.split())))
+    parameters = filter(None, map(_parameter, guest.words.split()))
+    asked = (*PLATFORM, *INVENTORY, *_HANDED_ON, *parameters)
     files = guest.run(Job().read(_LOOK, asked), seed=1, seconds=1, stop=stop).files
     found = recorded_target(files, _LOOK, name=name, kind=guest.kind)
     config = guest.kernel.config
@@ -278,8 +279,7 @@ def lab_target(word: str) -> GuestTarget:
         if key not in _KEYS or not equals or not value:
             raise UsageError(f"--executor: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
         given[key] = value
-    machines = {debian: machine for machine, debian in ARCHITECTURES.items()}
-    machine = machines.get(given.get("machine", "amd64"), "")
+    machine = MACHINES.get(given.get("machine", "amd64"), "")
     mode = next((each for each in MODES if each == given.get("mode", "virtual-time")), None)
     turn_ns = Whole(50, 1_000_000).parse(given["parallel"]) if "parallel" in given else 0
     if turn_ns:

@@ -155,6 +155,16 @@ def _configured(config: dict[str, str]) -> str | None:
     return next((word for end, word in words.items() if config.get(f"PREEMPT{end}") == "y"), None)
 
 
+def counter_lacks(read: Read) -> str:
+    """Why the processor's counter is no clock; "" where the kernel itself uses it as one."""
+    source = stripped(read, CLOCKSOURCE)
+    if source not in ("tsc", "arch_sys_counter", "riscv_clocksource"):
+        return f"the kernel's clock source is {source}, not the processor's counter"
+    flags = colon_fields(read(CPUINFO) or "").get("flags", "").split()
+    lacking = {"constant_tsc", "nonstop_tsc"}.difference(flags) if source == "tsc" else ()
+    return f"the processor's counter varies: no {' and no '.join(sorted(lacking))}" * bool(lacking)
+
+
 #: Files that the answer rests on.
 VIRTUAL_FILES = (
     *(CPUINFO, "/sys/hypervisor/type"),

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from deadbeat.host.environment import PLATFORM_FILES
 from deadbeat.host.kernel import CMDLINE, arguments, boot_cpus, options_of
-from deadbeat.host.proc import CPU_FOLDER
+from deadbeat.host.proc import CPU_FOLDER, tasks_of
 from deadbeat.host.snapshot import SNAPSHOT_FILES
 from deadbeat.host.values import CPU_MAX, cpus_text
+from deadbeat.model.words import Json
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import MISSING, NO_PROGRAM, Reading, Readings
 
@@ -31,6 +32,9 @@ _LATENCY = "/dev/cpu_dma_latency"
 #: Files that `deadbeat.host.snapshot.take` reads: with ``first`` or without.
 SNAPSHOT = (*SNAPSHOT_FILES, _PROCESSES)
 FIRST_SNAPSHOT = (*SNAPSHOT, _THREADS, _LATENCY)
+_SERVICE = "/sys/fs/cgroup/system.slice/{}.service/cgroup.procs"
+#: Files that `inventory_of` reads.
+INVENTORY = (_PROCESSES, "/proc/modules", "/proc/timer_list", _SERVICE.format("*"))
 #: Name of the kernel's messages, under the prefix.
 LOG = "log"
 
@@ -64,6 +68,23 @@ def _texts(files: Mapping[str, bytes], *, depth: int) -> str:
         and path.count("/") == depth
         and path.split("/")[2].isdigit()
     )
+
+
+def inventory_of(target: FakeTarget) -> dict[str, Json]:
+    """Counts of a machine of which `INVENTORY` was read; services by systemd's groups with a
+    process, else as children of process 1."""
+    tasks = tasks_of(target.outputs["processes"].text or "")
+    own = [each for each in tasks if not each.kernel]
+    there = "\n".join(path for path, text in target.files.items() if text)
+    units = re.findall(_SERVICE.format("(.*)"), there)
+    modules, timers = (target.read_text(path) or "" for path in INVENTORY[1:3])
+    return {
+        "processes": len(own),
+        "kernel_threads": len(tasks) - len(own),
+        "services": sorted(units or (each.name for each in own if each.parent == 1)),
+        "timers": len(re.findall(r"^ #\d+:", timers, re.M)),
+        "modules": modules.count("\n"),
+    }
 
 
 #: Why nothing else is known of a machine that is a kernel's files.

@@ -35,13 +35,14 @@ _LOCK_WAIT_S = 10.0
 
 @frozen(kw_only=True)
 class BareMachine:
-    """QEMU's riscv64 board ``virt`` with one core, where an instruction takes a nanosecond.
+    """QEMU's riscv64 board ``virt``, where an instruction takes a nanosecond.
 
     Attributes:
-        qemu: The emulator.
+        qemu: The emulator. ``harts``: of the program; where there are several, two more end turns.
     """
 
     qemu: Qemu
+    harts: int = 1
 
     def run(
         self, program: Path, words: Sequence[str], result: Path, *, timeout_s: float = 600.0
@@ -78,7 +79,8 @@ class BareMachine:
             *self.qemu.command,
             *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
             *("-machine", "virt,memory-backend=ram", "-object", memory, "-m", f"{RAM_MB}M"),
-            *("-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+            *("-smp", str(self.harts + 2 * (self.harts > 1)), "-accel", "tcg,thread=single"),
+            *("-icount", "shift=0,sleep=off"),
             *("-rtc", "base=2026-01-01,clock=vm", "-seed", "1"),
             *("-monitor", "none", "-serial", "stdio", "-bios", "none", "-kernel", str(program)),
         )

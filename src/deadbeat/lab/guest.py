@@ -15,6 +15,7 @@ from deadbeat.lab.boot import KINDS, Boot, Booted, Mode, boot, command_line
 from deadbeat.lab.job import JOB, PROGRAM, ImageFile, Job, image
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.qemu import Qemu
+from deadbeat.lab.rootfs import INIT, START_NS, Rootfs
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import Json
 
@@ -36,7 +37,7 @@ class Guest:
         memory: MB.
         turn_ns: In parallel time the length of a turn of all processors.
         preset: Lines that every job begins with: settings of the machine, services.
-        extra: Further files of the machine, by path.
+        extra: Further files of the machine, by path. ``rootfs``: a system that runs beside ours.
         booted: Boots it; a test gives another.
     """
 
@@ -50,6 +51,7 @@ class Guest:
     turn_ns: int = 0
     preset: Job = field(factory=Job)
     extra: Mapping[str, ImageFile] = field(factory=dict)
+    rootfs: Rootfs | None = None
     booted: Boot = field(default=boot)
 
     @property
@@ -71,6 +73,11 @@ class Guest:
             "cmdline": command_line(self.kernel, self.words),
             "preset": list(self.preset.lines),
             "extra": hashlib.sha256(image(self.extra)).hexdigest() if self.extra else "",
+            **(
+                {"rootfs": {"name": self.rootfs.name, "sha256": self.rootfs.sha256}}
+                if self.rootfs
+                else {}
+            ),
         }
 
     def run(
@@ -92,12 +99,14 @@ class Guest:
         Raises:
             TargetError: It did not boot, or not to the end of its job.
         """
-        lines = Job((*self.preset.lines, *job.lines))
+        start = Job().become(INIT).sleep(START_NS) if self.rootfs else Job()
+        lines = Job((*start.lines, *self.preset.lines, *job.lines))
         files = {PROGRAM: ImageFile(self.program.read_bytes(), True), JOB: ImageFile(lines.text)}
         return self.booted(
             self.qemu,
             self.kernel,
-            initramfs=image({**self.extra, **(more or {}), **files}),
+            initramfs=(self.rootfs.archive if self.rootfs else b"")
+            + image({**self.extra, **(more or {}), **files}),
             cmdline=self.words,
             seed=seed,
             cpus=self.cpus,

@@ -24,7 +24,7 @@ JOB = "/job"
 WARM_UP_NS = 20_000_000_000
 _WORD_MOST = 4000
 _MAGIC, _ALIGN, _BLOCK = "070701", 4, 512
-_FILE, _FOLDER = 0o100000, 0o040000
+FILE, FOLDER, LINK = 0o100000, 0o040000, 0o120000
 _TRAILER = "TRAILER!!!"
 
 
@@ -84,6 +84,10 @@ class Job:
             job = job.start(f"busy{cpu}", load)
         return job._and("turn", str(turn_ns))
 
+    def become(self, program: str) -> Job:
+        """The machine's first process is ``program`` from now on; the job goes on beside it."""
+        return self._and("become", program)
+
     @property
     def text(self) -> bytes:
         return "".join(f"{line}\n" for line in self.lines).encode()
@@ -97,10 +101,16 @@ class Job:
 
 @frozen
 class ImageFile:
-    """A file of the archive; ``executable``: a program."""
+    """A file of the archive; ``executable``: a program.
+
+    Attributes:
+        mode: Kind and rights; 0: of an ordinary file. ``owner``: numbers of user and group.
+    """
 
     content: bytes
     executable: bool = False
+    mode: int = field(default=0, kw_only=True)
+    owner: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
 
 def image(files: Mapping[str, ImageFile]) -> bytes:
@@ -114,18 +124,18 @@ def image(files: Mapping[str, ImageFile]) -> bytes:
     }
     parts = []
     for number, name in enumerate(sorted({*folders, *names}), start=1):
-        file = names.get(name)
-        mode = _FOLDER | 0o755 if file is None else _FILE | (0o755 if file.executable else 0o644)
-        parts.append(_entry(name, mode, number, b"" if file is None else file.content))
-    parts.append(_entry(_TRAILER, 0, 0, b""))
+        file = names.get(name, ImageFile(b"", mode=FOLDER | 0o755))
+        mode = file.mode or FILE | (0o755 if file.executable else 0o644)
+        parts.append(_entry(name, mode, number, file))
+    parts.append(_entry(_TRAILER, 0, 0, ImageFile(b"")))
     return _padded(b"".join(parts), _BLOCK)
 
 
-def _entry(name: str, mode: int, number: int, content: bytes) -> bytes:
-    encoded = name.encode() + b"\0"
-    links = 2 if mode & _FOLDER and not mode & 0o100000 else 1
+def _entry(name: str, mode: int, number: int, file: ImageFile) -> bytes:
+    encoded, content = name.encode(errors="surrogateescape") + b"\0", file.content
+    links = 2 if mode & FOLDER and not mode & 0o100000 else 1
     # number, mode, uid, gid, links, time, size, device (2), special device (2), name, checksum
-    fields = (number, mode, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
+    fields = (number, mode, *file.owner, links, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
     head = _MAGIC + "".join(f"{field:08X}" for field in fields)
     return _padded(head.encode() + encoded, _ALIGN) + _padded(content, _ALIGN)
 

@@ -68,7 +68,7 @@ class Kernel:
 
     Attributes:
         name: Its release, as ``uname -r`` says it: ``6.12.117+deb12-rt-amd64``.
-        machine: ``x86_64``, ``aarch64`` or ``riscv64``.
+        machine: A key of `offers.ARCHITECTURES`.
         flavour: ``amd64``, ``rt-amd64``, ``cloud-amd64``; "own" for a file of the user's.
         version: Version of its packages; "" for a file. ``suite``: where they are.
         packages: What it comes from: name, version, suite and sha256.

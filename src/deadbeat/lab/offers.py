@@ -30,8 +30,10 @@ from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 
 #: Machine -> what Debian calls it.
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64"}
-_FLAVOURS = "(?:cloud-|rt-)?amd64|(?:cloud-|rt-)?arm64(?:-16k)?|riscv64"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm": "armhf", "riscv64": "riscv64"}
+#: Debian's word for an architecture, or for its kernels -> machine.
+MACHINES = {**{debian: machine for machine, debian in ARCHITECTURES.items()}, "armmp": "arm"}
+_FLAVOURS = "(?:cloud-|rt-)?amd64|(?:cloud-|rt-)?arm64(?:-16k)?|riscv64|(?:rt-)?armmp(?:-lpae)?"
 #: Name of a kernel's packages. What Debian calls ``linux-image-6.12-amd64`` only names the newest.
 _NAME = re.compile(rf"linux-(image|binary|base)-(\d+\.\S*?)-({_FLAVOURS})")
 _AGE_SECONDS = 24 * 3600
@@ -47,7 +49,7 @@ class Offer:
     Attributes:
         name: Its release: what ``uname -r`` will say.
         version: Version of its packages. ``suite``: where.
-        machine: ``x86_64``, ``aarch64`` or ``riscv64``; ``flavour``: ``amd64``, ``rt-amd64``.
+        machine: A key of `ARCHITECTURES`; ``flavour``: ``amd64``, ``rt-amd64``.
         packages: What holds its image and, where that is to be had, its configuration.
     """
 

@@ -33,6 +33,7 @@ OLDEST = 10
 PACKAGES = {
     "x86_64": ("qemu-system-x86",),
     "aarch64": ("qemu-system-arm",),
+    "arm": ("qemu-system-arm",),
     "riscv64": ("qemu-system-riscv", "qemu-system-misc"),
 }
 #: Folders of firmware below the root of the packages.
@@ -46,7 +47,7 @@ class Qemu:
     """An emulator of one machine.
 
     Attributes:
-        machine: What it emulates: ``x86_64``, ``aarch64`` or ``riscv64``.
+        machine: What it emulates: a key of `PACKAGES`.
         program: Its path. ``version``: its numbers.
         environment: Variables it needs. ``options``: words it needs first.
     """

@@ -25,7 +25,7 @@ from deadbeat.targets.base import Target
 _ELF_MACHINES = {62: "x86_64", 183: "aarch64", 243: "riscv64"}
 #: A note that says where a hypervisor enters: XEN_ELFNOTE_PHYS32_ENTRY (PVH).
 _PVH_NOTE, _PT_NOTE = 18, 4
-_HINT = "give vmlinuz or bzImage (x86), Image (Arm, RISC-V) or vmlinux, as the build left it"
+_HINT = "give bzImage (x86), zImage (32-bit Arm), Image or vmlinux, as the build left it"
 #: Beginning of compressed data -> who can read it, and what its files are called.
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -50,7 +50,7 @@ class BootImage:
     """A kernel to be booted.
 
     Attributes:
-        machine: ``x86_64``, ``aarch64`` or ``riscv64``.
+        machine: A key of `offers.ARCHITECTURES`.
         release: What ``uname -r`` will say. ``banner``: all that the kernel says of its build.
         data: What the emulator gets. ``config``: its build configuration; "" where it holds none.
     """
@@ -78,6 +78,9 @@ def boot_image(path: Path, target: Target) -> BootImage:
         machine, inner = "x86_64", _of_bzimage(path, data, target)
         # The emulator enters an uncompressed x86 kernel by a note that not every build has.
         data, text = (inner, inner) if _has_pvh(inner) else (data, inner)
+    elif data[0x24:0x28] == b"\x18\x28\x6f\x01":
+        # It is booted as it came: only the code in front knows where this machine's memory begins.
+        machine, text = "arm", _of_zimage(path, data, target)
     else:
         for _ in range(2):
             if payload := _compressed_whole(path, data):
@@ -117,6 +120,18 @@ def _of_bzimage(path: Path, data: bytes, target: Target) -> bytes:
     offset, length = struct.unpack_from("<II", data, 0x248)
     start = (sectors + 1) * 512 + offset
     return _decompressed(path, data[start : start + length], target)
+
+
+def _of_zimage(path: Path, data: bytes, target: Target) -> bytes:
+    """What unpacks itself on 32-bit Arm: the first compressed data behind a table that says where
+    they end (arch/arm/boot/compressed/vmlinux.lds.S, Linux 4.15 and newer)."""
+    table = int.from_bytes(data[0x38:0x3C], "little")
+    end = int.from_bytes(data[table + 8 : table + 12], "little") + 4
+    # The code that unpacks holds the sign of xz as text, too: zeros follow it.
+    found = re.search(b"(?:%b)(?!\0\0)" % b"|".join(map(re.escape, _MAGIC)), data[table:end])
+    if data[0x34:0x38] != b"EEEE" or not found:
+        raise DataError(f"{path} is a zImage that the lab cannot read", "give one of Linux 4.15 on")
+    return _decompressed(path, data[table + found.start() : end], target)
 
 
 def _compressed_whole(path: Path, data: bytes) -> bytes:

@@ -111,7 +111,11 @@ class Number:
 
 
 class Ratio(Number):
-    """An exact number in [low, high]: ``0.9`` or ``9/10``."""
+    """An exact number in [low, high]: ``0.9``, ``9/10`` or ``90%``."""
+
+    def read(self, value: Any) -> Fraction:
+        percent = isinstance(value, str) and value.endswith("%")
+        return super().read(value[:-1]) / 100 if percent else super().read(value)
 
     def kept(self, number: Fraction) -> Fraction:
         return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
@@ -27,6 +28,7 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.html import terms
+from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.report.paper import Words
 from deadbeat.store.summary import csv_text
 
@@ -63,7 +65,26 @@ def sentence(found: Breakdown) -> str:
         if _variant(best.cell) != _variant(worst.cell):
             where += f" ({_variant(best.cell)})"
         words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
+    if found.spare:
+        counts = Counter(each.spare for each in found.cells).items()
+        spared = ", ".join(f"{word} at {counted(count, 'point')}" for word, count in counts)
+        percents = f"{percent(found.spare)} of each core spare"
+        words = f"Deadlines ({source}) with {percents}: {spared}. {words}"
     return f"{words}. {_agreement(found)}"
+
+
+_CASES: dict[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
+
+
+def spare_cases(found: Breakdown) -> Iterator[Verdicted]:
+    """Whether deadlines hold with the stated share of a core spare, point by point."""
+    for each in found.cells if found.spare else ():
+        yield Verdicted(
+            name=_place(found, each.cell),
+            group="breakdown.misses",
+            verdict=_CASES[each.spare],
+            message=f"{_estimate(each)} of a core, needed {percent(1 - found.spare)}",
+        )
 
 
 def _agreement(found: Breakdown) -> str:
@@ -130,6 +151,7 @@ def cells_table(found: Breakdown) -> Table:
             said("predicted U", _prediction),
             said("calm host", attrgetter("predicted_calm"), format=percent),
             said("C alone", attrgetter("proved"), format=percent),
+            *([said("spare", attrgetter("spare"))] if found.spare else ()),
             said(
                 "misses alone",
                 attrgetter("missed_alone_share"),

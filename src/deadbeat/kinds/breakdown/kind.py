@@ -14,6 +14,7 @@ from deadbeat.kinds.breakdown.document import (
     files,
     paper_words,
     sentence,
+    spare_cases,
     summary_dict,
 )
 from deadbeat.kinds.breakdown.results import row, summarise
@@ -98,6 +99,7 @@ KIND = TableKind(
     },
     rows=lambda found: [row(cell) for cell in found.cells],
     files=files,
+    cases=spare_cases,
     words=paper_words,
 ).kind(
     begin,

@@ -96,6 +96,8 @@ class CellResult(_Result):
         difference_low, difference_high: 95 % interval of measured minus predicted, set by set
             (Student's), with the resolution.
         parted: ``below`` or ``above`` where that leaves out zero; else "".
+        spare: ``pass``: ``low`` is above 1 - the stated share of spare time; ``fail``: ``high`` is
+            below; else, or where a search ended there, ``undecided``.
     """
 
     sets: int
@@ -109,6 +111,7 @@ class CellResult(_Result):
     difference_low: float
     difference_high: float
     parted: str
+    spare: str
 
     @property
     def missed_alone_share(self) -> float:
@@ -124,7 +127,7 @@ class Breakdown:
         labels: What marks every result of it.
         platform: Name and processor of the machine, its kernel.
         planned, done: Runs.
-        miss_share: The criterion; ``resolution`` of a set.
+        miss_share: The criterion; ``resolution`` of a set. spare: Stated share; 0: none.
         priced: Whether prices of sharing were measured.
         wake_up_ns, switch_ns: Overheads. pace: Median and 95 % quantile of the pace of the host in
             slots of sets that share nothing; empty: there are none.
@@ -136,6 +139,7 @@ class Breakdown:
     planned: int
     done: int
     miss_share: float
+    spare: float
     resolution: float
     priced: bool
     wake_up_ns: float
@@ -181,6 +185,7 @@ def summarise(store: CampaignStore) -> Breakdown:
         planned=planned(spec),
         done=planned(spec) - lacking(spec, store),
         miss_share=float(spec.breakdown.miss_share),
+        spare=float(spec.breakdown.spare),
         resolution=float(spec.breakdown.resolution),
         priced=prices is not None,
         wake_up_ns=host.overheads.wake_up_ns,
@@ -240,14 +245,17 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
     behind, ahead = _around(measured - predicted, half)
     arm = half + Z95 * math.hypot(*(each.predicted_deviation for each in sets)) / len(sets)
     expected = Interval.around(float(predicted.mean()), arm, least=0.0, most=most)
+    at_low, at_high = (sum(each.end == end for each in sets) for end in ("low", "high"))
+    needed = float(1 - spec.breakdown.spare)
+    above, below = low > needed and not at_low, high < needed and not at_high
     return CellResult(
         cell=cell,
         sets=len(sets),
         lacking=spec.sets - len(sets),
         low=max(0.0, low),
         high=min(high, most),
-        at_low=sum(each.end == "low" for each in sets),
-        at_high=sum(each.end == "high" for each in sets),
+        at_low=at_low,
+        at_high=at_high,
         predicted_low=expected.low,
         predicted_high=expected.high,
         agrees=low <= expected.high and expected.low <= high,
@@ -258,6 +266,7 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
         difference_low=behind,
         difference_high=ahead,
         parted="below" if ahead < 0 else "above" if behind > 0 else "",
+        spare=("pass" if above else "fail" if below else "undecided") if needed < 1 else "",
         **{name: _mean(sets, name) for name in _MEANS},
         **{name: sum(getattr(each, name) for each in sets) for name in _SUMS},
     )

@@ -84,6 +84,12 @@ class SearchSpec:
         "Highest utilisation that is tried.",
         default=Fraction(11, 10),
     )
+    spare: Fraction = keyed(
+        rules.Ratio("0", "0.99"),
+        "--spare SHARE",
+        "Judge whether deadlines hold with this share of each core spare: 30%.  [no verdict]",
+        default=Fraction(0),
+    )
     steps: int = keyed(rules.Whole(1, 12), "--steps N", "Steps of the bisection.  [7; quick: 6]")
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from attrs import evolve, frozen
@@ -23,8 +23,10 @@ else:
 
 #: A traced run lasts no longer, s: beyond it the kernel's buffers would lose the oldest events.
 TRACE_S = 10.0
-#: Engines that measure: a module of this package each, with a function ``make``.
-ENGINES = ("cyclictest", "prober")
+#: Engines that measure, and who makes each; and those that do where none is named.
+ENGINES = {"cyclictest": "cyclictest:make", "prober": "prober:ProberEngine",
+           "hpet": "prober:HpetEngine"}  # fmt: skip
+UNASKED = ("cyclictest", "prober")
 #: The one that makes its figures up: never chosen unasked.
 SIMULATED = "simulated"
 _WORST = 20
@@ -110,7 +112,7 @@ def make_engine(name: str, toolchain: Toolchain | None = None) -> Engine:
     for this machine."""
     if name == SIMULATED:
         return SimulatedEngine()
-    engine: Engine = import_module(f"deadbeat.kinds.latency.{name}").make(toolchain)
+    engine: Engine = resolve_name(f"{__package__}.{ENGINES[name]}")(toolchain=toolchain)
     return engine
 
 

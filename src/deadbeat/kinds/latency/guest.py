@@ -18,11 +18,11 @@ from attrs import Factory, define, field
 from deadbeat.executors.lab import ignored_words, look
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, recorded_target
+from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
 from deadbeat.host.snapshot import take
 from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES
-from deadbeat.kinds.latency.prober import ProberEngine, measured_of, parsed, probe_options
+from deadbeat.kinds.latency.prober import measured_of, parsed, probe_options
 from deadbeat.kinds.latency.runner import judged_run, request_of
 from deadbeat.kinds.latency.spec import LatencySpec, keys
 from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
@@ -69,6 +69,7 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     more: dict[str, Json] = {
         "hardening": states_of(target),
         "lab": guest.facts,
+        "inventory": inventory_of(target),
         IGNORED: ignored_words(target, guest.words),
         LOADED_BY: loads,
     }
@@ -78,9 +79,9 @@ def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platfo
     )
 
 
-def job_of(spec: LatencySpec, point: LoadPoint) -> Job:
+def job_of(spec: LatencySpec, key: LatencyKey) -> Job:
     """What the machine does for a run: warms up, starts the load, measures."""
-    profile = LOADS[point.profile]
+    point, profile = key.load, LOADS[key.load.profile]
     commands = profile.commands(point.percent, spec.cpus or ()) if point.percent else ()
     job = Job().sleep(WARM_UP_NS)
     for number, argv in enumerate(commands):
@@ -89,9 +90,10 @@ def job_of(spec: LatencySpec, point: LoadPoint) -> Job:
     if commands:
         job = job.sleep(_SETTLE_NS)
     measured_ns = round(spec.seconds * 1e9)
-    request = request_of(spec, LatencyKey(point, ProberEngine.name, 0))
+    request = request_of(spec, key)
     cpus = ",".join(map(str, request.cpus))
     probe = {"--cpus": cpus, **probe_options(request), "--out": _RESULT}
+    probe |= {"--hpet": "1"} if key.engine == "hpet" else {}
     options = [word for pair in probe.items() for word in pair]
     return (
         job.read(_BEFORE, (*FIRST_SNAPSHOT, *_OF_LOADS))
@@ -223,7 +225,7 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         spec, guest = self._spec, self._guest
         seconds = busy_seconds(spec, key.load)
         booted = guest.run(
-            job_of(spec, key.load), seed=seed_of(spec, key), seconds=seconds, stop=self._boots.stop
+            job_of(spec, key), seed=seed_of(spec, key), seconds=seconds, stop=self._boots.stop
         )
         return run_of(booted.files, spec, key, guest, started=started)
 

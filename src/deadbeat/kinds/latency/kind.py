@@ -24,7 +24,7 @@ from deadbeat.kinds.latency.document import (
     summary_of,
     write_latency,
 )
-from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, make_engine
+from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, UNASKED, make_engine
 from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreign
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.observe import COMPARABLE
@@ -139,7 +139,7 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
     platform, usable = _look(target)
     found = is_here(target) and asked.cross is None  # then by whoever needs it
     toolchain = None if found else toolchain_of(target, cross=asked.cross)
-    engines = {name: make_engine(name, toolchain) for name in wanted.engines or ENGINES}
+    engines = {name: make_engine(name, toolchain) for name in wanted.engines or UNASKED}
     why = {name: engine.unavailable(target) for name, engine in engines.items()}
     spec = resolve(wanted, engines=why, cpus=usable, details=platform.details, names=names)
     maker = makers_of(target, spec.loads_by)

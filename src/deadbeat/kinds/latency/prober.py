@@ -15,7 +15,7 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.programs import LOCK_WAIT_S
 from deadbeat.host.machine import Machine, read_machine
 from deadbeat.host.values import understood
-from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request, untraced
+from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request, unsplit, untraced
 from deadbeat.model.errors import DataError, DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import HistogramCounts, from_counts
@@ -87,6 +87,7 @@ class ProberEngine:
 
     name: ClassVar[str] = "prober"
     kind: ClassVar[str] = "hardware"
+    words: ClassVar[Mapping[str, str]] = {}
     toolchain: Toolchain | None = None
     lock_wait: float = LOCK_WAIT_S
     worst: int = WORST
@@ -169,7 +170,7 @@ class ProberEngine:
         )
         out = f"{target.folder}/wake-ups"
         own = {"--one-process": str(int(self.one_process)), "--until-eof": "1", "--out": out}
-        options = probe_options(request, self.worst) | own | dict(more or {})
+        options = {**probe_options(request, self.worst), **own, **self.words, **(more or {})}
         with machine.start_program(self._program(), "probe", options) as process:
             patience = request.seconds + self.lock_wait + PATIENCE_S
             with understood(target):
@@ -343,6 +344,21 @@ def problems_of(plain: Probed, *, traced: bool = False) -> Iterator[Finding]:
         yield problem("ended-early", "it was asked to end before its time")
 
 
-def make(toolchain: Toolchain | None = None) -> ProberEngine:
-    """The engine, with a program built by ``toolchain``."""
-    return ProberEngine(toolchain=toolchain)
+@frozen(kw_only=True)
+class HpetEngine(ProberEngine):
+    """Waits for the interrupt of a comparator of the HPET; late by the HPET's own counter. (The RTC
+    is no such device: the kernel makes its periodic interrupts by an hrtimer.)"""
+
+    name: ClassVar[str] = "hpet"
+    words: ClassVar[Mapping[str, str]] = {"--hpet": "1"}
+
+    def unavailable(self, target: Target) -> str:
+        if target.read_text("/proc/sys/dev/hpet/max-user-freq") is None:
+            return "no /dev/hpet: the machine has no HPET, or its kernel no driver"
+        return super().unavailable(target)
+
+    def measure(self, target: Target, request: Request) -> Measured:
+        return super().measure(target, evolve(request, break_ns=0))
+
+    def trace(self, target: Target, request: Request, measured: Measured) -> Measured:
+        return unsplit(measured, "the path from the HPET is not split")

@@ -152,7 +152,7 @@ class LatencySpec:
     engines: tuple[str, ...] | None = keyed(
         rules.ReadBy(_engines_of),
         "--engine LIST",
-        "Who measures: prober, cyclictest, or both in turn.  [both where installed]",
+        "Who measures: prober, cyclictest, both in turn; hpet: from a device.  [the two]",
         default=None,
     )
     cpus: tuple[int, ...] | None = fields.cpus("CPUs to use, a measuring thread on each: 0-3.")
@@ -287,6 +287,8 @@ def resolve(
         reasons = "; ".join(f"{name}: {why}" for name, why in engines.items())
         raise UsageError(f"nothing here can measure: {reasons or 'there is no engine'}")
     plain_cpus = spec.cpus or tuple(cpus)
+    if "hpet" in wanted and len(plain_cpus) > 1:
+        problems = [*problems, Problem("cpus", "an interrupt wakes one thread", "--cpus 0")]
     problems += [] if strange else _no_strengths(spec.loads, len(plain_cpus))
     if problems:
         raise usage([renamed(problem, names or {}) for problem in problems])

@@ -196,10 +196,11 @@ def _clock(found: PrimitivesSummary) -> str:
     if unresolved := sum(not row.resolved for row in found.cells):
         flagged = f" {count_of(unresolved, 'row')} with a median below 5 steps of it"
         flagged += f" {'is' if unresolved == 1 else 'are'} not resolved: give --batch 100."
+    clock = "clock" if found.spec.clock == "system" else "processor's counter"
     return (
-        f"A reading of the clock takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample takes"
-        f" {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is subtracted."
-        f" Two readings lie {found.resolution_ns} ns apart at least.{flagged}"
+        f"A reading of the {clock} takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample"
+        f" takes {found.sample_cost_ps / 1000:.1f} ns beyond its two readings. Nothing is"
+        f" subtracted. Two readings lie {found.resolution_ns} ns apart at least.{flagged}"
     )
 
 

@@ -129,6 +129,7 @@ def options_of(spec: PrimitivesSpec, key: PrimitiveKey, topology: Topology) -> d
         "--count": str(spec.samples or ""),
     }
     kept = {"--keep": "1"} if spec.keep else {}
+    kept |= {"--counter": "1"} if spec.clock == "tsc" else {}
     return options | kept | {name: word for name, word in more.items() if word}
 
 

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from deadbeat.build.jvm import Jdk, agent_jar, jdks
 from deadbeat.executors.programs import failure_of, guarded, put_runtime
+from deadbeat.host.kernel import counter_lacks
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, held_bytes
 from deadbeat.kinds.primitives.engine import HardwarePrimitives, options_of, parsed, wanted_of
 from deadbeat.kinds.primitives.runs import PrimitiveRun
@@ -121,6 +122,8 @@ _VERSION, _PROBE_S = 1, 60.0
 
 class ForeignPrimitives(HardwarePrimitives):
     def probed(self, spec: PrimitivesSpec) -> PrimitivesSpec:
+        if spec.clock == "tsc" and (why := counter_lacks(self._target.read_text)):
+            raise UsageError(f"clock tsc: {why}", "leave it at clock=system")
         named = [f"{EXTERNAL}:{each.name}" for each in spec.external]
         wanted = tuple(dict.fromkeys([*spec.runtimes, *named]))
         others = [word for word in wanted if word != NATIVE]

@@ -119,7 +119,7 @@ def note(lines: Sequence[Line], clock_cost_ps: int) -> str:
     if half is not None:
         said.append(
             "A message's time holds a reading of the clock as well,"
-            f" {clock_cost_ps / 1000:.0f} ns. CLOCK_MONOTONIC is one clock for all CPUs; were"
+            f" {clock_cost_ps / 1000:.0f} ns. The clock is one for all CPUs; were"
             " it not, two CPUs would be apart by half of what their two directions differ by,"
             f" {half:.1f} ns at most, as far as both directions take equally long."
         )

@@ -176,6 +176,10 @@ class PrimitivesSpec:
     work: int = keyed(
         rules.Whole(0, 10**9), "--work N", "Rounds of an empty loop between two samples.", default=0
     )
+    clock: str = fields.choice(
+        "--clock system|tsc",
+        "Clock of native programs: the system's, or the processor's invariant counter.",
+    )
     samples: int | None = keyed(
         rules.Whole(1, 10**12),
         "--samples N",
