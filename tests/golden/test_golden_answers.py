@@ -18,8 +18,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "row",
-    [pytest.param(row, id=row.name, marks=[pytest.mark.slow] * row.slow) for row in ROWS],
+    "row", [pytest.param(row, id=row.name, marks=[pytest.mark.slow] * row.slow) for row in ROWS]
 )
 def test_the_answer_is_the_same(row: Row, stored: Path, tmp_path: Path) -> None:
     then = golden(row.name)

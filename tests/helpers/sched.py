@@ -217,12 +217,7 @@ def compare_answers(system: TaskSystem, scheduler: Scheduler) -> Verdict:
 def compare_runs(system: TaskSystem, scheduler: Scheduler, horizon: int) -> Verdict:
     """Asserts that core and twin see the same jobs, segments and figures, past misses too."""
     verdict = simulate(
-        system,
-        scheduler,
-        horizon=horizon,
-        run_on=True,
-        record_jobs=True,
-        record_segments=True,
+        system, scheduler, horizon=horizon, run_on=True, record_jobs=True, record_segments=True
     )
     finding = reference.run(system, scheduler, until=verdict.until)
     assert answers(verdict)[1:] == twin_answers(finding)[1:], (system, scheduler)

@@ -17,12 +17,7 @@ import pytest
 from attrs import frozen
 from helpers.native import compile_program
 
-from deadbeat.build.native import (
-    NO_TASK_SETS,
-    index_source,
-    link_program,
-    native_root,
-)
+from deadbeat.build.native import NO_TASK_SETS, index_source, link_program, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.emit import emit_batch

@@ -46,8 +46,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in COMMANDS],
+    "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in COMMANDS]
 )
 def test_the_first_screen_is_the_answer(
     kind: str,

@@ -21,19 +21,13 @@ _COSTS = ("--no-figures", "--calibration", "costs.json")
 #: Kind -> command on this machine, and how long it takes at most, s.
 HARDWARE = {
     "profile": (("profile", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
-    "stress": (
-        ("stress", "--quick", "--duration", "0.3", "--sets", "8", "--causes", *_COSTS),
-        8.0,
-    ),
+    "stress": (("stress", "--quick", "--duration", "0.3", "--sets", "8", "--causes", *_COSTS), 8.0),
     "breakdown": (("breakdown", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
     "latency": (
         ("latency", "--quick", "--duration", "1", "--repeats", "2", "--trace", "--no-figures"),
         8.0,
     ),
-    "load": (
-        *(("load", "--quick", "--duration", "0.4", "--remedies", "pin,rt-bandwidth"),),
-        6.0,
-    ),
+    "load": (*(("load", "--quick", "--duration", "0.4", "--remedies", "pin,rt-bandwidth"),), 6.0),
     "study": (("sched", "study", "thesis-fig1", "--sets", "60", "--no-figures"), 4.0),
 }
 #: A program that marks a job every 10 ms.

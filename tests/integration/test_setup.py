@@ -261,8 +261,7 @@ def test_a_compiler_that_cannot_link_statically_is_missing_its_library(machine):
 def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
     machine.remove("make")
     machine.add(
-        "apt-get",
-        'case "$*" in *update) echo >"$STUBS/renewed" ;; esac\n[ -e "$STUBS/renewed" ]',
+        "apt-get", 'case "$*" in *update) echo >"$STUBS/renewed" ;; esac\n[ -e "$STUBS/renewed" ]'
     )
     status, said, calls = machine.setup()
     assert status == 0
@@ -272,16 +271,14 @@ def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
 
 def test_a_python_without_venv_gets_the_package_of_its_version(machine):
     machine.add(
-        "python3",
-        'case "$2" in *ensurepip*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON,
+        "python3", 'case "$2" in *ensurepip*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON
     )
     assert machine.setup()[2][0] == f"{INSTALL} python3.11-venv"
 
 
 def test_a_python_without_headers_gets_the_package_of_its_version(machine):
     machine.add(
-        "python3",
-        'case "$2" in *Python.h*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON,
+        "python3", 'case "$2" in *Python.h*) exit 1 ;; *print*) echo python3.11 ;; esac\n' + PYTHON
     )
     assert machine.setup()[2][0] == f"{INSTALL} python3.11-dev"
 

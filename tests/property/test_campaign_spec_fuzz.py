@@ -11,12 +11,7 @@ import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.contention.spec import (
-    CampaignSpec,
-    read_spec,
-    spec_dict,
-    specify,
-)
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.kinds.contention.stress import StressSpec
 from deadbeat.model.errors import UsageError
 from deadbeat.model.specification import sections_of

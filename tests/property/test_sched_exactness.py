@@ -74,10 +74,7 @@ def test_unit_of_time_changes_nothing(policy: str) -> None:
             system,
             tasks=tuple(
                 evolve(
-                    t,
-                    wcet=t.wcet * factor,
-                    period=t.period * factor,
-                    deadline=t.deadline * factor,
+                    t, wcet=t.wcet * factor, period=t.period * factor, deadline=t.deadline * factor
                 )
                 for t in system.tasks
             ),
@@ -99,8 +96,7 @@ def test_sporadic_yes_covers_every_periodic_pattern(policy: str) -> None:
         sporadic = simulate(system, scheduler, model="sporadic", patterns=2, states=2000)
         assert simulate(system, scheduler).schedulable in (sporadic.schedulable, "yes")
         late = evolve(
-            system,
-            tasks=tuple(evolve(t, offset=draw.randrange(t.period)) for t in system.tasks),
+            system, tasks=tuple(evolve(t, offset=draw.randrange(t.period)) for t in system.tasks)
         )
         if sporadic.schedulable == "yes":
             assert simulate(late, scheduler, budget=20_000).schedulable != "no"

@@ -295,10 +295,7 @@ def test_on_one_processor_fixed_priorities_are_as_response_times_say(policy: str
         )
         key = "period" if scheduler.priorities == "rm" else "deadline"
         rank = tie_rank(system, scheduler.ties)
-        order = sorted(
-            range(len(rank)),
-            key=lambda i: (getattr(system.tasks[i], key), rank[i]),
-        )
+        order = sorted(range(len(rank)), key=lambda i: (getattr(system.tasks[i], key), rank[i]))
         fits = fixed_priority_fits([system.tasks[i] for i in order])
         said.add(fits)
         answer = "yes" if fits else "no"

@@ -159,10 +159,7 @@ def placeable(batch: TaskBatch, policy: str) -> NDArray[np.bool_]:
         processors=np.ones(len(sizes), np.int32),
     )
     found = sched.simulate_batch(
-        alone,
-        Scheduler(policy=policy, priorities="dm"),
-        model="periodic-sync",
-        budget=100_000,
+        alone, Scheduler(policy=policy, priorities="dm"), model="periodic-sync", budget=100_000
     )
     assert (found["answer"] != 2).all(), "a simulation of one processor is always decided"
     fits = np.split(found["answer"] == 1, np.cumsum(2**lengths - 1)[:-1])

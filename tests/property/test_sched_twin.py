@@ -163,8 +163,7 @@ def test_spans_with_skipped_jobs_equal_the_twins(policy: str) -> None:
 def within_periods(system: TaskSystem) -> TaskSystem:
     """Servers take no deadlines after the next release."""
     return evolve(
-        system,
-        tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks),
+        system, tasks=tuple(evolve(it, deadline=min(it.deadline, it.period)) for it in system.tasks)
     )
 
 

@@ -8,10 +8,7 @@ import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention.place import (
-    choose,
-    state_of,
-)
+from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.store.campaign import CampaignStore

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from helpers.campaigns import (
-    Log,
-    begin,
-    essence,
-    run,
-    tiny_spec,
-)
+from helpers.campaigns import Log, begin, essence, run, tiny_spec
 
 from deadbeat.executors.base import UNSCALED_PPM, RunOutcome
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults

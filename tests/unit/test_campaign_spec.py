@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-from deadbeat.kinds.contention.spec import (
-    CampaignSpec,
-    read_spec,
-    spec_dict,
-    specify,
-)
+from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import ListOf, RefusedError, Whole, ascending, duration_ns
 from deadbeat.model.specification import differences
@@ -33,12 +28,7 @@ def test_defaults_follow_the_paper() -> None:
     assert (tasks.classes_min, tasks.classes_max, tasks.priorities) == (1, 3, "uniform")
 
 
-LOADED = {
-    "per_core": 2,
-    "deadline_factor": "5/2",
-    "sync_share": [0.5],
-    "contended_ratio": [0, 1],
-}
+LOADED = {"per_core": 2, "deadline_factor": "5/2", "sync_share": [0.5], "contended_ratio": [0, 1]}
 
 
 @pytest.mark.parametrize(
@@ -173,10 +163,7 @@ def test_every_error_at_once_with_path_found_and_hint() -> None:
         ({"cores": "4..1"}, "not an ascending range"),
         ({"cpus": [0, 0]}, "several cores share a CPU"),
         ({"cpus": "0,1,1*2"}, "names a CPU twice"),
-        (
-            {"loaded": LOADED, "tasks": {"utilisation": 0.5}},
-            "loaded: with a utilisation",
-        ),
+        ({"loaded": LOADED, "tasks": {"utilisation": 0.5}}, "loaded: with a utilisation"),
         (
             {"loaded": LOADED, "grid": {"sync_share": [1]}, "tasks": {"segments_max": 1}},
             "tasks.segments_max: 1 is too low",

@@ -90,8 +90,7 @@ job = st.tuples(
 
 @given(st.lists(job, min_size=1, max_size=8), st.booleans())
 def test_parts_are_never_negative_and_sum_to_the_response(
-    drawn: list[tuple[int, int, int, int, int, int, int]],
-    details: bool,
+    drawn: list[tuple[int, int, int, int, int, int, int]], details: bool
 ) -> None:
     made = [
         ran(1000 * i, 1000 * i + wake, 1000 * i + wake + span)

@@ -10,12 +10,7 @@ from attrs import evolve
 from deadbeat.compare.page import comparison_document
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
-from deadbeat.model.comparison import (
-    CellComparison,
-    Comparison,
-    ComparisonResult,
-    MetricComparison,
-)
+from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.observations import Metric
 from deadbeat.report.terminal import print_parts
 

@@ -148,11 +148,7 @@ def test_a_simulation_is_labelled_and_its_machine_is_not_judged() -> None:
 
 def test_serious_findings_come_first() -> None:
     found = collect_findings(
-        evidence(
-            noise=NoiseFacts(),
-            failed={key(): {"reason": "x"}},
-            rows=[ROW | {"task_sets": 1}],
-        )
+        evidence(noise=NoiseFacts(), failed={key(): {"reason": "x"}}, rows=[ROW | {"task_sets": 1}])
     )
     assert [finding.severity for finding in found] == ["serious", "warning", "info"]
 

@@ -16,16 +16,7 @@ from pathlib import Path
 
 import pytest
 from helpers.processes import python
-from helpers.trees import (
-    BOOT_ID,
-    WANTED,
-    KillBefore,
-    adjusting,
-    grow,
-    held,
-    killed_after,
-    moments,
-)
+from helpers.trees import BOOT_ID, WANTED, KillBefore, adjusting, grow, held, killed_after, moments
 
 from deadbeat.model.errors import TargetError
 from deadbeat.model.tuning import Setting

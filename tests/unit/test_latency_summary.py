@@ -8,20 +8,10 @@ from helpers.latencies import made_up_runs
 from helpers.latency_series import cpu_of
 from helpers.latency_series import run_of as run_of_cpus
 
-from deadbeat.kinds.latency.summarise import (
-    latency_rows,
-    summarise_latency,
-)
+from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    IDLE,
-    LatencyRun,
-    LoadPoint,
-    LoadReport,
-    PathSplit,
-    WorstTraced,
-)
+from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint, LoadReport, PathSplit, WorstTraced
 
 HALF = LoadPoint("cpu", 50)
 

@@ -97,9 +97,7 @@ def test_a_stall_of_many_periods_is_one_episode_per_task_and_window() -> None:
 
 def test_a_task_without_solo_job_is_left_out_of_the_slowdown_and_counted() -> None:
     table = job_table(
-        [A, B],
-        [[ran(0, 0, 150), ran(5000, 5000, 5100, slot=1)], [ran(0, 0, 999)]],
-        slots=SLOTS[:2],
+        [A, B], [[ran(0, 0, 150), ran(5000, 5000, 5100, slot=1)], [ran(0, 0, 999)]], slots=SLOTS[:2]
     )
     row = run_figures(table, job_columns(table)).of_set.row("profile")
     assert row["slowdown_mean"] == pytest.approx(1.5)

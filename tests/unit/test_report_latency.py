@@ -50,14 +50,7 @@ from deadbeat.kinds.latency.words import (
 )
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
-    IDLE,
-    LatencyKey,
-    LatencyRun,
-    LoadPoint,
-    PathSplit,
-    WorstTraced,
-)
+from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint, PathSplit, WorstTraced
 from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.words import seconds_text, time_text
 from deadbeat.report import html as html_of

@@ -273,22 +273,14 @@ def test_linux_revised_wake_up_rule_of_constrained_servers() -> None:
 
     The rest of that job, and the job of 12 behind it, run on the next period's runtime.
     """
-    server: dict[str, list[Any]] = {
-        "budget": [4],
-        "server_period": [16],
-        "server_deadline": [8],
-    }
+    server: dict[str, list[Any]] = {"budget": [4], "server_period": [16], "server_deadline": [8]}
     verdict = observe(system_of(1, (2, 6, 100), **server), "g-cbs", 18)
     assert stretches(verdict, 0) == [(0, 2), (6, 7), (16, 18)]
 
 
 def test_linux_lets_constrained_servers_wait_for_their_next_period() -> None:
     """Runtime 4, deadline 8, period 16: who comes at 10, after the deadline, waits until 16."""
-    server: dict[str, list[Any]] = {
-        "budget": [4],
-        "server_period": [16],
-        "server_deadline": [8],
-    }
+    server: dict[str, list[Any]] = {"budget": [4], "server_period": [16], "server_deadline": [8]}
     verdict = observe(system_of(1, (3, 10, 100), **server), "g-cbs", 20)
     assert stretches(verdict, 0) == [(0, 3), (16, 19)]
 

@@ -57,10 +57,7 @@ BEGINS = {
     ],
 )
 def test_a_picture_shows_all_that_is_measured_so_far(
-    verb: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words, title = VERBS[verb]
     pictures, failed = list[list[str]](), list[Exception]()
