@@ -144,7 +144,7 @@ def missing_words(table: PriceTable) -> str:
 def price_words(table: PriceTable) -> tuple[str, str]:
     """What stands above a list of prices, and what below."""
     below = " ".join(filter(None, [state_words(table), missing_words(table)]))
-    return dearest_words(table) or "Nothing is shared here.", below
+    return dearest_words(table) or "No price of sharing was measured.", below
 
 
 def price_chart(table: PriceTable) -> Chart:

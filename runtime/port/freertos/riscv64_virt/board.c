@@ -1,6 +1,6 @@
 /* QEMU's machine "virt", RISC-V harts in machine mode, under -icount: an instruction is a nanosecond. Where
- * there are several they take turns in it, and none waits for an interrupt before all do: each has its share of
- * the machine's time, and a nanosecond here is as many of the machine's as there are harts. */
+ * there are several they take turns in it, and none waits for an interrupt before all do: each has its share
+ * of the machine's time, and a nanosecond here is as many of the machine's as there are harts. */
 #include "board.h"
 
 #include "exchange.h"
@@ -101,17 +101,18 @@ static volatile uint8_t *idle(unsigned of)
     return __shared + BOARD_IDLE + of;
 }
 
-static bool all_idle(void)
+static uint32_t idle_harts(void)
 {
-    return *(volatile uint32_t *)(__shared + BOARD_IDLE) == BOARD_ALL_IDLE;
+    return *(volatile uint32_t *)(__shared + BOARD_IDLE);
 }
 
-/* In an interrupt: those who wait because all did go on, after the two that end turns. Who is poked pokes
- * nobody. */
-static void be_busy(uint64_t cause)
+/* In an interrupt that ends this hart's idleness: where all wait, the others go on, after the two that end
+ * turns. Who goes on because another has work stays idle. */
+static void be_busy(void)
 {
-    bool all = all_idle() && cause != CAUSE_SOFTWARE;
+    bool all = *idle(hart) != 0;
     *idle(hart) = 0;
+    all = all && idle_harts() == BOARD_ALL_IDLE - (1u << (8 * hart));
     for (unsigned ender = BOARD_HARTS; all && ender < BOARD_HARTS + 2; ender++)
         MTIMECMP_OF(ender) = *MTIME + BOARD_TURN * (ender - BOARD_HARTS + 1);
     for (unsigned other = 0; all && other < BOARD_HARTS; other++)
@@ -127,10 +128,10 @@ void vApplicationIdleHook(void)
         return;
     }
     *idle(hart) = 1;
-    while (!all_idle())
-        *idle(hart) = 1; /* an interrupt has cleared it */
+    while (idle_harts() != BOARD_ALL_IDLE)
+        *idle(hart) = 1; /* an interrupt may have cleared it */
     taskDISABLE_INTERRUPTS();
-    if (all_idle())
+    if (idle_harts() == BOARD_ALL_IDLE)
         __asm__ volatile("wfi");
     taskENABLE_INTERRUPTS();
 }
@@ -140,16 +141,18 @@ void vApplicationIdleHook(void)
 void freertos_risc_v_application_interrupt_handler(uint64_t cause)
 {
     bool turn = false;
-    if (BOARD_HARTS > 1)
-        be_busy(cause);
     if (BOARD_HARTS > 1 && cause == CAUSE_SOFTWARE) {
         SOFTWARE_INTERRUPT[hart] = 0;
-        if (port_poked())
+        if (port_poked()) {
+            be_busy();
             vTaskSwitchContext();
+        }
         return;
     }
     if (cause != CAUSE_TIMER)
         board_fail("an interrupt of no known cause");
+    if (BOARD_HARTS > 1)
+        be_busy();
     int64_t now = board_now_ns();
     while (tick_at <= now) {
         tick_at += TICK_NS;
