@@ -61,7 +61,6 @@ WHERE = {"virtual": 1, f"virtual,cores={MOST_HARTS}": MOST_HARTS, "hosted": 1}
 _OLDEST_QEMU = 7
 #: Oldest that gives each core its turn.
 _OLDEST_IN_TURNS = 10
-_SOC = "virt, an instruction a nanosecond"
 #: What a job may take on the host, s: a start and an end, and a second of its time.
 _MARGIN_S, _SECOND_S = 60.0, 20.0
 _CLOCK = "cycle counter: 1 ns of virtual time; sleeps end by a compare-match timer of 100 ns"
@@ -112,9 +111,9 @@ class FreeRTOSExecutor:
     ) -> dict[str, str]:
         """Fragments that cannot run there."""
         found = {name: lacking(each) for name, each in catalog.fragments.items()}
-        if len(self.platform.cpus) > 1:
-            found |= dict.fromkeys(_OF_ONE_KERNEL, "needs one kernel for all cores")
-        return {name: f"{why}: not on {self._system}" for name, why in found.items() if why}
+        found = {name: f"{why}: not on FreeRTOS" for name, why in found.items() if why}
+        shared = _OF_ONE_KERNEL if len(self.platform.cpus) > 1 else ()
+        return found | dict.fromkeys(shared, "needs one kernel: here each core has its own")
 
     def calibrate(
         self, catalog: Catalog, asked: Costing, progress: Progress = unheard
@@ -172,10 +171,6 @@ class FreeRTOSExecutor:
 
     def close(self) -> None:
         self.target.close()
-
-    @property
-    def _system(self) -> str:
-        return "FreeRTOS" if len(self.platform.cpus) == 1 else "one FreeRTOS a hart"
 
     def _build(self, tables: str) -> Path:
         refused = self.unavailable(load_catalog())
@@ -267,17 +262,17 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
 def _virtual(target: LocalTarget, harts: int) -> FreeRTOSExecutor:
     oldest = _OLDEST_QEMU if harts == 1 else _OLDEST_IN_TURNS
     qemu = find_qemu("riscv64", oldest=oldest, target=target)
-    board, cpus, kernel, soc = VIRT, tuple(range(harts)), kernel_words(), _SOC
+    board, cpus, kernel, turns = VIRT, tuple(range(harts)), kernel_words(), ""
     if harts > 1:
         board, kernel = evolve(VIRT, harts=harts), f"{kernel}, one a hart"
-        soc += f" of {harts} harts that take turns of at most {TURNS_NS // (harts + 2)} ns"
+        turns = f", {harts} harts in turns of at most {TURNS_NS // (harts + 2)} ns"
     toolchain, flags = toolchain_of(board), " ".join(board.words)
     identity = ("riscv64 virt", qemu.identification, toolchain.identification, flags, *cpus[1:])
     platform = Platform(
         name="freertos",
         kind="virtual-time",
         machine="riscv64",
-        soc=f"{qemu.identification} {soc}",
+        soc=f"{qemu.identification} virt{turns}, an instruction a nanosecond",
         cpus=cpus,
         kernel=kernel,
         preemption="full",
