@@ -185,7 +185,8 @@ static void *run_errands(void *unused)
 
 static void *do_job(void *unused)
 {
-    freertos_start_elsewhere = start_elsewhere;
+    if (BOARD_HARTS > 1)
+        freertos_start_elsewhere = start_elsewhere;
     read_words();
     if (strcmp(words[0], "run") == 0)
         port_exit(run());
