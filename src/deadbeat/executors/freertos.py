@@ -101,7 +101,7 @@ class FreeRTOSExecutor:
 
     def environment(self) -> dict[str, Json]:
         """Environment of FreeRTOS; where it is hosted, with the state of the Linux below it."""
-        if self.platform.kind == "virtual-time":
+        if self.board is not HOSTED:
             return dict(self.platform.details)
         below = environment_of(self.target, now=datetime.now(UTC))
         return below | {"kernel": self.platform.kernel}
@@ -126,7 +126,7 @@ class FreeRTOSExecutor:
             )
         began = monotonic()
         entries, refused = runnable(catalog, asked, self.unavailable(catalog))
-        if self.platform.kind == "virtual-time":
+        if self.board is not HOSTED:
             asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
         words = ["calibrate", str(round(asked.seconds * 1e9)), "1"]
         words += [word for each in entries for word in (each.fragment, str(each.size))]
@@ -270,7 +270,7 @@ def _virtual(target: LocalTarget, harts: int) -> FreeRTOSExecutor:
     identity = ("riscv64 virt", qemu.identification, toolchain.identification, flags, *cpus[1:])
     platform = Platform(
         name="freertos",
-        kind="virtual-time",
+        kind="virtual-time" if harts == 1 else "parallel-time",
         machine="riscv64",
         soc=f"{qemu.identification} virt{turns}, an instruction a nanosecond",
         cpus=cpus,

@@ -196,8 +196,8 @@ TAIL_SETS_MIN = 100
 _IN_LAB = {
     "virtual-time": "ran in virtual time: caches, the memory bus and cores that run at once are not"
     " in it",
-    "parallel-time": "ran in parallel time: caches, the memory bus and waits of spin locks are not"
-    " in it",
+    "parallel-time": "ran in parallel time: caches, the memory bus and waits shorter than a turn"
+    " are not in it",
 }
 
 
