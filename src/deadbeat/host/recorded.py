@@ -72,16 +72,17 @@ def _texts(files: Mapping[str, bytes], *, depth: int) -> str:
 
 def inventory_of(target: FakeTarget) -> dict[str, Json]:
     """Counts of a machine of which `INVENTORY` was read; services by systemd's groups with a
-    process, else as children of process 1."""
+    process, else as children of process 1 that are neither a prompt nor ours."""
     tasks = tasks_of(target.outputs["processes"].text or "")
     own = [each for each in tasks if not each.kernel]
+    served = [each.name for each in own if each.parent == 1 and each.name not in ("init", "getty")]
     there = "\n".join(path for path, text in target.files.items() if text)
     units = re.findall(_SERVICE.format("(.*)"), there)
     modules, timers = (target.read_text(path) or "" for path in INVENTORY[1:3])
     return {
         "processes": len(own),
         "kernel_threads": len(tasks) - len(own),
-        "services": sorted(units or (each.name for each in own if each.parent == 1)),
+        "services": sorted(units or served),
         "timers": len(re.findall(r"^ #\d+:", timers, re.M)),
         "modules": modules.count("\n"),
     }
