@@ -74,6 +74,7 @@ class HardwareExecutor(ProgramMachine):
         """State of the machine now."""
         more: Json = states_of(self._target)
         also = {"hardening": more, "toolchain": self._toolchain.identification}
+        also |= self._target.facts
         return environment_of(self._target, now=datetime.now(UTC), more=also)
 
     def unavailable(

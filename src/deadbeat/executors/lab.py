@@ -33,7 +33,8 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.rules import Whole
-from deadbeat.model.words import Json
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
 from deadbeat.store.files import atomic_write, storing
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
@@ -48,6 +49,8 @@ _HEEDED = re.compile(
 _LOOK, _FOLDER, _COMMANDS = "look", "/deadbeat", "/commands"
 #: A program of unknown length ends after this, in the machine's time.
 _LONGEST_S = 3600.0
+#: Verbs that keep all CPUs busy.
+_CROWDED = ("rounds", "interfere", "price")
 _KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed", "parallel")
 #: Length of a turn in parallel time, ns: half of it moves no slowdown of a mutex by 3 %.
 _TURN = "500"
@@ -102,6 +105,7 @@ class GuestTarget(ClosedAfterwards):
 
     def __init__(self, guest: Guest, seen: FakeTarget, *, seed: int = 1) -> None:
         self.name, self.kind, self.address = seen.name, seen.kind, seen.address
+        self.facts = {"lab": guest.facts}
         self.guest, self._seen, self._seed = guest, seen, seed
         self._files: dict[str, ImageFile] = {}
         self._made: dict[str, bytes] = {}
@@ -126,6 +130,8 @@ class GuestTarget(ClosedAfterwards):
             machine = self.guest.kernel.machine if tuple(argv) == ("uname", "-m") else ""
             status = b"0" if machine else b"127"
             return {"/tmp/program.out": machine.encode(), "/tmp/program.status": status}
+        if argv[1] in _CROWDED:
+            require_room(self.guest.mode, self.guest.cpus, self.guest.cpus, what=f"verb {argv[1]}")
         outs = [value for key, value in itertools.pairwise(argv) if key == "--out"]
         outs += [line.split(" ", 3)[3] for line in lines if line.startswith("run ")]
         lengths = [value for key, value in itertools.pairwise(argv) if key == "--seconds-ns"]
@@ -227,9 +233,6 @@ class GuestExecutor(HardwareExecutor):
             toolchain=toolchain_for(self._guest.kernel.machine),
         )
 
-    def environment(self) -> dict[str, Json]:
-        return {**super().environment(), "lab": self._guest.facts}
-
     def calibrate(
         self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
@@ -238,6 +241,14 @@ class GuestExecutor(HardwareExecutor):
             raise UsageError(f"the lab measures no {asked.basis} costs", hint)
         asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
         return super().calibrate(catalog, asked, progress)
+
+    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
+        """None where processors take long turns: nothing is shared at a time."""
+        if self._guest.mode == "virtual-time" and self._guest.cpus > 1:
+            return PriceBatch(
+                works=asked.works, errors=("processors take turns",) * len(asked.works), slots=()
+            )
+        return super().price(asked, progress)
 
     def open(
         self,

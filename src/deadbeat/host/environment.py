@@ -219,7 +219,8 @@ def left_out(cpus: Iterable[int], details: Mapping[str, Json]) -> str:
 def name_of(environment: Mapping[str, Json], target: Target) -> str:
     """What a machine calls itself; of one that does not, the target's name."""
     name = environment["hostname"]
-    return target.name if is_here(target) or is_unknown(name) else str(name)
+    unnamed = is_unknown(name) or name == "(none)"  # the kernel's own word
+    return target.name if is_here(target) or unnamed else str(name)
 
 
 def platform_from_environment(

@@ -133,7 +133,7 @@ def require_room(mode: Mode, wanted: float, cpus: int, *, what: str) -> None:
         return
     raise UsageError(
         f"{what} wants {wanted:g} CPUs, and in virtual time {cpus} CPUs do the work of one",
-        f"at most {100 / cpus:.0f} % of each of them; or --smp 1",
+        f"at most {100 / cpus:.0f} % of each of them; or one CPU, or lab:KERNEL,...,parallel",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 
 from deadbeat.model.errors import UnreachableError
 from deadbeat.model.platform import LOCAL
+from deadbeat.model.words import Json
 from deadbeat.targets.readings import Completed, Readings
 
 __all__ = ["LOCAL", "Completed", "Process", "Readings", "Target", "is_here", "require_connected"]
@@ -59,6 +60,7 @@ class Target(Protocol):
         folder: An existing writable folder on it, private to this object.
         address: The word that opens it, without secrets: `LOCAL` of the machine that deadbeat runs
             on, ``ssh://user@host``.
+        facts: What a figure depends on beside what the machine itself shows.
         boot_s: Time that each start of a program takes because it boots the machine, s.
 
     Whatever asks something of it raises UnreachableError where it cannot be reached any more.
@@ -75,6 +77,9 @@ class Target(Protocol):
 
     @property
     def address(self) -> str: ...
+
+    @property
+    def facts(self) -> Mapping[str, Json]: ...
 
     @property
     def boot_s(self) -> float: ...
@@ -131,6 +136,7 @@ class ClosedAfterwards:
     """A target that a ``with`` block closes at its end."""
 
     boot_s = 0.0
+    facts: Mapping[str, Json] = {}
 
     def close(self) -> None:
         """See `Target`."""

@@ -57,7 +57,7 @@ def machine_of(platform: Platform, victim: int) -> VictimCaches:
         siblings=place.siblings,
         own_bytes=max(sizes[True]),
         shared_bytes=max(sizes[False]),
-        virtual=platform.details.get("virtual") is True,
+        virtual=platform.kind == "hardware" and platform.details.get("virtual") is True,
     )
 
 
