@@ -13,6 +13,7 @@ from deadbeat.executors.lab import GuestExecutor, GuestTarget, ignored_words, la
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.settings.journal import Journal
 from deadbeat.targets.fake import FakeTarget
 
@@ -40,6 +41,7 @@ def machine(tmp_path: Path, boots: Boots, cpus: int = 1, turn_ns: int = 0) -> Gu
         program=program,
         cpus=cpus,
         turn_ns=turn_ns,
+        mode="parallel-time" if turn_ns else "virtual-time",
         booted=boots,
     )
     found = GuestTarget(guest, FakeTarget(name="lab", kind="virtual-time", address="lab:x"))
@@ -100,6 +102,16 @@ def test_in_parallel_time_all_processors_are_busy_in_short_turns(tmp_path):
     lines = boots.images[0].split(b"sleep ")[1].split(b"\n")[1:5]
     busy = [b"start busy%d /init load --taskset %d --cpu 1 --quiet" % (cpu, cpu) for cpu in (0, 1)]
     assert lines[:3] == [*busy, b"turn 500"] and lines[3].startswith(b"run program ")
+
+
+def test_work_for_more_processors_than_virtual_time_has_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="2 CPUs do the work of one"):
+        machine(tmp_path, said(""), cpus=2).run(("/deadbeat/program", "rounds"))
+    works = (PriceWork(object="spin", size=1, cores=(0, 1)),)
+    priced = GuestExecutor(machine(tmp_path, said(""), cpus=2)).price(
+        Pricing(works=works, seconds=1)
+    )
+    assert priced.errors == ("processors take turns",)
 
 
 def test_a_machine_with_our_program_alone_has_no_shell_and_no_journal(tmp_path):

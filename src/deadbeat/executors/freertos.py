@@ -232,7 +232,7 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
     """FreeRTOS ``virtual`` (QEMU's riscv64 board) or ``hosted`` (on a CPU of this machine).
 
     Args:
-        where: "": virtual; ``virtual,cores=2``: on so many harts.
+        where: "": virtual; ``virtual,cores=2``: on that number of harts.
         cpus: The one that a hosted FreeRTOS gets; None: the last that may be used.
 
     Raises:
