@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.processes import is_alive
 
 import deadbeat
@@ -59,7 +59,7 @@ def until(true: Callable[[], object]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_in_c_is_measured(tmp_path: Path, capsys: Capture) -> None:
     control = compiled(tmp_path, example("c"))
     assert main(("run", "--no-figures", "--json", "--", control)) == 0
     answer = answer_of(capsys.readouterr().out)
@@ -73,9 +73,7 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "not traced for programs of your own" in capsys.readouterr().out
 
 
-def test_the_example_in_python_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_in_python_is_measured(tmp_path: Path, capsys: Capture) -> None:
     Path("loop.py").write_text(example("python"))
     assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == 0
     rows = answer_of(capsys.readouterr().out)["rows"]
@@ -129,7 +127,7 @@ def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_said_in_a_line(
-    words: tuple[str, ...], status: int, said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], status: int, said: str, capsys: Capture
 ) -> None:
     assert main(words) == status
     err = capsys.readouterr().err
@@ -161,9 +159,7 @@ def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_program_that_fails_is_told(
-    ending: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_that_fails_is_told(ending: str, status: int, said: str, capsys: Capture) -> None:
     """In the answer; what a signal ended, or somebody stopped, has no verdict."""
     Path("loop.py").write_text(f"{example('python')}{ending}\n")
     assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == status
