@@ -7,10 +7,9 @@ import signal
 import sys
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.answers import Capture, answer_of
+from helpers.answers import Capture, answer
 from helpers.kinds import KINDS
 from helpers.terminal import Terminal
 
@@ -21,16 +20,7 @@ from deadbeat.experiment.base import Event, RunDone
 OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
-
-
-def answer(capsys: Capture, *words: str) -> Any:
-    capsys.readouterr()
-    assert main((*words, "--json")) == 0
-    return answer_of(capsys.readouterr().out)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def derived(folder: Path) -> dict[str, bytes]:
