@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.hardware import (
     MS,
+    TWO_CORES,
     AsNobody,
     attempted,
     executor,
@@ -56,10 +57,6 @@ from deadbeat.targets.base import Process
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
-
-TWO_CORES = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="this machine has one core: nothing is parallel here"
-)
 
 
 def releases(table: JobTable, number: int, slot: int) -> np.ndarray:

@@ -8,14 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.answers import Capture, answer_of
-from helpers.processes import is_alive
+from helpers.processes import is_alive, until
 
 import deadbeat
 from deadbeat.build.native import native_root
@@ -30,10 +28,7 @@ PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
 MS = 10**6
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def example(language: str) -> str:
@@ -49,13 +44,6 @@ def compiled(tmp_path: Path, text: str, name: str = "control") -> str:
     strict = ("-O2", "-Wall", "-Wextra", "-Wshadow", "-Wmissing-prototypes", "-Werror")
     subprocess.run(["cc", *strict, f"-I{include}", source, "-o", tmp_path / name], check=True)
     return str(tmp_path / name)
-
-
-def until(true: Callable[[], object]) -> None:
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
