@@ -32,6 +32,14 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium with a profile of its own; see `helpers.chromium`."""
+    made = import_module("helpers.chromium").chromium
+    with made(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server of SSH on this machine; see `helpers.sshd.Sshd`."""
     made = import_module("helpers.sshd").private_sshd

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.simulated import FakeExecutor, FakeSession
+from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import Event, Outcome, RunDone, RunFailed
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.contention.plan import resolve
@@ -44,16 +45,7 @@ TINY_STRESS: dict[str, Any] = {
 #: The first for a command line.
 TINY_OPTIONS = (
     *("contention", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--sets", "1"),
-    *(
-        "--sync-share",
-        "0,1",
-        "--contended-ratio",
-        "0,1",
-        "--duration",
-        "0.1",
-        "--set",
-        "mix=random",
-    ),
+    *("--sync-share", "0,1", "--contended-ratio", "0,1", "--duration", "0.1", "--set=mix=random"),
 )
 
 
@@ -174,6 +166,22 @@ class Log:
 
     def of(self, kind: type) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+def broken_off(
+    folder: Path, cuts: Sequence[tuple[str, int]], spec: CampaignSpec, faults: Faults
+) -> CampaignStore:
+    """Sessions that crash at the given places, then one that does not."""
+    path, executor = begin(folder, spec).path, FakeExecutor(faults=faults)
+    for place, after in cuts:
+        before_run = Fuse(after if place == "before a run" else None)
+        after_write = Fuse(after if place == "after a write" else None)
+        crashing = CrashingExecutor(executor, before_run)
+        with suppress(Crash):
+            run(spec, CampaignStore.open(path), executor=crashing, on_event=Log(after_write))
+    store = CampaignStore.open(path)
+    run(spec, store, executor=executor)
+    return store
 
 
 def deadbeat(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:

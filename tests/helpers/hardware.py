@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
@@ -27,6 +29,9 @@ POOLS = Path(__file__).parents[1] / "pools" / "runtime"
 MS = 1_000_000
 #: Real-time runs of tests wait for one another, however many test processes there are.
 LOCK_WAIT = 300.0
+TWO_CORES = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="on one core nothing runs at once"
+)
 _DEADLINE = 6  # SCHED_DEADLINE, which Python has no name for
 
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from deadbeat.kinds.load.engine import LoadRequest
 from deadbeat.kinds.load.lost import SceneMachine
+from deadbeat.kinds.load.remedies import RemedyChange
+from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.kinds.load.summarise import summarise_load
 from deadbeat.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
 
 MS = 1_000_000
 SECOND = 1_000_000_000
 SPEC = {"policy": "fifo", "priority": 99, "form": "back-to-back"}
+
+
+def request(spec: Mapping[str, Any], unit_ps: int = 1000, **more: Any) -> LoadRequest:
+    """Of a `LoadSpec`'s fields, a condition, a number of threads, and what a remedy changes."""
+    change = {name: more.pop(name) for name in ("pin", "normal_cpus") if name in more}
+    key = LoadKey(more.pop("threads"), more.pop("condition", "plain"), 1)
+    asked, remedy = LoadSpec(**{**spec, **more}), RemedyChange(**change)
+    return LoadRequest(spec=asked, key=key, change=remedy, unit_ps=unit_ps)
 
 
 def back_to_back(

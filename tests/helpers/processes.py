@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +18,22 @@ with CampaignStore.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.readline()
 """
+
+
+def script(path: Path, body: str) -> str:
+    """A program of the shell there."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def until(true: Callable[[], object], within_s: float = 60) -> None:
+    """Waits for what comes true by itself; fails where it does not."""
+    ends = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
 
 
 def names(folder: Path) -> list[str]:

@@ -214,6 +214,13 @@ def compare_answers(system: TaskSystem, scheduler: Scheduler) -> Verdict:
     return verdict
 
 
+def says(schedulable: str, verdict: Verdict, because: str = "", **fields: object) -> None:
+    """The answer of a verdict, words of its reason, and other fields of it."""
+    found = {name: getattr(verdict, name) for name in fields}
+    assert (verdict.schedulable, found) == (schedulable, fields)
+    assert because in verdict.because
+
+
 def compare_runs(system: TaskSystem, scheduler: Scheduler, horizon: int) -> Verdict:
     """Asserts that core and twin see the same jobs, segments and figures, past misses too."""
     verdict = simulate(

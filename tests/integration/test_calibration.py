@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.hardware import LOCK_WAIT
+from helpers.hardware import LOCK_WAIT, TWO_CORES
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Costing
@@ -17,9 +17,6 @@ from deadbeat.model.calibration import Calibration
 
 pytestmark = pytest.mark.hardware
 CATALOG = load_catalog()
-TWO_CORES = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="on one core nothing runs at once"
-)
 #: A fragment that claims to be local to a core, and is not.
 CROSSING = Path(__file__).parents[1] / "pools" / "crossing"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.chromium import console_errors, prefer, requested, resize
 from helpers.demo_comparison import demo_comparison
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary, with_factors
@@ -38,12 +37,6 @@ const tall = (plot) => [...plot.querySelectorAll(".main-svg")].some((svg) =>
   svg.getBoundingClientRect().bottom > plot.getBoundingClientRect().bottom + 1);
 return [...document.querySelectorAll(".plot")].filter(tall).map((plot) => plot.id);
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def opened(browser: Chrome, path: Path, *, width: int = 1400, scheme: str = "light") -> Chrome:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
+from helpers.processes import script as program
 
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
@@ -50,13 +51,9 @@ def test_the_example_speaks_the_format(engine: ForeignPrimitives) -> None:
 
 def script(folder: Path, body: str) -> Path:
     """A command that lists what it should, and runs ``body`` with $out."""
-    path = folder / "speaks"
     find_out = 'while [ "$1" != --out ]; do shift; done; out=$2'
-    path.write_text(
-        f"#!/bin/sh\n[ \"$1\" = --list ] && echo '{LISTS}' && exit\n{find_out}\n{body}\n"
-    )
-    path.chmod(0o755)
-    return path
+    listed = f"[ \"$1\" = --list ] && echo '{LISTS}' && exit"
+    return Path(program(folder / "speaks", f"{listed}\n{find_out}\n{body}"))
 
 
 def test_another_policy_than_was_asked_is_refused(
@@ -104,11 +101,9 @@ def test_a_command_that_does_not_keep_to_it_is_told(
 def test_a_list_that_is_not_understood_is_told(
     engine: ForeignPrimitives, tmp_path: Path, listed: str, said: str
 ) -> None:
-    path = tmp_path / "lists"
-    path.write_text(f"#!/bin/sh\n{listed}\n")
-    path.chmod(0o755)
+    program(tmp_path / "lists", listed)
     with pytest.raises(UsageError, match=said):
-        spec_of(engine, path)
+        spec_of(engine, tmp_path / "lists")
 
 
 def test_a_command_that_is_not_there_is_told(engine: ForeignPrimitives) -> None:

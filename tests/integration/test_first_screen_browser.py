@@ -3,10 +3,8 @@ elements are measured in Chromium."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from helpers.chromium import chromium, console_errors, resize
+from helpers.chromium import console_errors, resize
 from helpers.kinds import KINDS
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -37,12 +35,6 @@ return [parts.length, out.map((part) => part.outerHTML.slice(0, 200))];
 """
 WIDE = "return [document.documentElement.scrollWidth, window.innerWidth];"
 DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.mark.parametrize(

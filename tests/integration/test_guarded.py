@@ -137,26 +137,15 @@ def test_a_program_that_has_every_cpu_under_fifo_is_ended_at_its_bound(program: 
     assert int(said.split(b"policy")[1].split(b"\n")[0].strip(b" :")) == os.SCHED_FIFO
 
 
+# not the last command of who started the guard, or the shell would become the guard
+@pytest.mark.parametrize(("number", "by"), [(3, ()), (4, ("sh", "-c", '"$@"; true', "sh"))])
 @pytest.mark.parametrize("mode", MODES)
-def test_descendants_are_gone_when_the_guard_is_killed(program: str, mode: str) -> None:
-    mark = mark_of(mode, 3)
-    process = start(
-        guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=60), mode
-    )
-    assert awaited(mark, 3)
-    process.kill()
-    process.wait()
-    assert awaited(mark, 0)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_descendants_are_gone_when_whoever_started_the_guard_is_killed(
-    program: str, mode: str
+def test_descendants_are_gone_when_the_guard_or_who_started_it_is_killed(
+    program: str, mode: str, number: int, by: tuple[str, ...]
 ) -> None:
-    mark = mark_of(mode, 4)
+    mark = mark_of(mode, number)
     argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=60)
-    # not its last command, or the shell would become the guard
-    process = start(("sh", "-c", '"$@"; true', "sh", *argv), mode)
+    process = start((*by, *argv), mode)
     assert awaited(mark, 3)
     process.kill()
     process.wait()

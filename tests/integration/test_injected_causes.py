@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.hardware import MS, executor, keys, settings, table_of, task, task_set
+from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, task, task_set
 from trials import CONTROLS, Trial, try_causes
 
 from deadbeat.executors.base import RunRequest
@@ -137,7 +137,7 @@ def test_without_causes_nothing_is_traced(tracefs: None) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@TWO_CORES
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
 def test_injected_causes_are_named_rightly(tracefs: None, control: Trial) -> None:
     machine = HardwareExecutor(lock_wait=300)

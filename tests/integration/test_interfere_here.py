@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 
 import numpy as np
 import pytest
-from helpers.hardware import LOCK_WAIT
+from helpers.hardware import LOCK_WAIT, TWO_CORES
 
 from deadbeat.kinds.interfere.engine import HardwareChannels
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun
@@ -15,10 +14,7 @@ from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec, machine_o
 from deadbeat.model.specification import read
 from deadbeat.targets.local import LocalTarget
 
-pytestmark = [
-    pytest.mark.hardware,
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs"),
-]
+pytestmark = [pytest.mark.hardware, TWO_CORES]
 #: Alone, in pairs whose second is above or beside the first, that sleep, and that make threads.
 WORKS = (
     "matmul:8,pipe:1@shared,copy:4K,alloc:ring:1K,alloc:lifo:1K,lock:inherit,lock:spin,event:futex,"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.chromium import console_errors, prefer, requested, resize
 from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE
 from selenium.webdriver import Chrome
@@ -27,12 +26,6 @@ pytestmark = pytest.mark.browser
 PATIENCE_S = 120
 DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("scheduler", 100))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def opened(browser: Chrome, path: Path, *, width: int, scheme: str) -> None:

@@ -81,25 +81,19 @@ def test_refused_real_time_says_how_to_do_without(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "part"), [("2", "it is always wrong"), ("3", "needs 1001 cores")]
+    ("words", "part"),
+    [
+        (["--set", "2"], "it is always wrong"),
+        (["--set", "3"], "needs 1001 cores"),
+        (["--seconds-ns", str(10**15)], "at most 65535: ask for less time"),
+    ],
 )
-def test_a_run_that_fails_says_why_and_ends_with_1(program: Path, number: str, part: str) -> None:
-    done = once(program, "once", "--set", number, *QUICK)
+def test_a_run_that_fails_says_why_and_ends_with_1(
+    program: Path, words: list[str], part: str
+) -> None:
+    done = once(program, "once", *QUICK, *words)
     assert done.returncode == 1
     assert part in done.stdout
-
-
-def test_a_task_set_that_is_not_there_is_a_usage_error(program: Path) -> None:
-    done = once(program, "once", "--set", "5")
-    assert done.returncode == 2
-    assert "no task set 5 in this program: it has 5" in done.stderr
-
-
-@pytest.mark.parametrize("number", ["4294967296", "-1", "x", ""])
-def test_a_number_that_is_none_is_a_usage_error(program: Path, number: str) -> None:
-    done = once(program, "once", "--set", number)
-    assert done.returncode == 2
-    assert f"cannot use --set {number}" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -123,23 +117,17 @@ def test_a_number_beyond_its_bounds_is_a_usage_error(program: Path, option: str,
 @pytest.mark.parametrize(
     ("words", "part"),
     [
+        (["--set", "5"], "no task set 5 in this program: it has 5"),
+        *((["--set", none], f"cannot use --set {none}") for none in ("4294967296", "-1", "x", "")),
         (["--inject-ns", "1000"], "--inject-ns needs a task"),
         (["--inject-fair", "255"], "--inject-fair names a core beyond --cpus"),
         (["--seconds-ns"], "the last option has no value"),
     ],
 )
-def test_options_that_do_not_fit_together_say_so(
-    program: Path, words: list[str], part: str
-) -> None:
+def test_options_that_cannot_be_say_so(program: Path, words: list[str], part: str) -> None:
     done = once(program, "once", *words)
     assert done.returncode == 2
     assert part in done.stderr
-
-
-def test_a_run_whose_slots_cannot_be_numbered_is_refused(program: Path) -> None:
-    done = once(program, "once", *QUICK, "--seconds-ns", str(10**15))
-    assert done.returncode == 1
-    assert "at most 65535: ask for less time" in done.stdout
 
 
 def test_plain_perf_sees_the_tasks(program: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from helpers.hardware import LOCK_WAIT, processes_of
+from helpers.hardware import LOCK_WAIT, TWO_CORES, processes_of
 
 from deadbeat.catalog import load_catalog
 from deadbeat.executors.controls import HOLD, price_controls
@@ -21,10 +21,7 @@ from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.targets.base import Process
 from deadbeat.targets.local import LocalTarget
 
-pytestmark = [
-    pytest.mark.hardware,
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs"),
-]
+pytestmark = [pytest.mark.hardware, TWO_CORES]
 WORKS = tuple(
     PriceWork(object=name, size=size, operations=size, cores=(0, 1))
     for name, size in (("atomic_line", 16), ("pipe", 1), ("semaphore_posix", 8))

@@ -7,14 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
+from helpers.processes import until
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
 from deadbeat.kinds.primitives import foreign
@@ -204,13 +204,6 @@ def processes_about(word: str) -> list[int]:
     return found
 
 
-def await_that(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60 + LOCK_WAIT
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:
     words = ["primitives", "--runtimes", "jvm", "--tests", "clock", "--placements", "one"]
     command = [sys.executable, "-m", "deadbeat", *words, "--duration", "50"]
@@ -221,12 +214,12 @@ def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     try:
-        await_that(lambda: bool(processes_about(str(tmp_path))) or started.poll() is not None)
+        until(lambda: processes_about(str(tmp_path)) or started.poll() is not None, 60 + LOCK_WAIT)
         assert processes_about(str(tmp_path))
     finally:
         started.kill()
         started.wait()
-    await_that(lambda: not processes_about(str(tmp_path)))
+    until(lambda: not processes_about(str(tmp_path)), 60 + LOCK_WAIT)
 
 
 def test_it_numbers_the_buckets_of_the_golden_table() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from helpers.chromium import chromium, console_errors, prefer, requested, resize
+from helpers.chromium import console_errors, prefer, requested, resize
 from helpers.demo_summary import demo_summary
 from helpers.rows import rows_of, sets_of, with_rows
 from matplotlib.image import imread
@@ -42,12 +42,6 @@ BACK_TO_START = """
     ["Slowdown", "M = 4"].forEach((value, k) => back(grid[k], value));
     const last = {"point-cores": "4", "point-rho": "4", "point-alpha": "4", "points-cores": "all"};
     Object.entries(last).forEach(([id, value]) => back(document.getElementById(id), value));"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 @pytest.fixture(scope="module")

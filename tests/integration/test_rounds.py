@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
+from helpers.loads import request
 from helpers.processes import is_alive
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.kinds.load.engine import REASON, HardwareLoad, LoadRequest
-from deadbeat.kinds.load.remedies import RemedyChange
-from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import TargetError
-from deadbeat.model.load import LoadKey, Seen
+from deadbeat.model.load import Seen
 from deadbeat.model.tuning import Setting
 from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.targets.local import LocalTarget
@@ -32,15 +31,7 @@ SPEC = {"seconds": 0.3, "additions": UNITS * 1000, "cpus": CPUS}
 
 
 def ask(**more: object) -> LoadRequest:
-    """Of a `LoadSpec`'s fields, a condition, a number of threads, and what a remedy changes."""
-    change = {name: more.pop(name) for name in ("pin", "normal_cpus") if name in more}
-    key = LoadKey(more.pop("threads", 1), more.pop("condition", "plain"), 1)  # type: ignore[arg-type]
-    return LoadRequest(
-        spec=LoadSpec(**{**SPEC, **more}),  # type: ignore[arg-type]
-        key=key,
-        change=RemedyChange(**change),  # type: ignore[arg-type]
-        unit_ps=UNIT_PS,
-    )
+    return request(SPEC, UNIT_PS, **{"threads": 1, **more})
 
 
 def seen(asked: LoadRequest) -> Seen:

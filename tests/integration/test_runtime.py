@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.hardware import (
     MS,
+    TWO_CORES,
     AsNobody,
     attempted,
     executor,
@@ -56,10 +57,6 @@ from deadbeat.targets.base import Process
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
-
-TWO_CORES = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="this machine has one core: nothing is parallel here"
-)
 
 
 def releases(table: JobTable, number: int, slot: int) -> np.ndarray:
@@ -267,39 +264,28 @@ def test_the_split_accounts_for_a_span_of_pure_execution() -> None:
     assert (done["voluntary_switches"] == 0).mean() > 0.5
 
 
-def test_work_that_is_not_right_fails_the_run_and_says_why() -> None:
+@pytest.mark.parametrize(
+    ("fragment", "reasons"),
+    [
+        ("liar", ("liar/1", "it is always wrong")),
+        ("crash", ("died while its tasks ran",)),
+        ("stuck", ("the bound of the run was exceeded",)),
+    ],
+)
+def test_a_run_that_fails_says_why_and_the_next_one_runs(
+    fragment: str, reasons: tuple[str, ...]
+) -> None:
+    sets = [task_set(task(fragment, 1)), task_set(task("busy", 1))]
     with executor() as machine:
-        outcomes = run_all(
-            machine, [task_set(task("liar", 1)), task_set(task("busy", 1))], settings()
-        )
-    assert outcomes[0].error is not None
-    assert "liar/1" in str(outcomes[0].error)
-    assert "it is always wrong" in str(outcomes[0].error)
+        outcomes = run_all(machine, sets, settings())
+        assert processes_of(machine.folder) == []
+    assert [reason for reason in reasons if reason not in str(outcomes[0].error)] == []
     assert outcomes[1].error is None  # the session goes on
 
 
 def test_a_fragment_that_cannot_be_set_up_is_named_with_the_reason() -> None:
     with attempted(task_set(task("unwilling", 1)), settings()) as outcome:
         assert "unwilling: Function not implemented" in str(outcome.error)
-
-
-def test_a_core_that_dies_fails_the_run_at_once_and_only_this_run() -> None:
-    with executor() as machine:
-        outcomes = run_all(
-            machine, [task_set(task("crash", 1)), task_set(task("busy", 1))], settings()
-        )
-    assert "died while its tasks ran" in str(outcomes[0].error)
-    assert outcomes[1].error is None
-
-
-def test_the_guardian_ends_a_run_that_does_not_end_and_the_next_one_runs() -> None:
-    with executor() as machine:
-        outcomes = run_all(
-            machine, [task_set(task("stuck", 1)), task_set(task("busy", 1))], settings()
-        )
-        assert processes_of(machine.folder) == []
-    assert "the bound of the run was exceeded" in str(outcomes[0].error)
-    assert outcomes[1].error is None
 
 
 class _Started(LocalTarget):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from helpers.hardware import (
     MS,
+    TWO_CORES,
     AsNobody,
     attempted,
     executor,
@@ -40,9 +41,6 @@ from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
 
-TWO_CORES = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="this machine has one core: nobody can be elsewhere"
-)
 BUSY = task_set(task("busy", 100))
 
 
@@ -119,11 +117,10 @@ def in_the_last_round(table: j.JobTable, rows: np.ndarray) -> np.ndarray:
     return table.slots["round"][table.jobs["slot"][rows]] == table.slots["round"].max()
 
 
+@TWO_CORES
 def test_waiting_for_a_lock_is_no_stall_and_the_worst_use_synchronises() -> None:
     lock = (Resource("hold_plain", None),)
     waiter = task_of(use("hold_plain", 1, 0), core=0, period_ns=10 * MS, offset_ns=MS, priority=75)
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("this machine has one core: nobody can hold the lock elsewhere")
     holder = task_of(use("hold_plain", 5000, 0), core=1, period_ns=10 * MS, priority=65)
     table = with_causes(task_set(waiter, holder, resources=lock), seconds=0.2)
     waits = ran(table, 0)

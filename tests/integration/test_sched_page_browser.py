@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.chromium import chromium, console_errors, requested, resize
+from helpers.chromium import console_errors, requested, resize
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -25,18 +25,17 @@ ZOOM = 'return Plotly.relayout("schedule-0", {"xaxis.range": [5000, 9000]}).then
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory) -> Iterator[Chrome]:
+def page(tmp_path_factory, browser: Chrome) -> Iterator[Chrome]:
     path = tmp_path_factory.mktemp("page") / "vehicle.html"
     assert main(("sched", "simulate", str(EXAMPLE), "--report", str(path))) == 0
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        resize(driver, 1300, 1000)
-        driver.get(path.as_uri())
-        WebDriverWait(driver, PATIENCE_S).until(
-            lambda d: d.find_element(By.TAG_NAME, "html").get_attribute("data-charts") == "drawn"
-        )
-        yield driver
-        assert console_errors(driver) == []
-        assert {url for url in requested(driver) if url.startswith(("http", "ws"))} == set()
+    resize(browser, 1300, 1000)
+    browser.get(path.as_uri())
+    WebDriverWait(browser, PATIENCE_S).until(
+        lambda d: d.find_element(By.TAG_NAME, "html").get_attribute("data-charts") == "drawn"
+    )
+    yield browser
+    assert console_errors(browser) == []
+    assert {url for url in requested(browser) if url.startswith(("http", "ws"))} == set()
 
 
 def test_it_says_that_it_is_simulated_and_fits_the_window(page):

@@ -8,24 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from helpers.campaigns import (
-    Crash,
-    CrashingExecutor,
-    Fuse,
-    Log,
-    begin,
-    essence,
-    run,
-    tiny_spec,
-    tiny_stress,
-)
+from helpers.campaigns import begin, broken_off, essence, run, tiny_spec, tiny_stress
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.plan import plan
 from deadbeat.kinds.contention.spec import CampaignSpec
-from deadbeat.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
 STRESS_SPEC = tiny_stress()
@@ -46,44 +35,26 @@ def uninterrupted(spec: CampaignSpec = SPEC) -> dict[str, Any]:
         return essence(store)
 
 
-def broken_off(
-    folder: Path, cuts: list[tuple[str, int]], spec: CampaignSpec = SPEC
-) -> CampaignStore:
-    """Sessions that crash at the given places, then one that does not."""
-    store = begin(folder, spec)
-    executor = FakeExecutor(faults=faults(spec))
-    for place, after in cuts:
-        before_run = Fuse(after if place == "before a run" else None)
-        after_write = Fuse(after if place == "after a write" else None)
-        try:
-            run(
-                spec,
-                CampaignStore.open(store.path),
-                executor=CrashingExecutor(executor, before_run),
-                on_event=Log(after_write),
-            )
-        except Crash:
-            continue
-    run(spec, CampaignStore.open(store.path), executor=executor)
-    return store
+def resumed(folder: Path, cuts: list[tuple[str, int]], spec: CampaignSpec = SPEC) -> dict[str, Any]:
+    return essence(broken_off(folder, cuts, spec, faults(spec)))
 
 
 @pytest.mark.parametrize("place", ["before a run", "after a write"])
 @pytest.mark.parametrize("after", range(ATTEMPTS))
 def test_one_crash_anywhere_changes_nothing(tmp_path: Path, place: str, after: int) -> None:
-    assert essence(broken_off(tmp_path, [(place, after)])) == uninterrupted()
+    assert resumed(tmp_path, [(place, after)]) == uninterrupted()
 
 
 @pytest.mark.parametrize("step", range(4))
 def test_a_crash_at_every_kth_run_changes_nothing(tmp_path: Path, step: int) -> None:
     cuts = [("after a write", step)] * ATTEMPTS
-    assert essence(broken_off(tmp_path, cuts)) == uninterrupted()
+    assert resumed(tmp_path, cuts) == uninterrupted()
 
 
 @pytest.mark.parametrize("after", range(0, ATTEMPTS, 3))
 def test_a_crash_of_a_stress_campaign_changes_nothing(tmp_path: Path, after: int) -> None:
     cuts = [("after a write", after), ("before a run", 2)]
-    assert essence(broken_off(tmp_path, cuts, STRESS_SPEC)) == uninterrupted(STRESS_SPEC)
+    assert resumed(tmp_path, cuts, STRESS_SPEC) == uninterrupted(STRESS_SPEC)
     assert uninterrupted(STRESS_SPEC)["rows"][0]["group"] == "M=2"
 
 
@@ -96,4 +67,4 @@ def test_a_crash_of_a_stress_campaign_changes_nothing(tmp_path: Path, after: int
 )
 def test_any_crashes_change_nothing(cuts: list[tuple[str, int]]) -> None:
     with TemporaryDirectory() as folder:
-        assert essence(broken_off(Path(folder), cuts)) == uninterrupted()
+        assert resumed(Path(folder), cuts) == uninterrupted()

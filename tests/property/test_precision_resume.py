@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from helpers.campaigns import Crash, CrashingExecutor, Fuse, Log, begin, essence, run
+from helpers.campaigns import Log, begin, broken_off, essence, run
 from helpers.precision import precise_spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -37,35 +37,19 @@ def uninterrupted() -> tuple[dict[str, Any], int]:
     return done, len(done["jobs"]) + len(done["failed"])
 
 
-def broken_off(folder: Path, cuts: list[tuple[str, int]]) -> CampaignStore:
-    """Sessions that crash at the given places, then one that does not."""
-    store = begin(folder, SPEC)
-    executor = FakeExecutor(faults=FAULTS)
-    for place, after in cuts:
-        before_run = Fuse(after if place == "before a run" else None)
-        after_write = Fuse(after if place == "after a write" else None)
-        try:
-            run(
-                SPEC,
-                CampaignStore.open(store.path),
-                executor=CrashingExecutor(executor, before_run),
-                on_event=Log(after_write),
-            )
-        except Crash:
-            continue
-    run(SPEC, CampaignStore.open(store.path), executor=executor)
-    return store
+def resumed(folder: Path, cuts: list[tuple[str, int]]) -> dict[str, Any]:
+    return everything(broken_off(folder, cuts, SPEC, FAULTS))
 
 
 @pytest.mark.parametrize("place", ["before a run", "after a write"])
 @pytest.mark.parametrize("after", [0, 19, 36])
 def test_one_crash_changes_no_decision(tmp_path: Path, place: str, after: int) -> None:
-    assert everything(broken_off(tmp_path, [(place, after)])) == uninterrupted()[0]
+    assert resumed(tmp_path, [(place, after)]) == uninterrupted()[0]
 
 
 def test_a_crash_at_every_fifth_run_changes_no_decision(tmp_path: Path) -> None:
     cuts = [("after a write", 5)] * (uninterrupted()[1] // 5)
-    assert everything(broken_off(tmp_path, cuts)) == uninterrupted()[0]
+    assert resumed(tmp_path, cuts) == uninterrupted()[0]
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -77,4 +61,4 @@ def test_a_crash_at_every_fifth_run_changes_no_decision(tmp_path: Path) -> None:
 )
 def test_any_crashes_change_no_decision(cuts: list[tuple[str, int]]) -> None:
     with TemporaryDirectory() as folder:
-        assert everything(broken_off(Path(folder), cuts)) == uninterrupted()[0]
+        assert resumed(Path(folder), cuts) == uninterrupted()[0]

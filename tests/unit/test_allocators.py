@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+from helpers.processes import script
 
 from deadbeat.build import allocators
 from deadbeat.build.allocators import (
@@ -33,13 +34,6 @@ def toolchain() -> Toolchain:
     return Toolchain.find()
 
 
-def fake(folder: Path, name: str, body: str) -> str:
-    program = folder / name
-    program.write_text(f"#!/bin/sh\n{body}\n")
-    program.chmod(0o755)
-    return str(program)
-
-
 def crate(toolchain: Toolchain, cargo: str, name: str = "tlsf") -> tuple[str, ...]:
     return allocators._from_crate(toolchain, name=name, cargo=cargo)
 
@@ -54,7 +48,7 @@ def test_a_cargo_that_is_too_old_is_told_in_its_own_words(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
     said = "error: package `rlsf v0.2.3` cannot be built because it requires rustc 1.61"
-    cargo = fake(tmp_path, "cargo", f"echo warning: x >&2; echo '{said}' >&2; exit 101")
+    cargo = script(tmp_path / "cargo", f"echo warning: x >&2; echo '{said}' >&2; exit 101")
     with pytest.raises(BuildError, match="could not build tlsf: error: package `rlsf"):
         crate(toolchain, cargo)
     assert not list((tmp_path / "cache" / "allocators").iterdir())
@@ -63,9 +57,8 @@ def test_a_cargo_that_is_too_old_is_told_in_its_own_words(
 def test_what_is_built_once_is_kept_and_belongs_to_its_source_and_compiler(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    cargo = fake(
-        tmp_path,
-        "cargo",
+    cargo = script(
+        tmp_path / "cargo",
         'test -f Cargo.lock -a -f lib.rs && case "$*" in *--locked*) ;; *) exit 1 ;; esac\n'
         'mkdir -p "$CARGO_TARGET_DIR/release" && echo made >"$CARGO_TARGET_DIR/release/libtlsf.a"',
     )
@@ -98,7 +91,7 @@ def test_an_archive_that_the_compiler_does_not_find_is_named_with_its_package(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
     # gcc answers with the bare name
-    other = evolve(toolchain, cc=fake(tmp_path, "cc", 'echo "${1#-print-file-name=}"'), words=())
+    other = evolve(toolchain, cc=script(tmp_path / "cc", 'echo "${1#-print-file-name=}"'), words=())
     with pytest.raises(BuildError, match=r"libjemalloc\.a is not installed") as caught:
         link_words(other, "jemalloc")
     assert "libjemalloc-dev" in caught.value.hint
@@ -110,7 +103,7 @@ def test_what_is_there_is_used_unasked_and_nothing_is_built_for_that(
 ) -> None:
     archive = tmp_path / "libx.a"
     archive.touch()
-    found = fake(tmp_path, "cc", f"echo {archive}")
+    found = script(tmp_path / "cc", f"echo {archive}")
     refused = Allocator(partial(_must_not_be_asked), "nowhere")
     monkeypatch.setattr(allocators, "ALLOCATORS", {**ALLOCATORS, "tlsf": refused})
     assert installed(evolve(toolchain, cc=found, words=())) == ("libc", "jemalloc", "tcmalloc")

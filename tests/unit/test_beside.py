@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from helpers.answers import Capture
 from helpers.kinds import KINDS
-from helpers.processes import is_alive
+from helpers.processes import is_alive, until
 
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
@@ -73,13 +73,6 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 def lines(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
-
-
-def until(true: Callable[[], object]) -> None:
-    ends = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
 
 
 def started(path: Path, *, then: str) -> tuple[str, ...]:

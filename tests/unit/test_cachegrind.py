@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.answers import Capture
 from helpers.campaigns import TINY_OPTIONS
+from helpers.processes import script
 
 from deadbeat.build.cachegrind import require_cachegrind, simulated_events
 from deadbeat.cli.main import main
@@ -16,7 +17,6 @@ from deadbeat.model.errors import RunError, UsageError
 
 #: Writes, for a length of n units of 0.2 s: the host, which sets up alone, and two cores.
 VALGRIND = """\
-#!/bin/sh
 for word in "$@"; do
     case $word in --cachegrind-out-file=*) folder=${word#*=}; folder=${folder%/*} ;; esac
 done
@@ -38,11 +38,8 @@ exit ${BROKEN:-0}
 
 @pytest.fixture
 def valgrind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = tmp_path / "bin" / "valgrind"
-    tool.parent.mkdir()
-    tool.write_text(VALGRIND)
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    script(tmp_path / "bin" / "valgrind", VALGRIND)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
 
 
 @pytest.mark.usefixtures("valgrind")

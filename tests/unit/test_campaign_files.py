@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 
@@ -37,9 +37,7 @@ run = {seconds = 9}
 
 
 @pytest.mark.parametrize("verb", FILES)
-def test_a_file_is_read_and_an_option_wins(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_read_and_an_option_wins(verb: str, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "c.toml"
     file.write_text(FILES[verb])
     words = [verb, "--simulated", "--no-figures", "--file", str(file), "--duration", "0.3"]
@@ -52,7 +50,7 @@ def test_a_file_is_read_and_an_option_wins(
 
 @pytest.mark.parametrize("verb", FILES)
 def test_a_wrong_key_and_a_file_of_another_command_are_named(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text("bogus = 1\n")

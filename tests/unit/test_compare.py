@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.campaigns import begin, run, tiny_spec
 from helpers.terminal import Terminal
 
@@ -115,9 +115,7 @@ def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) 
     assert sum(cell.pairs for cell in found.comparisons[0].metrics[0].cells) == 5
 
 
-def test_labels_name_the_campaigns_they_hold_for(
-    runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_name_the_campaigns_they_hold_for(runs: Path, capsys: Capture) -> None:
     assert answer(runs, "a", "half", "--partial") == 0
     assert "   PARTIAL: half unfinished   SIMULATED\n" in capsys.readouterr().out
     again = ("profile", "--programs-from", "a", "--no-figures", "--runs", str(runs))
@@ -158,9 +156,7 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_programs_that_the_other_never_planned_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_that_the_other_never_planned_are_refused(tmp_path: Path, capsys: Capture) -> None:
     quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
     for name, sets, cores in (("q1", "4", "1"), ("q2", "6", "1,2")):
         assert main([*quick, "--name", name, "--sets", sets, "--cores", cores]) == 0
@@ -202,9 +198,7 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     assert "deadbeat predict --simulate" in caught.value.hint
 
 
-def test_ungated_is_on_the_command_line(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ungated_is_on_the_command_line(runs: Path, tmp_path: Path, capsys: Capture) -> None:
     copied(runs, tmp_path, "a", "worse", kind="own")
     finding = finding_of(compared(tmp_path, "a", "worse"), "no-aa-repeat")
     assert "(--programs-from)" in finding.cure and "--aa" in finding.cure
@@ -241,9 +235,7 @@ def test_other_executables_of_the_same_sets_are_refused(runs: Path, tmp_path: Pa
         compared(tmp_path, "a", "again")
 
 
-def test_the_page_is_never_written_over(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_is_never_written_over(runs: Path, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     assert answer(runs, "a", "again", "--out", str(out)) == 0
     assert "again" in (out / "compare.html").read_text(encoding="utf-8")
@@ -258,9 +250,7 @@ def test_the_page_is_never_written_over(
         assert f"page: {runs / folder / 'compare.html'}" in capsys.readouterr().out
 
 
-def test_levels_of_the_deadline_factor_are_cells(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_levels_of_the_deadline_factor_are_cells(tmp_path: Path, capsys: Capture) -> None:
     several = {"tasks": {"deadline_factor": "2,5"}, "grid": {**GRID["grid"], "replicas": 2}}
     made(tmp_path, "a", FakeExecutor(), several)
     made(tmp_path, "b", FakeExecutor(contention=1.5), several)
@@ -311,7 +301,7 @@ def test_fail_on(runs: Path, other: str, fail_on: tuple[str, ...], status: int) 
 
 
 def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
-    runs: Path, capsys: pytest.CaptureFixture[str]
+    runs: Path, capsys: Capture
 ) -> None:
     """No deadline is missed on either side: the slowdown is equal, but misses are not known."""
     assert answer(runs, "a", "again", "--json", "--fail-on", "undecided") == 1
@@ -348,7 +338,7 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
     ],
 )
 def test_bad_input_is_refused(
-    runs: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+    runs: Path, capsys: Capture, words: tuple[str, ...], told: str
 ) -> None:
     assert answer(runs, *words) == 2
     assert told in capsys.readouterr().err

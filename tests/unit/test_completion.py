@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.processes import script
 
 #: How a shell reads what is completed after a line typed, given the script it was given.
 ASK = {
@@ -22,10 +23,7 @@ ASK = {
 def folder(tmp_path: Path) -> Path:
     for name in ("quick", "quick-2", "latency", "$(touch hacked)", "a\nb", ".hidden"):
         (tmp_path / "runs" / name).mkdir(parents=True)
-    tool = tmp_path / "bin" / "deadbeat"
-    tool.parent.mkdir()
-    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m deadbeat "$@"\n')
-    tool.chmod(0o755)
+    script(tmp_path / "bin" / "deadbeat", f'exec {sys.executable} -m deadbeat "$@"')
     return tmp_path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.executors.controls import LEAST_SETS, ControlRow, observe
+from deadbeat.executors.controls import COPIES, COSTS, HOLD, LEAST_SETS, ControlRow, observe
 from deadbeat.model.jobs import JobTable
 
 SLOTS = (
@@ -52,33 +52,36 @@ def test_a_task_without_a_job_alone_shows_nothing() -> None:
     assert observe(made) is None
 
 
-def verdict(*values: float) -> bool | None:
-    row = ControlRow(name="x", kind="negative", accepted=(0.98, 1.02), unit="ratio", message="")
-    passed: bool | None = row.judge(values).passed
-    return passed
+RATIO = ControlRow(name="x", kind="negative", accepted=(0.98, 1.02), unit="ratio", message="")
 
 
 @pytest.mark.parametrize(
-    ("around", "spread", "passed"),
+    ("row", "around", "spread", "passed"),
     [
-        (1.00, 0.005, True),
-        (1.03, 0.020, True),  # the interval reaches into the accepted range
-        (1.03, 0.005, False),  # it lies off it as a whole
-        (0.97, 0.005, False),
-        (1.00, 0.200, None),  # too wide to say anything
-        (2.00, 0.200, False),  # wide, and still off
+        (RATIO, 1.00, 0.005, True),
+        (RATIO, 1.03, 0.020, True),  # the interval reaches into the accepted range
+        (RATIO, 1.03, 0.005, False),  # it lies off it as a whole
+        (RATIO, 0.97, 0.005, False),
+        (RATIO, 1.00, 0.200, None),  # too wide to say anything
+        (RATIO, 2.00, 0.200, False),  # wide, and still off
+        (COPIES, 1.0, 0.005, True),
+        (COPIES, 1.03, 0.005, False),
+        (COPIES, 1.0, 0.02, None),  # a hundredth is asked, the interval is wider
+        (HOLD, 2.0, 0.05, True),
+        (HOLD, 1.0, 0.05, False),
+        (COSTS[0], 1.0, 0.05, True),
+        (COSTS[0], 1.3, 0.05, False),
+        (COSTS[0], 0.75, 0.05, False),
     ],
 )
 def test_a_control_is_judged_by_its_interval(
-    around: float, spread: float, passed: bool | None
+    row: ControlRow, around: float, spread: float, passed: bool | None
 ) -> None:
     """Five values around a mean: Student's half width is 2.776 x spread / sqrt(5)."""
-    values = [around + spread * step for step in (-1, -1, 0, 1, 1)]
-    assert verdict(*values) is passed
+    assert row.judge([around + spread * step for step in (-1, -1, 0, 1, 1)]).passed is passed
 
 
 def test_too_few_sets_decide_nothing() -> None:
-    assert verdict() is None
-    assert verdict(*[1.0] * (LEAST_SETS - 1)) is None
-    assert verdict(*[2.0] * (LEAST_SETS - 1)) is None
-    assert verdict(*[1.0] * LEAST_SETS) is True
+    few = LEAST_SETS - 1
+    assert [RATIO.judge(values).passed for values in ([], [1.0] * few, [2.0] * few)] == [None] * 3
+    assert RATIO.judge([1.0] * LEAST_SETS).passed is True

@@ -7,10 +7,9 @@ import signal
 import sys
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer
 from helpers.kinds import KINDS
 from helpers.terminal import Terminal
 
@@ -21,16 +20,7 @@ from deadbeat.experiment.base import Event, RunDone
 OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
-
-
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    capsys.readouterr()
-    assert main((*words, "--json")) == 0
-    return answer_of(capsys.readouterr().out)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def derived(folder: Path) -> dict[str, bytes]:
@@ -39,9 +29,7 @@ def derived(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_is_listed_shown_and_made_again(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> None:
     assert main(KINDS[kind][0]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "page: runs/tiny/report.html"
@@ -72,9 +60,7 @@ def test_a_folder_is_listed_shown_and_made_again(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_finished_one_is_followed_by_the_next(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_one_is_followed_by_the_next(kind: str, capsys: Capture) -> None:
     for _ in range(2):
         assert main(KINDS[kind][0]) == 0
     first, second = answer(capsys, "runs")
@@ -95,10 +81,7 @@ def test_a_finished_one_is_followed_by_the_next(
     ],
 )
 def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
-    kind: str,
-    number: signal.Signals,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, number: signal.Signals, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words, other = KINDS[kind]
     told = Watch.__call__
@@ -134,9 +117,7 @@ def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 1}'])
-def test_a_damaged_head_is_a_state_and_one_line(
-    kind: str, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_head_is_a_state_and_one_line(kind: str, text: str, capsys: Capture) -> None:
     words = KINDS[kind][0]
     folder = Path("runs/tiny")
     folder.mkdir(parents=True)
@@ -151,9 +132,7 @@ def test_a_damaged_head_is_a_state_and_one_line(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_that_holds_no_files_is_refused_at_once(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_holds_no_files_is_refused_at_once(kind: str, capsys: Capture) -> None:
     assert main((*KINDS[kind][0], "--runs", "/proc")) == 3
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
@@ -207,7 +186,7 @@ MORE_KINDS = {
 
 @pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS])
 def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
-    kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kind: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = MORE_KINDS.get(kind) or KINDS[kind][0]
     Path("steady.json").write_text(steady("3", "4"))

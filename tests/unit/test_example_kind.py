@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 import deadbeat
 from deadbeat.cli.main import main
@@ -17,19 +17,17 @@ WORDS = ["naps", "--naps", "100us,200us", "--repeats", "3"]
 
 
 @pytest.fixture(autouse=True)
-def _kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _kind(monkeypatch: pytest.MonkeyPatch, in_a_folder: None) -> None:
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.setitem(KINDS, "naps", ("naps", "Measure how late a sleep ends."))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def answer(capsys: Capture, *words: str) -> str:
     assert main(words) == 0
     return capsys.readouterr().out
 
 
-def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_and_a_module_are_a_whole_kind(capsys: Capture) -> None:
     assert "Lengths of sleeps" in answer(capsys, "naps", "--help")
     assert "Measure how late a sleep ends." in answer(capsys, "--help")
     assert "The latest of all sleeps" in answer(capsys, *WORDS)
@@ -42,7 +40,7 @@ def test_a_row_and_a_module_are_a_whole_kind(capsys: pytest.CaptureFixture[str])
     assert len(list(found.store.runs())) == 6
 
 
-def test_two_of_its_results_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_of_its_results_are_compared(capsys: Capture) -> None:
     for name in ("a", "b"):
         answer(capsys, *WORDS, "--name", name)
     found = answer_of(answer(capsys, "compare", "a", "b", "--json"))
@@ -54,9 +52,7 @@ def test_two_of_its_results_are_compared(capsys: pytest.CaptureFixture[str]) -> 
     assert "Nap experiments" in page and "By length" in page
 
 
-def test_it_resumes_as_every_kind_does(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_resumes_as_every_kind_does(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     import naps  # type: ignore[import-not-found]  # noqa: PLC0415  of the examples
 
     real, left = naps.time.sleep, [2]
@@ -79,7 +75,7 @@ def test_it_resumes_as_every_kind_does(
     assert not Path("runs/naps-2").exists()
 
 
-def test_wrong_values_are_told_by_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_values_are_told_by_option(capsys: Capture) -> None:
     assert main(["naps", "--naps", "1 parsec", "--repeats", "0"]) == 2
     told = capsys.readouterr().err
     assert "--naps" in told and "--repeats" in told

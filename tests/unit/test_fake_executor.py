@@ -48,19 +48,15 @@ def task_set(
     factor: int = 10,
     critical: int = 0,
 ) -> TaskSet:
-    return synthesise(
-        SynthesisParameters(
-            cores=cores,
-            tasks=tasks or cores,
-            sync_share=Fraction(rho),
-            contended_ratio=Fraction(alpha),
-            deadline_factor=Fraction(factor),
-            critical_cores=critical,
-        ),
-        example_catalog(),
-        CALIBRATION,
-        seed=5,
+    asked = SynthesisParameters(
+        cores=cores,
+        tasks=tasks or cores,
+        sync_share=Fraction(rho),
+        contended_ratio=Fraction(alpha),
+        deadline_factor=Fraction(factor),
+        critical_cores=critical,
     )
+    return synthesise(asked, example_catalog(), CALIBRATION, seed=5)
 
 
 def table(ts: TaskSet, settings: RunSettings = SETTINGS) -> JobTable:
@@ -101,12 +97,7 @@ def test_only_cores_with_critical_tasks_contend() -> None:
 def test_tables_are_consistent_and_survive_a_file(
     tmp_path: Path, overrun: str, policy: str, tasks: int
 ) -> None:
-    settings = RunSettings(
-        seconds=0.2,
-        overrun=overrun,  # type: ignore[arg-type]
-        policy=policy,  # type: ignore[arg-type]
-        split=True,
-    )
+    settings = RunSettings(seconds=0.2, overrun=overrun, policy=policy, split=True)  # type: ignore[arg-type]
     found = table(task_set(2, tasks=tasks, factor=2), settings)
     assert find_inconsistency(found) == ""
     path = tmp_path / "a.jobs"
@@ -333,12 +324,8 @@ def bound(core: int, priority: int, wcet: int, period: int, offset: int = 0) -> 
 def test_two_tasks_of_one_core_drawn_by_hand() -> None:
     # low:  0 [==  ==] 6    high at 2: [==]
     # time  0  2  4  6
-    found = simulate_jobs(
-        [bound(0, 1, 4, 20), bound(0, 2, 2, 20, offset=2), bound(1, 1, 9, 20)],
-        cores=2,
-        horizon_ns=20,
-        skip_overruns=True,
-    )
+    tasks = [bound(0, 1, 4, 20), bound(0, 2, 2, 20, offset=2), bound(1, 1, 9, 20)]
+    found = simulate_jobs(tasks, cores=2, horizon_ns=20, skip_overruns=True)
     assert found[:, [0, 2, 3, 4]].tolist() == [[0, 0, 0, 6], [1, 2, 2, 4], [2, 0, 0, 9]]
 
 

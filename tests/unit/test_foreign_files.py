@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency import document
@@ -52,9 +52,7 @@ def summary_of(runs: Path) -> LatencySummary:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_every_file_that_users_bring(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_file_that_users_bring(name: str, tmp_path: Path, capsys: Capture) -> None:
     files = [FILES / each for each in name.split()]
     wanted = EXPECTED[name]
     status = take(tmp_path, *told(name), *files)
@@ -109,7 +107,7 @@ def test_every_file_is_told_by_one_importer_alone(tmp_path: Path) -> None:
 
 
 def test_a_quantile_without_a_histogram_is_nowhere_a_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     file = FILES / "05-cyclictest-summary-lines.txt"
     assert take(tmp_path, "--name", "a", "--limits", "30us", file) == 0
@@ -164,9 +162,7 @@ def test_texts_of_cyclictest_of_any_number_of_threads(
         assert row.raw["max"].value_ns == 1000 * (20 + n)
 
 
-def test_a_unit_is_found_asked_for_or_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_unit_is_found_asked_for_or_said(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "a.txt"
     file.write_text(columns(2, totals=False, zeros=False, step=1000, shift=257))
     runs = tmp_path / "runs"
@@ -209,7 +205,7 @@ def test_words_elsewhere_in_a_file_tell_nothing(tmp_path: Path) -> None:
 
 
 def test_what_a_file_says_of_its_load_is_not_said_otherwise(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     file = FILES / "24-osadl-under-load.json"
     for load in ("idle", "cpu:100"):
@@ -223,7 +219,7 @@ def test_what_a_file_says_of_its_load_is_not_said_otherwise(
 
 
 def test_standard_input_odd_names_and_files_of_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = (FILES / "10-cyclictest.json.gz").read_bytes()
     runs = tmp_path / "runs"
@@ -243,7 +239,7 @@ def test_standard_input_odd_names_and_files_of_others(
     assert "in no known format (one of: cyclictest --json, " in capsys.readouterr().err
 
 
-def test_a_minute_is_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_minute_is_a_minute(tmp_path: Path, capsys: Capture) -> None:
     words = ["latency", "--simulated", "--loads", "idle", "--repeats", "1", "--duration", "1m"]
     assert main([*words, "--no-figures", "--runs", str(tmp_path), "--json"]) == 0
     answer = answer_of(capsys.readouterr().out)

@@ -137,19 +137,9 @@ def test_a_pair_is_slowed_free_or_undecided_and_only_the_free_are_called_so() ->
 def summary_of(
     cells: tuple[Slowdown, ...], order: tuple[SetWork, ...], footprints: dict[SetWork, int]
 ) -> InterfereSummary:
-    return InterfereSummary(
-        name="made-up",
-        spec=SPEC,
-        done=4,
-        slots=0,
-        labels=(),
-        findings=(),
-        refused={},
-        cells=cells,
-        order=order,
-        machine=MACHINE,
-        footprints=footprints,
-    )
+    made = {"name": "made-up", "spec": SPEC, "machine": MACHINE, "done": 4, "slots": 0}
+    made |= {"cells": cells, "order": order, "footprints": footprints}
+    return InterfereSummary(**made, labels=(), findings=(), refused={})
 
 
 @cache
@@ -457,17 +447,12 @@ def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
         for victim in ("matmul:20", "pipe:4@shared")
         for aggressor in ("matmul:20", "pipe:4@shared")
     }
-    slower = evolve(
-        other,
-        runs=tuple(
-            evolve(
-                run,
-                slots=tuple((*s[:5], 2 * s[5] if s[1] == s[2] == 1 else s[5]) for s in run.slots),
-            )
-            for run in other.runs
-        ),
-    )
-    result = compare_results(COMPARABLE, Lineup(subjects=(one, slower)))
+    late = [
+        tuple((*s[:5], 2 * s[5] if s[1] == s[2] == 1 else s[5]) for s in run.slots)
+        for run in other.runs
+    ]
+    runs = tuple(evolve(run, slots=own) for run, own in zip(other.runs, late, strict=True))
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, evolve(other, runs=runs))))
     assert result.verdict == "worse"
     worse = [c for c in result.comparisons[0].metrics[0].cells if c.verdict == "worse"]
     assert [cell.group for cell in worse] == ["pipe:4@shared beside pipe:4@shared"]

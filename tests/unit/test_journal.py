@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.processes import python
+from helpers.processes import python, script
 from helpers.trees import BOOT_ID, WANTED, KillBefore, adjusting, grow, held, killed_after, moments
 
 from deadbeat.model.errors import TargetError
@@ -311,19 +311,15 @@ def _path_of_few_tools(
         (folder / tool).symlink_to(found)
     if sleep:
         (folder / "sleep").unlink()
-        (folder / "sleep").write_text(f"#!/bin/sh\n{sleep}\n")
-        (folder / "sleep").chmod(0o755)
+        script(folder / "sleep", sleep)
     monkeypatch.setenv("PATH", str(folder))
 
 
 def test_without_room_for_the_whole_journal_nothing_is_changed(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full = tmp_path / "bin" / "mv"
-    full.parent.mkdir()
-    real = os.environ["PATH"]
-    full.write_text(f'#!/bin/sh\ncase $2 in */000002) exit 1 ;; esac\nPATH={real} exec mv "$@"\n')
-    full.chmod(0o755)
+    real, full = os.environ["PATH"], tmp_path / "bin" / "mv"
+    script(full, f'case $2 in */000002) exit 1 ;; esac\nPATH={real} exec mv "$@"')
     monkeypatch.setenv("PATH", f"{full.parent}:{real}")
     with pytest.raises(TargetError, match="cannot be written; nothing was changed"):
         machine.journal.apply(WANTED, reason="test")

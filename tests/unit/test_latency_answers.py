@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs
 
 from deadbeat.cli.main import main
@@ -65,7 +65,7 @@ def split_runs(*splits: PathSplit) -> list[LatencyRun]:
 
 
 def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     made = PathSplit(cpu=0, parts=SPLIT, worst=WORST)
     stored(tmp_path, split_runs(made, PathSplit(cpu=1, unavailable="no tracefs")))
@@ -86,7 +86,7 @@ def test_why_and_show_tell_the_split_and_the_cause_of_the_worst_wake_up(
 
 
 def test_why_of_a_matrix_without_a_trace_names_the_option_and_of_one_that_failed_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     stored(tmp_path, made_up_runs(loads=LOADS, repeats=1), name="plain")
     assert main(("why", "plain", "--runs", str(tmp_path))) == 2
@@ -109,9 +109,7 @@ def doubted(runs: list[LatencyRun], *repeats: int) -> list[LatencyRun]:
     ]
 
 
-def test_a_list_of_runs_shows_the_invalid_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_of_runs_shows_the_invalid_ones(tmp_path: Path, capsys: Capture) -> None:
     stored(tmp_path, doubted(made_up_runs(loads=LOADS, repeats=3), 0, 2))
     stored(tmp_path, doubted(made_up_runs(loads=LOADS[1:], repeats=1), 0), name="none")
     assert main(("show", "none", "--runs", str(tmp_path))) == 0
@@ -156,9 +154,7 @@ def test_the_command_fails_where_nothing_counts(
     assert main(command) == 3
 
 
-def test_what_is_no_campaign_is_called_what_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_campaign_is_called_what_it_is(tmp_path: Path, capsys: Capture) -> None:
     stored(tmp_path, made_up_runs(loads=LOADS, repeats=1))
     where = ("--runs", str(tmp_path))
     words = ("--normal", "0", "--remedies", "none", "--repeats", "1", "--name", "l1")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.foreign import Foreign, as_run
@@ -182,9 +182,7 @@ def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> No
     assert (how.interval_ns, how.priority, how.policy, how.seconds) == found
 
 
-def test_the_command_makes_a_matrix_of_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_makes_a_matrix_of_files(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "a.json"
     file.write_text(JSON)
     other = tmp_path / "b.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 
 from deadbeat.cli.main import main
 from deadbeat.kinds.latency.engines import SimulatedEngine
@@ -30,7 +30,7 @@ class Refused(SimulatedEngine):
 
 
 def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deadbeat.kinds.latency.kind.make_engine", lambda name, *_: Refused())
     assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 3
@@ -51,7 +51,7 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     ],
 )
 def test_bad_input_is_refused_in_words_of_what_was_typed(
-    words: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], told: str, tmp_path: Path, capsys: Capture
 ) -> None:
     simulated = () if "--import" in words else ("--simulated",)
     assert main(("latency", *simulated, *words, "--runs", str(tmp_path / "runs"))) == 2
@@ -60,9 +60,7 @@ def test_bad_input_is_refused_in_words_of_what_was_typed(
 
 
 @pytest.mark.parametrize("text", ["1", "1s", "1000ms"])
-def test_both_verbs_take_all_forms_of_a_length(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_verbs_take_all_forms_of_a_length(text: str, tmp_path: Path, capsys: Capture) -> None:
     short = ("--repeats=1", "--no-figures", "--json", f"--runs={tmp_path}", f"--duration={text}")
     assert main(("latency", "--simulated", "--loads", "idle", *short)) == 0
     assert {row["hours"] for row in answer_of(capsys.readouterr().out)["rows"]} == {1 / 3600}
@@ -102,9 +100,7 @@ def test_made_up_runs_are_estimated_by_what_drawing_them_takes() -> None:
     assert estimate(real, runs=1).seconds > 300
 
 
-def test_the_first_line_counts_and_estimates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_line_counts_and_estimates(tmp_path: Path, capsys: Capture) -> None:
     words = ("--loads", "idle", "--repeats", "1", "--no-figures", "--runs", str(tmp_path))
     assert main(("latency", "--simulated", *words)) == 0
     told = capsys.readouterr().err
@@ -114,14 +110,14 @@ def test_the_first_line_counts_and_estimates(
     assert " 0 s left" not in told
 
 
-def test_help_leads_to_every_kind_of_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_leads_to_every_kind_of_measurement(capsys: Capture) -> None:
     assert main(()) == 0
     told = capsys.readouterr().out
     for verb in ("doctor", "latency --quick", "load --quick", "contention --quick"):
         assert f"    deadbeat {verb}  " in told
 
 
-def test_an_unknown_knob_names_no_list_of_fifty(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_knob_names_no_list_of_fifty(capsys: Capture) -> None:
     assert main(("tune", "apply", "--knob", "zzz", "--dry-run")) == 2
     told = capsys.readouterr().err
     assert "deadbeat list knobs names them" in told and len(told) < 200

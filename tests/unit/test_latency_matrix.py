@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from helpers.answers import Capture
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
@@ -271,9 +272,7 @@ def test_an_engine_that_is_refused_loses_runs_not_the_matrix(tmp_path: Path) -> 
 # --- the command ----------------------------------------------------------------------------------
 
 
-def test_runs_without_a_result_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_without_a_result_are_named(tmp_path: Path, capsys: Capture) -> None:
     spec = small(name="m", repeats=1)
     store = begun(tmp_path, spec)
     loads = ScriptedLoads((0, 1), refused={"memory-100": "no memory to load"})
@@ -288,9 +287,7 @@ def test_runs_without_a_result_are_named(
     assert len(store.committed()) == 3 and store.failed() == {}
 
 
-def test_a_file_of_another_kind_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "c.toml"
     file.write_text('mode = "stress"\n')
     assert main(["latency", "--file", str(file), "--runs", str(tmp_path)]) == 2

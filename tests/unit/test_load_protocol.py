@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from helpers.loads import request
 
 from deadbeat.kinds.load.engine import LoadRequest, Seen, SimulatedLoad, parse
-from deadbeat.kinds.load.remedies import RemedyChange
 from deadbeat.kinds.load.runner import Beside, problems
-from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import DataError
-from deadbeat.model.load import LoadKey
 from deadbeat.targets.fake import FakeTarget
 
 WHOLE = """rounds 1
@@ -64,15 +63,7 @@ def test_half_a_result_is_none(text: str) -> None:
 
 
 def ask(**more: object) -> LoadRequest:
-    """Of a `LoadSpec`'s fields, a condition, a number of threads, and what a remedy changes."""
-    change = {name: more.pop(name) for name in ("pin", "normal_cpus") if name in more}
-    key = LoadKey(more.pop("threads", 2), more.pop("condition", "plain"), 1)  # type: ignore[arg-type]
-    return LoadRequest(
-        spec=LoadSpec(**{**SPEC, **more}),  # type: ignore[arg-type]
-        key=key,
-        change=RemedyChange(**change),  # type: ignore[arg-type]
-        unit_ps=1000,
-    )
+    return request(SPEC, **{"threads": 2, **more})
 
 
 def names(asked: LoadRequest, seen: Seen, machine: dict[str, object] | None = None) -> list[str]:
@@ -101,18 +92,14 @@ def test_ordinary_threads_that_never_ran_are_a_result_only_where_their_cpu_was_t
     assert names(ask(cpus=(0,), condition="reference"), idle) == ["invalid load-not-reached"]
 
 
-def test_stolen_time_is_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("key", "much", "little", "id"),
+    [("steal_share", 0.02, 0.001, "steal"), ("others_ready", 2, 1, "other-work")],
+)
+def test_stolen_time_and_other_work_are_warnings(key: str, much: Any, little: Any, id: str) -> None:
     inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
-    assert names(ask(), inside, {"steal_share": 0.02}) == ["warning steal"]
-    assert names(ask(), inside, {"steal_share": 0.001}) == []
-    assert names(ask(), inside, {"steal_share": None}) == []
-
-
-def test_other_work_is_a_warning() -> None:
-    inside = parse(WHOLE.replace("window 50000000", "window 0").replace("lost 3", "lost 0"))
-    assert names(ask(), inside, {"others_ready": 2}) == ["warning other-work"]
-    assert names(ask(), inside, {"others_ready": 1}) == []
-    assert names(ask(), inside, {"others_ready": None}) == []
+    found = [names(ask(), inside, {key: value}) for value in (much, little, None)]
+    assert found == [[f"warning {id}"], [], []]
 
 
 def machine_between(before: str, after: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import click
 import pytest
+from helpers.answers import Capture
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import deadbeat
@@ -56,9 +57,7 @@ def counts(path: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_the_figures_of_every_kind_are_open_metrics(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_figures_of_every_kind_are_open_metrics(kind: str, capsys: Capture) -> None:
     assert main((*MADE[kind].split(), "--name", "tiny")) == 0
     capsys.readouterr()
     assert main(("show", "tiny", "--openmetrics")) == 0
@@ -127,9 +126,7 @@ def test_an_annotation_is_one_line_whatever_it_says() -> None:
     assert line == "::error title=deadbeat%3A a%2Cb%3Ac::50 %25 worse%0A::error::injected"
 
 
-def test_the_doctor_fails_what_is_as_grave_as_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_doctor_fails_what_is_as_grave_as_asked_for(tmp_path: Path, capsys: Capture) -> None:
     words = ("doctor", "--only", "kernel", "--junit", "d.xml")
     status = main((*words, "--fail-on", "info"))
     every = counts(tmp_path / "d.xml")
@@ -180,7 +177,7 @@ def test_measuring_verbs_and_compare_write_their_cases(tmp_path: Path) -> None:
     ],
 )
 def test_a_status_of_1_has_its_reason(
-    words: str, status: int, reason: str, capsys: pytest.CaptureFixture[str]
+    words: str, status: int, reason: str, capsys: Capture
 ) -> None:
     verb, *more = words.split()
     word = {"interfere": "slowed", "primitives": "invalid"}.get(verb, "misses")
@@ -191,9 +188,7 @@ def test_a_status_of_1_has_its_reason(
     assert re.fullmatch(f"deadbeat: --fail-on {reason}", said[0]) if status else not reason
 
 
-def test_the_reason_is_the_worst_and_quiet_leaves_annotations_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_reason_is_the_worst_and_quiet_leaves_annotations_alone(capsys: Capture) -> None:
     words = ("latency", "--simulated", "--quick", "--no-figures", "--limits", "1us")
     asked = ("--fail-on", "misses", "--annotations")
     assert main((*words, *asked)) == 1

@@ -114,19 +114,12 @@ def test_an_emptied_kernel_is_refused(name: str, driver: Run, catalog: Catalog) 
 
 
 @each_fragment
-def test_the_results_of_an_earlier_call_are_refused(
+def test_an_earlier_calls_results_are_refused_and_data_differ_by_call_and_seed_alone(
     name: str, driver: Run, catalog: Catalog
 ) -> None:
-    for size in catalog.fragment(name).sizes[:2]:
-        accepted(driver("stale", name, size, 20))
-
-
-@each_fragment
-def test_data_differ_by_call_and_seed_and_by_nothing_else(
-    name: str, driver: Run, catalog: Catalog
-) -> None:
-    for size in catalog.fragment(name).sizes[:3]:
-        accepted(driver("fresh", name, size, 20))
+    for mode, sizes in (("stale", 2), ("fresh", 3)):
+        for size in catalog.fragment(name).sizes[:sizes]:
+            accepted(driver(mode, name, size, 20))
 
 
 @each_fragment

@@ -8,14 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.answers import answer_of
-from helpers.processes import is_alive
+from helpers.answers import Capture, answer_of
+from helpers.processes import is_alive, until
 
 import deadbeat
 from deadbeat.build.native import native_root
@@ -30,10 +28,7 @@ PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
 MS = 10**6
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def example(language: str) -> str:
@@ -51,15 +46,8 @@ def compiled(tmp_path: Path, text: str, name: str = "control") -> str:
     return str(tmp_path / name)
 
 
-def until(true: Callable[[], object]) -> None:
-    ends = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
-
-
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_in_c_is_measured(tmp_path: Path, capsys: Capture) -> None:
     control = compiled(tmp_path, example("c"))
     assert main(("run", "--no-figures", "--json", "--", control)) == 0
     answer = answer_of(capsys.readouterr().out)
@@ -73,9 +61,7 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "not traced for programs of your own" in capsys.readouterr().out
 
 
-def test_the_example_in_python_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_in_python_is_measured(tmp_path: Path, capsys: Capture) -> None:
     Path("loop.py").write_text(example("python"))
     assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == 0
     rows = answer_of(capsys.readouterr().out)["rows"]
@@ -129,7 +115,7 @@ def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_said_in_a_line(
-    words: tuple[str, ...], status: int, said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], status: int, said: str, capsys: Capture
 ) -> None:
     assert main(words) == status
     err = capsys.readouterr().err
@@ -161,9 +147,7 @@ def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_program_that_fails_is_told(
-    ending: str, status: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_that_fails_is_told(ending: str, status: int, said: str, capsys: Capture) -> None:
     """In the answer; what a signal ended, or somebody stopped, has no verdict."""
     Path("loop.py").write_text(f"{example('python')}{ending}\n")
     assert main(("run", "--no-figures", "--json", "--", sys.executable, "loop.py")) == status

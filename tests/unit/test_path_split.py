@@ -64,6 +64,14 @@ def text_of(*lines: str) -> str:
     return "# tracer: nop\n#\n" + "".join(f"{one}\n" for one in lines)
 
 
+def woken(
+    expired_us: int, waking_us: int, switched_us: int, *who: tuple[str, int, int]
+) -> tuple[str, str, str]:
+    """Timer, waking and switch at these times after DUE; ``who`` had the CPU, or it was idle."""
+    times, name = [DUE + 1000 * us for us in (expired_us, waking_us, switched_us)], who and who[0]
+    return expired(times[0], *name[:2]), waking(times[1], *name[:2]), switched(times[2], *who)
+
+
 def usual(due_ns: int = DUE) -> list[str]:
     """1.3 us to the handler, 1.2 to the waking, 3 to the switch, 0.7 to the thread's reading."""
     return [
@@ -145,9 +153,7 @@ def test_an_interrupt_handler_that_delays_the_timers_is_named() -> None:
     said = cause(
         line(DUE - 5000, "irq_handler_entry: irq=25 name=virtio1-input.0"),
         line(DUE + 80_000, "irq_handler_exit: irq=25 ret=handled"),
-        expired(DUE + 85_000),
-        waking(DUE + 86_000),
-        switched(DUE + 88_000),
+        *woken(85, 86, 88),
         latency_ns=90_000,
     )
     assert said == (
@@ -170,9 +176,7 @@ def test_softirqs_before_the_switch_are_named() -> None:
 def test_a_thread_of_higher_priority_is_named() -> None:
     said = cause(
         to(DUE - 9000, ("multipathd", 321, 0)),
-        expired(DUE + 1000, "multipathd", 321),
-        waking(DUE + 2000, "multipathd", 321),
-        switched(DUE + 300_000, ("multipathd", 321, 0)),
+        *woken(1, 2, 300, ("multipathd", 321, 0)),
         latency_ns=301_000,
     )
     assert said == (
@@ -202,9 +206,7 @@ def test_an_idle_cpu_and_a_silent_machine_are_said() -> None:
     said = cause(
         to(DUE - 900_000, ("swapper/1", 0, 120)),
         to(DUE - 800_000, ("swapper/0", 0, 120), cpu=0),
-        expired(DUE + 400_000),
-        waking(DUE + 401_000),
-        switched(DUE + 403_000),
+        *woken(400, 401, 403),
         to(DUE + 404_000, ("bash", 5, 120), cpu=0),
         latency_ns=404_000,
     )
@@ -225,9 +227,7 @@ def stopped(
     return cause(
         to(DUE - 9000, who),
         to(DUE - 9000, other, cpu=0),
-        expired(DUE + 31_000_000, who[0], who[1]),
-        waking(DUE + 31_001_000, who[0], who[1]),
-        switched(DUE + 31_003_000, who),
+        *woken(31_000, 31_001, 31_003, who),
         to(DUE + 31_004_000, ("bash", 6, 120), cpu=0),
         latency_ns=31_004_000,
         machine=machine,
@@ -257,15 +257,9 @@ def test_a_cpu_that_may_go_without_a_tick_is_no_witness_of_a_machine_that_stood_
 
 
 def test_no_host_is_blamed_where_there_is_none() -> None:
-    for at in (40_000, 80_000):  # of the waking, and so whose part is the longest
-        said = cause(
-            to(DUE - 9000, LOAD),
-            expired(DUE + 1000),
-            waking(DUE + at),
-            switched(DUE + 90_000, LOAD),
-            latency_ns=91_000,
-            machine=BARE,
-        )
+    for at in (40, 80):  # of the waking, and so whose part is the longest
+        events = (*woken(1, at, 90)[:2], switched(DUE + 90_000, LOAD))
+        said = cause(to(DUE - 9000, LOAD), *events, latency_ns=91_000, machine=BARE)
         assert "host" not in said
         assert "firmware (an SMI) or the hardware stopped the CPU" in said
 
@@ -296,8 +290,7 @@ def test_who_took_the_cpu_after_the_waking_is_named(
 ) -> None:
     said = cause(
         to(DUE - 9000, LOAD),
-        expired(DUE + 1000, *LOAD[:2]),
-        waking(DUE + 2000, *LOAD[:2]),
+        *woken(1, 2, 795, LOAD)[:2],
         preempting(DUE + 3000, taker, LOAD),
         switched(DUE + 795_000, taker),
         latency_ns=797_000,
@@ -311,8 +304,7 @@ def test_who_took_the_cpu_after_the_waking_is_named(
 def test_all_that_took_much_of_the_time_are_named() -> None:
     said = cause(
         to(DUE - 9000, LOAD),
-        expired(DUE + 1000, *LOAD[:2]),
-        waking(DUE + 2000, *LOAD[:2]),
+        *woken(1, 2, 0, LOAD)[:2],
         preempting(DUE + 102_000, MULTIPATHD, LOAD),
         preempting(DUE + 402_000, ("irq/9", 9, 5), MULTIPATHD),
         switched(DUE + 602_000, ("irq/9", 9, 5)),
@@ -328,8 +320,7 @@ def test_a_fair_thread_that_got_the_cpu_meanwhile_is_not_called_unpreemptible() 
     """The fair server (Linux 6.12) and RT throttling let lower threads go first."""
     said = cause(
         to(DUE - 9000, MULTIPATHD),
-        expired(DUE + 1000, *MULTIPATHD[:2]),
-        waking(DUE + 2000, *MULTIPATHD[:2]),
+        *woken(1, 2, 0, MULTIPATHD)[:2],
         preempting(DUE + 3000, LOAD, MULTIPATHD),
         switched(DUE + 50_003_000, LOAD),
         latency_ns=50_004_000,
@@ -428,23 +419,16 @@ def test_a_usual_wake_up_is_not_blamed_on_anything() -> None:
 def test_another_cpu_that_was_busy_meanwhile_is_no_silent_machine() -> None:
     busy = [to(DUE + at * 1000, ("bash", 5, 120), cpu=0) for at in range(0, 400, 10)]
     said = cause(
-        to(DUE - 900_000, ("bash", 9, 120)),
-        *busy,
-        expired(DUE + 400_000),
-        waking(DUE + 401_000),
-        switched(DUE + 403_000),
-        latency_ns=404_000,
+        to(DUE - 900_000, ("bash", 9, 120)), *busy, *woken(400, 401, 403), latency_ns=404_000
     )
     assert "bash (9, fair) ran with interrupts off, or the host did not let the CPU run" in said
     assert said.endswith("; no event there for 400.0 us")
 
 
 def test_slow_handlers_and_slow_exits_are_told_apart() -> None:
-    slow = cause(
-        expired(DUE + 1000), waking(DUE + 50_000), switched(DUE + 52_000), latency_ns=53_000
-    )
+    slow = cause(*woken(1, 50, 52), latency_ns=53_000)
     assert slow.startswith("the timer's handler took 49.5 us until it woke the thread: ")
-    late = cause(expired(DUE + 1000), waking(DUE + 2000), switched(DUE + 4000), latency_ns=60_000)
+    late = cause(*woken(1, 2, 4), latency_ns=60_000)
     assert late.startswith("the thread took 55.5 us from getting its CPU to reading the clock: ")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deadbeat.executors.controls import COPIES, COSTS, HOLD, ControlRow, call_costs, hold_slopes
+from deadbeat.executors.controls import call_costs, hold_slopes
 from deadbeat.prices.rates import repairman
 from deadbeat.prices.table import PriceBatch, Slot
 from deadbeat.prices.works import PriceWork
@@ -38,24 +38,3 @@ def test_the_slope_of_a_queue_is_its_number_of_cores_whatever_a_hand_over_takes(
     assert costs[1, 0].tolist() == [[2_000.0, 5_200.0], [2_400.0, 5_200.0]]
     assert hold_slopes(costs) == pytest.approx([2.0, 2.0])
     assert repairman(2, 1.0) == 2.0
-
-
-@pytest.mark.parametrize(
-    ("row", "around", "spread", "passed"),
-    [
-        (COPIES, 1.0, 0.005, True),
-        (COPIES, 1.03, 0.005, False),
-        (COPIES, 1.0, 0.02, None),  # a hundredth is asked, the interval is wider
-        (HOLD, 2.0, 0.05, True),
-        (HOLD, 1.0, 0.05, False),
-        (COSTS[0], 1.0, 0.05, True),
-        (COSTS[0], 1.3, 0.05, False),
-        (COSTS[0], 0.75, 0.05, False),
-    ],
-)
-def test_controls_of_prices_and_costs_are_judged_by_their_bands(
-    row: ControlRow, around: float, spread: float, passed: bool | None
-) -> None:
-    """Five values around a mean: Student's half width is 2.776 x spread / sqrt(5)."""
-    values = [around + spread * step for step in (-1, -1, 0, 1, 1)]
-    assert row.judge(values).passed is passed

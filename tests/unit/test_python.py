@@ -29,10 +29,7 @@ VERBS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -11,6 +11,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers.sched import says
 
 from deadbeat.model.errors import UsageError
 from deadbeat.sched import Costs, Scheduler, TaskSystem, TimedTask, Verdict, _core, simulate
@@ -24,6 +25,11 @@ def system(processors: int, *rows: tuple[int, int, int]) -> TaskSystem:
     """Tasks of (C, D, T)."""
     tasks = tuple(TimedTask(wcet=c, deadline=d, period=t) for c, d, t in rows)
     return TaskSystem(processors=processors, tasks=tasks)
+
+
+def scaled(known: TaskSystem, factor: int) -> TaskSystem:
+    rows = ((t.wcet * factor, t.deadline * factor, t.period * factor) for t in known.tasks)
+    return system(known.processors, *rows)
 
 
 # Research 4d: synchronous releases meet all deadlines, others do not.
@@ -121,10 +127,8 @@ def require_replayed(known: TaskSystem, verdict: Verdict) -> None:
 def test_synchronous_releases_are_not_the_worst(known: TaskSystem) -> None:
     assert simulate(known).schedulable == "yes"
     verdict = simulate(known, model="sporadic", record_jobs=True)
-    assert (verdict.schedulable, verdict.proved) == ("no", True)
-    assert verdict.proof == "exploration"
+    says("no", verdict, proved=True, proof="exploration", pattern=in_words(verdict))
     assert verdict.reference == "Baker and Cirinei, OPODIS 2007"
-    assert verdict.pattern == in_words(verdict)
     require_replayed(known, verdict)
 
 
@@ -158,24 +162,20 @@ def test_exploration_agrees_with_one_that_prunes_nothing(policy: str) -> None:
 
 def test_sufficient_test_is_named() -> None:
     verdict = simulate(system(2, (1, 10, 10), (1, 10, 10), (1, 10, 10)), model="sporadic")
-    assert (verdict.schedulable, verdict.proved, verdict.proof) == ("yes", True, "gfb")
+    says("yes", verdict, proved=True, proof="gfb", states=0)
     assert "Goossens" in verdict.reference
-    assert verdict.states == 0
 
 
 @pytest.mark.parametrize("policy", ["p-edf", "p-fp", "g-edf", "g-fp"])
 def test_one_processor_needs_no_exploration(policy: str) -> None:
     """U = 1 with harmonic periods: EDF and rate-monotonic priorities both schedule it."""
-    verdict = simulate(
-        system(1, (1, 2, 2), (1, 4, 4), (2, 8, 8)), Scheduler(policy=policy), model="sporadic"
-    )
-    assert (verdict.schedulable, verdict.proof) == ("yes", "one-processor")
+    full = system(1, (1, 2, 2), (1, 4, 4), (2, 8, 8))
+    says("yes", simulate(full, Scheduler(policy=policy), model="sporadic"), proof="one-processor")
 
 
 def test_miss_with_synchronous_releases_is_a_miss() -> None:
     verdict = simulate(system(1, (1, 1, 2), (1, 1, 2)), model="sporadic")
-    assert (verdict.schedulable, verdict.pattern) == ("no", "synchronous periodic")
-    assert verdict.first_miss == 1
+    says("no", verdict, pattern="synchronous periodic", first_miss=1)
 
 
 def test_offsets_of_the_file_mean_nothing_to_the_sporadic_model() -> None:
@@ -194,14 +194,13 @@ def test_offsets_of_the_file_mean_nothing_to_the_sporadic_model() -> None:
 
 def test_deadlines_beyond_periods_are_accepted_refuted_or_open_never_explored() -> None:
     light = simulate(system(2, (1, 20, 10), (2, 30, 10), (1, 9, 8)), model="sporadic")
-    assert (light.schedulable, light.proved, light.states) == ("yes", True, 0)
+    says("yes", light, proved=True, states=0)
     over = simulate(system(2, (2, 6, 3), (2, 6, 3), (3, 6, 4)), model="sporadic")
-    assert (over.schedulable, over.pattern) == ("no", "synchronous periodic")  # U > m
+    says("no", over, pattern="synchronous periodic")  # U > m
     one = simulate(system(1, (2, 6, 4), (3, 12, 6)), model="sporadic")
-    assert (one.schedulable, one.proof) == ("yes", "one-processor")
+    says("yes", one, proof="one-processor")
     full = simulate(system(2, (2, 6, 3), (2, 6, 3), (2, 4, 3)), model="sporadic", patterns=4)
-    assert (full.schedulable, full.states) == ("undecided", 0)
-    assert "deadlines beyond periods" in full.because
+    says("undecided", full, "deadlines beyond periods", states=0)
 
 
 def test_random_pattern_that_misses_can_be_repeated_by_its_seed() -> None:
@@ -299,29 +298,21 @@ def test_policy_without_a_procedure_is_undecided() -> None:
 
 def test_without_budget_it_is_undecided() -> None:
     verdict = simulate(O4, model="sporadic", states=3, patterns=0)
-    assert (verdict.schedulable, verdict.proved) == ("undecided", False)
-    assert "budget of 3 states" in verdict.because
+    says("undecided", verdict, "budget of 3 states", proved=False)
 
 
 def test_coarse_grid_refutes_but_does_not_accept() -> None:
     """Parameters in hundreds: releases between the hundreds are legal as well."""
-
-    def hundreds(known: TaskSystem) -> TaskSystem:
-        rows = ((t.wcet * 100, t.deadline * 100, t.period * 100) for t in known.tasks)
-        return system(known.processors, *rows)
-
-    refuted = simulate(hundreds(O4), model="sporadic", states=1000, patterns=0)
-    assert (refuted.schedulable, refuted.first_miss) == ("no", 600)
+    refuted = simulate(scaled(O4, 100), model="sporadic", states=1000, patterns=0)
+    says("no", refuted, first_miss=600)
     fine = system(2, (3, 3, 3), (2, 4, 6), (2, 3, 3))  # U = m: beyond every sufficient test
     assert simulate(fine, model="sporadic", states=1000, patterns=0).proof == "exploration"
-    open_ = simulate(hundreds(fine), model="sporadic", states=1000, patterns=0)
-    assert open_.schedulable == "undecided"
+    says("undecided", simulate(scaled(fine, 100), model="sporadic", states=1000, patterns=0))
 
 
 def test_costs_are_never_proved_sporadic() -> None:
-    light = system(2, (1, 10, 10))
-    verdict = simulate(light, Scheduler(costs=Costs(migration=1)), model="sporadic")
-    assert (verdict.schedulable, verdict.proved) == ("undecided", False)
+    costly = Scheduler(costs=Costs(migration=1))
+    says("undecided", simulate(system(2, (1, 10, 10)), costly, model="sporadic"), proved=False)
 
 
 def test_overload_is_no() -> None:
@@ -362,15 +353,8 @@ def test_releases_between_integers_can_miss_and_the_verdict_leaves_them_out(
     coarse = simulate(known, scheduler, model="sporadic")
     assert (coarse.schedulable, coarse.proof) == ("yes", proof)
     assert "releases at integer instants" in coarse.because
-    halves = TaskSystem(
-        processors=known.processors,
-        tasks=tuple(
-            TimedTask(wcet=2 * task.wcet, deadline=2 * task.deadline, period=2 * task.period)
-            for task in known.tasks
-        ),
-    )
-    fine = simulate(halves, scheduler, model="sporadic", patterns=0)
-    assert (fine.schedulable, fine.proof) == ("no", "exploration")
+    halves = scaled(known, 2)
+    says("no", simulate(halves, scheduler, model="sporadic", patterns=0), proof="exploration")
 
 
 def test_a_test_for_any_instants_is_named_first() -> None:

@@ -55,16 +55,7 @@ def test_goossens_funk_and_baruah_2003_is_tight() -> None:
 
 def test_gfb_at_equality_over_prime_periods() -> None:
     """Per prime p, (p - 1) / 2p twice and 1 / p: 1 in all, a common denominator of 160 bits."""
-    primes = [
-        1_000_003,
-        1_000_033,
-        1_000_037,
-        1_000_039,
-        1_000_081,
-        1_000_099,
-        1_000_117,
-        1_000_121,
-    ]
+    primes = [1_000_000 + beyond for beyond in (3, 33, 37, 39, 81, 99, 117, 121)]
     tasks = [task for p in primes for task in (((p - 1) // 2, p), ((p - 1) // 2, p), (1, p))]
     # 8.5 = 16 - 15 / 2
     assert answer("gfb", 16, *tasks, (1, 2)) == "accepted"
@@ -136,27 +127,24 @@ def test_devi_and_anderson_2008() -> None:
 # --- one processor --------------------------------------------------------------------------------
 
 
-def test_lehoczky_sha_and_ding_1989() -> None:
-    """(40, 100), (40, 150), (100, 350): above Liu and Layland's bound; R = 40, 80, 300."""
-    found = result("uni-rta", 1, (40, 100), (40, 150), (100, 350))
-    assert (found.answer, found.bounds) == ("accepted", (40, 80, 300))
-
-
-def test_audsley_et_al_1993() -> None:
-    """(3, 7), (3, 12), (5, 20): R = 3, 6, 20, the last at its deadline."""
-    found = result("uni-rta", 1, (3, 7), (3, 12), (5, 20))
-    assert (found.answer, found.bounds) == ("accepted", (3, 6, 20))
-    assert answer("uni-rta", 1, (3, 7), (3, 12), (6, 20)) == "refuted"
-
-
-def test_lehoczky_1990_arbitrary_deadlines() -> None:
-    """(26, 70), (62, 100): the fifth of the seven jobs of the busy period is the latest, by 118.
-
-    The responses are 114, 102, 116, 104, 118, 106, 94.
-    """
-    found = result("uni-rta", 1, (26, 70), (62, 100, 118))
-    assert (found.answer, found.bounds) == ("accepted", (26, 118))
-    assert answer("uni-rta", 1, (26, 70), (62, 100, 117)) == "refuted"
+@pytest.mark.parametrize(
+    ("tasks", "bounds", "refuted"),
+    [
+        # Lehoczky, Sha and Ding 1989: above Liu and Layland's bound
+        ([(40, 100), (40, 150), (100, 350)], (40, 80, 300), None),
+        # Audsley et al. 1993: the last at its deadline
+        ([(3, 7), (3, 12), (5, 20)], (3, 6, 20), (6, 20)),
+        # Lehoczky 1990, arbitrary deadlines: the fifth of the seven jobs of the busy period is the
+        # latest; the responses are 114, 102, 116, 104, 118, 106, 94
+        ([(26, 70), (62, 100, 118)], (26, 118), (62, 100, 117)),
+    ],
+)
+def test_response_times_of_the_literature(
+    tasks: list[Terse], bounds: tuple[int, ...], refuted: Terse | None
+) -> None:
+    found = result("uni-rta", 1, *tasks)
+    assert (found.answer, found.bounds) == ("accepted", bounds)
+    assert not refuted or answer("uni-rta", 1, *tasks[:-1], refuted) == "refuted"
 
 
 def test_blocking_delays_all_but_the_least_urgent() -> None:
@@ -228,14 +216,12 @@ def test_necessary_conditions() -> None:
     assert answer("necessary", 3, *[(1, 10, 1)] * 3) == "not accepted"
 
 
-# --- the page -------------------------------------------------------------------------------------
-
-
 # --- what they share ------------------------------------------------------------------------------
 
 
 #: Tests of one processor.
 UNI = ("ll-rm", "hyperbolic", "qpa", "uni-rta")
+OTHERS_FIT = "this placement fails, another meets all deadlines"
 CONSTRAINED = [(1, 4, 3), (1, 5, 4)]
 ARBITRARY = [(1, 4, 5), (1, 5, 4)]
 
@@ -319,10 +305,7 @@ def test_partition_options_are_looked_at() -> None:
     tasks: list[Terse] = [(4, 6), (3, 6), (2, 6), (3, 6)]
     assert answer("p-edf", 2, *tasks, order="file") == "accepted"
     found = result("p-edf", 2, *tasks, order="file", partition="next-fit")
-    assert (found.answer, found.reason) == (
-        "not accepted",
-        "this placement fails, another meets all deadlines",
-    )
+    assert (found.answer, found.reason) == ("not accepted", OTHERS_FIT)
 
 
 @pytest.mark.parametrize(
@@ -348,17 +331,10 @@ def test_a_placement_that_fails_is_no_proof_against_the_others() -> None:
     """0.5 + 0.5 + 0.07 on four processors: by utilisation two share one, and miss."""
     tasks: list[Terse] = [(5, 10), (7, 14), (1, 15)]
     assert answer("p-fp", 4, *tasks) == "accepted"
-    assert decide_p_fp(4, *tasks) == "yes"
+    decided = sched.simulate(system_of(4, *tasks), sched.Scheduler(policy="p-fp"))
+    assert decided.schedulable == "yes"
     by_sum = result("p-fp", 4, *tasks, admission="utilisation")
-    assert (by_sum.answer, by_sum.reason) == (
-        "not accepted",
-        "this placement fails, another meets all deadlines",
-    )
-    every = result("p-fp", 1, (2, 4), (5, 10), (1, 100))
-    assert every.answer == "refuted"
+    assert (by_sum.answer, by_sum.reason) == ("not accepted", OTHERS_FIT)
+    assert answer("p-fp", 1, (2, 4), (5, 10), (1, 100)) == "refuted"
     five = result("p-edf", 4, *[(6, 10)] * 5)
     assert (five.answer, five.reason) == ("refuted", "every placement fails")
-
-
-def decide_p_fp(processors: int, *tasks: Terse) -> str:
-    return sched.simulate(system_of(processors, *tasks), sched.Scheduler(policy="p-fp")).schedulable

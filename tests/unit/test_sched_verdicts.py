@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers.sched import says
 
 from deadbeat.model.errors import UsageError
 from deadbeat.sched import (
@@ -52,70 +53,57 @@ PRIMES = (1_000_000_007, 1_000_000_009, 998_244_353)
 
 
 def test_one_hyperperiod_proves_a_synchronous_constrained_system() -> None:
-    verdict = simulate(EASY)
-    assert (verdict.schedulable, verdict.proved, verdict.until) == ("yes", True, 12)
-    assert verdict.proof == "one-hyper-period"
-    assert verdict.execution == "up-to-wcet"
+    proof = {"proof": "one-hyper-period", "execution": "up-to-wcet"}
+    says("yes", simulate(EASY), proved=True, until=12, **proof)
 
 
 def test_budget_ends_undecided_never_guessed() -> None:
-    verdict = simulate(EASY, budget=3)
-    assert (verdict.schedulable, verdict.proved) == ("undecided", False)
-    assert "budget of 3 scheduling points" in verdict.because
     # Three releases at 0; that at 3 is one too many.
-    assert (verdict.events, verdict.until) == (3, 3)
+    because = "budget of 3 scheduling points"
+    says("undecided", simulate(EASY, budget=3), because, proved=False, events=3, until=3)
 
 
 def test_instants_of_the_policy_count_against_the_budget() -> None:
     verdict = simulate(system(1, (51, 100, 100)), Scheduler(policy="pd2"), budget=10)
-    # The release, and the quanta that end at 1 to 9.
-    assert (verdict.schedulable, verdict.events, verdict.until) == ("undecided", 10, 10)
+    says("undecided", verdict, events=10, until=10)  # the release, and quanta that end at 1 to 9
 
 
 def test_horizon_short_of_the_hyperperiod_is_undecided_and_says_why() -> None:
-    verdict = simulate(EASY, horizon=11)
-    assert (verdict.schedulable, verdict.until) == ("undecided", 11)
-    assert "hyper-period of 12" in verdict.because
-    assert simulate(EASY, horizon=12).schedulable == "yes"
+    says("undecided", simulate(EASY, horizon=11), "hyper-period of 12", until=11)
+    says("yes", simulate(EASY, horizon=12))
 
 
 def test_miss_within_a_short_horizon_is_a_proved_no() -> None:
-    verdict = simulate(TIED, horizon=3)
-    assert (verdict.schedulable, verdict.proved, verdict.first_miss) == ("no", True, 2)
+    says("no", simulate(TIED, horizon=3), proved=True, first_miss=2)
 
 
 def test_hyperperiod_beyond_64_bits_is_undecided_without_a_miss() -> None:
     verdict = simulate(system(2, *((5, p, p) for p in PRIMES)), budget=2000)
-    assert (verdict.schedulable, verdict.proved, verdict.proof) == ("undecided", False, "")
-    assert "above 2^62" in verdict.because
+    says("undecided", verdict, "above 2^62", proved=False, proof="")
 
 
 def test_hyperperiod_beyond_64_bits_is_no_with_a_miss() -> None:
     a, b, c = PRIMES
     verdict = simulate(system(2, (a, a, a), (b - 1, b, b), (9, c, c)), budget=2000)
-    assert (verdict.schedulable, verdict.proved) == ("no", True)
+    says("no", verdict, proved=True)
     # Both processors are taken until b - 1 by what is urgent at the shortest deadline but one.
     assert verdict.first_miss in (a, b)
 
 
 def test_time_ends_before_instants_could_overflow() -> None:
     top = 1 << 60
-    verdict = simulate(system(2, (1, top, top), (1, top - 1, top - 1), (1, top - 2, top - 2)))
-    assert verdict.schedulable == "undecided"
-    assert verdict.until == 1 << 62
+    rows = ((1, top - less, top - less) for less in range(3))
+    says("undecided", simulate(system(2, *rows)), until=1 << 62)
 
 
 def test_utilisation_above_the_processors_is_no_even_when_the_budget_ends_first() -> None:
     # U = 1 + 1/1000 on one processor: the first miss is far away.
     slow = system(1, (500, 10**6, 1000), (501, 10**6, 1000))
-    verdict = simulate(slow, budget=50)
-    assert (verdict.schedulable, verdict.proved, verdict.first_miss) == ("no", True, None)
-    assert verdict.proof == "overload"
+    says("no", simulate(slow, budget=50), proved=True, first_miss=None, proof="overload")
 
 
 def test_execution_longer_than_the_deadline_is_no_before_it_is_released() -> None:
-    verdict = simulate(system(1, (1, 5, 5), (3, 2, 100, 60)), horizon=10)
-    assert (verdict.schedulable, verdict.proof) == ("no", "overload")
+    says("no", simulate(system(1, (1, 5, 5), (3, 2, 100, 60)), horizon=10), proof="overload")
 
 
 @pytest.mark.parametrize("known", [EASY, TIED, system(1, (4, 9, 9, 20), (5, 30, 10))])
@@ -152,29 +140,25 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 
 def test_horizon_that_the_divisor_does_not_divide_is_kept() -> None:
-    verdict = simulate(scaled(EASY, 10), horizon=37)
-    assert verdict.until == 37
+    assert simulate(scaled(EASY, 10), horizon=37).until == 37
 
 
 def test_nanosecond_parameters_fit_a_long_hyperperiod() -> None:
     second = 10**9
-    verdict = simulate(
-        system(1, (second, 7 * second, 7 * second), (second, 9 * second, 11 * second))
-    )
-    assert (verdict.schedulable, verdict.until) == ("yes", 77 * second)
+    known = system(1, (second, 7 * second, 7 * second), (second, 9 * second, 11 * second))
+    says("yes", simulate(known), until=77 * second)
 
 
 def test_deadlines_beyond_the_period_need_the_state_to_repeat() -> None:
     # U = 1 on one processor, work pending over the end of the hyper-period of 4.
     verdict = simulate(system(1, (3, 9, 4), (1, 4, 4, 1)), model="periodic-offset")
-    assert (verdict.schedulable, verdict.proof) == ("yes", "repetition")
+    says("yes", verdict, proof="repetition")
     assert verdict.repeat is not None
 
 
 def test_deadlines_beyond_the_period_miss_after_the_first_hyperperiod() -> None:
     # Global EDF, m = 2, U = 2: the third task falls behind by 1 every 2, and misses its D = 7.
-    late = system(2, (1, 1, 2), (1, 1, 2), (2, 7, 2))
-    verdict = simulate(late)
+    verdict = simulate(system(2, (1, 1, 2), (1, 1, 2), (2, 7, 2)))
     assert verdict.schedulable == "no"
     assert verdict.first_miss is not None and verdict.first_miss > 2
 
@@ -182,9 +166,8 @@ def test_deadlines_beyond_the_period_miss_after_the_first_hyperperiod() -> None:
 @pytest.mark.parametrize("offset", [1, 5, 6, 7, 100])
 def test_offsets_larger_than_the_hyperperiod_are_waited_for(offset: int) -> None:
     """The system without the late task repeats at once; with it, it misses."""
-    verdict = simulate(
-        system(1, (1, 2, 2), (1, 3, 3), (1, 6, 6, offset * 6), (1, 6, 6, offset * 6))
-    )
+    late = (1, 6, 6, offset * 6)
+    verdict = simulate(system(1, (1, 2, 2), (1, 3, 3), late, late))
     assert verdict.schedulable == "no"
     assert offset * 6 < verdict.first_miss <= offset * 6 + 6
 
@@ -200,42 +183,29 @@ def test_repetition_starts_after_the_last_offset() -> None:
 
 def test_costs_are_never_proved() -> None:
     costly = Scheduler(costs=Costs(context_switch=1))
-    light = simulate(system(1, (1, 10, 10)), costly)
-    assert (light.schedulable, light.proved) == ("undecided", False)
-    assert "costs" in light.because
-    heavy = simulate(system(1, (10, 10, 10)), costly)
-    assert (heavy.schedulable, heavy.proved, heavy.first_miss) == ("no", False, 10)
+    says("undecided", simulate(system(1, (1, 10, 10)), costly), "costs", proved=False)
+    says("no", simulate(system(1, (10, 10, 10)), costly), proved=False, first_miss=10)
 
 
 def test_enormous_costs_do_not_wrap() -> None:
-    verdict = simulate(
-        system(1, (1, 4, 4), (7, 16, 16)),
-        Scheduler(costs=Costs(context_switch=1 << 60, cache_reload=1 << 60)),
-        run_on=True,
-        horizon=1 << 60,
-        budget=10_000,
-    )
-    assert verdict.schedulable == "no"
-    assert verdict.first_miss == 4
+    costly = Scheduler(costs=Costs(context_switch=1 << 60, cache_reload=1 << 60))
+    known, bounds = system(1, (1, 4, 4), (7, 16, 16)), {"horizon": 1 << 60, "budget": 10_000}
+    says("no", simulate(known, costly, run_on=True, **bounds), first_miss=4)
 
 
 # --- the thesis's procedure
 
 
 def test_thesis_simulates_two_hyperperiods() -> None:
-    verdict = simulate(EASY, method="thesis")
-    assert (verdict.schedulable, verdict.proof, verdict.until) == ("yes", "thesis", 24)
-    assert verdict.repeat == (12, 24)
+    says("yes", simulate(EASY, method="thesis"), proof="thesis", until=24, repeat=(12, 24))
 
 
 def test_thesis_says_nothing_of_jobs_unfinished_at_the_end() -> None:
     """Schedulable with D > T: the state first repeats several hyper-periods later."""
     carried = system(2, (2, 5, 4), (3, 3, 6), (5, 15, 6))
-    thesis = simulate(carried, method="thesis")
-    assert (thesis.schedulable, thesis.until) == ("undecided", 24)
-    assert "unfinished" in thesis.because
+    says("undecided", simulate(carried, method="thesis"), "unfinished", until=24)
     exact = simulate(carried)
-    assert (exact.schedulable, exact.proof) == ("yes", "repetition")
+    says("yes", exact, proof="repetition")
     assert exact.repeat[0] >= 24
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.processes import is_alive, python
+from helpers.processes import is_alive, python, script
 from helpers.sshd import Sshd, children, private_sshd
 
 from deadbeat.model.errors import TargetError
@@ -212,14 +212,13 @@ def test_one_session_too_many(tmp_path, monkeypatch):
 
 
 def test_a_shell_that_says_things_before(tmp_path, monkeypatch):
-    noisy = tmp_path / "noisy"
-    noisy.write_text('#!/bin/sh\necho Welcome to board; echo Have fun >&2; exec /bin/sh "$@"\n')
-    noisy.chmod(0o755)
+    talk = 'echo Welcome to board; echo Have fun >&2; exec /bin/sh "$@"'
+    noisy = script(tmp_path / "noisy", talk)
     (tmp_path / "banner").write_text("Authorised people only\n")
     (tmp_path / "sshd").mkdir()
     banner = f"Banner {tmp_path}/banner"
     with (
-        private_sshd(tmp_path / "sshd", banner, shell=str(noisy)) as server,
+        private_sshd(tmp_path / "sshd", banner, shell=noisy) as server,
         connected(server, monkeypatch) as target,
     ):
         done = target.run(["sh", "-c", "echo out; echo err >&2"])

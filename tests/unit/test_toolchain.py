@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from helpers.processes import script
 
 from deadbeat.build import freertos as kernel
 from deadbeat.build.native import NO_TASK_SETS, link_program, runtime_library
@@ -217,7 +218,7 @@ def test_another_machine_takes_an_installed_cross_compiler_or_names_its_package(
 
 
 #: Makes an empty file of whatever it is to compile.
-CC = """#!/bin/sh
+CC = """
 [ "$1" = --version ] && echo "cc 1.0" && exit
 [ "$1" = -E ] && printf '#define %s\n' '__linux__ 1' '__x86_64__ 1' 'DB_KERNEL_HEADERS 1' \\
     '__BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__' && exit
@@ -228,14 +229,11 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && : > "$2"; shift; done
 def test_a_missing_archiver_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiler = tmp_path / "bin" / "cc"
-    compiler.parent.mkdir()
-    compiler.write_text(CC)
-    compiler.chmod(0o755)
-    monkeypatch.setenv("PATH", str(compiler.parent))
+    compiler = script(tmp_path / "bin" / "cc", CC)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("DEADBEAT_CACHE", str(tmp_path / "cache"))
     with pytest.raises(BuildError) as caught:
-        runtime_library(Toolchain.find(str(compiler)))
+        runtime_library(Toolchain.find(compiler))
     assert caught.value.message == "no archiver: ar was not found on PATH"
     assert "apt-get install binutils" in caught.value.hint
     assert caught.value.details == ()
@@ -269,13 +267,6 @@ def test_builds_of_one_program_at_once(tmp_path: Path) -> None:
     program.unlink()
 
 
-def fake_cargo(folder: Path, body: str) -> str:
-    cargo = folder / "cargo"
-    cargo.write_text(f"#!/bin/sh\n{body}\n")
-    cargo.chmod(0o755)
-    return str(cargo)
-
-
 # --- the kernel of FreeRTOS -----------------------------------------------------------------------
 
 
@@ -293,9 +284,8 @@ def test_without_cargo_there_is_one_line_and_a_hint(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("cache")
 def test_without_a_network_cargos_first_words_are_told(tmp_path: Path) -> None:
-    cargo = fake_cargo(
-        tmp_path, "echo 'error: could not resolve host' >&2; echo more >&2; exit 101"
-    )
+    said = "echo 'error: could not resolve host' >&2; echo more >&2; exit 101"
+    cargo = script(tmp_path / "cargo", said)
     with pytest.raises(BuildError, match=r"could not fetch .*: error: could not resolve host"):
         kernel.kernel_sources(cargo=cargo)
 
@@ -303,7 +293,7 @@ def test_without_a_network_cargos_first_words_are_told(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("cache")
 def test_another_kernel_than_expected_is_refused_and_not_kept(tmp_path: Path) -> None:
     folder = "vendor/freertos-next/FreeRTOS-Kernel"
-    cargo = fake_cargo(tmp_path, f"mkdir -p {folder} && echo 'int x;' >{folder}/tasks.c")
+    cargo = script(tmp_path / "cargo", f"mkdir -p {folder} && echo 'int x;' >{folder}/tasks.c")
     with pytest.raises(BuildError, match="holds another FreeRTOS kernel"):
         kernel.kernel_sources(cargo=cargo)
     assert list((tmp_path / "cache" / "freertos").iterdir()) == []
@@ -314,7 +304,7 @@ def test_a_kernel_in_the_cache_needs_no_cargo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = "vendor/freertos-next/FreeRTOS-Kernel"
-    cargo = fake_cargo(tmp_path, f"mkdir -p {folder} && printf 'int x;' >{folder}/tasks.c")
+    cargo = script(tmp_path / "cargo", f"mkdir -p {folder} && printf 'int x;' >{folder}/tasks.c")
     source = tmp_path / "source"
     source.mkdir()
     (source / "tasks.c").write_text("int x;")
