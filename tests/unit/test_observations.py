@@ -359,7 +359,7 @@ def test_mode_2_tells_what_mode_1_tells(more: dict[str, Any], expected: str) -> 
 
 
 (DELAY_RATIO,) = [each for each in METRICS if each.name == "delay_ratio"]
-OLD = {"kernel": "5.15.0 #1", "preemption": "full"}
+OLD = {"kernel": "6.1.170 #1", "preemption": "full"}
 NEW = {"kernel": "6.12.3 #1", "preemption": "full"}
 RT = {"kernel": "6.12.3 #1", "preemption": "rt"}
 
@@ -435,6 +435,7 @@ def test_kernels_are_told_apart_and_compared(
     found = verdict(number, *runs, compare=comparing(surface))
     assert found.verdict == expected
     assert found.runs == (("old", "new") if str(number)[0] == "7" else ("new", "rt"))
+    assert ("in place of 5.15" in dict(found.figures)["baseline"]) == (found.runs[0] == "old")
 
 
 @pytest.mark.parametrize("number", [7, 8])

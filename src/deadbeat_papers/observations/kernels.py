@@ -72,8 +72,13 @@ def percent(effect: Value) -> str:
 
 
 def pair_text(baseline: Campaign, other: Campaign) -> tuple[tuple[str, str], ...]:
+    stand_in = ", in place of 5.15, which no mirror has"
     return tuple(
-        (role, f"{one.name}: {one.kernel}, preemption {one.preemption}")
+        (
+            role,
+            f"{one.name}: {one.kernel}, preemption {one.preemption}"
+            + stand_in * ((one.version or ())[:2] == (6, 1)),
+        )
         for role, one in (("baseline", baseline), ("against it", other))
     )
 
