@@ -32,7 +32,7 @@ from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.refused import refusal
-from deadbeat.model.rules import Whole
+from deadbeat.model.rules import RefusedError, Whole
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
 from deadbeat.store.files import atomic_write, storing
@@ -52,6 +52,12 @@ _LONGEST_S = 3600.0
 #: Verbs that keep all CPUs busy.
 _CROWDED = ("rounds", "interfere", "price")
 _KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed", "parallel")
+_NUMBERS = {
+    "cores": Whole(1, 64),
+    "memory": Whole(128, 65536),
+    "seed": Whole(0, 2**31),
+    "parallel": Whole(0, 1_000_000),
+}
 #: Length of a turn in parallel time, ns: half of it moves no slowdown of a mutex by 3 %.
 _TURN = "500"
 #: Then the kernel leaves the timer that ends turns to us: not used, readable, its interrupt masked.
@@ -282,40 +288,42 @@ def lab_target(word: str) -> GuestTarget:
         TargetError: It does not boot.
     """
     name, *options = word.partition(":")[2].split(",")
-    given: dict[str, str] = {}
+    given = {"cores": "1", "memory": "512", "seed": "1", "parallel": "0"}
     for option in options:
         key, equals, value = option.partition("=")
         if option == "parallel":
             equals = value = _TURN
         if key not in _KEYS or not equals or not value:
-            raise UsageError(f"--executor: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
+            raise UsageError(f"{word}: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
         given[key] = value
+    try:
+        cores, memory, seed, turn_ns = (rule.parse(given[key]) for key, rule in _NUMBERS.items())
+    except RefusedError as error:
+        raise UsageError(f"{word}: {error}", "lab:6.12-amd64,cores=4,parallel") from None
     machine = MACHINES.get(given.get("machine", "amd64"), "")
     mode = next((each for each in MODES if each == given.get("mode", "virtual-time")), None)
-    turn_ns = Whole(50, 1_000_000).parse(given["parallel"]) if "parallel" in given else 0
     if turn_ns:
         if (mode, machine) != ("virtual-time", "x86_64"):
-            raise UsageError("--executor: parallel is for virtual time on amd64", "drop it")
+            raise UsageError(f"{word}: parallel is for virtual time on amd64", "drop it")
         mode = "parallel-time"
     if not name or not machine or mode is None:
-        raise UsageError(f"--executor: {word}: no such machine", "lab:6.12-amd64,cores=1")
+        raise UsageError(f"{word}: no such machine", "lab:6.12-amd64,cores=1")
     preempt = given.get("preempt", "")
     kernel = _kernel(name, machine)
     if preempt and preempt not in kernel.preemption.choices:
         known = ", ".join(kernel.preemption.choices) or kernel.preemption.default
-        raise UsageError(f"--executor: {kernel.label} has no preempt={preempt}", f"it has {known}")
+        raise UsageError(f"{word}: {kernel.label} has no preempt={preempt}", f"it has {known}")
     guest = Guest(
         qemu=find_qemu(machine),
         kernel=kernel,
         program=verb_program(toolchain_for(machine)),
         words=" ".join(f"preempt={preempt}".split() * bool(preempt) + _PARALLEL * bool(turn_ns)),
         mode=mode,
-        cpus=Whole(1, 64).parse(given.get("cores", "1")),
+        cpus=cores,
         turn_ns=turn_ns,
-        memory=Whole(128, 65536).parse(given.get("memory", "512")),
+        memory=memory,
     )
     label = "-".join(filter(None, [kernel.label, preempt]))
-    seed = Whole(0, 2**31).parse(given.get("seed", "1"))
     began = time.monotonic()
     found = GuestTarget(guest, look(guest, name=label), seed=seed)
     found.boot_s = time.monotonic() - began
