@@ -26,14 +26,16 @@ nb::list test_list() {
         d["kind"] = static_cast<int>(info.kind);
         d["cost"] = info.cost;
         d["whole_instants"] = info.whole_instants;
+        d["models"] = info.models;
         list.append(d);
     }
     return list;
 }
 
 nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskArray& tasks,
-                   const TestOptions& options) {
-    const System system = system_of(processors, tasks);
+                   const TestOptions& options, const FourArray& sections,
+                   const FourArray& extras) {
+    const System system = system_of(processors, tasks, sections, extras);
     require_sound(system);
     const TestEntry* test = find_test(name);
     if (test == nullptr) {
@@ -68,10 +70,12 @@ void bind_tests(nb::module_& m) {
     m.def("partition_orders", &partition_orders);
     m.def("partition_admissions", &partition_admissions);
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
-          nb::arg("options"),
+          nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
           nb::sig(
               "def run_test(name: str, processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
-              "options: TestOptions) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]"));
+              "options: TestOptions, sections: numpy.typing.NDArray[numpy.int64], extras: "
+              "numpy.typing.NDArray[numpy.int64]) -> tuple[int, str, "
+              "numpy.typing.NDArray[numpy.int64]]"));
 }
 
 }  // namespace deadbeat::bind

@@ -90,16 +90,16 @@ std::vector<std::string> lane_kinds() { return fast::lane_names(); }
 
 std::vector<std::int8_t> test_batch(const Batch& batch, const std::vector<std::string>& names,
                                     const TestOptions& options, int threads) {
-    std::vector<TestFunction> tests;
+    std::vector<const TestEntry*> tests;
     for (const std::string& name : names) {
-        tests.push_back(find_test(name)->run);
+        tests.push_back(find_test(name));
     }
     std::vector<std::int8_t> answers(batch.size() * tests.size());
     for_each(batch.size(), threads, [&](std::size_t i) {
         const System system = batch.system(i);
         for (std::size_t t = 0; t < tests.size(); t++) {
             answers[i * tests.size() + t] =
-                static_cast<std::int8_t>(tests[t](system, options, {}).answer);
+                static_cast<std::int8_t>(tests[t]->run(system, options, {}).answer);
         }
     });
     return answers;

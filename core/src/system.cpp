@@ -42,7 +42,47 @@ std::vector<std::string> defects(const System& system) {
         check(found, i, "server_period", task.server_period, 0);
         check(found, i, "server_deadline", task.server_deadline, 0);
     }
+    if (!system.extras.empty() && system.extras.size() != system.tasks.size()) {
+        found.push_back("extras of " + std::to_string(system.extras.size()) + " tasks");
+    }
+    for (std::size_t i = 0; i < system.extras.size(); i++) {
+        check(found, i, "jitter", system.extras[i].jitter, 0);
+        check(found, i, "suspension", system.extras[i].suspension, 0);
+        check(found, i, "np_max", system.extras[i].np_max, 0);
+        check(found, i, "np_last", system.extras[i].np_last, 0);
+    }
+    for (std::size_t i = 0; i < system.sections.size(); i++) {
+        const Section& section = system.sections[i];
+        const std::int64_t before = i == 0 ? 0 : system.sections[i - 1].task;
+        if (section.task < before || at(section.task) >= system.tasks.size()) {
+            found.push_back("section " + std::to_string(i) + ": of task " +
+                            std::to_string(section.task) + ", not in order, or not there");
+            break;
+        }
+        check(found, at(section.task), "lock", section.lock, 0);
+        check(found, at(section.task), "count", section.count, 1);
+        check(found, at(section.task), "length", section.length, 1);
+    }
     return found;
+}
+
+unsigned beyond(const System& system) {
+    unsigned found = system.sections.empty() ? kNothing : kLocks;
+    for (const Extra& extra : system.extras) {
+        found |= extra.jitter > 0 ? kJitter : kNothing;
+        found |= extra.suspension > 0 ? kSuspension : kNothing;
+        found |= extra.np_max > 1 || extra.np_last > 1 ? kNonPreemptive : kNothing;
+    }
+    return found;
+}
+
+const char* ignored(const System& system, unsigned modelled) {
+    const unsigned left = beyond(system) & ~modelled;
+    return left & kLocks            ? "it ignores locks"
+           : left & kJitter         ? "it ignores jitter"
+           : left & kSuspension     ? "it ignores suspension"
+           : left & kNonPreemptive  ? "it ignores non-preemptive sections"
+                                    : nullptr;
 }
 
 std::optional<Time> hyperperiod(const System& system) {

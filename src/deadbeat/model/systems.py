@@ -6,6 +6,28 @@ from fractions import Fraction
 
 from attrs import frozen
 
+#: How a lock is taken; ``any``: as the analysis that is asked has it.
+PROTOCOLS = ("any", "none", "inherit", "protect", "srp", "msrp", "mpcp", "fmlp+", "omlp", "dpcp")
+
+
+@frozen(kw_only=True)
+class Lock:
+    """A lock by ``name``; ``protocol``: one of PROTOCOLS."""
+
+    name: str
+    protocol: str = "any"
+
+
+@frozen(kw_only=True)
+class Section:
+    """At most ``count`` requests of ``lock`` (a name) by a job, of at most ``length`` each, which
+    is part of the wcet. ``site``: where, for people."""
+
+    lock: str
+    length: int
+    count: int = 1
+    site: str = ""
+
 
 @frozen(kw_only=True)
 class TimedTask:
@@ -20,6 +42,10 @@ class TimedTask:
         home: Cluster (or processor, where partitioned) it is bound to; None: a heuristic decides.
         budget, server_period, server_deadline: Its constant-bandwidth server; None: the
             task's wcet, period and deadline.
+        sections: Its critical sections; none lies within another.
+        jitter: From a job's arrival to its release, at most.
+        suspension: What a job waits for other things than locks, at most.
+        np_max, np_last: Its longest stretch without preemption, and the last of a job; 0: none.
     """
 
     wcet: int
@@ -32,6 +58,11 @@ class TimedTask:
     budget: int | None = None
     server_period: int | None = None
     server_deadline: int | None = None
+    sections: tuple[Section, ...] = ()
+    jitter: int = 0
+    suspension: int = 0
+    np_max: int = 0
+    np_last: int = 0
 
     @property
     def utilisation(self) -> Fraction:
@@ -44,12 +75,14 @@ class TimedTask:
 
 @frozen(kw_only=True)
 class TaskSystem:
-    """Tasks on ``processors`` identical processors. ``unit`` is what 1 means, for people."""
+    """Tasks on ``processors`` identical processors. ``unit`` is what 1 means, for people.
+    ``locks``: all that tasks use."""
 
     processors: int
     tasks: tuple[TimedTask, ...]
     name: str = ""
     unit: str = ""
+    locks: tuple[Lock, ...] = ()
 
     @property
     def utilisation(self) -> Fraction:

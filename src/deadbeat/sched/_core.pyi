@@ -212,7 +212,12 @@ def admission_for(options: Options, capacity: int) -> str: ...
 def partition_orders() -> list[str]: ...
 def partition_admissions() -> list[str]: ...
 def run_test(
-    name: str, processors: int, tasks: numpy.typing.NDArray[numpy.int64], options: TestOptions
+    name: str,
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    options: TestOptions,
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
 ) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]: ...
 
 class GeneratorSpec:

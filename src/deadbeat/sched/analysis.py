@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import nearest
-from deadbeat.sched.arrays import TaskBatch, task_rows
+from deadbeat.sched.arrays import TaskBatch, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ TestKind = Literal["sufficient", "exact", "necessary", "bound"]
 #: In the order of the core's numbers.
 TEST_ANSWERS: tuple[TestAnswer, ...] = get_args(TestAnswer)
 TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
+#: What a task system may have beside tasks that compute, in the order of the core's bits.
+MODELLED = ("locks", "jitter", "suspension", "non-preemptive sections")
 #: ``TestFacts.scheduler`` of a test that holds for every scheduler.
 ANY_SCHEDULER = "any"
 #: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
@@ -47,6 +49,8 @@ class TestFacts:
         cost: Order of costs, cheapest first.
         whole_instants: It counts whole instants of the system's unit: an acceptance is for releases
             and execution times at these only. In a finer unit the system may miss.
+        models: What it takes account of beside tasks that compute, of MODELLED; of a system with
+            anything else it says nothing.
     """
 
     __test__ = False  # not for pytest to collect
@@ -61,6 +65,7 @@ class TestFacts:
     kind: TestKind
     cost: int
     whole_instants: bool
+    models: tuple[str, ...]
 
 
 @frozen(kw_only=True)
@@ -127,7 +132,15 @@ class Analysis:
 def tests() -> Mapping[str, TestFacts]:
     """Every schedulability test of the core by name, cheapest first."""
     return {
-        entry["name"]: TestFacts(**{**entry, "kind": TEST_KINDS[entry["kind"]]})
+        entry["name"]: TestFacts(
+            **{
+                **entry,
+                "kind": TEST_KINDS[entry["kind"]],
+                "models": tuple(
+                    word for bit, word in enumerate(MODELLED) if entry["models"] >> bit & 1
+                ),
+            }
+        )
         for entry in _core.tests()
     }
 
@@ -265,9 +278,9 @@ def _options(settings: TestSettings) -> _core.TestOptions:
 
 
 def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
-    rows = task_rows(system.tasks)
+    arrays = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
     start = process_time()
-    answer, reason, bounds = _core.run_test(facts.name, system.processors, rows, options)
+    answer, reason, bounds = _core.run_test(facts.name, system.processors, *arrays)
     seconds = process_time() - start
     return TestResult(
         facts=facts,

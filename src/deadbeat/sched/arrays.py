@@ -36,6 +36,27 @@ def task_rows(tasks: Iterable[TimedTask]) -> NDArray[np.int64]:
     return np.array(rows, dtype=np.int64).reshape(-1, len(FIELDS))
 
 
+#: Columns of ``extra_rows``, in the order of ``Extra``.
+EXTRAS = ("jitter", "suspension", "np_max", "np_last")
+
+
+def section_rows(system: TaskSystem) -> NDArray[np.int64]:
+    """Shape (sections, 4): task, lock, count and length, as ``Section`` of the core."""
+    places = {lock.name: place for place, lock in enumerate(system.locks)}
+    rows = [
+        (index, places[each.lock], each.count, each.length)
+        for index, task in enumerate(system.tasks)
+        for each in task.sections
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def extra_rows(system: TaskSystem) -> NDArray[np.int64]:
+    """Shape (tasks, 4): EXTRAS; no row where no task has any."""
+    rows = [[getattr(task, name) for name in EXTRAS] for task in system.tasks]
+    return np.array(rows if any(map(any, rows)) else [], dtype=np.int64).reshape(-1, 4)
+
+
 def task_of(row: NDArray[np.int64]) -> TimedTask:
     """The inverse of one row of ``task_rows``."""
     values: dict[str, Any] = dict(zip(FIELDS, map(int, row), strict=True))

@@ -15,9 +15,9 @@ from typing import Any, TypedDict
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.model.systems import Lock, Section, TaskSystem, TimedTask
 from deadbeat.model.words import Json, nearest, shown
-from deadbeat.sched.arrays import FIELDS
+from deadbeat.sched.arrays import EXTRAS, FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
 #: Most defects shown of one file; a file with more is of another kind altogether.
@@ -48,6 +48,8 @@ Rule = TypedDict(
         "minimum": int,
         "maximum": int,
         "maxLength": int,
+        "enum": list[str],
+        "minItems": int,
         "maxItems": int,
         "not": dict[str, str],
         "items": "Rule",
@@ -150,6 +152,8 @@ def build(
             known.add(defect.path)
             defects.append(defect)
     defects += [defect for defect in _other_defects(document) if defect.path not in known]
+    if not defects:
+        defects += _lock_defects(document)
     if defects:
         raise refusal(source, [_line(defect, where) for defect in _ordered(defects)])
     return _system(document)
@@ -225,15 +229,17 @@ def _integer(value: int, rule: Rule, path: Path) -> Iterator[Defect]:
 def _string(value: str, rule: Rule, path: Path) -> Iterator[Defect]:
     if len(value) > (most := rule.get("maxLength", len(value))):
         yield Defect(path, f"{len(value)} characters", f"{most} at most")
+    if value not in (words := rule.get("enum", [value])):
+        yield Defect(path, f"{shown(value)} is not a choice", nearest(value, words))
     if "not" in rule and re.search(rule["not"]["pattern"], value):
         yield Defect(path, f"{shown(value)} holds a control character", "write it in one line")
 
 
 def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
-    if not value:
+    if len(value) < rule["minItems"]:
         yield Defect(path, "no task", _TASKS)
     elif len(value) > rule["maxItems"]:
-        yield Defect(path, f"{len(value)} tasks", f"{rule['maxItems']} at most")
+        yield Defect(path, f"{len(value)} {path[-1]}", f"{rule['maxItems']} at most")
     for index, item in enumerate(value):
         yield from _schema_defects(item, rule["items"], (*path, index))
 
@@ -241,7 +247,12 @@ def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
 def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
     required, known = rule["required"], rule["properties"]
     near = {_near(str(other), required) for other in value if other not in required}
-    hints = {"processors": 'write "processors": 4, or give --processors 4', "tasks": _TASKS}
+    hints = {
+        "processors": 'write "processors": 4, or give --processors 4',
+        "tasks": _TASKS,
+        **dict.fromkeys(("lock", "length"), "every section has a lock and a length"),
+        "name": "every lock has a name",
+    }
     for key in required:
         if key not in value and key not in near:
             hint = hints.get(key, "every task has a wcet and a period")
@@ -252,6 +263,8 @@ def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
         else:
             meant = _near(key, known)
             hint = f"did you mean {meant}?" if meant else nearest(key, known)
+            if key == "sections":
+                hint = "no section lies within another here: no analysis has that"
             yield Defect((*path, key), "unknown key", hint)
 
 
@@ -313,13 +326,35 @@ def _other_defects(document: Any) -> Iterator[Defect]:
             )
 
 
+def _lock_defects(document: dict[str, Any]) -> Iterator[Defect]:
+    """Sections longer than their task, locks that are there twice, or for nobody."""
+    used = set()
+    for index, task in enumerate(document["tasks"]):
+        sections = task.get("sections", []) if isinstance(task, dict) else []
+        used |= {each["lock"] for each in sections}
+        held = sum(each["length"] * each.get("count", 1) for each in sections)
+        if held > task["wcet"]:
+            hint = "count times length of all sections is part of the wcet"
+            yield Defect(("tasks", index, "sections"), f"{held} of a wcet of {task['wcet']}", hint)
+    names = [lock["name"] for lock in document.get("locks", [])]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Defect(("locks", index), f"a second lock {shown(name)}", "keep one")
+        elif name not in used:
+            yield Defect(("locks", index), f"no task uses {shown(name)}", "remove it")
+
+
 def _system(document: Any) -> TaskSystem:
     tasks = []
+    protocols = {each["name"]: each.get("protocol", "any") for each in document.get("locks", [])}
     for entry in document["tasks"]:
-        values = {key: int(entry[key]) for key in FIELDS if key in entry}
+        values = {key: int(entry[key]) for key in (*FIELDS, *EXTRAS) if key in entry}
         values.setdefault("deadline", values["period"])
-        tasks.append(TimedTask(name=entry.get("name", ""), **values))
+        sections = tuple(Section(**each) for each in entry.get("sections", []))
+        protocols |= {each.lock: "any" for each in sections if each.lock not in protocols}
+        tasks.append(TimedTask(name=entry.get("name", ""), sections=sections, **values))
     return TaskSystem(
+        locks=tuple(Lock(name=name, protocol=word) for name, word in protocols.items()),
         processors=int(document["processors"]),
         tasks=tuple(tasks),
         name=document.get("name", ""),

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from attrs import asdict
+
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import Json
 from deadbeat.store.files import atomic_write
@@ -23,6 +25,8 @@ _COLUMNS = (
 
 #: A name that a spreadsheet would calculate; it is written behind an apostrophe, and so is one that
 #: begins with that.
+#: Of a task, where it has them.
+EXTRAS = ("jitter", "suspension", "np_max", "np_last")
 FORMULA = re.compile(r"[=@+'-]")
 
 
@@ -41,6 +45,9 @@ def task_system_text(system: TaskSystem) -> str:
     head = {key: value for key, value in (("name", system.name), ("unit", system.unit)) if value}
     lines = [f"  {_json(key)}: {_json(value)}," for key, value in head.items()]
     lines += [f'  "processors": {system.processors},', '  "tasks": [']
+    if any(lock.protocol != "any" for lock in system.locks):
+        locks = [{"name": lock.name, "protocol": lock.protocol} for lock in system.locks]
+        lines.insert(-1, f'  "locks": {_json(locks)},')
     tasks = ",\n".join(f"    {_json(_entry(task))}" for task in system.tasks)
     return "\n".join(["{", *lines, tasks, "  ]", "}", ""])
 
@@ -68,7 +75,9 @@ def _entry(task: TimedTask) -> dict[str, Json]:
         value = getattr(task, key)
         if value not in (None, "") and (value != 0 or key not in ("offset", "priority")):
             entry[key] = value
-    return entry
+    if task.sections:
+        entry["sections"] = [asdict(each, filter=lambda _, v: v != "") for each in task.sections]
+    return entry | {key: value for key in EXTRAS if (value := getattr(task, key))}
 
 
 def _json(value: Any) -> str:

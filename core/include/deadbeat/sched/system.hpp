@@ -26,12 +26,47 @@ inline constexpr std::size_t kTaskFields = 9;
 static_assert(sizeof(Task) == kTaskFields * sizeof(Time));
 
 // The place of a task or processor in a vector.
-inline std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+// At most `count` requests of `lock` by a job of `task`, of at most `length` each, which is part of
+// its wcet. A lock may have several of a task.
+struct Section {
+    std::int64_t task, lock, count;
+    Time length;
+};
+inline constexpr std::size_t kSectionFields = 4;
+static_assert(sizeof(Section) == kSectionFields * sizeof(Time));
+
+// What else a task is.
+struct Extra {
+    Time jitter;      // from arrival to release, at most
+    Time suspension;  // of a job, at most
+    Time np_max;      // longest stretch without preemption (0: 1)
+    Time np_last;     // the last of a job (0: np_max)
+};
+inline constexpr std::size_t kExtraFields = 4;
+static_assert(sizeof(Extra) == kExtraFields * sizeof(Time));
 
 struct System {
     std::int32_t processors;
     std::span<const Task> tasks;
+    std::span<const Section> sections = {};  // by task
+    std::span<const Extra> extras = {};      // of every task, or empty: none has any
+
+    Extra extra(std::size_t task) const { return extras.empty() ? Extra{} : extras[task]; }
 };
+
+// What a system has beside tasks that compute: a test that does not model it says nothing of it.
+enum Beyond : unsigned {
+    kNothing = 0,
+    kLocks = 1,
+    kJitter = 2,
+    kSuspension = 4,
+    kNonPreemptive = 8,
+};
+unsigned beyond(const System& system);
+// What of it a test ignores that models `modelled`, in words; nullptr: nothing.
+const char* ignored(const System& system, unsigned modelled);
 
 inline constexpr std::int32_t kProcessorsMax = 1024;
 inline constexpr std::size_t kTasksMax = 65535;

@@ -48,6 +48,7 @@ struct TestInfo {
     // Counts whole instants: an acceptance is for releases and execution times at these, and a
     // finer unit may miss. Else for any instants.
     bool whole_instants = false;
+    unsigned models = kNothing;  // what of `Beyond` it takes account of
 };
 
 struct TestVerdict {
@@ -63,7 +64,15 @@ using TestFunction = TestVerdict (*)(const System& system, const TestOptions& op
 
 struct TestEntry {
     TestInfo info;
-    TestFunction run;
+    TestFunction test;
+
+    // Not applicable to a system with anything that it does not model.
+    TestVerdict run(const System& system, const TestOptions& options,
+                    std::span<Time> bounds) const {
+        const char* words = ignored(system, info.models);
+        return words != nullptr ? TestVerdict{TestAnswer::not_applicable, words}
+                                : test(system, options, bounds);
+    }
 };
 
 const std::vector<TestEntry>& schedulability_tests();  // by cost, then name

@@ -1,0 +1,404 @@
+// Threads bound to processors under SCHED_FIFO that share mutexes with priority inheritance, as
+// Linux runs them: waiters queue by priority, the holder runs at the highest priority among its own
+// and its waiters', on its own processor. Sporadic, D <= T, no section within another.
+//
+// From its release to its end a job i that does not execute is kept by one of these.
+//   local   a task of its processor with p_j >= p_i;
+//   boost   a less urgent task of its processor in a section with ceiling >= p_i. It cannot request
+//           a lock while i, or a more urgent local holder, is ready: one section of each such task
+//           for the arrival, one for each request, one for each hand-over to a local task;
+//   remote  while it waits: the holder, or what keeps it from its processor k. With v the least
+//           urgent user there and h = max(p_i, p_v) the holder runs at h or above: tasks of k with
+//           p_j >= h, and those below h in a section with ceiling >= h, which cannot request while
+//           the holder is ready: one section each at a request, one at each hand-over to k.
+// Work of j in a window x is bounded with J_j, which bounds its response: all J = C first, then the
+// responses found, until nothing changes. Any joint fixed point is a proof: look at the first job to
+// exceed its bound; until then no other had. The remote part is bounded over the response (window
+// form), or request by request; the smaller one counts.
+#include "../fixed_priority.hpp"
+#include "deadbeat/sched/partition.hpp"
+#include "shared.hpp"
+
+namespace deadbeat::sched::pinned {
+
+namespace {
+
+using namespace analysis;
+
+// Work of one task in a window.
+struct Worker {
+    std::size_t task;
+    bool whole;     // no section, local, more urgent: also ceil(x / T) C
+    Time sections;  // > 0: only that much of each of its jobs
+};
+
+// Lengths of sections of a less urgent task, longest first, with how many a job has.
+struct Blocker {
+    std::size_t task;
+    std::vector<std::pair<Time, std::int64_t>> lengths;
+};
+
+// Requests that a task can issue with each job.
+struct Issuer {
+    std::size_t task;
+    std::int64_t requests;
+};
+
+// Blockers whose sections count once for each hand-over, and `first` times more.
+struct Boost {
+    std::int64_t first = 0;
+    std::vector<Blocker> blockers;
+    std::vector<Issuer> issuers;
+};
+
+// What keeps a job that uses some of its locks.
+struct View {
+    Boost local;
+    std::vector<Boost> remote;
+    std::vector<Worker> workers;
+    Wide fixed = 0;  // sections that are held when a request comes
+};
+
+class Bound {
+  public:
+    Bound(const System& system, std::vector<std::int64_t> urgency, std::vector<std::int32_t> home,
+          const TestOptions& options)
+        : system_(system),
+          urgency_(std::move(urgency)),
+          home_(std::move(home)),
+          steps_(options),
+          sections_(system.tasks.size()) {
+        for (const Section& section : system.sections) {
+            sections_[at(section.task)].push_back(section);
+            if (section.lock >= static_cast<std::int64_t>(ceiling_.size())) {
+                ceiling_.resize(at(section.lock) + 1, std::numeric_limits<std::int64_t>::min());
+            }
+            auto& ceiling = ceiling_[at(section.lock)];
+            ceiling = std::max(ceiling, urgency_[at(section.task)]);
+        }
+        for (const Task& task : system.tasks) {
+            response_.push_back(task.wcet);
+        }
+    }
+
+    TestVerdict run(std::span<Time> bounds) {
+        const std::size_t n = system_.tasks.size();
+        for (std::size_t i = 0; i < n; i++) {
+            plans_.push_back(plan(i));
+        }
+        std::vector<bool> late(n);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (std::size_t i = 0; i < n; i++) {
+                const Time found = respond(i);
+                if (found == kNever) {
+                    return kBudget;
+                }
+                changed = changed || found != response_[i];
+                response_[i] = found;
+                late[i] = found > system_.tasks[i].deadline;
+                if (late[i]) {
+                    return kTooLong;
+                }
+            }
+        }
+        std::ranges::copy(response_, bounds.begin());
+        return kAccepted;
+    }
+
+  private:
+    struct Plan {
+        View window;
+        std::vector<Worker> local;
+        std::vector<std::pair<View, std::int64_t>> requests;  // of each lock, and how many
+    };
+
+    bool here(std::size_t a, std::size_t b) const { return home_[a] == home_[b]; }
+
+    bool uses(std::size_t task, const std::vector<std::int64_t>& locks) const {
+        return requests(task, locks) > 0;
+    }
+
+    std::int64_t requests(std::size_t task, const std::vector<std::int64_t>& locks) const {
+        std::int64_t sum = 0;
+        for (const Section& section : sections_[task]) {
+            sum += std::ranges::find(locks, section.lock) != locks.end() ? section.count : 0;
+        }
+        return sum;
+    }
+
+    Blocker blocker(std::size_t task, std::int64_t ceiling) const {
+        Blocker found{task, {}};
+        for (const Section& section : sections_[task]) {
+            if (ceiling_[at(section.lock)] >= ceiling) {
+                found.lengths.emplace_back(section.length, section.count);
+            }
+        }
+        std::ranges::sort(found.lengths, std::greater());
+        return found;
+    }
+
+    Plan plan(std::size_t i) const {
+        Plan plan;
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            if (j != i && here(i, j) && urgency_[j] >= urgency_[i]) {
+                plan.local.push_back({j, sections_[j].empty() && urgency_[j] > urgency_[i], 0});
+            }
+        }
+        std::vector<std::int64_t> locks;
+        for (const Section& section : sections_[i]) {
+            if (std::ranges::find(locks, section.lock) == locks.end()) {
+                locks.push_back(section.lock);
+            }
+        }
+        plan.window = view(i, locks, false);
+        for (const std::int64_t lock : locks) {
+            plan.requests.emplace_back(view(i, {lock}, true), requests(i, {lock}));
+        }
+        return plan;
+    }
+
+    // `once`: of a single request of the one lock.
+    View view(std::size_t i, const std::vector<std::int64_t>& locks, bool once) const {
+        View view;
+        const std::int64_t mine = urgency_[i];
+        view.local.first = (once ? 1 : requests(i, locks)) + 1;
+        std::vector<std::int32_t> processors;
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            if (j == i) {
+                continue;
+            }
+            if (!here(i, j)) {
+                if (uses(j, locks) && std::ranges::find(processors, home_[j]) == processors.end()) {
+                    processors.push_back(home_[j]);
+                }
+            } else if (urgency_[j] < mine) {
+                add(view.local.blockers, blocker(j, mine));
+            } else if (const std::int64_t issued = requests(j, locks); issued > 0) {
+                view.local.issuers.push_back({j, issued});
+            }
+        }
+        for (const std::int32_t k : processors) {
+            remote(view, i, locks, k);
+        }
+        for (const std::int64_t lock : locks) {
+            Wide most = 0;
+            for (const std::int32_t k : processors) {
+                most = std::max(most, held(i, locks, lock, k));
+            }
+            view.fixed += most * (once ? 1 : requests(i, {lock}));
+        }
+        return view;
+    }
+
+    static void add(std::vector<Blocker>& blockers, Blocker blocker) {
+        if (!blocker.lengths.empty()) {
+            blockers.push_back(std::move(blocker));
+        }
+    }
+
+    // The least priority at which a holder on `k` runs while i waits.
+    std::int64_t height(std::size_t i, const std::vector<std::int64_t>& locks,
+                        std::int32_t k) const {
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            if (home_[j] == k && uses(j, locks)) {
+                least = std::min(least, urgency_[j]);
+            }
+        }
+        return std::max(least, urgency_[i]);
+    }
+
+    void remote(View& view, std::size_t i, const std::vector<std::int64_t>& locks,
+                std::int32_t k) const {
+        const std::int64_t h = height(i, locks, k);
+        std::size_t users = 0;
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            users += home_[j] == k && uses(j, locks) ? 1 : 0;
+        }
+        Boost boost;
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            if (home_[j] != k) {
+                continue;
+            }
+            if (urgency_[j] >= h) {
+                Time sections = 0;
+                if (users == 1 && uses(j, locks)) {  // p_v >= p_i: nothing else of it is in the way
+                    for (const Section& section : sections_[j]) {
+                        if (std::ranges::find(locks, section.lock) != locks.end()) {
+                            sections += section.count * section.length;
+                        }
+                    }
+                }
+                view.workers.push_back({j, false, sections});
+            } else {
+                add(boost.blockers, blocker(j, h));
+            }
+            if (const std::int64_t issued = requests(j, locks);
+                issued > 0 && urgency_[j] >= urgency_[i]) {
+                boost.issuers.push_back({j, issued});
+            }
+        }
+        view.remote.push_back(std::move(boost));
+    }
+
+    // Longest sections that tasks below the holder of `lock` on `k` may be in at a request.
+    Wide held(std::size_t i, const std::vector<std::int64_t>& locks, std::int64_t lock,
+              std::int32_t k) const {
+        bool user = false;
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            user = user || (home_[j] == k && uses(j, {lock}));
+        }
+        Wide sum = 0;
+        const std::int64_t h = height(i, locks, k);
+        for (std::size_t j = 0; user && j < system_.tasks.size(); j++) {
+            if (home_[j] == k && urgency_[j] < h) {
+                const Blocker found = blocker(j, h);
+                sum += found.lengths.empty() ? 0 : found.lengths.front().first;
+            }
+        }
+        return sum;
+    }
+
+    Wide jobs(std::size_t j, Wide x) const {
+        const Time period = system_.tasks[j].period;
+        return (x + response_[j] + period - 1) / period;
+    }
+
+    Wide work(const Worker& worker, Wide x) const {
+        const Task& task = system_.tasks[worker.task];
+        if (worker.sections > 0) {
+            return jobs(worker.task, x) * worker.sections;
+        }
+        const Wide y = x + response_[worker.task] - task.wcet;
+        const Wide n = y / task.period;
+        const Wide found = n * task.wcet + std::min<Wide>(task.wcet, y - n * task.period);
+        return worker.whole
+                   ? std::min(found, (x + task.period - 1) / task.period * task.wcet)
+                   : found;
+    }
+
+    Wide work(const std::vector<Worker>& workers, Wide x) const {
+        Wide sum = 0;
+        for (const Worker& worker : workers) {
+            sum += work(worker, x);
+        }
+        return sum;
+    }
+
+    Wide work(const Boost& boost, Wide x) const {
+        Wide most = boost.first;
+        for (const Issuer& issuer : boost.issuers) {
+            most += jobs(issuer.task, x) * issuer.requests;
+        }
+        Wide sum = 0;
+        for (const Blocker& blocker : boost.blockers) {
+            Wide left = most;
+            const Wide copies = jobs(blocker.task, x);
+            for (const auto& [length, count] : blocker.lengths) {
+                const Wide taken = std::min(left, copies * count);
+                sum += taken * length;
+                left -= taken;
+            }
+        }
+        return sum;
+    }
+
+    Wide remote(const View& view, Wide x) const {
+        Wide sum = view.fixed + work(view.workers, x);
+        for (const Boost& boost : view.remote) {
+            sum += work(boost, x);
+        }
+        return sum;
+    }
+
+    // All requests, each bounded by itself; nothing where one alone takes too long.
+    std::optional<Wide> by_request(const Plan& plan, Time deadline) {
+        Wide sum = 0;
+        for (const auto& [view, count] : plan.requests) {
+            Wide x = 1, next = 0;
+            while ((next = work(plan.local, x) + work(view.local, x) + remote(view, x)) > x) {
+                x = next;
+                if (x > deadline || !steps_.spend(system_.tasks.size())) {
+                    return std::nullopt;
+                }
+            }
+            sum += count * remote(view, x);
+        }
+        return sum;
+    }
+
+    // Above its deadline: late; kNever: the budget was used up.
+    Time respond(std::size_t i) {
+        const Task& task = system_.tasks[i];
+        const Plan& plan = plans_[i];
+        const auto requests = by_request(plan, task.deadline);
+        Wide x = response_[i];
+        while (x <= task.deadline) {
+            if (!steps_.spend(system_.tasks.size())) {
+                return kNever;
+            }
+            Wide away = remote(plan.window, x);
+            away = requests ? std::min(away, *requests) : away;
+            const Wide next = task.wcet + work(plan.local, x) + work(plan.window.local, x) + away;
+            if (next <= x) {
+                break;
+            }
+            x = next;
+        }
+        return static_cast<Time>(std::min<Wide>(x, kTimeMax));
+    }
+
+    const System& system_;
+    std::vector<std::int64_t> urgency_;
+    std::vector<std::int32_t> home_;
+    Steps steps_;
+    std::vector<std::vector<Section>> sections_;
+    std::vector<std::int64_t> ceiling_;
+    std::vector<Time> response_;
+    std::vector<Plan> plans_;
+};
+
+TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
+                           std::span<Time> bounds) {
+    if (!constrained(system)) {
+        return kNotConstrained;
+    }
+    const auto levels = priority_levels(system, options.priorities);
+    if (!levels) {
+        return kUnknownOrder;
+    }
+    Options placing;
+    placing.policy = "p-fp";
+    placing.partition = options.partition;
+    placing.order = options.order;
+    placing.admission = options.admission;
+    placing.priorities = options.priorities;
+    placing.ties = options.ties;
+    const Partition placed = place(system, placing, system.processors, 1, true);
+    if (!placed.refusal.empty() || placed.first_unplaced >= 0) {
+        return not_accepted("the tasks find no place");
+    }
+    std::vector<std::int64_t> urgency;
+    for (const std::int64_t level : *levels) {
+        urgency.push_back(~level);
+    }
+    return Bound(system, std::move(urgency), placed.cluster, options).run(bounds);
+}
+
+const TestRegistrar registrar(
+    {.name = "pinned-fifo-pi",
+     .title = "Threads bound to processors under SCHED_FIFO, mutexes with priority inheritance",
+     .reference = "deadbeat, docs/explanation/locks.md",
+     .scheduler = "p-fp",
+     .model = "sporadic",
+     .ties = "any",
+     .deadlines = "constrained",
+     .kind = TestKind::sufficient,
+     .cost = 16,
+     .models = kLocks},
+    pinned_fifo_pi);
+
+}  // namespace
+
+}  // namespace deadbeat::sched::pinned
