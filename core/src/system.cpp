@@ -50,6 +50,10 @@ std::vector<std::string> defects(const System& system) {
         check(found, i, "suspension", system.extras[i].suspension, 0);
         check(found, i, "np_max", system.extras[i].np_max, 0);
         check(found, i, "np_last", system.extras[i].np_last, 0);
+        if (std::max(system.extras[i].np_max, system.extras[i].np_last) > system.tasks[i].wcet) {
+            found.push_back("task " + std::to_string(i) +
+                            ": a stretch without preemption is longer than the wcet");
+        }
     }
     for (std::size_t i = 0; i < system.sections.size(); i++) {
         const Section& section = system.sections[i];

@@ -336,6 +336,10 @@ def _lock_defects(document: dict[str, Any]) -> Iterator[Defect]:
         if held > task["wcet"]:
             hint = "count times length of all sections is part of the wcet"
             yield Defect(("tasks", index, "sections"), f"{held} of a wcet of {task['wcet']}", hint)
+        for key in ("np_max", "np_last"):
+            if task.get(key, 0) > task["wcet"]:
+                where = ("tasks", index, key)
+                yield Defect(where, f"{task[key]} of a wcet of {task['wcet']}", "part of the wcet")
     names = [lock["name"] for lock in document.get("locks", [])]
     for index, name in enumerate(names):
         if name in names[:index]:
