@@ -22,6 +22,8 @@ from deadbeat.model.words import nearest, shown
 from deadbeat.targets.opening import open_target
 
 _KINDS = ("hardware", "sim", "fake", "freertos", "lab", "replay")
+#: Rests on results, which rest on executors: loaded by name.
+_REPLAY = "deadbeat.prediction.replayed"
 
 
 class MachineOptions(TypedDict):
@@ -76,9 +78,7 @@ def make_executor(
     if kind == "freertos":
         return freertos_executor(options, cpus=cpus)
     if kind == "replay":
-        # it rests on results, which rest on executors: loaded by name
-        replay = import_module("deadbeat.prediction.replayed").replay_executor
-        made: Executor = replay(options, runs or Path("runs"))
+        made: Executor = import_module(_REPLAY).replay_executor(options, runs or Path("runs"))
         return made
     return parse_simulated(asked)
 
