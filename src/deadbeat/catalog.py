@@ -45,10 +45,7 @@ class Catalog:
 
     def entries(self, pool: str = "full", *, mode: str = "default") -> tuple[Entry, ...]:
         """Every size of every fragment of ``pool`` that may be used in layout ``mode``, sorted.
-
-        Raises:
-            UsageError: No such pool or mode.
-        """
+        Raises UsageError: no such pool or mode."""
         if pool not in POOLS:
             raise UsageError(f"no pool is called {pool!r}", f"pools are {', '.join(POOLS)}")
         if mode not in MODES:
@@ -62,10 +59,7 @@ class Catalog:
 
     def fragment(self, name: str) -> Fragment:
         """The fragment called ``name``.
-
-        Raises:
-            UsageError: There is none; the hint names the nearest.
-        """
+        Raises UsageError: there is none; the hint names the nearest."""
         try:
             return self.fragments[name]
         except KeyError:
@@ -116,10 +110,7 @@ def load_catalog(root: Path | None = None) -> Catalog:
 
 def pools_root() -> Path:
     """Folder of the pools of this installation: of a wheel, else of the clone it runs from.
-
-    Raises:
-        DataError: Neither exists.
-    """
+    Raises DataError: neither exists."""
     package = Path(__file__).resolve().parent
     for root in (package / "_native" / "fragments", package.parents[1] / "fragments"):
         if root.is_dir():

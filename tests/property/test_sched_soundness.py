@@ -20,7 +20,6 @@ from deadbeat.sched.analysis import ANY_SCHEDULER, GIVEN_TIES, TEST_ANSWERS
 PERIODS = np.array([2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30])
 ACCEPTED = TEST_ANSWERS.index("accepted")
 REFUTED = TEST_ANSWERS.index("refuted")
-FIXED_PRIORITY = ("g-fp", "p-fp")
 #: What each test must be shown to accept, of 1000 systems of a class it takes, to have been tested.
 ACCEPTED_SHARE = 5
 

@@ -48,19 +48,11 @@ def made(
         for entry, (first, again, repeat) in TRUE_PS.items():
             repeats = int(rng.integers(5, 200)) if entry == 0 else 2
             noisy = state * (1 + noise * rng.standard_normal(3))
+            spent_ps = (first * noisy[0], repeat * repeats * noisy[1], again * noisy[2])
+            spent_ns = (round((ps + CLOCK_PS) / 1000) for ps in spent_ps)
+            quiet = round(QUIET_PS * state)
             rows.append(
-                (
-                    group * 5 + visit + 1,
-                    entry,
-                    core,
-                    entry,
-                    repeats,
-                    round(QUIET_PS * state),
-                    round(QUIET_PS * state),
-                    round((first * noisy[0] + CLOCK_PS) / 1000),
-                    round((repeat * repeats * noisy[1] + CLOCK_PS) / 1000),
-                    round((again * noisy[2] + CLOCK_PS) / 1000),
-                )
+                (group * 5 + visit + 1, entry, core, entry, repeats, quiet, quiet, *spent_ns)
             )
     conditions = [
         (entry, core, error if entry == 0 else 0, wrong if entry == 0 else 0, 0, 1)

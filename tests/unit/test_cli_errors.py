@@ -71,7 +71,11 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("doctor", "--out", "no/where/x.html"), 2, "--out: there is no folder no (name one"),
         (("doctor", "--rt-cpus", "1-0"), 2, "is not an ascending range (write it like 0-1)"),
         (("doctor", "--rt-cpus", "0-99999999999"), 2, "is too long a range (at most 4096 numbers)"),
-        (("latency", "--engine", "foo"), 2, '"foo" is not a choice (one of cyclictest, prober)'),
+        (
+            ("latency", "--engine", "foo"),
+            2,
+            '"foo" is not a choice (one of cyclictest, prober, hpet)',
+        ),
         (("load", "--remedies", "pin,pin"), 2, "names a remedy twice (name each once)"),
         (("tune", "apply", "bad.toml"), 2, "(deadbeat list knobs shows the profiles)"),
         ((*CALIBRATE, "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),

@@ -152,7 +152,7 @@ def test_what_the_lab_has_no_means_for_is_refused(tmp_path, name):
     ],
 )
 def test_strange_words_are_refused(word):
-    with pytest.raises(UsageError, match="^lab:"):
+    with pytest.raises(UsageError, match=r"^lab:"):
         lab_executor(f"lab:{word}")
 
 

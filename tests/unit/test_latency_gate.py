@@ -4,6 +4,8 @@ cut off to whole steps, and sizes beyond any that mean something."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,19 +72,21 @@ def test_few_sessions_are_called_different(
     assert alarms(200, repeats, common=common, own=own, cells=cells) <= 16
 
 
-def steps(name: str, median: float) -> Side:
-    """Every run of every cell says the same, in whole microseconds."""
+def same_cells(name: str, metric: str, values: Sequence[float], **more: Any) -> Side:
+    """Three cells with a run for each of ``values``."""
     runs = {
         f"{number}.{repeat}": RunFigure(
-            cell=cell(number),
-            block=f"{repeat}",
-            values={"p50": median},
-            hidden={"p50": math.log1p(999 / median)},
+            cell=cell(number), block=f"{repeat}", values={metric: value}, **more
         )
         for number in range(3)
-        for repeat in range(5)
+        for repeat, value in enumerate(values)
     }
     return Side(name=name, runs=runs)
+
+
+def steps(name: str, median: float) -> Side:
+    """Every run of every cell says the same, in whole microseconds."""
+    return same_cells(name, "p50", [median] * 5, hidden={"p50": math.log1p(999 / median)})
 
 
 def test_a_step_of_the_engine_is_no_difference() -> None:
@@ -140,35 +144,21 @@ def test_a_mean_of_steps_may_be_a_whole_step_larger() -> None:
 def test_bounds_beyond_all_ratios_are_none() -> None:
     """Two repeats of which one is 160 times as late: the upper end was beyond a float."""
 
-    def side(name: str, last: float) -> Side:
-        runs = {
-            f"{n}.{r}": RunFigure(
-                cell=cell(n), block=f"{r}", values={"max": last if r else 60_000.0}
-            )
-            for n in range(3)
-            for r in range(2)
-        }
-        return Side(name=name, runs=runs)
-
-    options = options_of("latency", ("max",))
-    found = compare_sides(side("a", 5e4), side("b", 9e6), [side("r", 5.2e4)], options=options)
+    a, b, r = (
+        same_cells(name, "max", [60_000.0, last])
+        for name, last in (("a", 5e4), ("b", 9e6), ("r", 5.2e4))
+    )
+    found = compare_sides(a, b, [r], options=options_of("latency", ("max",)))
     (metric,) = found.metrics
     assert found.verdict == "undecided" and (metric.low, metric.high) == (None, None)
 
 
 def test_shares_of_missed_periods_stay_shares() -> None:
-    def side(name: str, share: float) -> Side:
-        runs = {
-            f"{n}.{r}": RunFigure(
-                cell=cell(n), block=f"{r}", values={"missed_ratio": share * (r % 2)}
-            )
-            for n in range(3)
-            for r in range(3)
-        }
-        return Side(name=name, runs=runs)
-
-    options = options_of("latency", ("missed_ratio",))
-    found = compare_sides(side("a", 0.0), side("b", 0.3), [side("r", 0.0)], options=options)
+    a, b, r = (
+        same_cells(name, "missed_ratio", [0.0, share, 0.0])
+        for name, share in (("a", 0.0), ("b", 0.3), ("r", 0.0))
+    )
+    found = compare_sides(a, b, [r], options=options_of("latency", ("missed_ratio",)))
     (metric,) = found.metrics
     assert metric.low is not None and metric.low >= 0.0
     assert metric.high is not None and metric.high <= 1.0

@@ -141,13 +141,20 @@ def crowds(condition: str, waits_ms: Sequence[int], machine: dict[str, Any]) -> 
     ]
 
 
+def in_four(*waits_ms: Sequence[int], seen: Sequence[LoadRun] = ()) -> dict[str, Cause]:
+    """Causes where waiting was plain, without the limit, bound, and both at once."""
+    conditions = ("plain", "rt-bandwidth", "pin", "all")
+    cells = zip(conditions, waits_ms, (LIMITED, FREE) * 2, strict=True)
+    runs = [run for cell in cells for run in crowds(*cell)]
+    return {each.name: each for each in causes([*runs, *seen], SceneMachine(kernel=(6, 18)))}
+
+
+CONTRADICTING = ((33, 34, 33), (1, 2, 1), (30, 29, 30), (23, 22, 23))
+
+
 def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> None:
     """Truth: seen here: unbound the waiting went at -1, bound to a CPU it stayed."""
-    runs = [
-        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
-        *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
-    ]  # fmt: skip
-    found = {cause.name: cause for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
+    found = in_four(*CONTRADICTING)
     assert set(found) == {"rt-bandwidth", "fair-server"}
     assert {cause.certainty for cause in found.values()} == {"likely"}
     assert "do not agree" in found["rt-bandwidth"].evidence
@@ -155,11 +162,7 @@ def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> N
 
 
 def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
-    runs = [
-        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (7, 3, 10), FREE),
-        *crowds("pin", (10, 60, 30), LIMITED), *crowds("all", (20, 0, 5), FREE),
-    ]  # fmt: skip
-    found = {cause.name: cause for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
+    found = in_four((33, 34, 33), (7, 3, 10), (10, 60, 30), (20, 0, 5))
     assert found["rt-bandwidth"].certainty == "shown"
     assert round(found["rt-bandwidth"].share or 0, 1) == 0.8
     assert found["fair-server"].certainty == "likely"
@@ -167,21 +170,14 @@ def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
 
 def test_events_do_not_show_which_of_the_two_it_was() -> None:
     seen = traced({"ordinary threads of this test": 90 * MS})
-    runs = [
-        *crowds("plain", (33, 34, 33), LIMITED), *crowds("rt-bandwidth", (1, 2, 1), FREE),
-        *crowds("pin", (30, 29, 30), LIMITED), *crowds("all", (23, 22, 23), FREE),
-    ]  # fmt: skip
-    found = causes([*runs, seen], SceneMachine(kernel=(6, 18)))
-    assert {cause.certainty for cause in found} == {"likely"}
+    found = in_four(*CONTRADICTING, seen=[seen])
+    assert {cause.certainty for cause in found.values()} == {"likely"}
 
 
 def test_a_small_part_that_is_shown_is_named() -> None:
-    runs = [
-        *crowds("plain", (50, 50, 51), LIMITED), *crowds("rt-bandwidth", (2, 2, 2), FREE),
-        *crowds("pin", (50, 51, 50), LIMITED), *crowds("all", (2, 2, 2), FREE),
-    ]  # fmt: skip
-    found = {cause.name: cause.certainty for cause in causes(runs, SceneMachine(kernel=(6, 18)))}
-    assert found == {"rt-bandwidth": "shown", "fair-server": "shown"}
+    found = in_four((50, 50, 51), (2, 2, 2), (50, 51, 50), (2, 2, 2))
+    certain = {name: each.certainty for name, each in found.items()}
+    assert certain == {"rt-bandwidth": "shown", "fair-server": "shown"}
 
 
 def test_the_traced_run_counts_nowhere() -> None:

@@ -328,20 +328,14 @@ def test_whatever_ssh_says_is_one_printable_line(scripted, said, message):
         "sed -u 's/folder/nonsense/'",
         "head -c 20",
         "cat /dev/null",
+        *("yes", "tr -d '\\n' </dev/zero"),
     ],
 )
-def test_a_target_that_lies_about_its_folder_is_refused(scripted, through):
+def test_a_target_that_lies_about_its_folder_or_floods_is_refused(scripted, through):
     scripted(through=through)
     with pytest.raises(TargetError) as caught:
         SshTarget("ssh://board")
     assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("through", ["yes", "tr -d '\\n' </dev/zero"])
-def test_a_target_that_floods_is_refused(scripted, through):
-    scripted(through=through)
-    with pytest.raises(TargetError):
-        SshTarget("ssh://board")
 
 
 @pytest.mark.parametrize(

@@ -122,10 +122,7 @@ ALLOCATORS: Mapping[str, Allocator] = {
 
 def link_words(toolchain: Toolchain, allocator: str) -> tuple[str, ...]:
     """What a program that has it is linked with.
-
-    Raises:
-        BuildError: It is not to be had; one line says why.
-    """
+    Raises BuildError: it is not to be had; one line says why."""
     return () if allocator == LIBC else ALLOCATORS[allocator].words(toolchain)
 
 

@@ -15,10 +15,7 @@ from deadbeat.model.errors import BuildError
 
 def build_core() -> None:
     """Builds it into the environment of the clone this runs from; what that prints is seen.
-
-    Raises:
-        BuildError: This is no clone, or it could not be built.
-    """
+    Raises BuildError: this is no clone, or it could not be built."""
     root, environment = native_root(), Path(sys.prefix).resolve()
     if environment != root / ".venv":
         raise BuildError("this installation lacks the scheduling core", "install deadbeat again")

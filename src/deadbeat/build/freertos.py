@@ -216,10 +216,7 @@ path = "lib.rs"
 
 def kernel_sources(*, cargo: str = "cargo") -> Path:
     """Folder of the kernel's source (with ``tasks.c``), in the cache; fetched where it is not.
-
-    Raises:
-        BuildError: There is no cargo, no network, or what came is not what is expected.
-    """
+    Raises BuildError: there is no cargo, no network, or what came is not what is expected."""
     place = cache_root() / "freertos" / f"{VERSION}-{DIGEST[:16]}"
     failing = f"the FreeRTOS kernel cannot be kept in {place.parent}"
     return kept(place, lambda made: _fetched(made.parent, cargo).replace(made), failing)

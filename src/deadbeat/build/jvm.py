@@ -73,10 +73,7 @@ def jvm_sources() -> tuple[Path, ...]:
 
 def agent_jar() -> Path:
     """The program that times primitives in a JVM; built once by the newest JDK.
-
-    Raises:
-        BuildError: There is no JDK or no Maven, or with their own words.
-    """
+    Raises BuildError: there is no JDK or no Maven, or with their own words."""
     compilers = [jdk for jdk in jdks() if jdk.compiles]
     if not compilers:
         raise BuildError("no JDK is installed", "install default-jdk-headless, or set JAVA_HOME")

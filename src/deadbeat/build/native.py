@@ -196,10 +196,7 @@ def text_source(text: str, stem: str) -> Path:
 
 def runtime_library(toolchain: Toolchain, *, fragments_root: Path | None = None) -> Path:
     """Static library of runtime, fragments and their index, built once per (toolchain, flags).
-
-    Raises:
-        BuildError: The compiler is missing or refuses a source.
-    """
+    Raises BuildError: the compiler is missing or refuses a source."""
     fragments = fragment_sources(fragments_root)
     index = text_source(index_source([p.stem for p in fragments]), "index")
     primitives = primitive_sources()
@@ -293,10 +290,7 @@ def call_cargo(
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Calls cargo in ``folder`` to ``what`` ("build tlsf"); ``hint``: what that needs.
-
-    Raises:
-        BuildError: There is no cargo, it did not end, or it failed.
-    """
+    Raises BuildError: there is no cargo, it did not end, or it failed."""
     if shutil.which(cargo) is None:
         raise BuildError(f"there is no cargo to {what} with", hint)
     env = {"CARGO_TERM_COLOR": "never", **(environment or {})}

@@ -167,10 +167,7 @@ def toolchain_for(machine: str, *, cross: str | None = None) -> Toolchain:
 
 def check_static(toolchain: Toolchain) -> None:
     """Links an empty program as ours are linked.
-
-    Raises:
-        BuildError: It cannot be: mostly there is no static C library.
-    """
+    Raises BuildError: it cannot be: mostly there is no static C library."""
     with tempfile.TemporaryDirectory(prefix="deadbeat-") as folder:
         source = Path(folder) / "empty.c"
         source.write_text("int main(void) { return 0; }\n")

@@ -71,10 +71,7 @@ def tree_files(
 
 def write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
     """Writes ``files`` below ``folder``, all or nothing.
-
-    Raises:
-        UsageError: There is something at ``folder`` already, or it cannot be written.
-    """
+    Raises UsageError: there is something at ``folder`` already, or it cannot be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"--out: {folder} exists and is not an empty folder", "name another")
     try:

@@ -83,10 +83,7 @@ class Titled(click.Command):
 
     def assigned(self, ctx: click.Context, texts: Sequence[str]) -> Iterator[tuple[str, Any]]:
         """Parameters and values that --set gives.
-
-        Raises:
-            UsageError: There is no such key, or its value cannot be accepted.
-        """
+        Raises UsageError: there is no such key, or its value cannot be accepted."""
         given: dict[str, list[str]] = {}
         for text in texts:
             key, value = assigned(text)
@@ -133,11 +130,7 @@ def hints(ctx: click.Context) -> Sequence[str]:
 
 
 def assigned(text: str) -> tuple[str, str]:
-    """Key and value of ``KEY=VALUE``.
-
-    Raises:
-        UsageError: It is not of that form.
-    """
+    """Key and value of ``KEY=VALUE``. Raises UsageError: it is not of that form."""
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:
         raise UsageError(f"{SET} {text}: no KEY=VALUE", "deadbeat list keys names the keys")

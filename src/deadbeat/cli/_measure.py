@@ -156,10 +156,7 @@ def measure(
 
 def measured(asked: Order) -> Ended:
     """An experiment that is measured as far as it is asked, or was before, and what it says.
-
-    Raises:
-        Reported: It was interrupted, after it was said what is kept.
-    """
+    Raises Reported: it was interrupted, after it was said what is kept."""
     begin = asked.begin
     with begin.held:
         begun, outcome = carried_out(asked.kind, begin)
@@ -311,10 +308,7 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
 
 def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
     """Everything derived, and where it is. Figures of None: those that are there are drawn again.
-
-    Raises:
-        DeadbeatError: It cannot be derived; what was measured is kept.
-    """
+    Raises DeadbeatError: it cannot be derived; what was measured is kept."""
     path = begun.experiment.store.path
     draw = (path / "figures").is_dir() if figures is None else figures
     with summarising(path):
@@ -324,10 +318,7 @@ def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
 @contextmanager
 def summarising(path: Path) -> Iterator[None]:
     """Says of whatever fails in the block that the runs in ``path`` are kept, and how to repeat it.
-
-    Raises:
-        DeadbeatError: The block failed.
-    """
+    Raises DeadbeatError: the block failed."""
     try:
         yield
     except Exception as error:
@@ -345,11 +336,7 @@ def summarising(path: Path) -> Iterator[None]:
 
 
 def written_in(file: Path | None, verb: str) -> Layer:
-    """What a file asks for.
-
-    Raises:
-        UsageError: It is of another command.
-    """
+    """What a file asks for. Raises UsageError: it is of another command."""
     if file is None:
         return Layer()
     values = read_toml(file)

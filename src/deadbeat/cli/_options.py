@@ -245,10 +245,7 @@ _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600}
 
 def budget_seconds(text: str) -> float:
     """Seconds of ``90s``, ``30m`` (or ``30min``), ``2h``.
-
-    Raises:
-        UsageError: Anything else, or nothing at all.
-    """
+    Raises UsageError: anything else, or nothing at all."""
     match = _BUDGET.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if seconds <= 0:

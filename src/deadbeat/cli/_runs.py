@@ -47,10 +47,7 @@ def caller(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | Non
 
 def check_own(folder: Path) -> None:
     """Refuse to write into the result of another user.
-
-    Raises:
-        UsageError: It belongs neither to this user nor to who called sudo.
-    """
+    Raises UsageError: it belongs neither to this user nor to who called sudo."""
     owner = folder.stat().st_uid
     if owner not in (os.geteuid(), *(caller() or ())[:1]):
         raise UsageError(

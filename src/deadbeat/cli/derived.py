@@ -36,10 +36,7 @@ def kept(shown: Shown, folder: Path, verb: str, inputs: Sequence[Path]) -> Shown
 
 def found(runs: Path, text: str) -> Shown | None:
     """The derived result that ``text`` names, as its verb answered; None: it names none.
-
-    Raises:
-        DataError: It is damaged.
-    """
+    Raises DataError: it is damaged."""
     path = DERIVED.find(runs, text)
     if path is None:
         return None

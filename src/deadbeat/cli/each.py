@@ -21,10 +21,7 @@ def on_each(
     does: Callable[..., Shown], *, target: str, openmetrics: bool = False, **options: Any
 ) -> Shown:
     """What a command answers on each machine of ``--target``, under its name.
-
-    Raises:
-        UsageError: Its figures alone are asked for.
-    """
+    Raises UsageError: its figures alone are asked for."""
     if openmetrics:
         raise UsageError("--openmetrics prints the figures of one machine", "ask one by one")
     found: dict[str, Shown] = {}

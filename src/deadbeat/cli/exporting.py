@@ -70,10 +70,7 @@ def _tables(path: Path, out: Path) -> Shown:
 
 def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:
     """A file of each thread's samples, and a CSV with a column each.
-
-    Raises:
-        UsageError: The kind has none.
-    """
+    Raises UsageError: the kind has none."""
     if kind.samples is None:
         message = f"{path.name} is a {kind.folder.noun}: it has no files of single samples"
         raise UsageError(message, "samples are of primitives that were measured with --keep")
@@ -82,10 +79,7 @@ def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:
 
 def trace(kind: ExperimentKind, path: Path, out: Path, worst: int) -> Shown:
     """What went on around the worst ones, as a trace for ui.perfetto.dev.
-
-    Raises:
-        UsageError: The kind keeps no events.
-    """
+    Raises UsageError: the kind keeps no events."""
     if kind.perfetto is None:
         message = f"no events of {path.name} are kept: it is a {kind.folder.noun}"
         raise UsageError(message, "traces are of contention, latency and load")

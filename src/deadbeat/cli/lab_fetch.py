@@ -110,10 +110,7 @@ def fetch(*, names: Sequence[str], machine: str) -> Shown:
 
 def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
     """Fetches kernels, tells how far it is, and what cannot be had.
-
-    Raises:
-        DeadbeatError: None can be had.
-    """
+    Raises DeadbeatError: none can be had."""
     began, last = time.monotonic(), 0
 
     def show(step: Fetching) -> None:

@@ -81,10 +81,7 @@ def _value(_: object, __: object, value: Any) -> Any:
 
 def _command(words: tuple[str, ...]) -> tuple[str, Titled]:
     """The command of a verb, or of a mode: ``contention --random``.
-
-    Raises:
-        UsageError: There is none.
-    """
+    Raises UsageError: there is none."""
     root = click.get_current_context().find_root().command
     group, ctx, left, path = root, click.Context(root), " ".join(words).split(), ""
     while isinstance(group, click.Group) and left:

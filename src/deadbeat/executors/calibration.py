@@ -116,11 +116,7 @@ def runnable(
 
 
 def read_samples(path: Path, *, cores: int) -> Samples:
-    """Reads a samples file.
-
-    Raises:
-        DataError: It is not one, is damaged, or of another version.
-    """
+    """Reads a samples file. Raises DataError: it is not one, is damaged, or of another version."""
     data = path.read_bytes()
     if len(data) < HEADER.itemsize + 4 or zlib.crc32(data[:-4]) != int.from_bytes(
         data[-4:], "little"

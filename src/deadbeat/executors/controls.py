@@ -207,10 +207,7 @@ class Bench:
         self, task_sets: Sequence[TaskSet], *, inject: Injection | None = None
     ) -> list[Observed | None]:
         """Runs them in one session; None for a set with a task that has no job of a kind.
-
-        Raises:
-            TargetError: One failed: a control has no second meaning.
-        """
+        Raises TargetError: one failed: a control has no second meaning."""
         keys = [RunKey(Point(s.cores, 0, 0), number) for number, s in enumerate(task_sets)]
         requests = [RunRequest(key, s) for key, s in zip(keys, task_sets, strict=True)]
         observed = []

@@ -248,10 +248,7 @@ class VerbEngine:
         extra: Sequence[str] = (),
     ) -> str:
         """What a verb leaves in its file; as `HardwareExecutor.converse`.
-
-        Raises:
-            RunError: It says anything but that it is done.
-        """
+        Raises RunError: it says anything but that it is done."""
         out = f"{self._target.folder}/{verb}"
         options = {**options, "--out": out}
         for line in self._executor.converse(verb, policy, options, timeout=timeout, extra=extra):

@@ -66,10 +66,7 @@ _PARALLEL = ["noapic", "hpet=disable", "iomem=relaxed"]
 
 def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
     """The machine as its kernel shows it, from a boot of its own; it can only be read.
-
-    Raises:
-        TargetError: The kernel does not boot.
-    """
+    Raises TargetError: the kernel does not boot."""
     parameters = filter(None, map(_parameter, guest.words.split()))
     asked = (*PLATFORM, *INVENTORY, *_HANDED_ON, *parameters)
     files = guest.run(Job().read(_LOOK, asked), seed=1, seconds=1, stop=stop).files

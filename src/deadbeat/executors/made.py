@@ -64,24 +64,26 @@ def make_executor(
         raise UsageError(f"--executor: {shown(kind)} is unknown", nearest(kind, _KINDS))
     if simulated and kind != "fake":
         raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
-    if kind in ("fake", "sim"):
-        refuse_made_up(target or cross, "--simulated" if simulated else f"--executor {asked}")
-        return parse_simulated(asked)
-    if kind == "replay":
-        refuse_made_up(target or cross, f"--executor {asked}")
-        made: Executor = import_module(_REPLAY).replay_executor(
-            asked.partition(":")[2], runs or Path("runs")
-        )
-        return made
-    if kind == "freertos":
-        refuse_made_up(target, f"--executor {asked}")
-        return freertos_executor(asked.partition(":")[2], cpus=cpus)
+    if kind == "hardware":
+        return _hardware(target, cross, cpus)
+    builds = kind in ("freertos", "lab")
+    named = target if builds else target or cross
+    refuse_made_up(named, "--simulated" if simulated else f"--executor {asked}")
     if kind == "lab":
-        refuse_made_up(target, f"--executor {asked}")
         found = lab_executor(asked)
         if cpus and tuple(cpus) != found.cpus:
             raise UsageError("--cpus: the machine of the lab has its own", "lab:KERNEL,cores=2")
         return found
+    options = asked.partition(":")[2]
+    if kind == "freertos":
+        return freertos_executor(options, cpus=cpus)
+    if kind == "replay":
+        made: Executor = import_module(_REPLAY).replay_executor(options, runs or Path("runs"))
+        return made
+    return parse_simulated(asked)
+
+
+def _hardware(target: str | None, cross: str | None, cpus: Sequence[int] | None) -> Executor:
     opened = open_target(target)
     try:
         allowed = usable_on(opened)

@@ -193,10 +193,7 @@ class ProgramMachine:
 
 def usable_on(target: Target) -> tuple[int, ...]:
     """CPUs of ``target`` that programs started there may use.
-
-    Raises:
-        TargetError: They cannot be read.
-    """
+    Raises TargetError: they cannot be read."""
     cpus = tuple(gathered(target, usable_cpus, (f"{CPU_FOLDER}/online", TRIED)))
     if not cpus:
         raise TargetError(f"the CPUs of {target.name} cannot be read", "is /proc mounted there?")

@@ -33,10 +33,7 @@ NO_CONTENTION = ", no contention"
 @frozen(kw_only=True)
 class SimExecutor(FakeExecutor):
     """A machine with ``cores`` identical processors under ``policy`` (a name of sched.policies).
-
-    Raises:
-        UsageError: There is no such policy.
-    """
+    Raises UsageError: there is no such policy."""
 
     SETUP_NS: ClassVar[int] = 0
 

@@ -185,10 +185,7 @@ class Experiment(ABC, Generic[K, R]):
     @abstractmethod
     def keep(self, result: R) -> Kept[K] | Lost[K]:
         """Stores a result, or says why it is none.
-
-        Raises:
-            DeadbeatError: Nothing more can be stored.
-        """
+        Raises DeadbeatError: nothing more can be stored."""
 
     def lose(self, key: K, reason: str) -> None:
         """Notes that a run has no result."""

@@ -86,10 +86,7 @@ def environment_of(
     target: Target, *, now: datetime, more: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
     """`read_environment` of a target, in few round trips.
-
-    Raises:
-        TargetError: Nothing at all could be read.
-    """
+    Raises TargetError: nothing at all could be read."""
     where = {} if is_here(target) else {TARGET: target.address}
     also = {**where, **(more or {})}
     first = (*_FIRST, TRIED)

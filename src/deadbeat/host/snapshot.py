@@ -115,10 +115,7 @@ class Snapshot:
 
 def take(target: Target, *, first: bool = False) -> Snapshot:
     """Reads a target; ``first``: also what costs more.
-
-    Raises:
-        TargetError: Nothing at all could be read, or what was makes no sense.
-    """
+    Raises TargetError: nothing at all could be read, or what was makes no sense."""
     more = (_TRIPS, _TRIP_TYPES) if first else ()
     commands = {**COMMANDS, **FIRST_COMMANDS} if first else COMMANDS
     with understood(target):

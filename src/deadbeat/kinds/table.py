@@ -33,10 +33,7 @@ F = TypeVar("F")
 
 def opened(asked: Begin) -> Target | None:
     """The machine to measure on, held until all is over; None: a made-up one.
-
-    Raises:
-        UsageError: Both are asked for.
-    """
+    Raises UsageError: both are asked for."""
     if asked.simulated:
         refuse_made_up(asked.target or asked.cross, "--simulated")
         return None

@@ -163,18 +163,11 @@ class Apt:
 
     def update(self) -> tuple[str, ...]:
         """Renew the lists. What could not be had, a line each; the rest can be used.
-
-        Raises:
-            TargetError: There is no apt, or it did not end within five minutes.
-        """
+        Raises TargetError: there is no apt, or it did not end within five minutes."""
         return complaints(self._run("apt-get", "update", timeout=_UPDATE_SECONDS))
 
     def versions(self, name: str) -> tuple[Package, ...]:
-        """Versions of a package, newest first.
-
-        Raises:
-            TargetError: There is no apt.
-        """
+        """Versions of a package, newest first. Raises TargetError: there is no apt."""
         done = self._run("apt-cache", "madison", name, timeout=_ASK_SECONDS)
         return tuple(evolve(each, architecture=self.architecture) for each in _madison(done.stdout))
 
@@ -211,10 +204,7 @@ class Apt:
 
     def lacking(self, package: Package) -> tuple[Package, ...]:
         """The package and what it needs that is not installed here.
-
-        Raises:
-            TargetError: It cannot be installed here.
-        """
+        Raises TargetError: it cannot be installed here."""
         wanted = f"{package.name}/{package.suite}"
         words = ("--simulate", "--no-install-recommends", "install", wanted)
         done = self._run("apt-get", *words, timeout=_ASK_SECONDS)
@@ -229,10 +219,7 @@ class Apt:
 
     def download(self, packages: Sequence[Package], folder: Path) -> tuple[Path, ...]:
         """Fetch packages into ``folder``; apt checks them and continues what was interrupted.
-
-        Raises:
-            TargetError: One of them cannot be had.
-        """
+        Raises TargetError: one of them cannot be had."""
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         words = [f"{each.name}:{each.architecture}={each.version}" for each in packages]
@@ -295,11 +282,7 @@ def _madison(text: str) -> list[Package]:
 
 
 def native_architecture(target: Target) -> str:
-    """What Debian calls the machine's architecture.
-
-    Raises:
-        TargetError: This is no Debian.
-    """
+    """What Debian calls the machine's architecture. Raises TargetError: this is no Debian."""
     try:
         done = target.run(["dpkg", "--print-architecture"], timeout=_ASK_SECONDS)
     except TargetError:

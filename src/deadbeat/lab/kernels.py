@@ -151,10 +151,7 @@ def fetched(machine: str | None = None, *, folder: Path | None = None) -> tuple[
 
 def named(words: Sequence[str], *, folder: Path | None = None) -> tuple[Kernel, ...]:
     """Kernels that are here: ``6.12-amd64`` is the newest of its series, else a release.
-
-    Raises:
-        UsageError: One is not here.
-    """
+    Raises UsageError: one is not here."""
     here = fetched(folder=folder)
     found = []
     for word in words:

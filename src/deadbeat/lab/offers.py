@@ -165,11 +165,7 @@ def offers(
 
 
 def kernel_apt(machine: str, target: Target, folder: Path, etc: Path) -> Apt:
-    """All suites that may hold kernels of ``machine``.
-
-    Raises:
-        TargetError: This is no Debian.
-    """
+    """All suites that may hold kernels of ``machine``. Raises TargetError: this is no Debian."""
     sources = debian_sources(host_sources(etc), SUITES)
     architecture = ARCHITECTURES[machine]
     return Apt(folder, f"kernels-{architecture}", sources, architecture, target=target)

@@ -39,10 +39,7 @@ class Rootfs:
     @classmethod
     def read(cls, path: Path) -> Rootfs:
         """Read the one in ``path``, without devices: the kernel makes them.
-
-        Raises:
-            UsageError: There is none.
-        """
+        Raises UsageError: there is none."""
         try:
             with TemporaryFile() if path.is_dir() else path.open("rb") as stream:
                 if path.is_dir():

@@ -147,10 +147,7 @@ class Calibration:
 
     def cost(self, entry: Entry, core: int) -> Cost:
         """Cost of ``entry`` on logical core ``core`` (wraps round when calibrated on fewer).
-
-        Raises:
-            DataError: It was not calibrated.
-        """
+        Raises DataError: it was not calibrated."""
         costs = self.costs.get(str(entry))
         if costs is None:
             raise DataError(

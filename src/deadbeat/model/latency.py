@@ -114,10 +114,9 @@ class CpuLatency:
             have seen it (coordinated omission put right); None: the engine cannot tell.
         worst: The latest wake-ups, the latest first; empty: the engine keeps none.
         block_ns: Length of each stretch of ``block_maxima``; 0: the engine keeps none.
-        block_maxima: Largest latency of every stretch of ``block_ns`` from the start of the run, in
-            order, at most BLOCKS_MAX of them. A wake-up belongs to the stretch in which it was due,
-            a missed period to its own, with what a task released then would have seen (as in
-            ``corrected``): a stall is as long as it was. 0: nothing is known of the stretch.
+        block_maxima: Largest latency of each stretch of ``block_ns``, in order, at most BLOCKS_MAX.
+            A wake-up or missed period (as in ``corrected``) belongs to the stretch in which it was
+            due. 0: nothing is known of the stretch.
         policy, priority, placed: What the thread really had (``placed``: CPU, -1 for several); ""
             and None: the engine does not tell.
         switches: Voluntary and involuntary context switches; None: the engine does not tell.

@@ -38,11 +38,7 @@ _EARLIER = 8
 
 
 def load_prices(folder: Path) -> StoredPrices | None:
-    """Prices of a folder; None: it has none.
-
-    Raises:
-        DataError: Damaged or of another format.
-    """
+    """Prices of a folder; None: it has none. Raises DataError: damaged or of another format."""
     path = folder / PRICES_FILE
     if not path.is_file():
         return None

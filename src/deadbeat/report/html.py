@@ -267,10 +267,7 @@ def terms(*kinds: str) -> Terms:
 
 def write_page(path: Path, document: Document) -> Path:
     """The document as a page at ``path``, which is returned; its folder is made when missing.
-
-    Raises:
-        DeadbeatError: The folder or file cannot be written.
-    """
+    Raises DeadbeatError: the folder or file cannot be written."""
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
     return write_text(path, page(document).encode("utf-8", "xmlcharrefreplace"))
 

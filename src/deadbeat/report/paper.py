@@ -409,10 +409,7 @@ def write_charts(
     folder: Path, charts: Sequence[Chart], words: Words, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Every chart in every format, in ``folder``, which is made when missing; their paths.
-
-    Raises:
-        DeadbeatError: The folder or a file cannot be written.
-    """
+    Raises DeadbeatError: the folder or a file cannot be written."""
     return write_drawn(folder, draw_charts(charts, words, formats))
 
 

@@ -215,10 +215,7 @@ def from_rt_app(
     document: Mapping[str, Mapping[str, Json]], source: str
 ) -> tuple[dict[str, Json], list[str]]:
     """A document of ours, and what was assumed, a line each.
-
-    Raises:
-        UsageError: A thread is no periodic task.
-    """
+    Raises UsageError: a thread is no periodic task."""
     tasks, remarks, cpus = [], ["times are in us, as rt-app has them"], [0]
     for name, plain in document["tasks"].items():
         thread: Any = plain

@@ -60,10 +60,7 @@ def all_profiles() -> dict[str, Profile]:
 
 def find_profile(text: str) -> Profile:
     """The profile of that name, or in that file: a path, or a name that ends in ``.toml``.
-
-    Raises:
-        UsageError: There is none, or it is not written as it should be.
-    """
+    Raises UsageError: there is none, or it is not written as it should be."""
     if "/" in text or text.endswith(".toml"):
         hint = "deadbeat list knobs shows the profiles"
         what = ("a profile", "a profile is a TOML file", hint)

@@ -32,10 +32,7 @@ _COMPARE = {None: eq, "<=": le, ">=": ge, "<": lt, ">": gt}
 
 def accepts(text: str) -> Callable[[int], bool]:
     """The condition that ``0``, ``0 or 2``, ``<= 10`` or ``0 or >= 600`` puts on a number.
-
-    Raises:
-        ValueError: It is none of these.
-    """
+    Raises ValueError: it is none of these."""
     terms = []
     for word in text.split(" or "):
         term = _TERM.fullmatch(word)
@@ -199,10 +196,7 @@ def read_rows(kind: type[T], file: str) -> Iterator[T]:
 @cache
 def rows() -> Mapping[str, Row]:
     """Every row by its id, in the order of the families and of their files.
-
-    Raises:
-        ValueError: A row is wrong; says which and how.
-    """
+    Raises ValueError: a row is wrong; says which and how."""
     tables = (each for each in files(_FOLDER).iterdir() if each.name.endswith(".toml"))
     return {
         id: row_of(id, plain)

@@ -76,10 +76,7 @@ def holder_of(reason: str, read: Read = read_here) -> Holder:
 
 def refuse_held(entries: Sequence[JournalEntry], read: Read = read_here) -> None:
     """Refuse to remove a setting under a measurement that goes on; ``read``: see `holder_of`.
-
-    Raises:
-        TargetError: A process that lives holds one of them.
-    """
+    Raises TargetError: a process that lives holds one of them."""
     holders = {each.path: holder_of(each.reason, read) for each in entries}
     held = {path: holder for path, holder in holders.items() if holder.lives}
     if not held:
@@ -148,11 +145,7 @@ def tuned(entries: Sequence[JournalEntry]) -> list[str]:
 
 
 def with_tuning(platform: Platform, target: Target) -> Platform:
-    """``platform`` with what was tuned on purpose.
-
-    Raises:
-        TargetError: See `refuse_unsettled`.
-    """
+    """``platform`` with what was tuned on purpose. Raises TargetError: see `refuse_unsettled`."""
     try:
         entries = Journal(target).status()
     except TargetError as error:

@@ -13,11 +13,7 @@ from deadbeat.store.files import atomic_write, read_bytes, storing
 
 
 def write_array(path: Path, numbers: NDArray[np.int64]) -> None:
-    """Writes it atomically.
-
-    Raises:
-        DeadbeatError: See `atomic_write`.
-    """
+    """Writes it atomically. Raises DeadbeatError: see `atomic_write`."""
     made = io.BytesIO()
     np.save(made, numbers, allow_pickle=False)
     with storing(path):
@@ -26,11 +22,7 @@ def write_array(path: Path, numbers: NDArray[np.int64]) -> None:
 
 
 def read_array(path: Path, *, what: str, hint: str) -> NDArray[np.int64]:
-    """What `write_array` wrote.
-
-    Raises:
-        DataError: It cannot be read, or holds something else.
-    """
+    """What `write_array` wrote. Raises DataError: it cannot be read, or holds something else."""
     data = read_bytes(path, what=what, hint=hint)
     try:
         found = np.load(io.BytesIO(data), allow_pickle=False)

@@ -145,11 +145,7 @@ class CampaignStore(OwnedFolder):
             write_json(path, {"environment": environment})
 
     def sessions(self) -> tuple[SessionRecord, ...]:
-        """Environments of all invocations, in order.
-
-        Raises:
-            DataError: A record is damaged.
-        """
+        """Environments of all invocations, in order. Raises DataError: a record is damaged."""
         found: dict[int, dict[str, dict[str, Json]]] = {}
         for number, when, path in self._session_files():
             found.setdefault(number, {})[when] = _part(path, "environment")
@@ -182,10 +178,7 @@ class CampaignStore(OwnedFolder):
 
     def failed(self) -> dict[RunKey, dict[str, Json]]:
         """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
-
-        Raises:
-            DataError: A record is damaged.
-        """
+        Raises DataError: a record is damaged."""
         done = self.committed()
         found = {}
         for path in listing(self.path / "failed"):

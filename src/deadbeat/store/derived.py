@@ -75,11 +75,7 @@ class Derived:
 
 
 def read_derived(folder: Path) -> Derived:
-    """What ``folder`` holds.
-
-    Raises:
-        DataError: It is damaged, or nothing was derived there.
-    """
+    """What ``folder`` holds. Raises DataError: it is damaged, or nothing was derived there."""
     file = folder / DERIVED_FILE
     plain = read_json(file, what="derived result", hint=_HINT)
     return structure(

@@ -85,10 +85,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
     """Write ``buffers`` one after the other as ``path``, atomically.
-
-    Raises:
-        DeadbeatError: The disk is full, or writing is not permitted; nothing is left behind.
-    """
+    Raises DeadbeatError: the disk is full, or writing is not permitted; nothing is left behind."""
     with _replacing(path) as part, part.open("xb") as stream:
         for buffer in buffers:
             stream.write(buffer)
@@ -107,20 +104,14 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy ``source`` with its mode as ``target``, atomically.
-
-    Raises:
-        DeadbeatError: It cannot be read or written; nothing is left behind.
-    """
+    Raises DeadbeatError: it cannot be read or written; nothing is left behind."""
     with _replacing(target) as part:
         shutil.copy2(source, part)
 
 
 def move_file(source: Path, target: Path) -> None:
     """Give the complete file ``source`` the name ``target``, durably and atomically.
-
-    Raises:
-        DeadbeatError: It cannot be read or written; ``source`` is then still there.
-    """
+    Raises DeadbeatError: it cannot be read or written; ``source`` is then still there."""
     with storing(target):
         sync(source)
         try:
@@ -147,11 +138,7 @@ def followed(path: Path) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder of a result that is a link.
-
-    Raises:
-        DataError: It is one.
-    """
+    """Refuse a folder of a result that is a link. Raises DataError: it is one."""
     if folder.is_symlink():
         raise DataError(
             f"{folder} is a link: links in a result folder are not followed",
@@ -161,10 +148,7 @@ def check_folder(folder: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make ``folder`` and what is missing above it.
-
-    Raises:
-        DeadbeatError: It cannot be made, or is a link.
-    """
+    Raises DeadbeatError: it cannot be made, or is a link."""
     check_folder(folder)
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,10 +156,7 @@ def make_folder(folder: Path) -> None:
 
 def listing(folder: Path) -> list[Path]:
     """What is in a folder of a result, sorted; nothing where it is missing or no folder.
-
-    Raises:
-        DataError: It cannot be read, or is a link.
-    """
+    Raises DataError: it cannot be read, or is a link."""
     check_folder(folder)
     try:
         return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -248,11 +229,7 @@ def read_json(path: Path, *, what: str, hint: str, tool: bool = False) -> dict[s
 
 
 def parse_json(path: Path, data: bytes, *, what: str, hint: str) -> Any:
-    """JSON value of ``data``, which came from ``path``.
-
-    Raises:
-        DataError: Not JSON.
-    """
+    """JSON value of ``data``, which came from ``path``. Raises DataError: not JSON."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -273,10 +250,7 @@ def _finite(text: str) -> float:
 
 def check_format(path: Path, value: Mapping[str, Json], *, what: str, hint: str) -> None:
     """Refuse a file of another format and say which version can read it.
-
-    Raises:
-        DataError: ``format`` is missing or not the one this version reads.
-    """
+    Raises DataError: ``format`` is missing or not the one this version reads."""
     found = value.get("format")
     if found == FORMAT and type(found) is int:
         return

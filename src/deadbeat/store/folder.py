@@ -152,10 +152,7 @@ class OwnedFolder:
     @classmethod
     def open(cls, path: Path | str) -> Self:
         """The folder at ``path``.
-
-        Raises:
-            DataError: None of this kind there, or its head is damaged or of another format.
-        """
+        Raises DataError: none of this kind there, or its head is damaged or of another format."""
         return cls.opened(Path(path), cls.head(Path(path)))
 
     @classmethod
@@ -194,10 +191,7 @@ class OwnedFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """The right to write here, for a block; nests within one process.
-
-        Raises:
-            DeadbeatError: Another process holds it.
-        """
+        Raises DeadbeatError: another process holds it."""
         with writing(self.path):
             yield
 

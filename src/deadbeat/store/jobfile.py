@@ -95,19 +95,13 @@ def _sections_of(header: Any) -> tuple[tuple[str, np.dtype[Any]], ...]:
 
 def write_job_table(path: Path, table: JobTable) -> None:
     """Write ``table`` as ``path``, atomically.
-
-    Raises:
-        DeadbeatError: The file cannot be written; nothing is left behind.
-    """
+    Raises DeadbeatError: the file cannot be written; nothing is left behind."""
     write_buffers(path, job_file_buffers(table))
 
 
 def read_job_table(path: Path) -> JobTable:
     """Jobs of ``path``, as read-only arrays.
-
-    Raises:
-        DataError: Not a job file, of another version, truncated, damaged or inconsistent.
-    """
+    Raises DataError: not a job file, of another version, truncated, damaged or inconsistent."""
     return parse_job_table(read_bytes(path, what="job file", hint=_HINT), name=str(path))
 
 
@@ -140,10 +134,7 @@ def _expect_length(length: int, header: Any, name: str) -> None:
 
 def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """Jobs in ``data``; ``name`` is the file to name in an error.
-
-    Raises:
-        DataError: See `read_job_table`.
-    """
+    Raises DataError: see `read_job_table`."""
     header = _parse_header(data, name)
     wanted = _sections_of(header)
     _expect_length(len(data), header, name)

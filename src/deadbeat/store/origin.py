@@ -68,11 +68,7 @@ def write_origin(path: Path, origin: Origin) -> None:
 
 
 def read_origin(path: Path) -> Origin:
-    """The origin in ``path``.
-
-    Raises:
-        DataError: Unreadable, damaged or of another format.
-    """
+    """The origin in ``path``. Raises DataError: unreadable, damaged or of another format."""
     plain = read_json(path, what="origin", hint=_HINT)
     return structure(plain, Origin, path=path, what="origin", hint=_HINT, made=_converter())
 

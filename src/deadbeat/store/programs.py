@@ -123,10 +123,7 @@ class ProgramFolder:
 
     def recorded_hashes(self, batch: str) -> dict[str, str]:
         """Suffix (``c``, ``elf``, ``json``) -> SHA-256 as recorded; empty where none were.
-
-        Raises:
-            DataError: The record is damaged.
-        """
+        Raises DataError: the record is damaged."""
         path = self._folder / f"{batch}.sha256"
         if not path.exists():
             return {}
@@ -151,11 +148,7 @@ class ProgramFolder:
         self._where.clear()
 
     def all(self) -> tuple[Program, ...]:
-        """All batches, by name.
-
-        Raises:
-            DataError: An index is damaged.
-        """
+        """All batches, by name. Raises DataError: an index is damaged."""
         self._load()
         found = []
         for batch in sorted(self._lines):
@@ -173,10 +166,7 @@ class ProgramFolder:
 
     def planned(self, key: RunKey) -> PlannedSet | None:
         """The stored task set of ``key``; None if no batch holds it.
-
-        Raises:
-            DataError: Its line is damaged.
-        """
+        Raises DataError: its line is damaged."""
         self._load()
         if key not in self._where:
             return None
@@ -192,11 +182,7 @@ class ProgramFolder:
         return PlannedSet(batch, index, set_id, task_set)
 
     def task_set(self, key: RunKey) -> TaskSet:
-        """The task set of ``key``.
-
-        Raises:
-            DataError: No batch holds it, or its index is damaged.
-        """
+        """The task set of ``key``. Raises DataError: no batch holds it, or its index is damaged."""
         planned = self.planned(key)
         if planned is None:
             raise DataError(
@@ -240,11 +226,7 @@ class ProgramFolder:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file's content.
-
-    Raises:
-        DataError: It cannot be read.
-    """
+    """SHA-256 of a file's content. Raises DataError: it cannot be read."""
     try:
         with reading(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

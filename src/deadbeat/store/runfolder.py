@@ -138,10 +138,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     def from_plain(self, plain: Any, path: Path) -> R:
         """The run that was written to ``path``, judged by today's rule.
-
-        Raises:
-            DataError: Naming the first wrong key.
-        """
+        Raises DataError: naming the first wrong key."""
         run: R = structure(
             plain, self.RUN, path=path, what="run", hint=RUN_HINT, made=self.CONVERTER
         )
@@ -249,10 +246,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     def lacking(self, planned: Iterable[K], *, retry_invalid: bool = False) -> tuple[K, ...]:
         """The ``planned`` runs that are still to be measured, in order.
-
-        Raises:
-            DataError: A run that would be replaced is damaged.
-        """
+        Raises DataError: a run that would be replaced is damaged."""
         known = self.committed() - (self.invalid() if retry_invalid else set())
         return tuple(key for key in planned if key not in known)
 
@@ -277,10 +271,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
 
     def runs(self) -> Iterator[R]:
         """Every stored run in the order of its key, one at a time in memory.
-
-        Raises:
-            DataError: See `load`.
-        """
+        Raises DataError: see `load`."""
         return (self.load(key) for key in sorted(self.committed()))
 
 

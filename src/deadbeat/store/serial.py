@@ -197,11 +197,7 @@ def given_calibration(path: Path | None) -> Calibration | None:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Calibration in ``path``.
-
-    Raises:
-        DataError: Unreadable, damaged or of another format.
-    """
+    """Calibration in ``path``. Raises DataError: unreadable, damaged or of another format."""
     plain = read_json(path, what="calibration", hint=_CALIBRATION_HINT)
     value = structure(plain, Calibration, path=path, what="calibration", hint=_CALIBRATION_HINT)
     problem = _find_problem(value)

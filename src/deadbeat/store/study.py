@@ -73,10 +73,7 @@ class StudyStore(OwnedFolder):
 
     def commit(self, number: int, rows: NDArray[Any]) -> Path:
         """Keeps the rows of chunk ``number``; whole or not at all.
-
-        Raises:
-            DeadbeatError: It is stored already, or cannot be written.
-        """
+        Raises DeadbeatError: it is stored already, or cannot be written."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, rows, version=(2, 0), allow_pickle=False)
         body = buffer.getvalue()

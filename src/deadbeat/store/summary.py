@@ -41,10 +41,7 @@ _HASHES = "summary.sha256"
 
 def write_summary(store: CampaignStore, summary: Summary) -> None:
     """Write the derived files of ``store``; summary.csv comes last.
-
-    Raises:
-        DeadbeatError: They cannot be written; each file is the old or the new one.
-    """
+    Raises DeadbeatError: they cannot be written; each file is the old or the new one."""
     columns, mode = CELL_COLUMNS[summary.mode], summary.mode
     plain = {field.name: getattr(summary, field.name) for field in fields(Summary)}
     sets = [each.row(mode) for each in plain.pop("sets")]

@@ -32,10 +32,7 @@ FORMULA = re.compile(r"[=@+'-]")
 
 def write_task_system(path: Path, system: TaskSystem) -> None:
     """Writes ``system`` as ``path``, atomically: CSV where it ends in ``.csv``, else JSON.
-
-    Raises:
-        DeadbeatError: It cannot be written; nothing is left behind.
-    """
+    Raises DeadbeatError: it cannot be written; nothing is left behind."""
     as_csv = path.suffix.lower() == ".csv"
     atomic_write(path, csv_text(system) if as_csv else task_system_text(system))
 

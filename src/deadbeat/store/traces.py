@@ -68,11 +68,7 @@ class TraceFolder:
                 self._file(dropped).unlink(missing_ok=True)
 
     def load(self, key: RunKey) -> RunTrace | None:
-        """The trace of ``key``; None where none was kept.
-
-        Raises:
-            DataError: Damaged.
-        """
+        """The trace of ``key``; None where none was kept. Raises DataError: damaged."""
         path = self._file(key)
         if not path.exists():
             return None
@@ -108,11 +104,7 @@ class TraceFolder:
 
 
 def trace_from_plain(plain: Mapping[str, Json], path: Path) -> RunTrace:
-    """The trace that was read of ``path``.
-
-    Raises:
-        DataError: Damaged.
-    """
+    """The trace that was read of ``path``. Raises DataError: damaged."""
     version = plain.get("version", 1)
     if version not in (1, VERSION):
         raise DataError(f"trace {path} has version {version}, this deadbeat reads 1 and 2", _HINT)

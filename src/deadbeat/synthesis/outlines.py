@@ -35,10 +35,7 @@ class Outline:
 
 def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
     """One for each task, in order.
-
-    Raises:
-        SynthesisError: No utilisations within the bounds were found.
-    """
+    Raises SynthesisError: no utilisations within the bounds were found."""
     offsets, task_seeds = Stream(seed, "offset"), Stream(seed, "task seed")
     timed = _timings(parameters, seed)
     priorities = _priorities(parameters, Stream(seed, "priority"), [t.period_ns for t in timed])
@@ -130,10 +127,7 @@ def nearest(value: Fraction) -> int:
 
 def timings(parameters: SynthesisParameters, utilisation: Fraction, seed: int) -> dict[int, Timing]:
     """C and T of the critical tasks, by index.
-
-    Raises:
-        SynthesisError: None were found within the budgets of draws.
-    """
+    Raises SynthesisError: none were found within the budgets of draws."""
     critical = [core for core in range(parameters.cores) if parameters.is_critical(core)]
     for attempt in range(_CHAINS):
         stream = Stream(seed, "periods", attempt)

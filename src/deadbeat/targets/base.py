@@ -32,10 +32,7 @@ class Process(Protocol):
 
     def close(self, timeout: float = 5.0) -> Completed:
         """Close its input and wait for its end; ``stdout`` holds what was not read.
-
-        Raises:
-            TargetError: It did not end in time; it has been killed.
-        """
+        Raises TargetError: it did not end in time; it has been killed."""
 
     def kill(self) -> None:
         """End it now (SIGKILL). Safe to call again, and after its end."""

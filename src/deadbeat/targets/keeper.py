@@ -55,10 +55,7 @@ done"""
 
 def process_on(target: Target) -> int | None:
     """This process, or what serves its connection there; it ends with it. None: not known.
-
-    Raises:
-        TargetError: Nothing can be run there.
-    """
+    Raises TargetError: nothing can be run there."""
     if is_here(target):
         return os.getpid()
     chain = ("sh", "-c", _CHAIN)

@@ -47,10 +47,7 @@ class Lease:
 
 class Coordinator:
     """labgrid's own, at ``LG_COORDINATOR``.
-
-    Raises:
-        UsageError: The package labgrid is not installed.
-    """
+    Raises UsageError: the package labgrid is not installed."""
 
     def __init__(self) -> None:
         hook = sys.excepthook

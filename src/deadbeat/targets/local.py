@@ -189,10 +189,7 @@ class LocalProcess(Process):
 
     def read_bytes(self, timeout: float | None = None) -> bytes:
         """What it wrote next, ends of line and all; b"" at the end of its output.
-
-        Raises:
-            TargetError: Nothing arrived in ``timeout`` seconds.
-        """
+        Raises TargetError: nothing arrived in ``timeout`` seconds."""
         if not self._pending and not self._ended:
             deadline = None if timeout is None else time.monotonic() + timeout
             if not self._fill(deadline):

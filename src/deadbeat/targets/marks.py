@@ -92,11 +92,7 @@ def create(path: Path, capacity: int = CAPACITY) -> None:
 
 
 def read(data: bytes, name: str) -> Marks:
-    """What the file ``name`` holds.
-
-    Raises:
-        DataError: It is damaged, or no such file.
-    """
+    """What the file ``name`` holds. Raises DataError: it is damaged, or no such file."""
 
     def damaged(why: str) -> DataError:
         return DataError(

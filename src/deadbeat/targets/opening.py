@@ -26,10 +26,7 @@ _BETWEEN = r",(?!\w+=|parallel)"
 
 def targets_in(words: str | None) -> tuple[str, ...]:
     """The machines of a list with commas, in its order; none: the one that deadbeat runs on.
-
-    Raises:
-        UsageError: One is named twice.
-    """
+    Raises UsageError: one is named twice."""
     found = tuple(word.strip() for word in re.split(_BETWEEN, words or ""))
     twice = [word for word in found if found.count(word) > 1]
     if twice:

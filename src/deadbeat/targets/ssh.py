@@ -135,10 +135,7 @@ class SshProcess(Process):
 
     def contents(self, limit: int) -> Iterator[bytes]:
         """All that it writes, as it is.
-
-        Raises:
-            TargetError: It is more than ``limit`` bytes, or nothing came for two minutes.
-        """
+        Raises TargetError: it is more than ``limit`` bytes, or nothing came for two minutes."""
         mark, held, size = f"{self._mark} ".encode(), b"", 0
         while data := self._local.read_bytes(_STALL_S):
             held += data

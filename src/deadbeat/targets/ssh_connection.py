@@ -138,10 +138,7 @@ def script(name: str) -> str:
 
 def quoted(argv: Sequence[str]) -> str:
     """Words of a POSIX shell, which gives exactly ``argv``.
-
-    Raises:
-        TargetError: A word no command can have.
-    """
+    Raises TargetError: a word no command can have."""
     if any("\0" in word for word in argv):
         raise TargetError("a word of a command has a NUL character, which no command can have")
     return " ".join(map(shlex.quote, argv))

@@ -381,7 +381,11 @@ def decide_6(given: Campaigns) -> list[Evidence]:
         (
             f"{result.name}, {cell.group}",
             _told_by(given.every, result, cell),
-            _slowdowns(result, cell),
+            [
+                each.slowdown_mean
+                for each in result.sets
+                if each.group == cell.group and each.slowdown_mean is not None
+            ],
         )
         for result in given.results
         for cell in result.cells
@@ -431,14 +435,6 @@ def _agrees(larger: bool, chance: Value) -> bool | None:
         return False
     above = chance.above(0.5)
     return None if above is None else above == larger
-
-
-def _slowdowns(result: Campaign, cell: CellFigures) -> list[float]:
-    return [
-        each.slowdown_mean
-        for each in result.sets
-        if each.group == cell.group and each.slowdown_mean is not None
-    ]
 
 
 def _larger(one: Sequence[float], other: Sequence[float]) -> Value:

@@ -99,10 +99,7 @@ def compared(
     given: Campaigns, pair: tuple[Campaign, Campaign] | None, lacking: str
 ) -> tuple[tuple[CellComparison, ...], tuple[tuple[str, str], ...], tuple[str, str]]:
     """Delay ratios of the cells of ``pair``, what tells of the comparison, and both names.
-
-    Raises:
-        LackingError: There is no such pair; ``lacking`` says why.
-    """
+    Raises LackingError: there is no such pair; ``lacking`` says why."""
     if pair is None or given.compare is None:
         raise LackingError(needs_kernels(2), lacking)
     comparison = given.compare(*pair)
@@ -196,10 +193,7 @@ def decide_9(given: Campaigns, which: str = "") -> list[Evidence]:
 
 def miss_ratios(a: Campaign, b: Campaign) -> tuple[Floats, Floats]:
     """Deadline miss ratios of the task sets that both ran, in the same order.
-
-    Raises:
-        UsageError: A task set of the same name is another program.
-    """
+    Raises UsageError: a task set of the same name is another program."""
     own = {each.key: each for each in a.sets}
     pairs = [(own[each.key], each) for each in b.sets if each.key in own]
     other = [mine.key for mine, theirs in pairs if mine.set_id != theirs.set_id]

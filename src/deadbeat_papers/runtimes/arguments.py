@@ -214,11 +214,7 @@ _MEANS = {
 
 
 def read_arguments(path: Path) -> RtsjArguments:
-    """The arguments in ``path``.
-
-    Raises:
-        UsageError: Naming every problem with its line.
-    """
+    """The arguments in ``path``. Raises UsageError: naming every problem with its line."""
     data = read_file(path, what="arguments", hint="name an XML file of arguments", piped=True)
     if len(data) > _FILE_LIMIT:
         raise UsageError(f"{path}: larger than {_FILE_LIMIT} bytes", "is it a file of arguments?")

@@ -33,10 +33,7 @@ def not_testable(needs: str) -> str:
 
 def cells_of(found: PrimitivesSummary, test: str, *placements: str) -> list[PrimitiveCell]:
     """Cells of a primitive, in the order of runtime, handler, threads and size.
-
-    Raises:
-        LackingError: None was run.
-    """
+    Raises LackingError: none was run."""
     cells = [
         cell
         for cell in found.cells

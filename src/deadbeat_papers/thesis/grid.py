@@ -52,6 +52,29 @@ def contenders(ties: Sequence[str]) -> dict[str, Scheduler]:
     return {f"g-edf ({rule})": Scheduler(policy="g-edf", ties=rule) for rule in ties}
 
 
+def on_grid(
+    name: str,
+    title: str,
+    axes: tuple[Sequence[int], Sequence[int]],
+    ties: Sequence[str],
+    tests: tuple[str, ...],
+) -> StudySpec:
+    """30 sets for each m, n and U/m; ``axes``: m, and U/m in thousandths."""
+    processors, loads = axes
+    return StudySpec(
+        name=name,
+        preset=name,
+        title=title,
+        sets=30,
+        sources={LABEL: SOURCE},
+        cells=tuple(
+            SweepCell(m, n, u, LABEL) for m in processors for n in task_counts(m) for u in loads
+        ),
+        contenders=contenders(ties),
+        tests=tests,
+    )
+
+
 def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict[str, str]]]:
     for label in results.labels():
         if not results.is_test(label):
@@ -205,21 +228,7 @@ _CLAIMS = claims(__file__, globals(), Conclusion)
 
 def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> Preset:
     whole = f"{title}, simulation beside equation (1)"
-    spec = StudySpec(
-        name=name,
-        preset=name,
-        title=whole,
-        sets=30,
-        sources={LABEL: SOURCE},
-        cells=tuple(
-            SweepCell(m, n, load, LABEL)
-            for m in processors
-            for n in task_counts(m)
-            for load in LOADS
-        ),
-        contenders=contenders(ties),
-        tests=("gfb",),
-    )
+    spec = on_grid(name, whole, (processors, LOADS), ties, ("gfb",))
     if len(ties) > 1:
         sets = " (2,430 sets)"
         rule = "Three tie rules, because the verdict of many sets depends on the rule."

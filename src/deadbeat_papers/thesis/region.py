@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deadbeat import (
-    Conclusion,
-    Evidence,
-    Preset,
-    StudyResults,
-    StudySpec,
-    SweepCell,
-    study_curves,
-    study_region,
-)
+from deadbeat import Conclusion, Evidence, Preset, StudyResults, study_curves, study_region
 from deadbeat_papers.claims import claims
-from deadbeat_papers.thesis.grid import LABEL, SOURCE, contenders, task_counts
+from deadbeat_papers.thesis.grid import on_grid
 from deadbeat_papers.thesis.telling import falling
 
 #: From far below where the region starts, in thousandths of m.
@@ -61,32 +52,13 @@ def schedulable(results: StudyResults, *, share: float) -> Iterator[Evidence]:
 _CLAIMS = claims(__file__, globals(), Conclusion)
 _TITLE = "The region that tests of global EDF leave undecided, on 2 to 8 processors"
 
-
-def _build() -> StudySpec:
-    return StudySpec(
-        name="thesis-region",
-        preset="thesis-region",
-        title=_TITLE,
-        sets=30,
-        sources={LABEL: SOURCE},
-        cells=tuple(
-            SweepCell(m, n, load, LABEL)
-            for m in PROCESSORS
-            for n in task_counts(m)
-            for load in LOADS
-        ),
-        contenders=contenders(("index",)),
-        tests=TESTS,
-    )
-
-
 PRESETS = (
     Preset(
         name="thesis-region",
         title=_TITLE,
         about="The grid of Figures 2 and 3 from U = 0.3 m on, m = 2, 4, 6 and 8, 30 sets a cell;"
         " all eight sufficient tests of global EDF, the necessary conditions, simulation.",
-        build=_build,
+        build=lambda: on_grid("thesis-region", _TITLE, (PROCESSORS, LOADS), ("index",), TESTS),
         charts=(study_region, study_curves),
         conclusions=_CLAIMS["region"],
     ),

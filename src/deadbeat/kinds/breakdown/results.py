@@ -151,11 +151,7 @@ class Breakdown:
 
 
 def summarise(store: CampaignStore) -> Breakdown:
-    """Everything that the stored runs say.
-
-    Raises:
-        DataError: Something in the folder is damaged.
-    """
+    """Everything that the stored runs say. Raises DataError: something in the folder is damaged."""
     spec = from_plain(store.spec)
     results = SearchResults(spec, store)
     calibration, prices = store.load_calibration(), prices_in(store)

@@ -31,10 +31,7 @@ _COLUMNS = (
 
 def drawn_set(runs: Path, run: str, text: str) -> Shown:
     """The task set with key ``text`` of a campaign or breakdown search.
-
-    Raises:
-        UsageError: There is no such run, or no such set in it.
-    """
+    Raises UsageError: there is no such run, or no such set in it."""
     path = BREAKDOWN.find(runs, run)
     store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
     costs, keys = store.load_calibration(), sorted(store.programs.keys())

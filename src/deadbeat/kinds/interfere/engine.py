@@ -65,11 +65,7 @@ class HardwareChannels(VerbEngine):
 def parsed(
     text: str, key: InterfereKey, started: str, asked: Sequence[SetWork] = ()
 ) -> InterfereRun:
-    """What the program wrote.
-
-    Raises:
-        DataError: It is damaged, or of another version.
-    """
+    """What the program wrote. Raises DataError: it is damaged, or of another version."""
     hint = "a defect: the runtime wrote it"
     try:
         plain = json.loads(text)

@@ -239,10 +239,7 @@ def as_run(
 
 def load_of(foreign: Foreign, load: LoadPoint | None, name: str) -> LoadPoint:
     """The load of a file, in its own words, else as a person says it.
-
-    Raises:
-        UsageError: A person says another one.
-    """
+    Raises UsageError: a person says another one."""
     word = re.sub(r"[^a-z0-9]+", "-", foreign.load.lower()).strip("-")
     said = (load_named(word[:40]) or load_named(f"load-{word}"[:40])) if word else None
     if said is not None and load not in (None, said):

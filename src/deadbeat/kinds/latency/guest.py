@@ -60,10 +60,7 @@ def require_possible(spec: LatencySpec, guest: Guest) -> None:
 
 def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platform:
     """The platform as the kernel itself shows it, from a boot of its own.
-
-    Raises:
-        TargetError: The kernel does not boot.
-    """
+    Raises TargetError: the kernel does not boot."""
     target = look(guest, name=name, stop=stop)
     loads = f"{OWN} {tool_version()}"
     more: dict[str, Json] = {

@@ -77,10 +77,7 @@ class StressLoads:
 
     def start(self, target: Target, point: LoadPoint, *, seconds: float) -> RunningStress:
         """Starts its commands and waits until it has settled. ``seconds``: its own bound.
-
-        Raises:
-            TargetError: It cannot be started, or dies at once.
-        """
+        Raises TargetError: it cannot be started, or dies at once."""
         profile = LOADS[point.profile]
         commands = profile.commands(point.percent, self.cpus) if point.percent else ()
         if commands and not self._put.startswith(f"{target.folder}/"):

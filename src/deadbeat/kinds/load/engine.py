@@ -130,10 +130,7 @@ class HardwareLoad(VerbEngine):
         self, settings: Sequence[Setting], *, reason: str
     ) -> AbstractContextManager[object]:
         """The settings, for a block: journalled, written, read back, and put back at its end.
-
-        Raises:
-            TargetError: One is not possible here, or was not back at the end.
-        """
+        Raises TargetError: one is not possible here, or was not back at the end."""
         return applied(self._target, settings, reason=reason) if settings else nullcontext()
 
     def standing(self) -> tuple[JournalEntry, ...]:

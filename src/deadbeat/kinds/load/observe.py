@@ -84,11 +84,7 @@ class LoadTest(Subject):
 
 
 def read_load(path: Path) -> LoadTest:
-    """The load test in ``path``.
-
-    Raises:
-        DataError: It is damaged, or no load test.
-    """
+    """The load test in ``path``. Raises DataError: it is damaged, or no load test."""
     store = LoadStore.open(path)
     spec, runs, planned = read_spec(store.spec), tuple(store.runs()), planned_keys(store)
     left = len(set(planned) - {run.key for run in runs})

@@ -202,10 +202,7 @@ def _ms(ns: int) -> str:
 
 def preset(name: Json, layer: Mapping[str, Json]) -> dict[str, Json]:
     """What a preset asks for, with what the person says otherwise.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+    Raises UsageError: there is none of that name."""
     if name not in PRESETS:
         known = list(PRESETS)
         raise UsageError(f"--preset: {shown(name)} is not a choice", f"use {', '.join(known)}")

@@ -55,10 +55,7 @@ ABOVE = "above"
 
 def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
     """With the machine's CPUs and allocators.
-
-    Raises:
-        UsageError: It asks for a CPU that is not there, or for nothing that can be run.
-    """
+    Raises UsageError: it asks for a CPU that is not there, or for nothing that can be run."""
     cpus = spec.cpus or topology.cpus
     for option, asked in (("--cpus", cpus), ("--groups", itertools.chain(*spec.groups))):
         require_usable(asked, topology.cpus, topology.details, option)

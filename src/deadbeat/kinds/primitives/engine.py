@@ -55,10 +55,7 @@ class HardwarePrimitives(VerbEngine):
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         """Wanted allocators; none: all that are installed.
-
-        Raises:
-            BuildError: One of them is not to be had.
-        """
+        Raises BuildError: one of them is not to be had."""
         for name in wanted:
             link_words(self._toolchain, name)
         return wanted or installed(self._toolchain)
@@ -137,10 +134,7 @@ def parsed(
     text: str, key: PrimitiveKey, started: str, wanted: tuple[Wanted, ...] = ()
 ) -> PrimitiveRun:
     """What the program wrote; its threads must be as ``wanted``, where that is said.
-
-    Raises:
-        DataError: It is damaged, or of another version.
-    """
+    Raises DataError: it is damaged, or of another version."""
     try:
         plain = json.loads(text)
         if plain["version"] != _VERSION:

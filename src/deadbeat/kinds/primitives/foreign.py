@@ -39,11 +39,7 @@ _STEADY_THREADS = ("-XX:-UseDynamicNumberOfCompilerThreads", "-XX:-UseDynamicNum
 
 
 def jdk_of(version: int) -> Jdk:
-    """The newest JDK of a version; 0: of all.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The newest JDK of a version; 0: of all. Raises UsageError: there is none."""
     known = jdks()
     found = [jdk for jdk in known if version in (0, jdk.feature)]
     if not found:
@@ -95,10 +91,7 @@ def probe(runtime: str, spec: PrimitivesSpec) -> tuple[str, ...]:
 
 def understood(runtime: str, spec: PrimitivesSpec, said: str, done: Completed) -> None:
     """What a probe said.
-
-    Raises:
-        UsageError: It did not start, or has another collector or other policies.
-    """
+    Raises UsageError: it did not start, or has another collector or other policies."""
     who = f"{runtime} does not start"
     if done.returncode != 0:
         words = [said.removeprefix("error primitive "), *done.stderr.strip().splitlines()]
@@ -194,11 +187,7 @@ def _refused(why: str, key: PrimitiveKey) -> TargetError | RunError:
 
 
 def _named(spec: PrimitivesSpec, name: str) -> External:
-    """The one of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The one of that name. Raises UsageError: there is none."""
     for each in spec.external:
         if each.name == name:
             return each
@@ -207,10 +196,7 @@ def _named(spec: PrimitivesSpec, name: str) -> External:
 
 def _probed(external: External, target: Target) -> External:
     """With what it does, as it lists itself.
-
-    Raises:
-        UsageError: It does not start, or its list is not understood.
-    """
+    Raises UsageError: it does not start, or its list is not understood."""
     who = f"{EXTERNAL}:{external.name}"
     done = target.run((*external.argv, "--list"), timeout=_PROBE_S)
     if done.returncode != 0:

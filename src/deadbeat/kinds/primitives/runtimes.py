@@ -163,10 +163,7 @@ def does(runtime: str, test: str, variant: str, external: Sequence[External]) ->
 
 def known_to_external(listed: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What of a command's list has a meaning here: ``alloc:heap``, ``copy``.
-
-    Raises:
-        ValueError: Something of it has none.
-    """
+    Raises ValueError: something of it has none."""
     found = []
     for test, variants in listed.items():
         known = variants_of().get(test)

@@ -192,32 +192,45 @@ def curves(results: StudyResults) -> Iterator[Chart]:
     yield from _split("curves", "Schedulable sets by total utilisation", caption, panels)
 
 
-def migrations(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
-    """By set, and by job, which does not depend on how long the hyper-period is."""
-    elsewhere = ("Tasks: next job starts elsewhere", "task migrations by 1000 jobs")
-    figures = (
-        (("By schedulable set", "migrations by schedulable set"), results.mean, "migrations"),
-        (("By job", "migrations by 1000 jobs"), results.per_job, "migrations"),
-        (elsewhere, results.per_job, "task_migrations"),
-    )
+#: Title of a panel and of its axis; the mean of which figure, of the sets of a label in a mask.
+_Means = tuple[str, str, Callable[[str, str, Mask], Mean], str]
+
+
+def _by_source(
+    results: StudyResults,
+    names: tuple[str, str],
+    over: str,
+    labels: Iterable[str],
+    figures: Sequence[_Means],
+) -> Iterator[Chart]:
+    """Means over U: a chart a source, a panel a figure, a line a label."""
+
+    def panel(source: str, figure: _Means) -> Panel:
+        title, y_label, of, name = figure
+        lines = ((label, results.source == source) for label in labels)
+        return means_panel(results, (title, y_label), lines, lambda it, mask: of(it, name, mask))
+
     for source in results.spec.sources:
-        here = results.source == source
-        panels = tuple(
-            means_panel(
-                results,
-                titles,
-                ((name, here) for name in labels),
-                lambda label, mask, of=of, metric=metric: of(label, metric, mask),  # type: ignore[misc]
-            )
-            for titles, of, metric in figures
-        )
+        panels = tuple(panel(source, figure) for figure in figures)
         yield Chart(
-            name=f"migrations-{word(source)}",
-            title=f"Migrations, utilisations {source}",
-            caption=f"Means over the sets that the line's scheduler schedules: {resting(panels)}"
-            " sets a point. Bands: 95 % of the mean, cut at the axes.",
+            name=f"{names[0]}-{word(source)}",
+            title=f"{names[1]}, utilisations {source}",
+            caption=f"Means over {over}: {resting(panels)} sets a point. Bands: 95 % of the mean,"
+            " cut at the axes.",
             panels=panels,
         )
+
+
+def migrations(results: StudyResults, labels: Sequence[str]) -> Iterator[Chart]:
+    """By set, and by job, which does not depend on how long the hyper-period is."""
+    elsewhere, by_thousand = "Tasks: next job starts elsewhere", "task migrations by 1000 jobs"
+    figures = (
+        ("By schedulable set", "migrations by schedulable set", results.mean, "migrations"),
+        ("By job", "migrations by 1000 jobs", results.per_job, "migrations"),
+        (elsewhere, by_thousand, results.per_job, "task_migrations"),
+    )
+    over = "the sets that the line's scheduler schedules"
+    yield from _by_source(results, ("migrations", "Migrations"), over, labels, figures)
 
 
 def _weighted(results: StudyResults) -> Iterator[Chart]:
@@ -285,27 +298,12 @@ def region(results: StudyResults) -> Iterator[Chart]:
 def late(results: StudyResults) -> Iterator[Chart]:
     """Late jobs, response and tardiness, of all sets that were simulated."""
     figures = (
-        ("Late jobs", "late jobs by jobs", "miss_ratio"),
-        ("Response", "mean response by set", "response_mean"),
-        ("Tardiness", "mean tardiness by set", "tardiness_mean"),
+        ("Late jobs", "late jobs by jobs", results.late, "miss_ratio"),
+        ("Response", "mean response by set", results.late, "response_mean"),
+        ("Tardiness", "mean tardiness by set", results.late, "tardiness_mean"),
     )
-    for source in results.spec.sources:
-        panels = tuple(
-            means_panel(
-                results,
-                (title, y_label),
-                ((label, results.source == source) for label in results.spec.contenders),
-                lambda label, mask, name=name: results.late(label, name, mask),  # type: ignore[misc]
-            )
-            for title, y_label, name in figures
-        )
-        yield Chart(
-            name=f"late-{word(source)}",
-            title=f"Response and lateness, utilisations {source}",
-            caption=f"Means over all sets simulated, past misses too: {resting(panels)} sets a"
-            " point. Bands: 95 % of the mean, cut at the axes.",
-            panels=panels,
-        )
+    names, over = ("late", "Response and lateness"), "all sets simulated, past misses too"
+    yield from _by_source(results, names, over, results.spec.contenders, figures)
 
 
 def word(text: str) -> str:
