@@ -1,9 +1,12 @@
 // EDF on one processor, exactly, for any deadlines: U <= 1 and DBF(t) <= t for every t, looked at
 // from the longest t that matters down.
 //
-// Exact for sporadic tasks and for periodic ones released together. With blocking B by a
-// non-preemptive section, DBF(t) + B <= t for t < max D as well, which is sufficient: who blocks
-// has a deadline beyond t, so D > t.
+// Exact for sporadic tasks and for periodic ones released together. With blocking, DBF(t) + B(t) <= t
+// for t < max D as well, which is sufficient: who blocks has a deadline beyond t, so D > t. B(t) is
+// the longest of what is given; of stretches without preemption of such tasks, less the instant in
+// which one began; of their sections on a lock that a task with D <= t uses (stack resource policy,
+// Baruah, RTSS 2006). It changes at deadlines alone, and between two of them the demand is looked
+// at as without it.
 #include "shared.hpp"
 
 namespace deadbeat::sched {
@@ -41,8 +44,27 @@ const TestRegistrar qpa_registrar({.name = "qpa",
                                    .ties = "any",
                                    .deadlines = "arbitrary",
                                    .kind = TestKind::exact,
-                                   .cost = 12},
+                                   .cost = 12,
+                                   .models = kLocks | kNonPreemptive},
                                   analysis::qpa);
+
+// B(t) for the t from the deadline `from` on to the next.
+Time blocking_at(const System& system, Time from, Time given) {
+    Time longest = given;
+    const auto later = [&](std::int64_t task) { return system.tasks[at(task)].deadline > from; };
+    for (std::size_t i = 0; i < system.extras.size(); i++) {
+        longest = later(static_cast<std::int64_t>(i))
+                      ? std::max(longest, system.extras[i].np_max - 1)
+                      : longest;
+    }
+    for (const Section& section : system.sections) {
+        const bool shared = std::ranges::any_of(system.sections, [&](const Section& other) {
+            return other.lock == section.lock && !later(other.task);
+        });
+        longest = shared && later(section.task) ? std::max(longest, section.length) : longest;
+    }
+    return longest;
+}
 
 }  // namespace
 
@@ -70,22 +92,30 @@ TestVerdict qpa(const System& system, const TestOptions& options, std::span<Time
         case Fit::budget:
             return kBudget;
     }
-    if (options.blocking == 0) {
+    if (options.blocking == 0 && beyond(system) == kNothing) {
         return kAccepted;
     }
-    Time longest = 0;
+    std::vector<Time> deadlines{0};
     for (const Task& task : system.tasks) {
-        longest = std::max(longest, task.deadline);
+        deadlines.push_back(task.deadline);
     }
-    switch (demand_fits(system.tasks, 1, 1, 0, longest - 1, options.blocking, steps)) {
-        case Fit::fits:
-            return kAccepted;
-        case Fit::exceeds:
-            return not_accepted("with blocking only sufficient");
-        case Fit::budget:
-            break;
+    std::ranges::sort(deadlines);
+    for (std::size_t k = 0; k + 1 < deadlines.size(); k++) {
+        const Time blocking = blocking_at(system, deadlines[k], options.blocking);
+        if (blocking == 0 || deadlines[k] == deadlines[k + 1]) {
+            continue;
+        }
+        switch (demand_fits(system.tasks, 1, 1, deadlines[k], deadlines[k + 1] - 1, blocking,
+                            steps)) {
+            case Fit::fits:
+                break;
+            case Fit::exceeds:
+                return not_accepted("with blocking only sufficient");
+            case Fit::budget:
+                return kBudget;
+        }
     }
-    return kBudget;
+    return kAccepted;
 }
 
 }  // namespace analysis
