@@ -15,9 +15,7 @@
 // responses found, until nothing changes. Any joint fixed point is a proof: look at the first job to
 // exceed its bound; until then no other had. The remote part is bounded over the response (window
 // form), or request by request; the smaller one counts.
-#include "../fixed_priority.hpp"
-#include "deadbeat/sched/partition.hpp"
-#include "shared.hpp"
+#include "pinned.hpp"
 
 namespace deadbeat::sched::pinned {
 
@@ -61,22 +59,18 @@ struct View {
 
 class Bound {
   public:
-    Bound(const System& system, std::vector<std::int64_t> urgency, std::vector<std::int32_t> home,
-          const TestOptions& options)
-        : system_(system),
-          urgency_(std::move(urgency)),
-          home_(std::move(home)),
+    Bound(const Tasks& tasks, const TestOptions& options)
+        : system_(tasks.system),
+          urgency_(tasks.urgency),
+          home_(tasks.home),
+          sections_(tasks.sections),
           steps_(options),
-          sections_(system.tasks.size()) {
-        for (const Section& section : system.sections) {
-            sections_[at(section.task)].push_back(section);
-            if (section.lock >= static_cast<std::int64_t>(ceiling_.size())) {
-                ceiling_.resize(at(section.lock) + 1, std::numeric_limits<std::int64_t>::min());
-            }
+          ceiling_(at(tasks.locks), std::numeric_limits<std::int64_t>::min()) {
+        for (const Section& section : system_.sections) {
             auto& ceiling = ceiling_[at(section.lock)];
             ceiling = std::max(ceiling, urgency_[at(section.task)]);
         }
-        for (const Task& task : system.tasks) {
+        for (const Task& task : system_.tasks) {
             response_.push_back(task.wcet);
         }
     }
@@ -86,7 +80,6 @@ class Bound {
         for (std::size_t i = 0; i < n; i++) {
             plans_.push_back(plan(i));
         }
-        std::vector<bool> late(n);
         for (bool changed = true; changed;) {
             changed = false;
             for (std::size_t i = 0; i < n; i++) {
@@ -96,8 +89,7 @@ class Bound {
                 }
                 changed = changed || found != response_[i];
                 response_[i] = found;
-                late[i] = found > system_.tasks[i].deadline;
-                if (late[i]) {
+                if (found > system_.tasks[i].deadline) {
                     return kTooLong;
                 }
             }
@@ -350,10 +342,10 @@ class Bound {
     }
 
     const System& system_;
-    std::vector<std::int64_t> urgency_;
-    std::vector<std::int32_t> home_;
+    const std::vector<std::int64_t>& urgency_;
+    const std::vector<std::int32_t>& home_;
+    const std::vector<std::vector<Section>>& sections_;
     Steps steps_;
-    std::vector<std::vector<Section>> sections_;
     std::vector<std::int64_t> ceiling_;
     std::vector<Time> response_;
     std::vector<Plan> plans_;
@@ -364,33 +356,16 @@ TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
     if (!constrained(system)) {
         return kNotConstrained;
     }
-    const auto levels = priority_levels(system, options.priorities);
-    if (!levels) {
-        return kUnknownOrder;
-    }
-    Options placing;
-    placing.policy = "p-fp";
-    placing.partition = options.partition;
-    placing.order = options.order;
-    placing.admission = options.admission;
-    placing.priorities = options.priorities;
-    placing.ties = options.ties;
-    const Partition placed = place(system, placing, system.processors, 1, true);
-    if (!placed.refusal.empty() || placed.first_unplaced >= 0) {
-        return not_accepted("the tasks find no place");
-    }
-    std::vector<std::int64_t> urgency;
-    for (const std::int64_t level : *levels) {
-        urgency.push_back(~level);
-    }
-    return Bound(system, std::move(urgency), placed.cluster, options).run(bounds);
+    const Tasks tasks(system, options);
+    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
+                                    : Bound(tasks, options).run(bounds);
 }
 
 const TestRegistrar registrar(
     {.name = "pinned-fifo-pi",
      .title = "Threads bound to processors under SCHED_FIFO, mutexes with priority inheritance",
      .reference = "deadbeat, docs/explanation/locks.md",
-     .scheduler = "p-fp",
+     .scheduler = "p-fp+inherit",
      .model = "sporadic",
      .ties = "any",
      .deadlines = "constrained",

@@ -1,0 +1,213 @@
+// The multiprocessor priority ceiling protocol: tasks bound to processors, fixed priorities, waiters
+// suspend in order of priority, a section on a lock that other processors use runs above all others,
+// by the most urgent of their users. Sporadic, D <= T, no section within another.
+//
+// A section of j takes its length and the longest section of each other task of its processor with a
+// ceiling as high. A request of i waits for one less urgent holder, and for ceil(w / T) + 1 jobs of
+// each more urgent user, at the least fixed point w. Each time that i comes back, and when it
+// arrives, one section of each less urgent task of its processor is ahead. A more urgent task that
+// waits has its waiting as jitter, R - C (Chen et al., Real-Time Systems 55, 2019: the original
+// analysis, which had less, is flawed).
+#include "pinned.hpp"
+
+namespace deadbeat::sched::mpcp {
+
+namespace {
+
+using namespace analysis;
+
+constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+
+class Bound {
+  public:
+    Bound(const pinned::Tasks& tasks, const TestOptions& options)
+        : tasks_(tasks),
+          steps_(options),
+          ceiling_(at(tasks.locks), std::vector<std::int64_t>(at(tasks.system.processors), kNone)) {
+        for (std::size_t lock = 0; lock < ceiling_.size(); lock++) {
+            for (std::size_t k = 0; k < ceiling_[lock].size(); k++) {
+                ceiling_[lock][k] = outside(lock, k);
+            }
+        }
+        for (std::size_t i = 0; i < tasks.size(); i++) {
+            response_.push_back(tasks.system.tasks[i].wcet);
+        }
+    }
+
+    TestVerdict run(std::span<Time> bounds) {
+        std::vector<Wide> remote;
+        for (std::size_t i = 0; i < tasks_.size(); i++) {
+            const auto found = waiting(i);
+            if (!found) {
+                return kTooLong;
+            }
+            remote.push_back(*found);
+        }
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (std::size_t i = 0; i < tasks_.size(); i++) {
+                const auto found = respond(i, remote);
+                if (!found) {
+                    return steps_.spend(1) ? kTooLong : kBudget;
+                }
+                changed = changed || *found != response_[i];
+                response_[i] = *found;
+            }
+        }
+        std::ranges::copy(response_, bounds.begin());
+        return kAccepted;
+    }
+
+  private:
+    // Most urgent user of `lock` on other processors than `k`.
+    std::int64_t outside(std::size_t lock, std::size_t k) const {
+        std::int64_t most = kNone;
+        for (const Section& section : tasks_.system.sections) {
+            if (at(section.lock) == lock && at(tasks_.home[at(section.task)]) != k) {
+                most = std::max(most, tasks_.urgency[at(section.task)]);
+            }
+        }
+        return most;
+    }
+
+    std::int64_t ceiling(const Section& section) const {
+        return ceiling_[at(section.lock)][at(tasks_.home[at(section.task)])];
+    }
+
+    // What a section takes once it is held.
+    Wide held(const Section& section) const {
+        const auto j = at(section.task);
+        Wide sum = section.length;
+        for (std::size_t l = 0; l < tasks_.size(); l++) {
+            Time longest = 0;
+            for (const Section& other : tasks_.sections[l]) {
+                if (l != j && tasks_.here(l, j) && ceiling(other) != kNone &&
+                    ceiling(other) >= ceiling(section)) {
+                    longest = std::max(longest, other.length);
+                }
+            }
+            sum += longest;
+        }
+        return sum;
+    }
+
+    // Of all requests of a job for locks of others.
+    std::optional<Wide> waiting(std::size_t i) {
+        Wide sum = 0;
+        for (const Section& mine : tasks_.sections[i]) {
+            if (ceiling(mine) == kNone) {
+                continue;
+            }
+            Wide less = 0;
+            std::vector<std::pair<const Section*, Wide>> more;
+            for (const Section& other : tasks_.system.sections) {
+                const auto j = at(other.task);
+                if (other.lock != mine.lock || j == i) {
+                    continue;
+                }
+                if (tasks_.above(j, i)) {
+                    more.emplace_back(&other, held(other));
+                } else {
+                    less = std::max(less, held(other));
+                }
+            }
+            for (Wide w = 1;;) {
+                Wide next = less;
+                for (const auto& [other, length] : more) {
+                    const Time period = tasks_.system.tasks[at(other->task)].period;
+                    next += ((w + period - 1) / period + 1) * other->count * length;
+                }
+                if (next <= w) {
+                    sum += mine.count * next;
+                    break;
+                }
+                w = next;
+                if (w > tasks_.system.tasks[i].deadline || !steps_.spend(more.size() + 1)) {
+                    return std::nullopt;
+                }
+            }
+        }
+        return sum;
+    }
+
+    Wide arrivals(std::size_t i) const {
+        std::int64_t back = 1;
+        for (const Section& mine : tasks_.sections[i]) {
+            back += ceiling(mine) != kNone ? mine.count : 0;
+        }
+        Wide sum = 0;
+        for (std::size_t l = 0; l < tasks_.size(); l++) {
+            if (l == i || !tasks_.here(l, i) || tasks_.above(l, i)) {
+                continue;
+            }
+            Time longest = 0;
+            for (const Section& section : tasks_.sections[l]) {
+                if (ceiling(section) != kNone || shared_here(section, i)) {
+                    longest = std::max(longest, section.length);
+                }
+            }
+            sum += back * longest;
+        }
+        return sum;
+    }
+
+    // On a lock of this processor alone that a task at least as urgent as i uses.
+    bool shared_here(const Section& section, std::size_t i) const {
+        return std::ranges::any_of(tasks_.system.sections, [&](const Section& other) {
+            return other.lock == section.lock && tasks_.here(at(other.task), i) &&
+                   tasks_.above(at(other.task), i);
+        });
+    }
+
+    std::optional<Time> respond(std::size_t i, const std::vector<Wide>& remote) {
+        const Task& mine = tasks_.system.tasks[i];
+        const Wide fixed = mine.wcet + remote[i] + arrivals(i);
+        Wide x = std::max<Wide>(response_[i], fixed);
+        while (x <= mine.deadline && steps_.spend(tasks_.size())) {
+            Wide next = fixed;
+            for (std::size_t j = 0; j < tasks_.size(); j++) {
+                if (j != i && tasks_.here(j, i) && tasks_.above(j, i)) {
+                    const Task& other = tasks_.system.tasks[j];
+                    const Time jitter = remote[j] > 0 ? response_[j] - other.wcet : 0;
+                    next += (x + jitter + other.period - 1) / other.period * other.wcet;
+                }
+            }
+            if (next <= x) {
+                return static_cast<Time>(x);
+            }
+            x = next;
+        }
+        return std::nullopt;
+    }
+
+    const pinned::Tasks& tasks_;
+    Steps steps_;
+    std::vector<std::vector<std::int64_t>> ceiling_;  // [lock][processor]
+    std::vector<Time> response_;
+};
+
+TestVerdict mpcp(const System& system, const TestOptions& options, std::span<Time> bounds) {
+    if (!constrained(system)) {
+        return kNotConstrained;
+    }
+    const pinned::Tasks tasks(system, options);
+    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
+                                    : Bound(tasks, options).run(bounds);
+}
+
+const TestRegistrar registrar({.name = "mpcp",
+                               .title = "Multiprocessor priority ceiling protocol",
+                               .reference = "Rajkumar, ICDCS 1990; Lakshmanan, de Niz and "
+                                            "Rajkumar, RTSS 2009, with R - C as jitter",
+                               .scheduler = "p-fp+mpcp",
+                               .model = "sporadic",
+                               .ties = "any",
+                               .deadlines = "constrained",
+                               .kind = TestKind::sufficient,
+                               .cost = 17,
+                               .models = kLocks},
+                              mpcp);
+
+}  // namespace
+
+}  // namespace deadbeat::sched::mpcp

@@ -1,0 +1,55 @@
+// What the bounds of tasks that are bound to processors and share locks have in common.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "../fixed_priority.hpp"
+#include "deadbeat/sched/partition.hpp"
+#include "shared.hpp"
+
+namespace deadbeat::sched::pinned {
+
+// Tasks with their processors and sections; larger `urgency` is more urgent.
+struct Tasks {
+    const System& system;
+    std::vector<std::int64_t> urgency;
+    std::vector<std::int32_t> home;
+    std::vector<std::vector<Section>> sections;
+    std::int64_t locks = 0;
+    const char* refusal = nullptr;  // why there are none
+
+    Tasks(const System& of, const TestOptions& options) : system(of), sections(of.tasks.size()) {
+        const auto levels = priority_levels(system, options.priorities);
+        if (!levels) {
+            refusal = "unknown priorities";
+            return;
+        }
+        for (const std::int64_t level : *levels) {
+            urgency.push_back(~level);
+        }
+        Options placing;
+        placing.policy = "p-fp";
+        placing.partition = options.partition;
+        placing.order = options.order;
+        placing.admission = options.admission;
+        placing.priorities = options.priorities;
+        placing.ties = options.ties;
+        Partition placed = place(system, placing, system.processors, 1, true);
+        if (!placed.refusal.empty() || placed.first_unplaced >= 0) {
+            refusal = "the tasks find no place";
+        }
+        home = std::move(placed.cluster);
+        for (const Section& section : system.sections) {
+            sections[at(section.task)].push_back(section);
+            locks = std::max(locks, section.lock + 1);
+        }
+    }
+
+    std::size_t size() const { return system.tasks.size(); }
+    bool here(std::size_t a, std::size_t b) const { return home[a] == home[b]; }
+    // Ranks at or above: of equal priorities each may run before the other.
+    bool above(std::size_t a, std::size_t b) const { return urgency[a] >= urgency[b]; }
+};
+
+}  // namespace deadbeat::sched::pinned
