@@ -46,7 +46,7 @@ class Bound {
         for (bool changed = true; changed;) {
             changed = false;
             for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found = respond(i, remote);
+                const auto found = respond(tasks_, i, remote[i] + arrivals(i), response_, remote, steps_);
                 if (!found) {
                     return steps_.spend(1) ? kTooLong : kBudget;
                 }
@@ -157,27 +157,6 @@ class Bound {
             return other.lock == section.lock && tasks_.here(at(other.task), i) &&
                    tasks_.above(at(other.task), i);
         });
-    }
-
-    std::optional<Time> respond(std::size_t i, const std::vector<Wide>& remote) {
-        const Task& mine = tasks_.system.tasks[i];
-        const Wide fixed = mine.wcet + remote[i] + arrivals(i);
-        Wide x = std::max<Wide>(response_[i], fixed);
-        while (x <= mine.deadline && steps_.spend(tasks_.size())) {
-            Wide next = fixed;
-            for (std::size_t j = 0; j < tasks_.size(); j++) {
-                if (j != i && tasks_.here(j, i) && tasks_.above(j, i)) {
-                    const Task& other = tasks_.system.tasks[j];
-                    const Time jitter = remote[j] > 0 ? response_[j] - other.wcet : 0;
-                    next += (x + jitter + other.period - 1) / other.period * other.wcet;
-                }
-            }
-            if (next <= x) {
-                return static_cast<Time>(x);
-            }
-            x = next;
-        }
-        return std::nullopt;
     }
 
     const pinned::Tasks& tasks_;

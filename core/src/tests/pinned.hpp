@@ -52,4 +52,29 @@ struct Tasks {
     bool above(std::size_t a, std::size_t b) const { return urgency[a] >= urgency[b]; }
 };
 
+// The response of i with `blocking`, by response times so far: a more urgent task of its processor that
+// waits elsewhere (`waits`) has its waiting as jitter, R - C (Chen et al., Real-Time Systems 55, 2019).
+inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide blocking,
+                                   const std::vector<Time>& response,
+                                   const std::vector<Wide>& waits, analysis::Steps& steps) {
+    const Task& mine = tasks.system.tasks[i];
+    const Wide fixed = mine.wcet + blocking;
+    Wide x = std::max<Wide>(response[i], fixed);
+    while (x <= mine.deadline && steps.spend(tasks.size())) {
+        Wide next = fixed;
+        for (std::size_t j = 0; j < tasks.size(); j++) {
+            if (j != i && tasks.here(j, i) && tasks.above(j, i)) {
+                const Task& other = tasks.system.tasks[j];
+                const Time jitter = waits[j] > 0 ? response[j] - other.wcet : 0;
+                next += (x + jitter + other.period - 1) / other.period * other.wcet;
+            }
+        }
+        if (next <= x) {
+            return static_cast<Time>(x);
+        }
+        x = next;
+    }
+    return std::nullopt;
+}
+
 }  // namespace deadbeat::sched::pinned
