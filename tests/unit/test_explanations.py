@@ -11,10 +11,11 @@ import pytest
 
 from deadbeat.cli.main import main
 from deadbeat.model.finding import SEVERITIES, explanations, finding
+from deadbeat.model.words import LABELLED
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Kinds of platform are findings too: they are not written as literals.
-KINDS = {"simulated", "emulated", "virtual-time", "extrapolated"}
+KINDS = {*LABELLED}
 
 
 def raised() -> set[str]:

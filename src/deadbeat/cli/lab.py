@@ -19,7 +19,7 @@ from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
-from deadbeat.cli.lab_fetch import needed
+from deadbeat.cli.lab_fetch import kernels_of, needed
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer
 from deadbeat.experiment.base import Event, Phase, RunDone, Started
@@ -39,7 +39,7 @@ from deadbeat.kinds.latency.spec import LatencySpec, read_spec, resolve, spec_di
 from deadbeat.kinds.registry import kind_of
 from deadbeat.lab.boot import Mode
 from deadbeat.lab.guest import Guest, kvm_works
-from deadbeat.lab.job import PROGRAM, ImageFile, Job
+from deadbeat.lab.job import PROGRAM, ImageFile, Job, files_below
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
@@ -53,7 +53,6 @@ from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX, Place, family, point_latest
 
 MODELS = ("none", "voluntary", "full", "lazy")
-_EXTRA_MOST = 256 << 20
 #: What kernels are compared by: every further metric makes a decision of these need more seeds.
 _METRICS = ("p99", "max")
 
@@ -280,7 +279,7 @@ def run(
     campaign: Path | None,
     **asked: Any,
 ) -> Shown:
-    how = asked_of("lab run", added=_extra(initrd_extra), **asked)
+    how = asked_of("lab run", added=files_below(initrd_extra), **asked)
     if campaign is not None:
         if preset or initrd_extra or rootfs or how.cmdline:
             raise UsageError(
@@ -289,7 +288,7 @@ def run(
             )
         lines = [
             (each, *line)
-            for each in _kernels(kernels, kernel, MACHINES[machine])
+            for each in kernels_of(kernels, kernel, MACHINES[machine])
             for line in _command_lines(each, preempt)
         ]
         return _campaigns(campaign, lines, how, machine)
@@ -306,7 +305,7 @@ def run(
         system = Rootfs.read(rootfs) if rootfs else None
         sides = [
             how.side(name, each, words)
-            for each in _kernels(kernels, kernel, MACHINES[machine])
+            for each in kernels_of(kernels, kernel, MACHINES[machine])
             for name, words in _command_lines(each, preempt)
         ]
         sides = [*_beside(sides, system)] if system else sides
@@ -483,16 +482,6 @@ def _looked(
 # ---------- what is booted
 
 
-def _kernels(names: str, file: Path | None, machine: str) -> list[Kernel]:
-    """The kernels that are asked for; those that are not here are fetched."""
-    found = [] if file is None else [Kernel.of_file(file)]
-    words = [word for word in names.split(",") if word]
-    found += needed(words, machine) if words else ()
-    if not found:
-        raise UsageError("no kernel is named", "--kernels LIST: deadbeat list kernels shows them")
-    return found
-
-
 def _command_lines(kernel: Kernel, preempt: str) -> list[tuple[str, str]]:
     """Name of a result and words, for each model that is asked for and the kernel has."""
     asked = [word for word in preempt.split(",") if word]
@@ -503,20 +492,3 @@ def _command_lines(kernel: Kernel, preempt: str) -> list[tuple[str, str]]:
     if kernel.preemption.default == "rt" or not models:
         return [(kernel.label, "")]
     return [(f"{kernel.label}-{word}", f"preempt={word}") for word in models]
-
-
-def _extra(folder: Path | None) -> dict[str, ImageFile]:
-    """The files below a folder, by their path in the machine."""
-    if folder is None:
-        return {}
-    if not folder.is_dir():
-        raise UsageError(f"--initrd-extra: {folder} is not a folder", "name one")
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    if sum(path.stat().st_size for path in files) > _EXTRA_MOST:
-        raise UsageError(f"--initrd-extra: {folder} holds more than 256 MB", "leave some out")
-    return {
-        f"/{path.relative_to(folder)}": ImageFile(
-            path.read_bytes(), bool(path.stat().st_mode & 0o100)
-        )
-        for path in files
-    }

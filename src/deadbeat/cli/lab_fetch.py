@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from deadbeat.cli._output import say, table
 from deadbeat.cli._progress import Watch
@@ -13,7 +14,7 @@ from deadbeat.lab.kernels import fetch as get
 from deadbeat.lab.offers import MACHINES, Offer, Offers, chosen, newest, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.words import Json, count_of, duration, size
 
 
@@ -160,3 +161,13 @@ def _wanted(words: Sequence[str], machine: str) -> list[tuple[Offer, ...]]:
         for choices in chosen(word, offers(own, say=say).kernels):
             found[choices[0].name] = choices
     return list(found.values())
+
+
+def kernels_of(names: str, file: Path | None, machine: str) -> list[Kernel]:
+    """The kernels that are asked for; those that are not here are fetched."""
+    found = [] if file is None else [Kernel.of_file(file)]
+    words = [word for word in names.split(",") if word]
+    found += needed(words, machine) if words else ()
+    if not found:
+        raise UsageError("no kernel is named", "--kernels LIST: deadbeat list kernels shows them")
+    return found

@@ -9,7 +9,7 @@ Documentation/driver-api/early-userspace/buffer-format.rst).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from attrs import field, frozen
 
@@ -23,6 +23,7 @@ JOB = "/job"
 #: process (p99 of 140 us on a 6.12 with voluntary preemption, 5 us after this).
 WARM_UP_NS = 20_000_000_000
 _WORD_MOST = 4000
+_EXTRA_MOST = 256 << 20
 _MAGIC, _ALIGN, _BLOCK = "070701", 4, 512
 FILE, FOLDER, LINK = 0o100000, 0o040000, 0o120000
 _TRAILER = "TRAILER!!!"
@@ -111,6 +112,23 @@ class ImageFile:
     executable: bool = False
     mode: int = field(default=0, kw_only=True)
     owner: tuple[int, int] = field(default=(0, 0), kw_only=True)
+
+
+def files_below(folder: Path | None) -> dict[str, ImageFile]:
+    """The files below a folder, by their path in the machine."""
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise UsageError(f"--initrd-extra: {folder} is not a folder", "name one")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    if sum(path.stat().st_size for path in files) > _EXTRA_MOST:
+        raise UsageError(f"--initrd-extra: {folder} holds more than 256 MB", "leave some out")
+    return {
+        f"/{path.relative_to(folder)}": ImageFile(
+            path.read_bytes(), bool(path.stat().st_mode & 0o100)
+        )
+        for path in files
+    }
 
 
 def image(files: Mapping[str, ImageFile]) -> bytes:

@@ -93,7 +93,8 @@ class Campaign:
     def balanced(self) -> bool:
         """Whether its sets draw every object as often; the paper's draw at random."""
         asked: Any = self.summary.meta.get("parameters") or {}
-        return bool(asked.get("grid", {}).get("mix") == "balanced")
+        grid = asked.get("grid") if isinstance(asked, Mapping) else None
+        return isinstance(grid, Mapping) and grid.get("mix") == "balanced"
 
     @property
     def platform(self) -> Mapping[str, object]:
