@@ -27,14 +27,14 @@ nb::list test_list() {
         d["cost"] = info.cost;
         d["whole_instants"] = info.whole_instants;
         d["models"] = info.models;
+        d["protocols"] = info.protocols;
         list.append(d);
     }
     return list;
 }
 
 nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskArray& tasks,
-                   const TestOptions& options, const FourArray& sections,
-                   const FourArray& extras) {
+                   const TestOptions& options, const FourArray& sections, const FourArray& extras) {
     const System system = system_of(processors, tasks, sections, extras);
     require_sound(system);
     const TestEntry* test = find_test(name);

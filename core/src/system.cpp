@@ -82,11 +82,11 @@ unsigned beyond(const System& system) {
 
 const char* ignored(const System& system, unsigned modelled) {
     const unsigned left = beyond(system) & ~modelled;
-    return left & kLocks            ? "it ignores locks"
-           : left & kJitter         ? "it ignores jitter"
-           : left & kSuspension     ? "it ignores suspension"
-           : left & kNonPreemptive  ? "it ignores non-preemptive sections"
-                                    : nullptr;
+    return left & kLocks           ? "it ignores locks"
+           : left & kJitter        ? "it ignores jitter"
+           : left & kSuspension    ? "it ignores suspension"
+           : left & kNonPreemptive ? "it ignores non-preemptive sections"
+                                   : nullptr;
 }
 
 std::optional<Time> hyperperiod(const System& system) {

@@ -1,10 +1,10 @@
-// Response times under EDF on one processor, any deadlines: for each release a of task i in the busy
-// period, with all others released so that their deadlines come as late as that of a or before, the
-// least fixed point s of s = B + (1 + floor(a / T_i)) C_i - L
+// Response times under EDF on one processor, any deadlines: for each release a of task i in the
+// busy period, with all others released so that their deadlines come as late as that of a or
+// before, the least fixed point s of s = B + (1 + floor(a / T_i)) C_i - L
 //     + sum over j of min(floor(s / T_j) + 1, 1 + floor((a + D_i - D_j) / T_j)) C_j
-// ends at s + L: R = max (s + L - a). L is the last stretch of i that nobody preempts (1: none), B the
-// longest such stretch of a task with a later deadline, less the instant in which it began. Only a
-// at which a deadline of a and one of another job meet need be tried.
+// ends at s + L: R = max (s + L - a). L is the last stretch of i that nobody preempts (1: none), B
+// the longest such stretch of a task with a later deadline, less the instant in which it began.
+// Only a at which a deadline of a and one of another job meet need be tried.
 //
 // Exact where nothing blocks; else sufficient.
 #include "shared.hpp"
@@ -123,8 +123,7 @@ class Responses {
     Steps steps_;
 };
 
-TestVerdict edf_response(const System& system, const TestOptions& options,
-                         std::span<Time> bounds) {
+TestVerdict edf_response(const System& system, const TestOptions& options, std::span<Time> bounds) {
     if (system.processors != 1) {
         return kNotUni;
     }

@@ -1,9 +1,11 @@
-// FMLP+: tasks bound to processors, fixed priorities, waiters suspend in order of request, who holds a
-// lock runs above all others, the earliest request first. Sporadic, D <= T, no section within another.
+// FMLP+: tasks bound to processors, fixed priorities, waiters suspend in order of request, who
+// holds a lock runs above all others, the earliest request first. Sporadic, D <= T, no section
+// within another.
 //
-// A request waits for at most one request of each other task for the lock, of those that it can issue
-// while i is pending; when i arrives and each time that it was made to wait one section of each less
-// urgent task of its processor is ahead. A more urgent task that waits has its waiting as jitter.
+// A request waits for at most one request of each other task for the lock, of those that it can
+// issue while i is pending; when i arrives and each time that it was made to wait one section of
+// each less urgent task of its processor is ahead. A more urgent task that waits has its waiting as
+// jitter.
 #include "pinned.hpp"
 
 namespace deadbeat::sched::fmlp_plus {
@@ -121,7 +123,8 @@ const TestRegistrar registrar({.name = "fmlp-plus",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
                                .cost = 18,
-                               .models = kLocks},
+                               .models = kLocks,
+                               .protocols = "fmlp+"},
                               fmlp_plus);
 
 }  // namespace

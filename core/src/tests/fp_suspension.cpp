@@ -1,10 +1,10 @@
-// Fixed priorities on one processor where jobs suspend themselves, at any times, D <= T: a job's own
-// suspension counts as execution, and a more urgent task that suspends itself has jitter R - C:
+// Fixed priorities on one processor where jobs suspend themselves, at any times, D <= T: a job's
+// own suspension counts as execution, and a more urgent task that suspends itself has jitter R - C:
 // R = C + S + sum of ceil((R + R_j - C_j) / T_j) C_j, R_j = C_j where S_j = 0. Or all suspension of
 // all counts as execution. The smaller one counts.
 //
-// Jitter S, and a release of all tasks together as the worst case, are unsafe (Chen et al., Real-Time
-// Systems 55, 2019).
+// Jitter S, and a release of all tasks together as the worst case, are unsafe (Chen et al.,
+// Real-Time Systems 55, 2019).
 #include "shared.hpp"
 
 namespace deadbeat::sched::fp_suspension {
@@ -58,8 +58,8 @@ TestVerdict fp_suspension(const System& system, const TestOptions& options,
         if (!aware && !oblivious) {
             return steps.spend(1) ? kTooLong : kBudget;
         }
-        const auto found = static_cast<Time>(std::min(aware.value_or(kNever),
-                                                      oblivious.value_or(kNever)));
+        const auto found =
+            static_cast<Time>(std::min(aware.value_or(kNever), oblivious.value_or(kNever)));
         above.push_back({task, suspension, found});
         if (!bounds.empty()) {
             bounds[at(i)] = found;

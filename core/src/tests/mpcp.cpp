@@ -1,10 +1,10 @@
-// The multiprocessor priority ceiling protocol: tasks bound to processors, fixed priorities, waiters
-// suspend in order of priority, a section on a lock that other processors use runs above all others,
-// by the most urgent of their users. Sporadic, D <= T, no section within another.
+// The multiprocessor priority ceiling protocol: tasks bound to processors, fixed priorities,
+// waiters suspend in order of priority, a section on a lock that other processors use runs above
+// all others, by the most urgent of their users. Sporadic, D <= T, no section within another.
 //
-// A section of j takes its length and the longest section of each other task of its processor with a
-// ceiling as high. A request of i waits for one less urgent holder, and for ceil(w / T) + 1 jobs of
-// each more urgent user, at the least fixed point w. Each time that i comes back, and when it
+// A section of j takes its length and the longest section of each other task of its processor with
+// a ceiling as high. A request of i waits for one less urgent holder, and for ceil(w / T) + 1 jobs
+// of each more urgent user, at the least fixed point w. Each time that i comes back, and when it
 // arrives, one section of each less urgent task of its processor is ahead. A more urgent task that
 // waits has its waiting as jitter, R - C (Chen et al., Real-Time Systems 55, 2019: the original
 // analysis, which had less, is flawed).
@@ -46,7 +46,8 @@ class Bound {
         for (bool changed = true; changed;) {
             changed = false;
             for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found = respond(tasks_, i, remote[i] + arrivals(i), response_, remote, steps_);
+                const auto found =
+                    respond(tasks_, i, remote[i] + arrivals(i), response_, remote, steps_);
                 if (!found) {
                     return steps_.spend(1) ? kTooLong : kBudget;
                 }
@@ -184,7 +185,8 @@ const TestRegistrar registrar({.name = "mpcp",
                                .deadlines = "constrained",
                                .kind = TestKind::sufficient,
                                .cost = 17,
-                               .models = kLocks},
+                               .models = kLocks,
+                               .protocols = "mpcp"},
                               mpcp);
 
 }  // namespace

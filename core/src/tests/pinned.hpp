@@ -52,8 +52,9 @@ struct Tasks {
     bool above(std::size_t a, std::size_t b) const { return urgency[a] >= urgency[b]; }
 };
 
-// The response of i with `blocking`, by response times so far: a more urgent task of its processor that
-// waits elsewhere (`waits`) has its waiting as jitter, R - C (Chen et al., Real-Time Systems 55, 2019).
+// The response of i with `blocking`, by response times so far: a more urgent task of its processor
+// that waits elsewhere (`waits`) has its waiting as jitter, R - C (Chen et al., Real-Time Systems
+// 55, 2019).
 inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide blocking,
                                    const std::vector<Time>& response,
                                    const std::vector<Wide>& waits, analysis::Steps& steps) {

@@ -12,9 +12,9 @@
 //           p_j >= h, and those below h in a section with ceiling >= h, which cannot request while
 //           the holder is ready: one section each at a request, one at each hand-over to k.
 // Work of j in a window x is bounded with J_j, which bounds its response: all J = C first, then the
-// responses found, until nothing changes. Any joint fixed point is a proof: look at the first job to
-// exceed its bound; until then no other had. The remote part is bounded over the response (window
-// form), or request by request; the smaller one counts.
+// responses found, until nothing changes. Any joint fixed point is a proof: look at the first job
+// to exceed its bound; until then no other had. The remote part is bounded over the response
+// (window form), or request by request; the smaller one counts.
 #include "pinned.hpp"
 
 namespace deadbeat::sched::pinned {
@@ -265,9 +265,8 @@ class Bound {
         const Wide y = x + response_[worker.task] - task.wcet;
         const Wide n = y / task.period;
         const Wide found = n * task.wcet + std::min<Wide>(task.wcet, y - n * task.period);
-        return worker.whole
-                   ? std::min(found, (x + task.period - 1) / task.period * task.wcet)
-                   : found;
+        return worker.whole ? std::min(found, (x + task.period - 1) / task.period * task.wcet)
+                            : found;
     }
 
     Wide work(const std::vector<Worker>& workers, Wide x) const {
@@ -371,7 +370,8 @@ const TestRegistrar registrar(
      .deadlines = "constrained",
      .kind = TestKind::sufficient,
      .cost = 16,
-     .models = kLocks},
+     .models = kLocks,
+     .protocols = "inherit"},
     pinned_fifo_pi);
 
 }  // namespace

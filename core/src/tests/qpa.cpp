@@ -1,12 +1,12 @@
 // EDF on one processor, exactly, for any deadlines: U <= 1 and DBF(t) <= t for every t, looked at
 // from the longest t that matters down.
 //
-// Exact for sporadic tasks and for periodic ones released together. With blocking, DBF(t) + B(t) <= t
-// for t < max D as well, which is sufficient: who blocks has a deadline beyond t, so D > t. B(t) is
-// the longest of what is given; of stretches without preemption of such tasks, less the instant in
-// which one began; of their sections on a lock that a task with D <= t uses (stack resource policy,
-// Baruah, RTSS 2006). It changes at deadlines alone, and between two of them the demand is looked
-// at as without it.
+// Exact for sporadic tasks and for periodic ones released together. With blocking, DBF(t) + B(t) <=
+// t for t < max D as well, which is sufficient: who blocks has a deadline beyond t, so D > t. B(t)
+// is the longest of what is given; of stretches without preemption of such tasks, less the instant
+// in which one began; of their sections on a lock that a task with D <= t uses (stack resource
+// policy, Baruah, RTSS 2006). It changes at deadlines alone, and between two of them the demand is
+// looked at as without it.
 #include "shared.hpp"
 
 namespace deadbeat::sched {
@@ -45,7 +45,8 @@ const TestRegistrar qpa_registrar({.name = "qpa",
                                    .deadlines = "arbitrary",
                                    .kind = TestKind::exact,
                                    .cost = 12,
-                                   .models = kLocks | kNonPreemptive},
+                                   .models = kLocks | kNonPreemptive,
+                                   .protocols = "srp"},
                                   analysis::qpa);
 
 // B(t) for the t from the deadline `from` on to the next.
@@ -105,8 +106,8 @@ TestVerdict qpa(const System& system, const TestOptions& options, std::span<Time
         if (blocking == 0 || deadlines[k] == deadlines[k + 1]) {
             continue;
         }
-        switch (demand_fits(system.tasks, 1, 1, deadlines[k], deadlines[k + 1] - 1, blocking,
-                            steps)) {
+        switch (
+            demand_fits(system.tasks, 1, 1, deadlines[k], deadlines[k + 1] - 1, blocking, steps)) {
             case Fit::fits:
                 break;
             case Fit::exceeds:

@@ -3,8 +3,8 @@
 // the last stretch of a job that nobody preempts (1 where all may), job q starts it at the least
 // fixed point of s = B + (q + 1) C - L + sum over more urgent i of (floor((s + J_i) / T_i) + 1) C_i
 // and ends at s + L, s + L - q T + J after its arrival. L = 1: until a job ends by the release of
-// the next; else all of the busy period (Davis, Burns, Bril and Lukkien, Real-Time Systems 35, 2007:
-// more urgent work that the last stretch put off delays the next job).
+// the next; else all of the busy period (Davis, Burns, Bril and Lukkien, Real-Time Systems 35,
+// 2007: more urgent work that the last stretch put off delays the next job).
 //
 // Exact for sporadic tasks and for periodic ones released together, where nothing blocks (B = 0).
 // Blocking need not occur: then only sufficient. B is the longest of: a stretch of less urgent work
@@ -68,7 +68,8 @@ Found respond(const Level& own, const std::vector<Level>& above, Time blocking, 
             return Found::meets;
         }
         while (tail > 1 && busy <= release) {
-            Wide next = blocking + (busy + extra.jitter + task.period - 1) / task.period * task.wcet;
+            Wide next =
+                blocking + (busy + extra.jitter + task.period - 1) / task.period * task.wcet;
             for (const Level& other : above) {
                 next += (busy + other.extra.jitter + other.task.period - 1) / other.task.period *
                         other.task.wcet;
@@ -115,7 +116,8 @@ const TestRegistrar uni_rta_registrar(
      .deadlines = "arbitrary",
      .kind = TestKind::exact,
      .cost = 12,
-     .models = kLocks | kJitter | kNonPreemptive},
+     .models = kLocks | kJitter | kNonPreemptive,
+     .protocols = "srp protect"},
     analysis::uni_rta);
 
 }  // namespace

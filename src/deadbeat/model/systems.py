@@ -6,6 +6,8 @@ from fractions import Fraction
 
 from attrs import frozen
 
+#: What a task system may have beside tasks that compute, in the order of the core's bits.
+BEYOND = ("locks", "jitter", "suspension", "non-preemptive sections")
 #: How a lock is taken; ``any``: as the analysis that is asked has it.
 PROTOCOLS = ("any", "none", "inherit", "protect", "srp", "msrp", "mpcp", "fmlp+", "omlp", "dpcp")
 
@@ -87,6 +89,17 @@ class TaskSystem:
     @property
     def utilisation(self) -> Fraction:
         return sum((task.utilisation for task in self.tasks), Fraction(0))
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What it has beside tasks that compute, in words of BEYOND."""
+        there = (
+            any(task.sections for task in self.tasks),
+            any(task.jitter for task in self.tasks),
+            any(task.suspension for task in self.tasks),
+            any(max(task.np_max, task.np_last) > 1 for task in self.tasks),
+        )
+        return tuple(word for word, has in zip(BEYOND, there, strict=True) if has)
 
     def label(self, index: int) -> str:
         """The task's name, or ``task 3`` (counted from 0, as in the file)."""

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.model.systems import BEYOND, TaskSystem
 from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
@@ -28,8 +28,6 @@ TestKind = Literal["sufficient", "exact", "necessary", "bound"]
 #: In the order of the core's numbers.
 TEST_ANSWERS: tuple[TestAnswer, ...] = get_args(TestAnswer)
 TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
-#: What a task system may have beside tasks that compute, in the order of the core's bits.
-MODELLED = ("locks", "jitter", "suspension", "non-preemptive sections")
 #: ``TestFacts.scheduler`` of a test that holds for every scheduler.
 ANY_SCHEDULER = "any"
 #: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
@@ -49,8 +47,8 @@ class TestFacts:
         cost: Order of costs, cheapest first.
         whole_instants: It counts whole instants of the system's unit: an acceptance is for releases
             and execution times at these only. In a finer unit the system may miss.
-        models: What it takes account of beside tasks that compute, of MODELLED; of a system with
-            anything else it says nothing.
+        models: What it takes account of beside tasks that compute, of BEYOND; of a system with
+            anything else it says nothing. ``protocols``: of the locks, where it models them.
     """
 
     __test__ = False  # not for pytest to collect
@@ -66,6 +64,7 @@ class TestFacts:
     cost: int
     whole_instants: bool
     models: tuple[str, ...]
+    protocols: tuple[str, ...]
 
 
 @frozen(kw_only=True)
@@ -136,8 +135,9 @@ def tests() -> Mapping[str, TestFacts]:
             **{
                 **entry,
                 "kind": TEST_KINDS[entry["kind"]],
+                "protocols": tuple(entry["protocols"].split()),
                 "models": tuple(
-                    word for bit, word in enumerate(MODELLED) if entry["models"] >> bit & 1
+                    word for bit, word in enumerate(BEYOND) if entry["models"] >> bit & 1
                 ),
             }
         )
@@ -280,7 +280,10 @@ def _options(settings: TestSettings) -> _core.TestOptions:
 def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
     arrays = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
     start = process_time()
-    answer, reason, bounds = _core.run_test(facts.name, system.processors, *arrays)
+    if reason := _other_protocol(system, facts):
+        answer, bounds = TEST_ANSWERS.index("not applicable"), np.full(len(system.tasks), _NEVER)
+    else:
+        answer, reason, bounds = _core.run_test(facts.name, system.processors, *arrays)
     seconds = process_time() - start
     return TestResult(
         facts=facts,
@@ -290,6 +293,16 @@ def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> Te
         bounds=tuple(None if bound == _NEVER else int(bound) for bound in bounds),
         seconds=seconds,
     )
+
+
+def _other_protocol(system: TaskSystem, facts: TestFacts) -> str:
+    """Why a test that models locks says nothing of these; "": it does."""
+    for lock in system.locks if "locks" in facts.models else ():
+        if lock.protocol == "none":
+            return f"lock {lock.name} is a plain mutex: whatever preempts its holder has no bound"
+        if lock.protocol not in ("any", *facts.protocols):
+            return f"lock {lock.name} has protocol {lock.protocol}"
+    return ""
 
 
 def _by_scheduler(results: Sequence[TestResult]) -> Mapping[str, SchedulerAnalysis]:

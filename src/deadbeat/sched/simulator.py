@@ -244,6 +244,8 @@ def simulate(
     _require("the horizon", horizon if horizon is not None else 1, least=1)
     require_model(system, chosen, method)
     require_sound(system)
+    if system.beyond:
+        raise UsageError(f"not applicable: {known.policy} ignores {', '.join(system.beyond)}")
     options = core_options(known, system)
     options.horizon = horizon or 0
     options.budget = _require("the budget", budget, least=1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import asdict
 
+from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import Json
 from deadbeat.store.files import atomic_write
@@ -34,6 +35,8 @@ def write_task_system(path: Path, system: TaskSystem) -> None:
     """Writes ``system`` as ``path``, atomically: CSV where it ends in ``.csv``, else JSON.
     Raises DeadbeatError: it cannot be written; nothing is left behind."""
     as_csv = path.suffix.lower() == ".csv"
+    if as_csv and system.beyond:
+        raise UsageError(f"{path}: CSV has no {', '.join(system.beyond)}", "write JSON")
     atomic_write(path, csv_text(system) if as_csv else task_system_text(system))
 
 

@@ -49,6 +49,7 @@ struct TestInfo {
     // finer unit may miss. Else for any instants.
     bool whole_instants = false;
     unsigned models = kNothing;  // what of `Beyond` it takes account of
+    std::string protocols = "";  // of locks: inherit, protect ... (deadbeat/model/systems.py)
 };
 
 struct TestVerdict {
