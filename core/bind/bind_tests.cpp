@@ -51,6 +51,16 @@ nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskA
                           array_of(bounds.data(), bounds.size()));
 }
 
+nb::object shares_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
+                     const FourArray& sections) {
+    System system = system_of(processors, tasks);
+    system.sections = {reinterpret_cast<const Section*>(sections.data()), sections.shape(0)};
+    require_sound(system);
+    static_assert(sizeof(Share) == 5 * sizeof(std::int64_t));
+    const std::vector<Share> found = pinned_shares(system, options);
+    return array_of(reinterpret_cast<const std::int64_t*>(found.data()), found.size(), 5);
+}
+
 }  // namespace
 
 void bind_tests(nb::module_& m) {
@@ -69,6 +79,11 @@ void bind_tests(nb::module_& m) {
     m.def("admission_for", &admission_for, nb::arg("options"), nb::arg("capacity"));
     m.def("partition_orders", &partition_orders);
     m.def("partition_admissions", &partition_admissions);
+    m.def("pinned_shares", &shares_of, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
+          nb::arg("sections"),
+          nb::sig("def pinned_shares(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
+                  "options: TestOptions, sections: numpy.typing.NDArray[numpy.int64]) -> "
+                  "numpy.typing.NDArray[numpy.int64]"));
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
           nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
           nb::sig(

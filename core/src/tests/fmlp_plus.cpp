@@ -43,7 +43,9 @@ class Bound {
             }
             response_ = std::move(next);
         }
-        std::ranges::copy(response_, bounds.begin());
+        if (!bounds.empty()) {
+            std::ranges::copy(response_, bounds.begin());
+        }
         return kAccepted;
     }
 

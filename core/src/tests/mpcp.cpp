@@ -55,7 +55,9 @@ class Bound {
                 response_[i] = *found;
             }
         }
-        std::ranges::copy(response_, bounds.begin());
+        if (!bounds.empty()) {
+            std::ranges::copy(response_, bounds.begin());
+        }
         return kAccepted;
     }
 

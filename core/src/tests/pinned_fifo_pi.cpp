@@ -54,7 +54,7 @@ struct View {
     Boost local;
     std::vector<Boost> remote;
     std::vector<Worker> workers;
-    Wide fixed = 0;  // sections that are held when a request comes
+    std::vector<Share> held;  // sections that are held when a request comes
 };
 
 class Bound {
@@ -94,8 +94,41 @@ class Bound {
                 }
             }
         }
-        std::ranges::copy(response_, bounds.begin());
+        if (!bounds.empty()) {
+            std::ranges::copy(response_, bounds.begin());
+        }
         return kAccepted;
+    }
+
+    // What the bounds are made of, as far as they were found.
+    std::vector<Share> shares() {
+        std::vector<Share> found;
+        for (std::size_t i = 0; i < plans_.size(); i++) {
+            const Plan& plan = plans_[i];
+            const Wide x = std::min(response_[i], system_.tasks[i].deadline);
+            const auto put = [&](ShareKind kind, std::size_t other, std::int64_t lock,
+                                 Wide amount) {
+                if (amount > 0) {
+                    found.push_back({static_cast<std::int64_t>(i), kind,
+                                     static_cast<std::int64_t>(other), lock,
+                                     static_cast<Time>(amount)});
+                }
+            };
+            for (const Worker& worker : plan.local) {
+                put(ShareKind::local, worker.task, -1, work(worker, x));
+            }
+            put_boost(plan.window.local, x, ShareKind::boost, put);
+            const auto requests = by_request(plan, system_.tasks[i].deadline);
+            if (requests && *requests < remote(plan.window, x)) {
+                for (const auto& [view, count] : plan.requests) {
+                    put_remote(view, waiting(plan, view, system_.tasks[i].deadline).value(), count,
+                               put);
+                }
+            } else {
+                put_remote(plan.window, x, 1, put);
+            }
+        }
+        return found;
     }
 
   private:
@@ -174,11 +207,15 @@ class Bound {
             remote(view, i, locks, k);
         }
         for (const std::int64_t lock : locks) {
-            Wide most = 0;
+            std::vector<Share> longest;
             for (const std::int32_t k : processors) {
-                most = std::max(most, held(i, locks, lock, k));
+                std::vector<Share> found = held(i, locks, lock, k);
+                longest = sum_of(found) > sum_of(longest) ? std::move(found) : longest;
             }
-            view.fixed += most * (once ? 1 : requests(i, {lock}));
+            for (Share& share : longest) {
+                share.amount *= once ? 1 : requests(i, {lock});
+                view.held.push_back(share);
+            }
         }
         return view;
     }
@@ -235,21 +272,56 @@ class Bound {
     }
 
     // Longest sections that tasks below the holder of `lock` on `k` may be in at a request.
-    Wide held(std::size_t i, const std::vector<std::int64_t>& locks, std::int64_t lock,
-              std::int32_t k) const {
+    std::vector<Share> held(std::size_t i, const std::vector<std::int64_t>& locks,
+                            std::int64_t lock, std::int32_t k) const {
         bool user = false;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             user = user || (home_[j] == k && uses(j, {lock}));
         }
-        Wide sum = 0;
+        std::vector<Share> found;
         const std::int64_t h = height(i, locks, k);
         for (std::size_t j = 0; user && j < system_.tasks.size(); j++) {
             if (home_[j] == k && urgency_[j] < h) {
-                const Blocker found = blocker(j, h);
-                sum += found.lengths.empty() ? 0 : found.lengths.front().first;
+                const Blocker blocks = blocker(j, h);
+                if (!blocks.lengths.empty()) {
+                    found.push_back({static_cast<std::int64_t>(i), ShareKind::held,
+                                     static_cast<std::int64_t>(j), lock,
+                                     blocks.lengths.front().first});
+                }
             }
         }
+        return found;
+    }
+
+    static Wide sum_of(const std::vector<Share>& shares) {
+        Wide sum = 0;
+        for (const Share& share : shares) {
+            sum += share.amount;
+        }
         return sum;
+    }
+
+    template <class Put>
+    void put_boost(const Boost& boost, Wide x, ShareKind kind, Put put) const {
+        for (const Blocker& blocker : boost.blockers) {
+            put(kind, blocker.task, -1, work(boost, blocker, x));
+        }
+    }
+
+    template <class Put>
+    void put_remote(const View& view, Wide x, std::int64_t count, Put put) const {
+        for (const Share& share : view.held) {
+            put(ShareKind::held, at(share.other), share.lock, Wide{share.amount} * count);
+        }
+        for (const Worker& worker : view.workers) {
+            put(ShareKind::outranks, worker.task, -1, work(worker, x) * count);
+        }
+        for (const Boost& boost : view.remote) {
+            put_boost(boost, x, ShareKind::handed,
+                      [&](auto kind, auto task, auto lock, Wide amount) {
+                          put(kind, task, lock, amount * count);
+                      });
+        }
     }
 
     Wide jobs(std::size_t j, Wide x) const {
@@ -277,44 +349,58 @@ class Bound {
         return sum;
     }
 
-    Wide work(const Boost& boost, Wide x) const {
-        Wide most = boost.first;
+    Wide work(const Boost& boost, const Blocker& blocker, Wide x) const {
+        Wide left = boost.first;
         for (const Issuer& issuer : boost.issuers) {
-            most += jobs(issuer.task, x) * issuer.requests;
+            left += jobs(issuer.task, x) * issuer.requests;
         }
         Wide sum = 0;
+        const Wide copies = jobs(blocker.task, x);
+        for (const auto& [length, count] : blocker.lengths) {
+            const Wide taken = std::min(left, copies * count);
+            sum += taken * length;
+            left -= taken;
+        }
+        return sum;
+    }
+
+    Wide work(const Boost& boost, Wide x) const {
+        Wide sum = 0;
         for (const Blocker& blocker : boost.blockers) {
-            Wide left = most;
-            const Wide copies = jobs(blocker.task, x);
-            for (const auto& [length, count] : blocker.lengths) {
-                const Wide taken = std::min(left, copies * count);
-                sum += taken * length;
-                left -= taken;
-            }
+            sum += work(boost, blocker, x);
         }
         return sum;
     }
 
     Wide remote(const View& view, Wide x) const {
-        Wide sum = view.fixed + work(view.workers, x);
+        Wide sum = sum_of(view.held) + work(view.workers, x);
         for (const Boost& boost : view.remote) {
             sum += work(boost, x);
         }
         return sum;
     }
 
+    // What a request waits at most, and what it runs meanwhile; nothing where that is too long.
+    std::optional<Wide> waiting(const Plan& plan, const View& view, Time deadline) {
+        Wide x = 1, next = 0;
+        while ((next = work(plan.local, x) + work(view.local, x) + remote(view, x)) > x) {
+            x = next;
+            if (x > deadline || !steps_.spend(system_.tasks.size())) {
+                return std::nullopt;
+            }
+        }
+        return x;
+    }
+
     // All requests, each bounded by itself; nothing where one alone takes too long.
     std::optional<Wide> by_request(const Plan& plan, Time deadline) {
         Wide sum = 0;
         for (const auto& [view, count] : plan.requests) {
-            Wide x = 1, next = 0;
-            while ((next = work(plan.local, x) + work(view.local, x) + remote(view, x)) > x) {
-                x = next;
-                if (x > deadline || !steps_.spend(system_.tasks.size())) {
-                    return std::nullopt;
-                }
+            const auto x = waiting(plan, view, deadline);
+            if (!x) {
+                return std::nullopt;
             }
-            sum += count * remote(view, x);
+            sum += count * remote(view, *x);
         }
         return sum;
     }
@@ -377,3 +463,17 @@ const TestRegistrar registrar(
 }  // namespace
 
 }  // namespace deadbeat::sched::pinned
+
+namespace deadbeat::sched {
+
+std::vector<Share> pinned_shares(const System& system, const TestOptions& options) {
+    const pinned::Tasks tasks(system, options);
+    if (!constrained(system) || tasks.refusal != nullptr) {
+        return {};
+    }
+    pinned::Bound bound(tasks, options);
+    bound.run({});
+    return bound.shares();
+}
+
+}  // namespace deadbeat::sched

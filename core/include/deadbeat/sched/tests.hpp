@@ -76,6 +76,23 @@ struct TestEntry {
     }
 };
 
+// What keeps a job of `task` from its end: `amount` of the time of `other`, at most.
+enum class ShareKind : std::int64_t {
+    local = 0,     // as urgent, on its processor
+    boost = 1,     // less urgent there, in sections that more urgent tasks wait for
+    held = 2,      // in a section when the job asks for `lock`
+    handed = 3,    // in sections at hand-overs
+    outranks = 4,  // as urgent as the holder, on the holder's processor
+};
+struct Share {
+    std::int64_t task;
+    ShareKind kind;
+    std::int64_t other, lock;
+    Time amount;
+};
+// Of the bounds of pinned-fifo-pi; where one passes its deadline, as they are then.
+std::vector<Share> pinned_shares(const System& system, const TestOptions& options);
+
 const std::vector<TestEntry>& schedulability_tests();  // by cost, then name
 const TestEntry* find_test(const std::string& name);
 
