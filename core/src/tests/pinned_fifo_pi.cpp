@@ -449,7 +449,7 @@ TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
 const TestRegistrar registrar(
     {.name = "pinned-fifo-pi",
      .title = "Threads bound to processors under SCHED_FIFO, mutexes with priority inheritance",
-     .reference = "deadbeat, docs/explanation/locks.md",
+     .reference = "deadbeat, docs/howto/will-my-locks-hold.md",
      .scheduler = "p-fp+inherit",
      .model = "sporadic",
      .ties = "any",

@@ -3,13 +3,13 @@ a campaign's task sets, simulated, beside what was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import asdict, filters
+from attrs import asdict, filters, frozen
 
 from deadbeat.cli._output import Part, table
 from deadbeat.cli.sched_systems import in_folder, load, patiently
@@ -21,8 +21,15 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import Json
 from deadbeat.report.document import Column, Table
 from deadbeat.report.terminal import print_part
-from deadbeat.sched.analysis import Analysis, SchedulerAnalysis, TestResult, require_agreement
+from deadbeat.sched.analysis import (
+    Analysis,
+    SchedulerAnalysis,
+    TestResult,
+    TestSettings,
+    require_agreement,
+)
 from deadbeat.sched.analysis import analyze as analyze_system
+from deadbeat.sched.blocking import PINNED, REMOTE, Share, longest_accepted, shares, wait_words
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
 
 _ANSWERS = {
@@ -57,11 +64,114 @@ def analyze(
     analysis, verdicts = patiently(work, "analyzing")
     found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
     for name, each in analysis.schedulers.items():
-        found[each.schedulable].append(name)
+        if name in _told_of(analysis):
+            found[each.schedulable].append(name)
     said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
-    headline = "; ".join(said)
-    parts = [headline, "", *_parts(analysis, verdicts)]
-    return Shown(headline=headline, plain=_plain(analysis, verdicts), parts=parts)
+    headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
+    waits = Waits.of(analysis, given)
+    lines = [headline, *(waits.lines() if waits else ())]
+    plain = _plain(analysis, verdicts) | ({"waits": waits.plain()} if waits else {})
+    tail = [waits.table()] if waits else []
+    parts = [*lines, "", *tail, *_parts(analysis, verdicts)]
+    return Shown(headline=". ".join(lines), plain=plain, parts=parts)
+
+
+def _beyond(system: TaskSystem) -> str:
+    return " and ".join(system.beyond)
+
+
+def _why_nothing(analysis: Analysis) -> str:
+    """Of a system of which no test says anything: that a test has another protocol, or ignores it."""
+    reasons = [result.reason for result in analysis.results if result.facts.models]
+    plain = [reason for reason in reasons if "plain mutex" in reason]
+    return (plain or [f"every test ignores {_beyond(analysis.system)}"])[0]
+
+
+def _told_of(analysis: Analysis) -> list[str]:
+    """Schedulers that a test says anything of; all where tasks only compute."""
+    return [
+        name
+        for name, each in analysis.schedulers.items()
+        if not analysis.system.beyond or each.accepted or each.refuted or each.silent
+    ]
+
+
+@frozen(kw_only=True)
+class Waits:
+    """What tasks wait for that share locks, by the bound of pinned SCHED_FIFO threads."""
+
+    system: TaskSystem
+    result: TestResult
+    parts: Sequence[Share]
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, analysis: Analysis, settings: Mapping[str, Any]) -> Waits | None:
+        """None: the bound is not for this system, or was not asked for."""
+        of_tests = {k: v for k, v in settings.items() if k in TestSettings.__annotations__}
+        for result in analysis.results:
+            if result.facts.name == PINNED and result.answer in ("accepted", "not accepted"):
+                parts = shares(analysis.system, **of_tests) if analysis.system.locks else ()
+                if parts:
+                    return cls(
+                        system=analysis.system, result=result, parts=parts, settings=of_tests
+                    )
+        return None
+
+    def total(self, task: int, *kinds: str) -> int:
+        """Time that others of these kinds (none: of all) may keep it."""
+        mine = (part for part in self.parts if part.task == task)
+        return sum(part.amount for part in mine if part.kind in kinds or not kinds)
+
+    @property
+    def worst(self) -> int:
+        """The task that is late, else the one that waits longest for its deadline."""
+        tasks = self.system.tasks
+        late = [i for i, t in enumerate(tasks) if t.wcet + self.total(i) > t.deadline]
+        by_wait = max(range(len(tasks)), key=lambda i: self.total(i, *REMOTE) / tasks[i].deadline)
+        return late[0] if late else by_wait
+
+    def lines(self) -> Iterator[str]:
+        task = self.worst
+        words = wait_words(self.system, self.parts, task)
+        if words:
+            yield words
+        if self.result.answer != "accepted":
+            yield from self._cures(task)
+
+    def _cures(self, task: int) -> Iterator[str]:
+        others = dict.fromkeys(
+            part.other for part in self.parts if part.task == task and part.kind != "local"
+        )
+        for other in others:
+            for place, section in enumerate(self.system.tasks[other].sections):
+                most = longest_accepted(self.system, other, place, **self.settings)
+                if most is not None and most < section.length:
+                    whose = f"{self.system.label(other)} on {section.lock}"
+                    least = f"at most {most}, not {section.length}"
+                    yield f"accepted if the section of {whose} is {least}"
+
+    def plain(self) -> list[Json]:
+        label = self.system.label
+        return [
+            {**asdict(part), "task": label(part.task), "other": label(part.other)}
+            for part in self.parts
+        ]
+
+    def table(self) -> Part:
+        rows = []
+        for i, task in enumerate(self.system.tasks):
+            bound = self.result.bounds[i]
+            rows.append(
+                [
+                    *(self.system.label(i), str(task.wcet), str(self.total(i, "local"))),
+                    *(str(self.total(i, "boost")), str(self.total(i, *REMOTE))),
+                    *("-" if bound is None else str(bound), str(task.deadline)),
+                ]
+            )
+        columns = ["task", "C", "local", "boost", "remote", "bound", "D"]
+        title = "pinned SCHED_FIFO, mutexes with priority inheritance: what a response is made of"
+        return table(columns, rows, title=title, numeric=columns[1:])
 
 
 def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:
@@ -109,7 +219,8 @@ def _plain_verdict(verdict: Verdict) -> dict[str, Json]:
 
 
 def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
-    for name, found in analysis.schedulers.items():
+    for name in _told_of(analysis):
+        found = analysis.schedulers[name]
         word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
         if found.refuted and any(task.offset for task in analysis.system.tasks):
             word = "not schedulable with sporadic releases (offsets are left out)"
@@ -134,8 +245,12 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
             result.facts.reference,
         ]
         for result in analysis.results
+        if not analysis.system.beyond or result.answer != "not applicable"
     ]
     system = analysis.system
+    if left := len(analysis.results) - len(rows):
+        why = f"{_beyond(system)} ignored, or another protocol"
+        yield f"{left} tests say nothing of it ({why}): --json"
     title = (
         f"{len(system.tasks)} tasks on {system.processors} processors,"
         f" utilisation {float(system.utilisation):.4g}"

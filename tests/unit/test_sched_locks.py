@@ -1,0 +1,106 @@
+"""Truth: files with locks, what tests say of them, and what a bound is made of, worked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from deadbeat.cli.main import main
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.analysis import analyze
+from deadbeat.sched.blocking import longest_accepted, shares, wait_words
+from deadbeat.sched.files import load_task_system, parse_task_system
+from deadbeat.sched.simulator import simulate
+from deadbeat.store.tasksystems import task_system_text, write_task_system
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sched/locks.json"
+
+
+def example(**changes: Any) -> TaskSystem:
+    """The example with other words: `{"900": "800"}` after JSON."""
+    text = EXAMPLE.read_text()
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return parse_task_system(text.encode(), source="locks.json").system
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"length": 900', '"length": 900, "sections": []', "no section lies within another"),
+        ('"length": 900', '"length": 9000', r"tasks\[2\].sections: 9000 of a wcet of 3000"),
+        ('"length": 900', '"length": 0', "0 is below the minimum of 1"),
+        ('"length": 900', '"count": 2', "length: missing"),
+        ('[{"name": "map_lock"', '[{"name": "other"', 'no task uses "other"'),
+        ('"inherit"}', '"inherit"}, {"name": "map_lock"}', 'a second lock "map_lock"'),
+        ('"inherit"', '"inherits"', "did you mean inherit"),
+        ('"home": 1, "priority": 60', '"np_max": 701', "np_max: 701 of a wcet of 700"),
+    ],
+)
+def test_defects_of_locks_have_a_place(old: str, new: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        example(**{old: new})
+
+
+def test_a_system_with_locks_is_written_as_it_was_read(tmp_path: Path) -> None:
+    system = load_task_system(EXAMPLE).system
+    again = parse_task_system(task_system_text(system).encode(), source="again").system
+    assert again == system and system.beyond == ("locks",)
+    with pytest.raises(UsageError, match="CSV has no locks"):
+        write_task_system(tmp_path / "out.csv", system)
+    with pytest.raises(UsageError, match="not applicable: g-edf ignores locks"):
+        simulate(system)
+
+
+def test_a_waiter_pays_for_the_holder_and_the_cure_is_exact() -> None:
+    """control: 200 and 900 of the logger, 1100 of 1000; camera is less urgent than control."""
+    system = load_task_system(EXAMPLE).system
+    (result,) = analyze(system, names=["pinned-fifo-pi"], priorities="given").results
+    parts = shares(system, priorities="given")
+    assert result.answer == "not accepted"
+    mine = [(part.kind, part.other, part.amount) for part in parts if part.task == 0]
+    assert mine == [("held", 2, 900)]
+    assert wait_words(system, parts, 0) == (
+        "control can wait 900 us for lock map_lock: 900 us in sections of logger"
+    )
+    assert longest_accepted(system, 2, 0, priorities="given") == 800
+    for length, answer in (("800", "accepted"), ("801", "not accepted")):
+        changed = example(**{'"length": 900': f'"length": {length}'})
+        assert analyze(changed, names=["pinned-fifo-pi"], priorities="given").results[0].answer == (
+            answer
+        )
+
+
+def test_what_outranks_the_holder_counts() -> None:
+    """With a camera above control, its 700 delay the holder, which control raises to 80 only."""
+    system = example(**{'"priority": 60': '"priority": 90', '"length": 900': '"length": 90'})
+    parts = shares(system, priorities="given")
+    mine = {(part.kind, part.other): part.amount for part in parts if part.task == 0}
+    assert mine == {("held", 2): 90, ("outranks", 1): 700}
+    assert "700 us of camera, which outranks logger" in wait_words(system, parts, 0)
+
+
+def test_a_plain_mutex_has_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plain.json"
+    path.write_text(EXAMPLE.read_text().replace('"inherit"', '"none"'))
+    assert main(["sched", "analyze", str(path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["headline"] == (
+        "nothing proved: lock map_lock is a plain mutex: whatever preempts its holder has no bound"
+    )
+    assert {test["answer"] for test in answer["results"]["tests"]} == {"not applicable"}
+
+
+def test_without_shared_locks_the_bound_is_that_of_partitioned_priorities() -> None:
+    system = example(**{'"lock": "map_lock", "length": 20': '"lock": "own", "length": 20'})
+    found = analyze(system, names=["pinned-fifo-pi"], priorities="given").result("pinned-fifo-pi")
+    plain = TaskSystem(
+        processors=2,
+        tasks=tuple(evolve(task, sections=()) for task in system.tasks),
+    )
+    assert found.bounds == analyze(plain, names=["p-fp"], priorities="given").result("p-fp").bounds
