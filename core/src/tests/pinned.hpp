@@ -54,12 +54,14 @@ struct Tasks {
 
 // The response of i with `blocking`, by response times so far: a more urgent task of its processor
 // that waits elsewhere (`waits`) has its waiting as jitter, R - C (Chen et al., Real-Time Systems
-// 55, 2019).
+// 55, 2019); one that spins executes as long (`spins`; empty: none).
 inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide blocking,
                                    const std::vector<Time>& response,
-                                   const std::vector<Wide>& waits, analysis::Steps& steps) {
+                                   const std::vector<Wide>& waits, analysis::Steps& steps,
+                                   const std::vector<Wide>& spins = {}) {
     const Task& mine = tasks.system.tasks[i];
-    const Wide fixed = mine.wcet + blocking;
+    const auto spin = [&](std::size_t j) { return spins.empty() ? 0 : spins[j]; };
+    const Wide fixed = mine.wcet + spin(i) + blocking;
     Wide x = std::max<Wide>(response[i], fixed);
     while (x <= mine.deadline && steps.spend(tasks.size())) {
         Wide next = fixed;
@@ -67,7 +69,7 @@ inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide block
             if (j != i && tasks.here(j, i) && tasks.above(j, i)) {
                 const Task& other = tasks.system.tasks[j];
                 const Time jitter = waits[j] > 0 ? response[j] - other.wcet : 0;
-                next += (x + jitter + other.period - 1) / other.period * other.wcet;
+                next += (x + jitter + other.period - 1) / other.period * (other.wcet + spin(j));
             }
         }
         if (next <= x) {
