@@ -53,6 +53,8 @@ def compare(seeds: range) -> dict[tuple[str, str], int]:
         )
         for result in analysis.results:
             name = result.facts.name
+            if name not in TWINS:
+                continue
             finding = TWINS[name](question)
             assert result.answer == finding.answer, (seed, name, question)
             if finding.bounds is not None:
@@ -62,12 +64,16 @@ def compare(seeds: range) -> dict[tuple[str, str], int]:
 
 
 def test_every_test_has_a_twin() -> None:
-    assert set(TWINS) == set(sched.tests())
+    """Those of locks and the like have worked examples (test_lock_oracles.py)."""
+    plain = {name for name, facts in sched.tests().items() if not facts.models}
+    assert plain | {"uni-rta", "qpa"} == set(TWINS)
 
 
 def test_twins_agree() -> None:
     seen = compare(range(2000))
     for name, facts in sched.tests().items():
+        if name not in TWINS:
+            continue
         positive = "refuted" if facts.kind == "necessary" else "accepted"
         negative = {"exact": "refuted"}.get(facts.kind, "not accepted")
         assert seen.get((name, positive), 0) >= 10, name

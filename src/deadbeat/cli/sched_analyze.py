@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from attrs import asdict, filters, frozen
@@ -29,7 +29,14 @@ from deadbeat.sched.analysis import (
     require_agreement,
 )
 from deadbeat.sched.analysis import analyze as analyze_system
-from deadbeat.sched.blocking import PINNED, REMOTE, Share, longest_accepted, shares, wait_words
+from deadbeat.sched.blocking import (
+    PINNED,
+    REMOTE,
+    BlockingShare,
+    longest_accepted,
+    shares,
+    wait_words,
+)
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
 
 _ANSWERS = {
@@ -64,7 +71,7 @@ def analyze(
     analysis, verdicts = patiently(work, "analyzing")
     found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
     for name, each in analysis.schedulers.items():
-        if name in _told_of(analysis):
+        if name in _spoken_of(analysis):
             found[each.schedulable].append(name)
     said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
     headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
@@ -81,13 +88,13 @@ def _beyond(system: TaskSystem) -> str:
 
 
 def _why_nothing(analysis: Analysis) -> str:
-    """Of a system of which no test says anything: that a test has another protocol, or ignores it."""
+    """That locks are plain mutexes, else that all tests ignore what it has."""
     reasons = [result.reason for result in analysis.results if result.facts.models]
     plain = [reason for reason in reasons if "plain mutex" in reason]
     return (plain or [f"every test ignores {_beyond(analysis.system)}"])[0]
 
 
-def _told_of(analysis: Analysis) -> list[str]:
+def _spoken_of(analysis: Analysis) -> list[str]:
     """Schedulers that a test says anything of; all where tasks only compute."""
     return [
         name
@@ -102,13 +109,14 @@ class Waits:
 
     system: TaskSystem
     result: TestResult
-    parts: Sequence[Share]
-    settings: Mapping[str, Any]
+    parts: Sequence[BlockingShare]
+    settings: TestSettings
 
     @classmethod
-    def of(cls, analysis: Analysis, settings: Mapping[str, Any]) -> Waits | None:
+    def of(cls, analysis: Analysis, settings: Mapping[str, object]) -> Waits | None:
         """None: the bound is not for this system, or was not asked for."""
-        of_tests = {k: v for k, v in settings.items() if k in TestSettings.__annotations__}
+        known = TestSettings.__annotations__
+        of_tests = cast(TestSettings, {k: v for k, v in settings.items() if k in known})
         for result in analysis.results:
             if result.facts.name == PINNED and result.answer in ("accepted", "not accepted"):
                 parts = shares(analysis.system, **of_tests) if analysis.system.locks else ()
@@ -147,9 +155,9 @@ class Waits:
             for place, section in enumerate(self.system.tasks[other].sections):
                 most = longest_accepted(self.system, other, place, **self.settings)
                 if most is not None and most < section.length:
-                    whose = f"{self.system.label(other)} on {section.lock}"
+                    which = f"{self.system.label(other)} on {section.lock}"
                     least = f"at most {most}, not {section.length}"
-                    yield f"accepted if the section of {whose} is {least}"
+                    yield f"accepted if the section of {which} is {least}"
 
     def plain(self) -> list[Json]:
         label = self.system.label
@@ -219,7 +227,7 @@ def _plain_verdict(verdict: Verdict) -> dict[str, Json]:
 
 
 def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
-    for name in _told_of(analysis):
+    for name in _spoken_of(analysis):
         found = analysis.schedulers[name]
         word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
         if found.refuted and any(task.offset for task in analysis.system.tasks):

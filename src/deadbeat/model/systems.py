@@ -21,7 +21,7 @@ class Lock:
 
 
 @frozen(kw_only=True)
-class Section:
+class CriticalSection:
     """At most ``count`` requests of ``lock`` (a name) by a job, of at most ``length`` each, which
     is part of the wcet. ``site``: where, for people."""
 
@@ -60,7 +60,7 @@ class TimedTask:
     budget: int | None = None
     server_period: int | None = None
     server_deadline: int | None = None
-    sections: tuple[Section, ...] = ()
+    sections: tuple[CriticalSection, ...] = ()
     jitter: int = 0
     suspension: int = 0
     np_max: int = 0

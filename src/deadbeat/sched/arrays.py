@@ -41,7 +41,7 @@ EXTRAS = ("jitter", "suspension", "np_max", "np_last")
 
 
 def section_rows(system: TaskSystem) -> NDArray[np.int64]:
-    """Shape (sections, 4): task, lock, count and length, as ``Section`` of the core."""
+    """Shape (sections, 4): task, lock, count and length, as ``CriticalSection`` of the core."""
     places = {lock.name: place for place, lock in enumerate(system.locks)}
     rows = [
         (index, places[each.lock], each.count, each.length)

@@ -25,7 +25,7 @@ PINNED = "pinned-fifo-pi"
 
 
 @frozen(kw_only=True)
-class Share:
+class BlockingShare:
     """What keeps a job of ``task`` from its end, at most ``amount`` of the time of ``other``
     (places of tasks): ``local`` (as urgent, on its processor), ``boost`` (less urgent there, in a
     section that more urgent tasks wait for), ``held`` (in a section when the job asks for
@@ -39,7 +39,7 @@ class Share:
     amount: int
 
 
-def shares(system: TaskSystem, **settings: Unpack[TestSettings]) -> tuple[Share, ...]:
+def shares(system: TaskSystem, **settings: Unpack[TestSettings]) -> tuple[BlockingShare, ...]:
     """What the bounds of pinned SCHED_FIFO threads with inheriting mutexes are made of; where one
     passes its deadline, as they are then."""
     names = [lock.name for lock in system.locks]
@@ -47,7 +47,7 @@ def shares(system: TaskSystem, **settings: Unpack[TestSettings]) -> tuple[Share,
         system.processors, task_rows(system.tasks), test_options(settings), section_rows(system)
     )
     return tuple(
-        Share(
+        BlockingShare(
             task=task,
             kind=_KINDS[kind],
             other=other,
@@ -85,7 +85,7 @@ def _greatest(most: int, holds: Callable[[int], bool]) -> int | None:
     return low or None
 
 
-def wait_words(system: TaskSystem, parts: Sequence[Share], task: int) -> str:
+def wait_words(system: TaskSystem, parts: Sequence[BlockingShare], task: int) -> str:
     """``t3 can wait 12 ms for lock bus: 5 ms in sections of t7, 7 ms of t1, which outranks t7``."""
     mine = [part for part in parts if part.task == task and part.kind in REMOTE]
     if not mine:

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import Lock, Section, TaskSystem, TimedTask
+from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched.arrays import EXTRAS, FIELDS
 from deadbeat.sched.simulator import TIME_MAX
@@ -327,7 +327,7 @@ def _other_defects(document: Any) -> Iterator[Defect]:
 
 
 def _lock_defects(document: dict[str, Any]) -> Iterator[Defect]:
-    """Sections longer than their task, locks that are there twice, or for nobody."""
+    """Sections longer than their task, locks that are there twice, or unused."""
     used = set()
     for index, task in enumerate(document["tasks"]):
         sections = task.get("sections", []) if isinstance(task, dict) else []
@@ -354,7 +354,7 @@ def _system(document: Any) -> TaskSystem:
     for entry in document["tasks"]:
         values = {key: int(entry[key]) for key in (*FIELDS, *EXTRAS) if key in entry}
         values.setdefault("deadline", values["period"])
-        sections = tuple(Section(**each) for each in entry.get("sections", []))
+        sections = tuple(CriticalSection(**each) for each in entry.get("sections", []))
         protocols |= {each.lock: "any" for each in sections if each.lock not in protocols}
         tasks.append(TimedTask(name=entry.get("name", ""), sections=sections, **values))
     return TaskSystem(
