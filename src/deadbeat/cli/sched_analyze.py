@@ -3,7 +3,7 @@ a campaign's task sets, simulated, beside what was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -75,7 +75,8 @@ def analyze(
             found[each.schedulable].append(name)
     said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
     headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
-    waits = Waits.of(analysis, given)
+    of_tests = {k: v for k, v in given.items() if k in TestSettings.__annotations__}
+    waits = Waits.of(analysis, cast(TestSettings, of_tests))
     lines = [headline, *(waits.lines() if waits else ())]
     plain = _plain(analysis, verdicts) | ({"waits": waits.plain()} if waits else {})
     tail = [waits.table()] if waits else []
@@ -113,16 +114,14 @@ class Waits:
     settings: TestSettings
 
     @classmethod
-    def of(cls, analysis: Analysis, settings: Mapping[str, object]) -> Waits | None:
+    def of(cls, analysis: Analysis, settings: TestSettings) -> Waits | None:
         """None: the bound is not for this system, or was not asked for."""
-        known = TestSettings.__annotations__
-        of_tests = cast(TestSettings, {k: v for k, v in settings.items() if k in known})
         for result in analysis.results:
             if result.facts.name == PINNED and result.answer in ("accepted", "not accepted"):
-                parts = shares(analysis.system, **of_tests) if analysis.system.locks else ()
+                parts = shares(analysis.system, **settings) if analysis.system.locks else ()
                 if parts:
                     return cls(
-                        system=analysis.system, result=result, parts=parts, settings=of_tests
+                        system=analysis.system, result=result, parts=parts, settings=settings
                     )
         return None
 

@@ -326,7 +326,7 @@ def _other_defects(document: Any) -> Iterator[Defect]:
             )
 
 
-def _lock_defects(document: dict[str, Any]) -> Iterator[Defect]:
+def _lock_defects(document: Any) -> Iterator[Defect]:
     """Sections longer than their task, locks that are there twice, or unused."""
     used = set()
     for index, task in enumerate(document["tasks"]):
