@@ -12,6 +12,11 @@ BEYOND = ("locks", "jitter", "suspension", "non-preemptive sections")
 PROTOCOLS = ("any", "none", "inherit", "protect", "srp", "msrp", "mpcp", "fmlp+", "omlp", "dpcp")
 
 
+def bandwidth(runtime: int, period: int) -> int:
+    """Share of a CPU in 2^-20, as the kernel counts it (to_ratio in kernel/sched/core.c)."""
+    return (runtime << 20) // period if period else 0
+
+
 @frozen(kw_only=True)
 class Lock:
     """A lock by ``name``; ``protocol``: one of PROTOCOLS."""
