@@ -1,5 +1,5 @@
 // The multiprocessor stack resource policy: tasks bound to processors, fixed priorities. Who wants
-// a lock that other processors use spins for it in order of request, and nobody preempts it until
+// a lock that other processors use spins for it in order of request, and is not preempted until
 // it gives the lock back; other locks are under the stack resource policy. Sporadic, D <= T, no
 // section within another.
 //
@@ -30,10 +30,9 @@ class Bound {
           remote_(queues_.locks()) {
         std::ranges::transform(tasks.system.tasks, response_.begin(), &Task::wcet);
         for (const Section& section : tasks.system.sections) {
-            for (const Section& other : queues_.of(at(section.lock))) {
-                if (!tasks.here(at(section.task), at(other.task))) {
-                    remote_[at(section.lock)] = true;
-                }
+            const Section& first = queues_.of(at(section.lock)).front();
+            if (!tasks.here(at(section.task), at(first.task))) {
+                remote_[at(section.lock)] = true;
             }
         }
     }
@@ -60,7 +59,9 @@ class Bound {
             }
             response_ = std::move(next);
         }
-        std::ranges::copy(response_, bounds.begin());
+        if (!bounds.empty()) {
+            std::ranges::copy(response_, bounds.begin());
+        }
         return kAccepted;
     }
 
@@ -90,6 +91,7 @@ class Bound {
                 continue;
             }
             for (const Section& section : tasks_.sections[l]) {
+                steps_.spend(1);
                 if (remote_[at(section.lock)] || reaches(at(section.lock), i)) {
                     most = std::max(most, section.length + spin(l, at(section.lock), 1));
                 }

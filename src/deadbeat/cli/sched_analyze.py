@@ -21,6 +21,7 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import Json
 from deadbeat.report.document import Column, Table
 from deadbeat.report.terminal import print_part
+from deadbeat.sched.admission import Admission, RootDomain, admit
 from deadbeat.sched.analysis import (
     Analysis,
     SchedulerAnalysis,
@@ -44,13 +45,15 @@ _ANSWERS = {
     "no": "not schedulable under",
     "undecided": "nothing proved of",
 }
+#: Keys of RootDomain.
+_DOMAIN = ("rt_runtime", "rt_period", "fair_runtime", "fair_period")
 _WORDS = ("priorities", "partition", "order", "admission")
 
 
 def analyze(
     file: Path, *, processors: int | None, simulate: bool, model: Model | None, **options: Any
 ) -> Shown:
-    """``options``: those of the tests."""
+    """``options``: those of the tests, and of RootDomain."""
     if file.is_dir():
         return in_folder(
             partial(analyze, simulate=simulate, model=model, **options),
@@ -63,6 +66,9 @@ def analyze(
         raise UsageError("--model is of the simulation", "add --simulate")
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
+    kernel = {name: given.pop(name) for name in _DOMAIN if name in given}
+    domain = RootDomain(processors=system.processors, **kernel)
+    admitted = admit(system, domain) if any(task.budget for task in system.tasks) else None
 
     def work() -> tuple[Analysis, dict[str, Verdict]]:
         analysis = analyze_system(system, **given)
@@ -81,6 +87,9 @@ def analyze(
     plain = _plain(analysis, verdicts) | ({"waits": waits.plain()} if waits else {})
     tail = [waits.table()] if waits else []
     parts = [*lines, "", *tail, *_parts(analysis, verdicts)]
+    if admitted:
+        plain["sched_deadline"] = asdict(admitted)
+        parts.append(_admitted(admitted, system))
     return Shown(headline=". ".join(lines), plain=plain, parts=parts)
 
 
@@ -179,6 +188,19 @@ class Waits:
         columns = ["task", "C", "local", "boost", "remote", "bound", "D"]
         title = "pinned SCHED_FIFO, mutexes with priority inheritance: what a response is made of"
         return table(columns, rows, title=title, numeric=columns[1:])
+
+
+def _admitted(admission: Admission, system: TaskSystem) -> str:
+    if admission.reason:
+        return f"SCHED_DEADLINE's admission is not known: {admission.reason}"
+    asked = {i: word for i, word in enumerate(admission.answers) if word}
+    refused = [f"{system.label(i)} {word}" for i, word in asked.items() if word != "admitted"]
+    room = "any" if admission.room is None else f"{admission.room / 2**20:.2f}"
+    text = f"{admission.reserved / 2**20:.2f} of {room} processors reserved"
+    return (
+        f"SCHED_DEADLINE admits {len(asked) - len(refused)} of {len(asked)}:"
+        f" {'; '.join([text, *refused])}; that is no schedulability test"
+    )
 
 
 def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> dict[str, Verdict]:

@@ -9,7 +9,24 @@ from attrs import frozen
 #: What a task system may have beside tasks that compute, in the order of the core's bits.
 BEYOND = ("locks", "jitter", "suspension", "non-preemptive sections")
 #: How a lock is taken; ``any``: as the analysis that is asked has it.
-PROTOCOLS = ("any", "none", "inherit", "protect", "srp", "msrp", "mpcp", "fmlp+", "omlp", "dpcp")
+PROTOCOLS = (
+    "any",
+    "none",
+    "inherit",
+    "protect",
+    "srp",
+    "msrp",
+    "mpcp",
+    "virtual-spin",
+    "fmlp+",
+    "omlp",
+    "dpcp",
+)
+
+
+def bandwidth(runtime: int, period: int) -> int:
+    """Share of a CPU in 2^-20, as the kernel counts it (to_ratio in kernel/sched/core.c)."""
+    return (runtime << 20) // period if period else 0
 
 
 @frozen(kw_only=True)

@@ -9,6 +9,7 @@ from deadbeat.host.kernel import VERSION
 from deadbeat.host.proc import CGROUP, DEADLINE, MOUNTS, cpu_cgroup
 from deadbeat.host.realtime import ROOT_GROUP, controlling_group
 from deadbeat.host.values import UnreadError, cpus_text
+from deadbeat.model.systems import bandwidth
 from deadbeat.settings.check import (
     CheckVerdict,
     failed,
@@ -138,7 +139,7 @@ def deadline_admission(
         runtime < 0
     )
     cpus = facts.cpu_list(ONLINE)
-    room = len(cpus) * _bandwidth(*((1, 1) if runtime < 0 else (runtime, period)))
+    room = len(cpus) * bandwidth(*((1, 1) if runtime < 0 else (runtime, period)))
     if release(facts) >= (6, 12):
         servers = [
             _numbers(facts, pattern) for pattern in (served, served.replace("runtime", "period"))
@@ -146,14 +147,14 @@ def deadline_admission(
         if not all(cpu in each for cpu in cpus for each in servers):
             servers = [dict.fromkeys(cpus, number) for number in (50, 1000)]
             about += f"; nothing shows the fair server's share: {_FAIR_DEFAULT}"
-        room -= sum(_bandwidth(*(each[cpu] for each in servers)) for cpu in cpus)
+        room -= sum(bandwidth(*(each[cpu] for each in servers)) for cpu in cpus)
     held = [task for task in tasks(facts) if task.policy == DEADLINE and not task.kernel]
     if not held:
         return passed(f"{_percent(room)} % of a CPU can be reserved, nothing is{about}")
     shares = re.findall(r"(\d+)/\d+/(\d+)\s*$", facts.text(reserved), re.M)
     if len(shares) < len(held):
         raise UnreadError(f"{len(held)} deadline tasks, and chrt does not say what they reserve")
-    used = sum(_bandwidth(int(run), int(every)) for run, every in shares)
+    used = sum(bandwidth(int(run), int(every)) for run, every in shares)
     found = f"{_percent(used)} of {_percent(room)} % of a CPU is reserved{about}"
     return verdict(used <= room / 2, found, why=f"held by {few([task.name for task in held])}")
 
@@ -162,11 +163,6 @@ def _numbers(facts: Facts, pattern: str) -> dict[int, int]:
     """CPU -> the number in its file, where there is one."""
     texts = {cpu_of(path): reading.text or "" for path, reading in facts.matches(pattern).items()}
     return {cpu: int(text) for cpu, text in texts.items() if text.strip().isdecimal()}
-
-
-def _bandwidth(runtime: int, period: int) -> int:
-    """Share of a CPU in 2^-20, as the kernel counts it (to_ratio in kernel/sched/core.c)."""
-    return (runtime << 20) // period if period else 0
 
 
 def _percent(bandwidth: int) -> str:
