@@ -185,7 +185,10 @@ def analyze(
         RuntimeError: Two tests contradict each other, which is a defect of deadbeat.
     """
     options = test_options(settings)
-    results = tuple(_run(system, facts, options) for facts in _chosen(scheduler, names))
+    chosen = _chosen(scheduler, names)
+    if not (names or system.locks):  # their schedulers are the plain ones
+        chosen = [facts for facts in chosen if "+" not in facts.scheduler] or chosen
+    results = tuple(_run(system, facts, options) for facts in chosen)
     return Analysis(
         system=system,
         ties=options.ties,
