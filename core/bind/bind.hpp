@@ -58,6 +58,7 @@ nb::object array_of(const T* values, std::size_t rows, std::size_t columns = 0) 
 void bind_simulator(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_tests(nb::module_& m);
+void bind_locks(nb::module_& m);
 void bind_generators(nb::module_& m);
 
 }  // namespace deadbeat::bind

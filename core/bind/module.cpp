@@ -10,5 +10,6 @@ NB_MODULE(_core, m) {
     deadbeat::bind::bind_simulator(m);
     deadbeat::bind::bind_batch(m);
     deadbeat::bind::bind_tests(m);
+    deadbeat::bind::bind_locks(m);
     deadbeat::bind::bind_generators(m);
 }

@@ -2,10 +2,11 @@
 // holds a lock runs above all others, the earliest request first. Sporadic, D <= T, no section
 // within another.
 //
-// A request waits for at most one request of each other task for the lock, of those that it can
-// issue while i is pending; when i arrives and each time that it was made to wait one section of
-// each less urgent task of its processor is ahead. A more urgent task that waits has its waiting as
-// jitter.
+// A request waits for requests that were made before it: for the lock, and for others by tasks of
+// the processors where those who hold it run, so for at most one of each task there, of those that
+// it can issue while i is pending. When i arrives and each time that it was made to wait one
+// section of each less urgent task of its processor is ahead. A more urgent task that waits has its
+// waiting as jitter.
 #include "pinned.hpp"
 
 namespace deadbeat::sched::fmlp_plus {
@@ -78,12 +79,27 @@ class Bound {
         for (const Section& mine : tasks_.sections[i]) {
             requests[at(mine.lock)] += mine.count;
         }
+        // By task: how many of my requests it may keep with a section of whatever lock.
+        std::vector<std::int64_t> kept(tasks_.size());
         for (std::size_t lock = 0; lock < requests.size(); lock++) {
-            for (std::size_t j = 0; j < tasks_.size() && requests[lock] > 0; j++) {
-                if (!tasks_.here(i, j)) {
-                    sum += longest(i, j, static_cast<std::int64_t>(lock), requests[lock], waits);
+            std::vector<bool> holds(at(tasks_.system.processors));
+            for (const Section& other : tasks_.system.sections) {
+                if (at(other.lock) == lock && !tasks_.here(i, at(other.task))) {
+                    holds[at(tasks_.home[at(other.task)])] = true;
                 }
             }
+            std::int64_t direct = 0;
+            for (std::size_t j = 0; j < tasks_.size(); j++) {
+                if (holds[at(tasks_.home[j])]) {
+                    kept[j] += requests[lock];
+                    longest(i, j, static_cast<std::int64_t>(lock), requests[lock], direct);
+                }
+            }
+            waits += std::min(direct, requests[lock]);
+        }
+        for (std::size_t j = 0; j < tasks_.size(); j++) {
+            std::int64_t taken = 0;
+            sum += longest(i, j, std::nullopt, kept[j], taken);
         }
         return sum;
     }

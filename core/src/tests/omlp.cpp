@@ -6,9 +6,9 @@
 // Global: a queue in order of request of m jobs, before it one by priority. A request waits for at
 // most 2 m - 1 others, two of a task; where at most m + 1 tasks use the lock, for one of each.
 //
-// In clusters of c processors (as many as the homes name): for c of each other cluster and c - 1 of
-// its own, one of a task. Once, i lends its priority to a request of a task of its cluster that is
-// no more urgent, from when it is issued until it is done.
+// In clusters of c processors (as many as the homes name, one without homes): for c of each other
+// cluster and c - 1 of its own, one of a task. Once, i lends its priority to a request of a task of
+// its cluster that is no more urgent, from when it is issued until it is done.
 #include "queues.hpp"
 
 namespace deadbeat::sched::omlp {
@@ -83,7 +83,7 @@ class Clusters {
           size_(system.processors / count),
           members_(at(count)) {
         for (std::size_t i = 0; i < system.tasks.size(); i++) {
-            home_.push_back(static_cast<std::int32_t>(system.tasks[i].home));
+            home_.push_back(static_cast<std::int32_t>(std::max<Time>(system.tasks[i].home, 0)));
             members_[at(home_.back())].push_back(static_cast<std::int32_t>(i));
         }
     }
@@ -147,12 +147,10 @@ TestVerdict clustered(const System& system, const TestOptions& options, std::spa
     if (!affordable(system, options)) {
         return kBudget;
     }
-    std::int64_t last = -1;
-    for (const Task& task : system.tasks) {
-        if (task.home < 0) {
-            return not_applicable("a task has no home");
-        }
-        last = std::max(last, task.home);
+    const std::int64_t last =
+        std::max<std::int64_t>(std::ranges::max(system.tasks, std::less(), &Task::home).home, 0);
+    if (std::ranges::min(system.tasks, std::less(), &Task::home).home < 0 && last > 0) {
+        return not_applicable("a task has no home");
     }
     if (last >= system.processors || system.processors % (last + 1) != 0) {
         return not_applicable("the homes are not clusters of one size");

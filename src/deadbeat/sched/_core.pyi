@@ -225,6 +225,39 @@ def run_test(
     sections: numpy.typing.NDArray[numpy.int64],
     extras: numpy.typing.NDArray[numpy.int64],
 ) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]: ...
+def lock_protocols() -> list[str]: ...
+def draw_locks(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
+    horizon: int,
+    window: int,
+    seed: int,
+    number: int,
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]: ...
+def simulate_locks(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
+    protocol: str,
+    jobs: numpy.typing.NDArray[numpy.int64],
+    parts: numpy.typing.NDArray[numpy.int64],
+    together: bool,
+) -> numpy.typing.NDArray[numpy.int64]: ...
+def worst_locks(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
+    protocol: str,
+    horizon: int,
+    window: int,
+    seed: int,
+    first: int,
+    patterns: int,
+) -> numpy.typing.NDArray[numpy.int64]: ...
 
 class GeneratorSpec:
     def __init__(self) -> None: ...

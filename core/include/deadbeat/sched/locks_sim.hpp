@@ -1,0 +1,61 @@
+// Jobs of tasks that are bound to processors, with sections at given places, under fixed
+// priorities and a protocol of locks: what the bounds of core/src/tests are attacked with.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deadbeat/sched/system.hpp"
+
+namespace deadbeat::sched::locks {
+
+// In parts of a job: a lock, or one of these.
+inline constexpr std::int64_t kCompute = -1, kSuspend = -2, kStretch = -3;
+
+// What a job does next: `length` with lock `what`, or computing, suspended, or not preempted.
+struct Part {
+    std::int64_t job, what;
+    Time length;
+};
+inline constexpr std::size_t kPartFields = 3;
+
+// Its response counts from `arrival`.
+struct Job {
+    std::int64_t task;
+    Time arrival, release;
+};
+inline constexpr std::size_t kJobFields = 3;
+
+// Jobs in the order of their releases; their parts, in the order of jobs.
+struct Pattern {
+    std::vector<Job> jobs;
+    std::vector<Part> parts;
+};
+
+// How patterns are drawn: releases up to `horizon`, the first one of each task in [0, window] (0:
+// anywhere in its period), all from `seed`.
+struct Drawing {
+    Time horizon, window;
+    std::uint64_t seed;
+};
+
+// Names of the protocols that are simulated.
+std::vector<std::string> protocols();
+
+// Why `system` is not simulated under `protocol`; empty: it is.
+std::string refusal(const System& system, const std::string& protocol);
+
+void draw(const System& system, const Drawing& drawing, std::uint64_t number, Pattern& pattern);
+
+// Response of each job of `pattern`. At an instant parts end first; then jobs are released, one
+// after the other as listed, and processors choose after each. `together`: they choose when all
+// are released, so that what is not preempted began an instant before at the latest.
+std::vector<Time> responses(const System& system, const std::string& protocol,
+                            const Pattern& pattern, bool together);
+
+// The longest response of each task over patterns number first to first + count - 1; 0: no job.
+std::vector<Time> worst(const System& system, const std::string& protocol, const Drawing& drawing,
+                        std::uint64_t first, std::uint64_t count);
+
+}  // namespace deadbeat::sched::locks
