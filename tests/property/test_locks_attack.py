@@ -19,7 +19,7 @@ from oracles import pinned
 from oracles.locks import Job, Simulation
 
 from deadbeat import sched
-from deadbeat.model.systems import Lock, Section, TaskSystem, TimedTask
+from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.core import core
 from deadbeat.sched.locks import protocols, rows, worst_responses
 
@@ -32,7 +32,7 @@ def task(home: int, period: int, wcet: int, uses: Uses, **more: int) -> TimedTas
     sections, rest = [], wcet
     for lock, (count, length) in uses.items():
         if count and length * count <= rest:
-            sections.append(Section(lock=lock, count=count, length=length))
+            sections.append(CriticalSection(lock=lock, count=count, length=length))
             rest -= count * length
     return TimedTask(
         wcet=wcet, period=period, deadline=period, home=home, sections=tuple(sections), **more
@@ -274,7 +274,7 @@ def test_what_was_observed_of_worked_examples_is_reached(kind: str) -> None:
                 **{
                     **each,
                     "sections": tuple(
-                        Section(**{**section, "lock": LOCKS[section["lock"]]})
+                        CriticalSection(**{**section, "lock": LOCKS[section["lock"]]})
                         for section in each.get("sections", ())
                     ),
                 }
