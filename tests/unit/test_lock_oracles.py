@@ -14,27 +14,18 @@ from deadbeat.cli.main import main
 
 FOLDER = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 
-#: Kind of example, test, and the key under `expected` with its answers.
-TESTS = (
-    ("pinned-fifo-pi", "pinned-fifo-pi", None),
-    ("srp-fp", "uni-rta", None),
-    ("srp-edf", "qpa", None),
-    ("msrp", "msrp", "classic"),
-    ("msrp", "msrp-holistic", "holistic"),
-    ("mpcp", "mpcp", None),
-    ("mpcp-virtual-spin", "mpcp-virtual-spin", None),
-    ("fmlp-plus", "fmlp-plus", None),
-    ("dpcp", "dpcp", None),
-    ("global-fifo-pi", "global-fifo-pi", None),
-    ("fp-jitter", "uni-rta", None),
-    ("fp-nonpreemptive", "uni-rta", None),
-    ("fp-limited", "uni-rta", None),
-    ("fp-floating", "uni-rta", None),
-    ("fp-suspension", "fp-suspension", None),
-    ("edf-response", "edf-response", None),
-    ("edf-nonpreemptive", "edf-response", None),
-    ("edf-floating", "edf-response", None),
-)
+#: By kind of example: the tests, each with the key under `expected` of its answers.
+TESTS = {
+    **{name: {name: ""} for name in ("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "fmlp-plus")},
+    **{name: {name: ""} for name in ("dpcp", "global-fifo-pi", "fp-suspension", "edf-response")},
+    **{kind: {"edf-response": ""} for kind in ("edf-nonpreemptive", "edf-floating")},
+    **{
+        f"fp-{word}": {"uni-rta": ""} for word in ("jitter", "nonpreemptive", "limited", "floating")
+    },
+    "srp-fp": {"uni-rta": ""},
+    "srp-edf": {"qpa": ""},
+    "msrp": {"msrp": "classic", "msrp-holistic": "holistic"},
+}
 #: Less than the tools say. Virtual spinning: they count sections on a lock of one task against
 #: more urgent tasks (3 of each of the last two), which no other task can wait for. Suspension: they
 #: list nothing where one task fails; with R - C as jitter the second task has 36 + 5 + 37.
@@ -75,7 +66,9 @@ def analysed(capsys, file: Path, system: dict[str, Any], test: str) -> dict[str,
     return found
 
 
-@pytest.mark.parametrize(("kind", "test", "key"), TESTS)
+@pytest.mark.parametrize(
+    ("kind", "test", "key"), [(kind, *pair) for kind in TESTS for pair in TESTS[kind].items()]
+)
 def test_worked_examples(kind, test, key, capsys, tmp_path):
     for example in examples(kind):
         expected = example["expected"]
