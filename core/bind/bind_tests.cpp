@@ -51,6 +51,13 @@ nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskA
                           array_of(bounds.data(), bounds.size()));
 }
 
+nb::object order_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
+                    const FourArray& sections, const FourArray& extras) {
+    const System system = system_of(processors, tasks, sections, extras);
+    require_sound(system);
+    return nb::cast(order_of_priorities(system, options));
+}
+
 nb::object shares_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
                      const FourArray& sections) {
     System system = system_of(processors, tasks);
@@ -84,6 +91,12 @@ void bind_tests(nb::module_& m) {
           nb::sig("def pinned_shares(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
                   "options: TestOptions, sections: numpy.typing.NDArray[numpy.int64]) -> "
                   "numpy.typing.NDArray[numpy.int64]"));
+    m.def("order_of_priorities", &order_of, nb::arg("processors"), nb::arg("tasks"),
+          nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
+          nb::sig("def order_of_priorities(processors: int, tasks: "
+                  "numpy.typing.NDArray[numpy.int64], options: TestOptions, sections: "
+                  "numpy.typing.NDArray[numpy.int64], extras: numpy.typing.NDArray[numpy.int64]) "
+                  "-> list[int]"));
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
           nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
           nb::sig(

@@ -13,16 +13,22 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from helpers.answers import answer_of
+from helpers.sched import system_of
 
+from deadbeat import sched
 from deadbeat.cli.main import main
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.admission import RootDomain, admit
+from deadbeat.sched.sensitivity import sensitivity
 
 ORACLES = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 #: Number of the call sched_setattr, and what it is given: size, policy and no flags.
@@ -134,3 +140,117 @@ def test_admission_equals_this_kernels():
             answers |= set(found)
         time.sleep(0.2)
     assert (agreed, answers) == (200, {"admitted", "EBUSY", "EINVAL"})
+
+
+@examples("sensitivity")
+def test_sensitivity_of_the_worked_examples(file, capsys, tmp_path):
+    example = json.loads(file.read_text())
+    system, expected = example["system"], example["expected"]
+    options = ("--sensitivity", "--priorities", "given", "--test", "uni-rta", "--test", "qpa")
+    answer = analyzed(capsys, tmp_path, system, *options)
+    found = {each["test"]: each for each in answer["sensitivity"]}
+    for test, word in (("uni-rta", "fp"), ("qpa", "edf")):
+        assert found[test]["exact"] and found[test]["scale"] == expected[f"{word}_scale"]
+        # The examples stop at 200.
+        extra = found[test]["extra"] or [None] * len(system["tasks"])
+        assert [each if each is None else min(each, 200) for each in extra] == expected[
+            f"{word}_extra_wcet"
+        ]
+    assert found["uni-rta"]["breakdown"] == expected["fp_breakdown_utilisation"]
+
+
+def test_bisection_finds_the_exact_factor():
+    """The same by trying: D > T has no formula, D <= T has both."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        periods = rng.integers(5, 40, 3).tolist()
+        tasks = [(int(rng.integers(1, 1 + p // 3)), p) for p in periods]
+        system = system_of(1, *((c, p, int(rng.integers(max(c, p // 2), p + 1))) for c, p in tasks))
+        analysis = sched.analyze(system, names=["uni-rta", "qpa"])
+        exact = sensitivity(analysis, {})
+        blocked = sensitivity(evolve(analysis, blocking=1), {})  # says only that no formula holds
+        for one, other in zip(exact, blocked, strict=True):
+            assert (one.exact, other.exact) == (True, False)
+            assert 0 <= one.scale - other.scale < Fraction(1, 1000)
+
+
+def test_sections_grow_with_their_task(capsys, tmp_path):
+    """By hand: the first task needs 4 s + 2 s of 10, the second 8 s + 2 x 2 s of 20: s = 5 / 3."""
+    sections = [{"lock": "bus", "length": 1}], [{"lock": "bus", "length": 4}]
+    tasks = [
+        {"wcet": 2, "period": 10, "sections": sections[0]},
+        {"wcet": 8, "period": 20, "sections": sections[1]},
+    ]
+    answer = analyzed(
+        capsys, tmp_path, {"processors": 1, "tasks": tasks}, "--sensitivity", "--test", "uni-rta"
+    )
+    (found,) = answer["sensitivity"]
+    assert (found["scale"], found["exact"]) == ("833/500", False)
+
+
+@examples("opa-preemptive")
+def test_audsley_of_the_worked_preemptive_example(file, capsys, tmp_path):
+    check_audsley(json.loads(file.read_text()), capsys, tmp_path)
+
+
+@examples("opa-nonpreemptive")
+def test_audsley_of_the_worked_nonpreemptive_example(file, capsys, tmp_path):
+    example = json.loads(file.read_text())
+    for task in example["system"]["tasks"]:
+        task["np_max"] = task["wcet"]
+    check_audsley(example, capsys, tmp_path)
+
+
+def check_audsley(example: dict[str, Any], capsys: Any, folder: Path) -> None:
+    system, expected = example["system"], example["expected"]
+
+    def answer(priorities: str) -> tuple[bool, dict[str, Any]]:
+        given = ("--test", "uni-rta", "--priorities", priorities)
+        found = analyzed(capsys, folder, system, *given)
+        return found["tests"][0]["answer"] == "accepted", found
+
+    assert answer("dm")[0] == expected["deadline_monotonic_works"]
+    accepted, found = answer("opa")
+    assert accepted == expected["accepted"]
+    for task, rank in zip(system["tasks"], found["assigned"], strict=True):
+        task["priority"] = rank
+    assert answer("given")[0]
+
+
+def test_audsley_finds_priorities_where_any_work():
+    rng = np.random.default_rng(8)
+    seen = set()
+    for _ in range(60):
+        tasks = [(int(rng.integers(1, 6)), int(rng.integers(6, 16))) for _ in range(3)]
+        deadlines = rng.integers(5, 30, 3).tolist()
+        system = system_of(
+            1,
+            *((c, p, d) for (c, p), d in zip(tasks, deadlines, strict=True)),
+            np_max=rng.integers(0, 2, 3).tolist(),
+        )
+        works = any(
+            sched.analyze(ranked(system, order), names=["uni-rta"], priorities="given")
+            .results[0]
+            .answer
+            == "accepted"
+            for order in permutations(range(3))
+        )
+        found = sched.analyze(system, names=["uni-rta"], priorities="opa")
+        assert found.results[0].answer == ("accepted" if works else "refuted")
+        assert bool(found.assigned) == works
+        seen.add(works)
+    assert seen == {True, False}
+
+
+def ranked(system: TaskSystem, ranks: tuple[int, ...]) -> TaskSystem:
+    tasks = [evolve(task, priority=rank) for task, rank in zip(system.tasks, ranks, strict=True)]
+    return evolve(system, tasks=tuple(tasks))
+
+
+def test_audsley_is_refused_by_tests_that_it_is_not_for():
+    system = system_of(1, (1, 4), (1, 5), home=[0, 0])
+    answers = sched.analyze(system, names=[*sched.tests()], priorities="opa").results
+    fixed = {each.facts.name: each for each in answers if "-fp" in each.facts.scheduler}
+    assert fixed.pop("uni-rta").answer == "accepted"
+    assert {"rta-fp", "rta-fp-guan", "mpcp", "pinned-fifo-pi", "fp-suspension"} <= fixed.keys()
+    assert all("Audsley" in each.reason for each in fixed.values())

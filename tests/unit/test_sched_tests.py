@@ -314,7 +314,7 @@ def test_partition_options_are_looked_at() -> None:
         {"names": ["gbf"]},
         {"scheduler": "edzl"},
         {"ties": "fate"},
-        {"priorities": "opa"},
+        {"priorities": "audsley"},
         {"partition": "last-fit"},
         {"order": "name"},
         {"admission": "any"},

@@ -13,6 +13,8 @@
 // It also makes a busy period endless where the tasks of a level use all of the processor; both
 // sides of the equation then grow by the hyper-period H with q T_k, so that the jobs of one H
 // decide.
+#include <numeric>
+
 #include "shared.hpp"
 
 namespace deadbeat::sched {
@@ -21,7 +23,7 @@ namespace {
 
 using namespace analysis;
 
-enum class Found : int { meets, misses, budget, too_large };
+enum class Found : int { meets, misses, overloaded, budget, too_large };
 
 struct Level {
     Task task;
@@ -30,7 +32,7 @@ struct Level {
 };
 
 // Jobs released from `last` on need not be looked at.
-Found respond(const Level& own, const std::vector<Level>& above, Time blocking, Time last,
+Found respond(const Level& own, std::span<const Level> above, Time blocking, Time last,
               Steps& steps, Time& response) {
     const auto& [task, extra] = own;
     const Time tail = own.tail();
@@ -106,6 +108,66 @@ Time blocking_of(const System& system, const std::vector<std::int32_t>& order, s
     return longest;
 }
 
+// Of an order down to some place: the last of them is asked about.
+struct Levels {
+    std::vector<Level> all;
+    std::vector<Task> loads;
+    void add(const System& system, std::int32_t task) {
+        all.push_back({system.tasks[at(task)], system.extra(at(task))});
+        loads.push_back(all.back().task);
+    }
+};
+
+Found respond_last(const System& system, const std::vector<std::int32_t>& order,
+                   const Levels& levels, Time given, Steps& steps, Time& response) {
+    const int load = compare_utilisation({1, levels.loads}, 1);
+    if (load > 0) {
+        return Found::overloaded;
+    }
+    const std::size_t place = levels.all.size() - 1;
+    // The least urgent task has no one to block it.
+    const Time blocking =
+        std::max(place + 1 < order.size() ? given : 0, blocking_of(system, order, place));
+    const Time last = load == 0 ? hyperperiod({1, levels.loads}).value_or(kNever) : kNever;
+    return respond(levels.all.back(), std::span(levels.all).first(place), blocking, last, steps,
+                   response);
+}
+
+// Audsley's assignment (University of York report YCS 164, 1991): from the least urgent place up,
+// any task that meets its deadline there with all that have no place yet above it. What is above in
+// which order is nothing to its response, nor to what blocks it: so the first that fits will do.
+// Longest deadlines are tried first. Empty: no order lets all of them meet theirs, or `why` not.
+std::vector<std::int32_t> audsley(const System& system, Time given, Steps& steps, Found& why) {
+    std::vector<std::int32_t> order(system.tasks.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {},
+                             [&](std::int32_t i) { return system.tasks[at(i)].deadline; });
+    for (std::size_t free = order.size(); free > 0; free--) {
+        bool placed = false;
+        for (std::size_t candidate = free; candidate > 0 && !placed; candidate--) {
+            std::vector<std::int32_t> tried = order;
+            std::rotate(tried.begin() + static_cast<std::ptrdiff_t>(candidate - 1),
+                        tried.begin() + static_cast<std::ptrdiff_t>(candidate),
+                        tried.begin() + static_cast<std::ptrdiff_t>(free));
+            Time response = 0;
+            Levels levels;
+            for (std::size_t i = 0; i < free; i++) {
+                levels.add(system, tried[i]);
+            }
+            why = respond_last(system, tried, levels, given, steps, response);
+            if (why == Found::budget || why == Found::too_large) {
+                return {};
+            }
+            placed = why == Found::meets;
+            order = placed ? tried : order;
+        }
+        if (!placed) {
+            return {};
+        }
+    }
+    return order;
+}
+
 const TestRegistrar uni_rta_registrar(
     {.name = "uni-rta",
      .title = "Response-time analysis of fixed priority on one processor",
@@ -117,7 +179,8 @@ const TestRegistrar uni_rta_registrar(
      .kind = TestKind::exact,
      .cost = 12,
      .models = kLocks | kJitter | kNonPreemptive,
-     .protocols = "srp protect"},
+     .protocols = "srp protect",
+     .assigns = true},
     analysis::uni_rta);
 
 }  // namespace
@@ -128,10 +191,6 @@ TestVerdict uni_rta(const System& system, const TestOptions& options, std::span<
     if (system.processors != 1) {
         return kNotUni;
     }
-    const auto order = priority_order(system, options);
-    if (order.empty()) {
-        return kUnknownOrder;
-    }
     const bool plain = options.blocking == 0 && (beyond(system) & ~kJitter) == 0;
     const TestVerdict late = plain ? refuted("a job released with all others misses")
                                    : not_accepted("with blocking only sufficient");
@@ -139,39 +198,47 @@ TestVerdict uni_rta(const System& system, const TestOptions& options, std::span<
         return kTooLarge;
     }
     Steps steps(options);
-    std::vector<Task> loads;
-    std::vector<Level> above;
-    for (std::size_t place = 0; place < order.size(); place++) {
-        const auto k = static_cast<std::size_t>(order[place]);
-        const Level own{system.tasks[k], system.extra(k)};
-        // The least urgent task has no one to block it.
-        const Time given = place + 1 < order.size() ? options.blocking : 0;
-        const Time blocking = std::max(given, blocking_of(system, order, place));
-        loads.push_back(own.task);
-        const int load = compare_utilisation({1, loads}, 1);
-        if (load > 0) {
-            return plain ? refuted("utilisation above 1") : late;
-        }
-        const Time last = load == 0 ? hyperperiod({1, loads}).value_or(kNever) : kNever;
+    const bool assigns = options.priorities == "opa";
+    Found why = Found::meets;
+    const auto order =
+        assigns ? audsley(system, options.blocking, steps, why) : priority_order(system, options);
+    if (order.empty()) {
+        return !assigns                  ? kUnknownOrder
+               : why == Found::budget    ? kBudget
+               : why == Found::too_large ? kTooLarge
+               : plain ? refuted("no priorities let all tasks meet their deadlines")
+                       : late;
+    }
+    Levels levels;
+    for (const std::int32_t task : order) {
+        levels.add(system, task);
         Time response = 0;
-        switch (respond(own, above, blocking, last, steps, response)) {
+        switch (respond_last(system, order, levels, options.blocking, steps, response)) {
             case Found::meets:
                 break;
             case Found::misses:
                 return late;
+            case Found::overloaded:
+                return plain ? refuted("utilisation above 1") : late;
             case Found::budget:
                 return kBudget;
             case Found::too_large:
                 return kTooLarge;
         }
         if (!bounds.empty()) {
-            bounds[k] = response;
+            bounds[at(task)] = response;
         }
-        above.push_back(own);
     }
     return kAccepted;
 }
 
 }  // namespace analysis
+
+std::vector<std::int32_t> order_of_priorities(const System& system, const TestOptions& options) {
+    analysis::Steps steps(options);
+    Found why = Found::meets;
+    return options.priorities == "opa" ? audsley(system, options.blocking, steps, why)
+                                       : analysis::priority_order(system, options);
+}
 
 }  // namespace deadbeat::sched

@@ -4,6 +4,7 @@ a campaign's task sets, simulated, beside what was measured."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +39,8 @@ from deadbeat.sched.blocking import (
     shares,
     wait_words,
 )
+from deadbeat.sched.sensitivity import Sensitivity
+from deadbeat.sched.sensitivity import sensitivity as sensitivity_of
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
 
 _ANSWERS = {
@@ -51,12 +54,18 @@ _WORDS = ("priorities", "partition", "order", "admission")
 
 
 def analyze(
-    file: Path, *, processors: int | None, simulate: bool, model: Model | None, **options: Any
+    file: Path,
+    *,
+    processors: int | None,
+    simulate: bool,
+    model: Model | None,
+    sensitivity: bool,
+    **options: Any,
 ) -> Shown:
     """``options``: those of the tests, and of RootDomain."""
     if file.is_dir():
         return in_folder(
-            partial(analyze, simulate=simulate, model=model, **options),
+            partial(analyze, simulate=simulate, model=model, sensitivity=sensitivity, **options),
             lambda it: {name: each["schedulable"] for name, each in it["schedulers"].items()},
             file,
             processors,
@@ -65,28 +74,47 @@ def analyze(
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
 
+    if simulate and options["priorities"] == "opa":
+        raise UsageError("--simulate takes no opa", "write the priorities found into the file")
+
     given = {name: value for name, value in options.items() if value not in (None, ())}
     kernel = {name: given.pop(name) for name in _DOMAIN if name in given}
     domain = RootDomain(processors=system.processors, **kernel)
     admitted = admit(system, domain) if any(task.budget for task in system.tasks) else None
 
-    def work() -> tuple[Analysis, dict[str, Verdict]]:
-        analysis = analyze_system(system, **given)
-        return analysis, _simulated(system, analysis, model) if simulate else {}
+    keys = given.keys() & TestSettings.__annotations__.keys()
+    of_tests = cast(TestSettings, {name: given[name] for name in keys})
 
-    analysis, verdicts = patiently(work, "analyzing")
+    def work() -> tuple[Analysis, dict[str, Verdict], tuple[Sensitivity, ...]]:
+        analysis = analyze_system(system, **given)
+        return (
+            analysis,
+            _simulated(system, analysis, model) if simulate else {},
+            sensitivity_of(analysis, of_tests) if sensitivity else (),
+        )
+
+    analysis, verdicts, grown = patiently(work, "analyzing")
     found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
     for name, each in analysis.schedulers.items():
         if name in _spoken_of(analysis):
             found[each.schedulable].append(name)
     said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
     headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
-    of_tests = {k: v for k, v in given.items() if k in TestSettings.__annotations__}
-    waits = Waits.of(analysis, cast(TestSettings, of_tests))
+    waits = Waits.of(analysis, of_tests)
     lines = [headline, *(waits.lines() if waits else ())]
     plain = _plain(analysis, verdicts) | ({"waits": waits.plain()} if waits else {})
     tail = [waits.table()] if waits else []
     parts = [*lines, "", *tail, *_parts(analysis, verdicts)]
+    if analysis.assigned:
+        plain["assigned"] = [*analysis.assigned]
+        words = (f"{system.label(i)} {rank}" for i, rank in enumerate(analysis.assigned))
+        parts.append(f"priorities by Audsley's assignment: {', '.join(words)}")
+    if sensitivity:
+        plain["sensitivity"] = [
+            {name: _fraction(value) for name, value in asdict(each).items()} for each in grown
+        ]
+        rows = [[each.test, *_growth(each)] for each in grown]
+        parts.append(table(["test", "each WCET", "factor", "one alone by"], rows))
     if admitted:
         plain["sched_deadline"] = asdict(admitted)
         parts.append(_admitted(admitted, system))
@@ -188,6 +216,19 @@ class Waits:
         columns = ["task", "C", "local", "boost", "remote", "bound", "D"]
         title = "pinned SCHED_FIFO, mutexes with priority inheritance: what a response is made of"
         return table(columns, rows, title=title, numeric=columns[1:])
+
+
+def _fraction(value: Any) -> Any:
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _growth(found: Sensitivity) -> list[str]:
+    if found.scale is None:
+        return ["not found", "", ""]
+    percent = float(100 * (found.scale - 1))
+    word = f"may grow by {percent:.1f} %" if percent >= 0 else f"must shrink by {-percent:.1f} %"
+    factor = f"{found.scale}, exact" if found.exact else f"{float(found.scale):.3f}"
+    return [word, factor, ", ".join(map(str, found.extra or ["-"]))]
 
 
 def _admitted(admission: Admission, system: TaskSystem) -> str:

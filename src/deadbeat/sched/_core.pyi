@@ -217,6 +217,13 @@ def pinned_shares(
     options: TestOptions,
     sections: numpy.typing.NDArray[numpy.int64],
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def order_of_priorities(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    options: TestOptions,
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
+) -> list[int]: ...
 def run_test(
     name: str,
     processors: int,

@@ -110,7 +110,8 @@ class SchedulerAnalysis:
 
 @frozen(kw_only=True)
 class Analysis:
-    """Results by cost, cheapest first, and per scheduler what they come to."""
+    """Results by cost, cheapest first, and per scheduler what they come to. ``assigned``: the
+    priorities that Audsley's assignment found, larger is more urgent; empty: none."""
 
     system: TaskSystem
     ties: str
@@ -121,6 +122,7 @@ class Analysis:
     blocking: int
     results: tuple[TestResult, ...]
     schedulers: Mapping[str, SchedulerAnalysis]
+    assigned: tuple[int, ...] = ()
 
     def result(self, name: str) -> TestResult:
         """Result of the test called ``name``. Raises KeyError."""
@@ -155,7 +157,8 @@ class TestSettings(TypedDict, total=False):
 
     Attributes:
         ties: Decides between equal priorities, in tests of fixed priorities.
-        priorities: ``rm``, ``dm`` or ``given``, likewise.
+        priorities: ``rm``, ``dm`` or ``given``, likewise; ``opa``: Audsley's assignment, in tests
+            that it is for, on one processor.
         partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
             ``auto`` is first-fit, and exact.
         blocking: The longest non-preemptive section, in tests of one processor.
@@ -188,7 +191,7 @@ def analyze(
     chosen = _chosen(scheduler, names)
     if not (names or system.locks):  # their schedulers are the plain ones
         chosen = [facts for facts in chosen if "+" not in facts.scheduler] or chosen
-    results = tuple(_run(system, facts, options) for facts in chosen)
+    results = tuple(run_test(system, facts, options) for facts in chosen)
     return Analysis(
         system=system,
         ties=options.ties,
@@ -199,7 +202,21 @@ def analyze(
         blocking=options.blocking,
         results=results,
         schedulers=_by_scheduler(results),
+        assigned=_assigned(system, options) if options.priorities == "opa" else (),
     )
+
+
+def order_of(system: TaskSystem, options: _core.TestOptions) -> list[int]:
+    """Tasks by fixed priority, most urgent first; empty: Audsley's assignment found none."""
+    rows = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
+    return _core.order_of_priorities(system.processors, *rows)
+
+
+def _assigned(system: TaskSystem, options: _core.TestOptions) -> tuple[int, ...]:
+    if not set(system.beyond) <= set(tests()["uni-rta"].models) or system.processors > 1:
+        return ()
+    order = order_of(system, options)
+    return tuple(len(order) - order.index(task) for task in range(len(order)))
 
 
 def test_batch(
@@ -272,7 +289,7 @@ def test_options(settings: TestSettings) -> _core.TestOptions:
     for name, value in settings.items():
         setattr(options, name, value)
     require_word("tie rule", options.ties, _core.tie_rules())
-    require_word("assignment of priorities", options.priorities, ["rm", "dm", "given"])
+    require_word("assignment of priorities", options.priorities, ["rm", "dm", "given", "opa"])
     require_word("admission", options.admission, _core.partition_admissions())
     require_word("partitioning heuristic", options.partition, _core.partition_heuristics())
     require_word("order of placing", options.order, _core.partition_orders())
@@ -284,7 +301,7 @@ def test_options(settings: TestSettings) -> _core.TestOptions:
 vars(test_options)["__test__"] = False
 
 
-def _run(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
+def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
     arrays = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
     start = process_time()
     if reason := _other_protocol(system, facts):

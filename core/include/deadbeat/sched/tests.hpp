@@ -26,7 +26,7 @@ enum class TestKind : int {
 };
 
 struct TestOptions {
-    std::string priorities = "rm";   // as in Options; fixed-priority tests
+    std::string priorities = "rm";   // as in Options, or opa: Audsley's; fixed-priority tests
     std::string ties = "index";      // equal priorities under FP are ordered by it
     std::string partition = "auto";  // as in Options; partitioned tests
     std::string order = "utilisation-desc";
@@ -50,6 +50,7 @@ struct TestInfo {
     bool whole_instants = false;
     unsigned models = kNothing;  // what of `Beyond` it takes account of
     std::string protocols = "";  // of locks: inherit, protect ... (deadbeat/model/systems.py)
+    bool assigns = false;  // takes priorities "opa": what a task needs of those above is their set
 };
 
 struct TestVerdict {
@@ -71,6 +72,10 @@ struct TestEntry {
     TestVerdict run(const System& system, const TestOptions& options,
                     std::span<Time> bounds) const {
         const char* words = ignored(system, info.models);
+        if (words == nullptr && options.priorities == "opa" && !info.assigns &&
+            info.scheduler.find("-fp") != std::string::npos) {
+            words = "Audsley's assignment is not for this test";
+        }
         return words != nullptr ? TestVerdict{TestAnswer::not_applicable, words}
                                 : test(system, options, bounds);
     }
@@ -95,6 +100,10 @@ std::vector<Share> pinned_shares(const System& system, const TestOptions& option
 
 const std::vector<TestEntry>& schedulability_tests();  // by cost, then name
 const TestEntry* find_test(const std::string& name);
+
+// Tasks by fixed priority, most urgent first; with priorities "opa" on one processor an order in
+// which all meet their deadlines. Empty: there is none, or the rule is unknown.
+std::vector<std::int32_t> order_of_priorities(const System& system, const TestOptions& options);
 
 // At namespace scope of a test's file: const TestRegistrar registrar({...}, run);
 struct TestRegistrar {
