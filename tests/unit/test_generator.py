@@ -23,6 +23,7 @@ from deadbeat.cli.main import main
 from deadbeat.executors.base import Costing
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.executors.tables import RunTiming, plan_slots, releases_in
+from deadbeat.kinds.contention import drawn_set
 from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed, synthesised
 from deadbeat.kinds.contention.runner import run_length_s
 from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
@@ -30,6 +31,7 @@ from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.model.jobs import SLOT_TOGETHER
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Kind
+from deadbeat.sched.files import load_task_system
 from deadbeat.synthesis import Synthesiser
 from deadbeat.synthesis.distributions import WcetRule, Weighted
 from deadbeat.synthesis.outlines import outlines
@@ -78,6 +80,24 @@ def test_a_bar_shows_what_meets_other_cores(
 def test_a_set_that_is_not_there_is_named(runs: Path) -> None:
     with pytest.raises(UsageError, match="--task-set: tiny has no task set"):
         drawn(runs, "m002-s0500-c0500-r0000")
+
+
+def test_a_set_goes_to_the_laboratory_with_its_locks(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    key, out = "m002-s1000-c1000-r0000", tmp_path / "set.json"
+    words = ("export", "tiny", "--runs", str(runs), "--as", "task-system", "--out", str(out))
+    names = {use["fragment"] for task in drawn(runs, key)["tasks"]
+             for part in task["segments"] for use in part["uses"]}  # fmt: skip
+    monkeypatch.setattr(drawn_set, "LOCKS", dict.fromkeys(names, "inherit"))
+    assert main((*words, "--task-set", key)) == 0
+    assert "lengths of sections are derived" in capsys.readouterr().out
+    found = load_task_system(out).system
+    assert {lock.protocol for lock in found.locks} == {"inherit"}
+    for made, task in zip(found.tasks, drawn(runs, key)["tasks"], strict=True):
+        held = sum(each.count * each.length for each in made.sections)
+        assert task["cost_ns"] <= held <= made.wcet and made.home == task["core"]
+    assert main(words) == 2
 
 
 # ---------- the user's own WCETs ----------

@@ -7,13 +7,17 @@ import json
 import shutil
 from pathlib import Path
 
+from attrs import evolve
+
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
 from deadbeat.kinds.base import ExperimentKind, Shown
+from deadbeat.kinds.contention.drawn_set import task_system
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, check_folder, storing
+from deadbeat.store.tasksystems import write_task_system
 
 
 def export(
@@ -27,18 +31,19 @@ def export(
     calibration: Path | None,
     runs: Path,
 ) -> Shown:
-    if keys and form != "c":
-        raise UsageError("--task-set is of --as c", "drop it")
+    if keys and form not in ("c", "task-system"):
+        raise UsageError("--task-set is of --as c and task-system", "drop it")
     if form == "c":
         return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
             runs=runs)  # fmt: skip
+    if form == "task-system":
+        return _system(runs, run, keys, _needed(out, form))
     kind, path = find(runs, run)
     if form == "csv":
         return _tables(path, _needed(out, form))
-    if form == "samples":
-        return samples(kind, path, _needed(out, form))
-    if form == "perfetto":
-        return trace(kind, path, _needed(out, form), worst)
+    if form in ("samples", "perfetto"):
+        there = _needed(out, form)
+        return samples(kind, path, there) if form == "samples" else trace(kind, path, there, worst)
     text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
@@ -55,6 +60,16 @@ def _needed(out: Path | None, form: str) -> Path:
 
 def _wrote(*files: Path) -> Shown:
     return Shown(kind="export", plain={"files": [*map(str, files)]}, parts=[*map(str, files)])
+
+
+def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
+    """A task set with its locks, for the schedulability lab."""
+    if len(keys) != 1:
+        raise UsageError("--as task-system writes one set", "say which: --task-set KEY")
+    system, notes = task_system(runs, run, *keys)
+    with storing(out):
+        write_task_system(out, system)
+    return evolve(_wrote(out), lines=notes)
 
 
 def _tables(path: Path, out: Path) -> Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from pathlib import Path
 
@@ -12,12 +13,20 @@ from deadbeat.kinds.contention.emitting import key_in
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.words import us_text
 from deadbeat.report.document import Column, Table, counted
 from deadbeat.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.store.place import BREAKDOWN
 
+#: Fragments that are locks, and how they are taken.
+LOCKS = {
+    "mutex_inherit": "inherit",
+    "mutex_ceiling": "protect",
+    **dict.fromkeys(("mutex_normal", "mutex_robust", "futex"), "none"),
+}
+_SITE = "derived: an operation alone"
 _WIDTH = 60
 _MARKS = {None: "·", "own": "▒", "shared": "█"}
 _KEY = "· computation   ▒ synchronisation on the core's own object   █ on a shared one"
@@ -32,12 +41,7 @@ _COLUMNS = (
 def drawn_set(runs: Path, run: str, text: str) -> Shown:
     """The task set with key ``text`` of a campaign or breakdown search.
     Raises UsageError: there is no such run, or no such set in it."""
-    path = BREAKDOWN.find(runs, run)
-    store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
-    costs, keys = store.load_calibration(), sorted(store.programs.keys())
-    if costs is None or not keys:
-        raise UsageError(f"{run} holds no task sets yet", "measure it first")
-    found = store.programs.task_set(key_in(text, keys, store.path.resolve().name, "--task-set"))
+    found, costs = _opened(runs, run, text)
     tasks = [_task(task, found, costs) for task in found.tasks]
     headline = (
         f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(tasks), 'task')} on"
@@ -57,6 +61,57 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
         parts=[headline, _KEY],
         tables=[_table(each) for each in tasks],
     )
+
+
+def _opened(runs: Path, run: str, text: str) -> tuple[TaskSet, Calibration]:
+    path = BREAKDOWN.find(runs, run)
+    store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
+    costs, keys = store.load_calibration(), sorted(store.programs.keys())
+    if costs is None or not keys:
+        raise UsageError(f"{run} holds no task sets yet", "measure it first")
+    found = store.programs.task_set(key_in(text, keys, store.path.resolve().name, "--task-set"))
+    return found, costs
+
+
+def task_system(runs: Path, run: str, text: str) -> tuple[TaskSystem, tuple[str, ...]]:
+    """The task set as tasks with critical sections, ns, and what of it was left out.
+
+    An object of LOCKS is a lock, each operation a request. Its length is derived: what the
+    operation takes alone, more than the lock is held. A use of another object is execution.
+    """
+    found, costs = _opened(runs, run, text)
+    left = {each.fragment for each in found.resources} - {*LOCKS}
+    tasks = []
+    for task in found.tasks:
+        sections = []
+        every = [cost for part in costs.job_costs_ps(task) for cost in part]
+        for use, cost_ps in zip(task.uses, every, strict=True):
+            if use.resource is not None and use.entry.fragment in LOCKS:
+                count = use.repeats * use.entry.size
+                length = max(1, math.ceil(cost_ps / count / 1000))
+                lock = f"{use.entry.fragment}-{use.resource}"
+                sections.append(CriticalSection(lock=lock, count=count, length=length, site=_SITE))
+        held = sum(each.count * each.length for each in sections)
+        tasks.append(
+            TimedTask(
+                name=task.name,
+                wcet=max(task.wcet_ns, math.ceil(sum(every) / 1000), held),
+                period=task.period_ns,
+                deadline=task.deadline_ns,
+                offset=task.offset_ns,
+                priority=task.priority,
+                home=task.core,
+                sections=tuple(sections),
+            )
+        )
+    names = dict.fromkeys(each.lock for task in tasks for each in task.sections)
+    locks = tuple(Lock(name=each, protocol=LOCKS[each.rpartition("-")[0]]) for each in names)
+    system = TaskSystem(
+        processors=found.cores, tasks=tuple(tasks), name=f"{run} {text}", unit="ns", locks=locks
+    )
+    notes = [f"lengths of sections are {_SITE}"] * bool(locks)
+    notes += [f"as execution, no locks: {', '.join(sorted(left))}"] * bool(left)
+    return system, tuple(notes)
 
 
 @frozen
