@@ -158,6 +158,8 @@ ATTACKS = {
         ("pinned-fifo-pi", "inherit-steal", (random_set, dense_set, made_set)),
         ("mpcp", "mpcp", (random_set, dense_set, made_set)),
         ("fmlp-plus", "fmlp+", (random_set, dense_set, made_set)),
+        ("msrp", "msrp", (random_set, dense_set, made_set)),
+        ("msrp-holistic", "msrp", (random_set, dense_set, made_set)),
         ("uni-rta", "srp", (one_set, with_jitter, with_stretches)),
         ("fp-suspension", "none", (with_suspension,)),
     )
@@ -258,6 +260,7 @@ KINDS = {
     "pinned-fifo-pi": ("pinned-fifo-pi", "inherit"),
     "mpcp": ("mpcp", "mpcp"),
     "fmlp-plus": ("fmlp-plus", "fmlp+"),
+    "msrp": ("msrp-holistic", "msrp"),
     "srp-fp": ("uni-rta", "srp"),
     "fp-suspension-flawed": ("fp-suspension", "none"),
 }

@@ -246,7 +246,13 @@ def test_facts_are_complete(name: str) -> None:
     assert facts.scheduler == ANY_SCHEDULER or facts.scheduler.split("+")[0] in sched.policies()
 
 
-@pytest.mark.parametrize("name", ["bcl-iter", "rta-edf", "rta-fp", "rta-fp-guan", "bar", "ff-dbf"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bcl-iter", "rta-edf", "rta-fp", "rta-fp-guan", "bar", "ff-dbf", "msrp", "msrp-holistic"),
+        *("mpcp-virtual-spin", "dpcp", "global-fifo-pi", "omlp-global"),
+    ],
+)
 def test_a_used_up_budget_is_undecided(name: str) -> None:
     tasks: list[Terse] = [(1, 15, 3), (1, 16, 4), (1, 17, 5), (1, 18, 6)]
     assert answer(name, 2, *tasks) == "accepted"
