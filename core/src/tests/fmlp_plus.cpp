@@ -54,17 +54,13 @@ class Bound {
     // Sections of `j` that fall into the response of i, longest first: `most` of them.
     Wide longest(std::size_t i, std::size_t j, std::optional<std::int64_t> lock, Wide most,
                  std::int64_t& taken) const {
-        std::vector<Section> found;
-        for (const Section& section : tasks_.sections[j]) {
-            if (!lock || section.lock == *lock) {
-                found.push_back(section);
-            }
-        }
-        std::ranges::sort(found, std::greater(), &Section::length);
         const Time period = tasks_.system.tasks[j].period;
-        const Wide jobs = (Wide{response_[i]} + response_[j] + period - 1) / period;
+        const Wide jobs = (response_[i] + response_[j] + period - 1) / period;
         Wide sum = 0;
-        for (const Section& section : found) {
+        for (const Section& section : tasks_.sections[j]) {
+            if (lock && section.lock != *lock) {
+                continue;
+            }
             const Wide count = std::min(most, jobs * section.count);
             sum += count * section.length;
             most -= count;

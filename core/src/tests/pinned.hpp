@@ -15,7 +15,7 @@ struct Tasks {
     const System& system;
     std::vector<std::int64_t> urgency;
     std::vector<std::int32_t> home;
-    std::vector<std::vector<Section>> sections;
+    std::vector<std::vector<Section>> sections;  // of each, the longest first
     std::int64_t locks = 0;
     const char* refusal = nullptr;  // why there are none
 
@@ -44,6 +44,9 @@ struct Tasks {
             sections[at(section.task)].push_back(section);
             locks = std::max(locks, section.lock + 1);
         }
+        for (auto& mine : sections) {
+            std::ranges::sort(mine, std::greater(), &Section::length);
+        }
     }
 
     std::size_t size() const { return system.tasks.size(); }
@@ -69,7 +72,8 @@ inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide block
             if (j != i && tasks.here(j, i) && tasks.above(j, i)) {
                 const Task& other = tasks.system.tasks[j];
                 const Time jitter = waits[j] > 0 ? response[j] - other.wcet : 0;
-                next += (x + jitter + other.period - 1) / other.period * (other.wcet + spin(j));
+                const Time window = static_cast<Time>(x) + jitter;
+                next += Wide{(window + other.period - 1) / other.period} * (other.wcet + spin(j));
             }
         }
         if (next <= x) {

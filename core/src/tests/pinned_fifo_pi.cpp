@@ -30,10 +30,10 @@ struct Worker {
     Time sections;  // > 0: only that much of each of its jobs
 };
 
-// Lengths of sections of a less urgent task, longest first, with how many a job has.
+// A less urgent task, in the way with its sections of at least this ceiling.
 struct Blocker {
     std::size_t task;
-    std::vector<std::pair<Time, std::int64_t>> lengths;
+    std::int64_t ceiling;
 };
 
 // Requests that a task can issue with each job.
@@ -51,6 +51,7 @@ struct Boost {
 
 // What keeps a job that uses some of its locks.
 struct View {
+    Wide from = 1;  // what a request waited at least, by the responses so far
     Boost local;
     std::vector<Boost> remote;
     std::vector<Worker> workers;
@@ -70,8 +71,13 @@ class Bound {
             auto& ceiling = ceiling_[at(section.lock)];
             ceiling = std::max(ceiling, urgency_[at(section.task)]);
         }
-        for (const Task& task : system_.tasks) {
-            response_.push_back(task.wcet);
+        for (std::size_t i = 0; i < system_.tasks.size(); i++) {
+            response_.push_back(system_.tasks[i].wcet);
+            std::vector<std::int64_t> counts(ceiling_.size());
+            for (const Section& section : sections_[i]) {
+                counts[at(section.lock)] += section.count;
+            }
+            counts_.push_back(std::move(counts));
         }
     }
 
@@ -104,7 +110,7 @@ class Bound {
     std::vector<Share> shares() {
         std::vector<Share> found;
         for (std::size_t i = 0; i < plans_.size(); i++) {
-            const Plan& plan = plans_[i];
+            Plan& plan = plans_[i];
             const Wide x = std::min(response_[i], system_.tasks[i].deadline);
             const auto put = [&](ShareKind kind, std::size_t other, std::int64_t lock,
                                  Wide amount) {
@@ -120,7 +126,7 @@ class Bound {
             put_boost(plan.window.local, x, ShareKind::boost, put);
             const auto requests = by_request(plan, system_.tasks[i].deadline);
             if (requests && *requests < remote(plan.window, x)) {
-                for (const auto& [view, count] : plan.requests) {
+                for (auto& [view, count] : plan.requests) {
                     put_remote(view, waiting(plan, view, system_.tasks[i].deadline).value(), count,
                                put);
                 }
@@ -141,26 +147,26 @@ class Bound {
     bool here(std::size_t a, std::size_t b) const { return home_[a] == home_[b]; }
 
     bool uses(std::size_t task, const std::vector<std::int64_t>& locks) const {
-        return requests(task, locks) > 0;
+        return std::ranges::any_of(locks,
+                                   [&](std::int64_t lock) { return counts_[task][at(lock)] > 0; });
     }
 
     std::int64_t requests(std::size_t task, const std::vector<std::int64_t>& locks) const {
         std::int64_t sum = 0;
-        for (const Section& section : sections_[task]) {
-            sum += std::ranges::find(locks, section.lock) != locks.end() ? section.count : 0;
+        for (const std::int64_t lock : locks) {
+            sum += counts_[task][at(lock)];
         }
         return sum;
     }
 
-    Blocker blocker(std::size_t task, std::int64_t ceiling) const {
-        Blocker found{task, {}};
+    // The longest section of `task` with at least this ceiling; 0: none.
+    Time longest(std::size_t task, std::int64_t ceiling) const {
         for (const Section& section : sections_[task]) {
             if (ceiling_[at(section.lock)] >= ceiling) {
-                found.lengths.emplace_back(section.length, section.count);
+                return section.length;
             }
         }
-        std::ranges::sort(found.lengths, std::greater());
-        return found;
+        return 0;
     }
 
     Plan plan(std::size_t i) const {
@@ -178,7 +184,7 @@ class Bound {
         }
         plan.window = view(i, locks, false);
         for (const std::int64_t lock : locks) {
-            plan.requests.emplace_back(view(i, {lock}, true), requests(i, {lock}));
+            plan.requests.emplace_back(view(i, {lock}, true), counts_[i][at(lock)]);
         }
         return plan;
     }
@@ -188,59 +194,55 @@ class Bound {
         View view;
         const std::int64_t mine = urgency_[i];
         view.local.first = (once ? 1 : requests(i, locks)) + 1;
-        std::vector<std::int32_t> processors;
+        // Processors of other users, and the least priority at which a holder there runs.
+        std::vector<std::pair<std::int32_t, std::int64_t>> processors;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j == i) {
                 continue;
             }
             if (!here(i, j)) {
-                if (uses(j, locks) && std::ranges::find(processors, home_[j]) == processors.end()) {
-                    processors.push_back(home_[j]);
+                if (!uses(j, locks)) {
+                    continue;
+                }
+                const std::int64_t h = std::max(mine, urgency_[j]);
+                const auto known = std::ranges::find(processors, home_[j],
+                                                     [](const auto& each) { return each.first; });
+                if (known == processors.end()) {
+                    processors.emplace_back(home_[j], h);
+                } else {
+                    known->second = std::min(known->second, h);
                 }
             } else if (urgency_[j] < mine) {
-                add(view.local.blockers, blocker(j, mine));
+                add(view.local.blockers, j, mine);
             } else if (const std::int64_t issued = requests(j, locks); issued > 0) {
                 view.local.issuers.push_back({j, issued});
             }
         }
-        for (const std::int32_t k : processors) {
-            remote(view, i, locks, k);
+        for (const auto& [k, h] : processors) {
+            remote(view, i, locks, k, h);
         }
         for (const std::int64_t lock : locks) {
             std::vector<Share> longest;
-            for (const std::int32_t k : processors) {
-                std::vector<Share> found = held(i, locks, lock, k);
+            for (const auto& [k, h] : processors) {
+                std::vector<Share> found = held(i, h, lock, k);
                 longest = sum_of(found) > sum_of(longest) ? std::move(found) : longest;
             }
             for (Share& share : longest) {
-                share.amount *= once ? 1 : requests(i, {lock});
+                share.amount *= once ? 1 : counts_[i][at(lock)];
                 view.held.push_back(share);
             }
         }
         return view;
     }
 
-    static void add(std::vector<Blocker>& blockers, Blocker blocker) {
-        if (!blocker.lengths.empty()) {
-            blockers.push_back(std::move(blocker));
+    void add(std::vector<Blocker>& blockers, std::size_t task, std::int64_t ceiling) const {
+        if (longest(task, ceiling) > 0) {
+            blockers.push_back({task, ceiling});
         }
     }
 
-    // The least priority at which a holder on `k` runs while i waits.
-    std::int64_t height(std::size_t i, const std::vector<std::int64_t>& locks,
-                        std::int32_t k) const {
-        std::int64_t least = std::numeric_limits<std::int64_t>::max();
-        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
-            if (home_[j] == k && uses(j, locks)) {
-                least = std::min(least, urgency_[j]);
-            }
-        }
-        return std::max(least, urgency_[i]);
-    }
-
-    void remote(View& view, std::size_t i, const std::vector<std::int64_t>& locks,
-                std::int32_t k) const {
-        const std::int64_t h = height(i, locks, k);
+    void remote(View& view, std::size_t i, const std::vector<std::int64_t>& locks, std::int32_t k,
+                std::int64_t h) const {
         std::size_t users = 0;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             users += home_[j] == k && uses(j, locks) ? 1 : 0;
@@ -261,7 +263,7 @@ class Bound {
                 }
                 view.workers.push_back({j, false, sections});
             } else {
-                add(boost.blockers, blocker(j, h));
+                add(boost.blockers, j, h);
             }
             if (const std::int64_t issued = requests(j, locks);
                 issued > 0 && urgency_[j] >= urgency_[i]) {
@@ -272,21 +274,18 @@ class Bound {
     }
 
     // Longest sections that tasks below the holder of `lock` on `k` may be in at a request.
-    std::vector<Share> held(std::size_t i, const std::vector<std::int64_t>& locks,
-                            std::int64_t lock, std::int32_t k) const {
+    std::vector<Share> held(std::size_t i, std::int64_t h, std::int64_t lock,
+                            std::int32_t k) const {
         bool user = false;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
-            user = user || (home_[j] == k && uses(j, {lock}));
+            user = user || (home_[j] == k && counts_[j][at(lock)] > 0);
         }
         std::vector<Share> found;
-        const std::int64_t h = height(i, locks, k);
         for (std::size_t j = 0; user && j < system_.tasks.size(); j++) {
             if (home_[j] == k && urgency_[j] < h) {
-                const Blocker blocks = blocker(j, h);
-                if (!blocks.lengths.empty()) {
+                if (const Time length = longest(j, h); length > 0) {
                     found.push_back({static_cast<std::int64_t>(i), ShareKind::held,
-                                     static_cast<std::int64_t>(j), lock,
-                                     blocks.lengths.front().first});
+                                     static_cast<std::int64_t>(j), lock, length});
                 }
             }
         }
@@ -324,9 +323,10 @@ class Bound {
         }
     }
 
+    // Windows are at most deadlines: sums of two times and a period fit 64 bits.
     Wide jobs(std::size_t j, Wide x) const {
         const Time period = system_.tasks[j].period;
-        return (x + response_[j] + period - 1) / period;
+        return (static_cast<Time>(x) + response_[j] + period - 1) / period;
     }
 
     Wide work(const Worker& worker, Wide x) const {
@@ -334,11 +334,13 @@ class Bound {
         if (worker.sections > 0) {
             return jobs(worker.task, x) * worker.sections;
         }
-        const Wide y = x + response_[worker.task] - task.wcet;
-        const Wide n = y / task.period;
-        const Wide found = n * task.wcet + std::min<Wide>(task.wcet, y - n * task.period);
-        return worker.whole ? std::min(found, (x + task.period - 1) / task.period * task.wcet)
-                            : found;
+        const auto window = static_cast<Time>(x);
+        const Time y = window + response_[worker.task] - task.wcet;
+        const Time n = y / task.period;
+        const Wide found = Wide{n} * task.wcet + std::min(task.wcet, y - n * task.period);
+        return worker.whole
+                   ? std::min(found, Wide{(window + task.period - 1) / task.period} * task.wcet)
+                   : found;
     }
 
     Wide work(const std::vector<Worker>& workers, Wide x) const {
@@ -356,10 +358,12 @@ class Bound {
         }
         Wide sum = 0;
         const Wide copies = jobs(blocker.task, x);
-        for (const auto& [length, count] : blocker.lengths) {
-            const Wide taken = std::min(left, copies * count);
-            sum += taken * length;
-            left -= taken;
+        for (const Section& section : sections_[blocker.task]) {
+            if (ceiling_[at(section.lock)] >= blocker.ceiling) {
+                const Wide taken = std::min(left, copies * section.count);
+                sum += taken * section.length;
+                left -= taken;
+            }
         }
         return sum;
     }
@@ -381,8 +385,9 @@ class Bound {
     }
 
     // What a request waits at most, and what it runs meanwhile; nothing where that is too long.
-    std::optional<Wide> waiting(const Plan& plan, const View& view, Time deadline) {
-        Wide x = 1, next = 0;
+    std::optional<Wide> waiting(const Plan& plan, View& view, Time deadline) {
+        Wide& x = view.from;
+        Wide next = 0;
         while ((next = work(plan.local, x) + work(view.local, x) + remote(view, x)) > x) {
             x = next;
             if (x > deadline || !steps_.spend(system_.tasks.size())) {
@@ -393,9 +398,9 @@ class Bound {
     }
 
     // All requests, each bounded by itself; nothing where one alone takes too long.
-    std::optional<Wide> by_request(const Plan& plan, Time deadline) {
+    std::optional<Wide> by_request(Plan& plan, Time deadline) {
         Wide sum = 0;
-        for (const auto& [view, count] : plan.requests) {
+        for (auto& [view, count] : plan.requests) {
             const auto x = waiting(plan, view, deadline);
             if (!x) {
                 return std::nullopt;
@@ -408,7 +413,7 @@ class Bound {
     // Above its deadline: late; kNever: the budget was used up.
     Time respond(std::size_t i) {
         const Task& task = system_.tasks[i];
-        const Plan& plan = plans_[i];
+        Plan& plan = plans_[i];
         const auto requests = by_request(plan, task.deadline);
         Wide x = response_[i];
         while (x <= task.deadline) {
@@ -430,6 +435,7 @@ class Bound {
     const std::vector<std::int64_t>& urgency_;
     const std::vector<std::int32_t>& home_;
     const std::vector<std::vector<Section>>& sections_;
+    std::vector<std::vector<std::int64_t>> counts_;  // [task][lock]: requests of a job
     Steps steps_;
     std::vector<std::int64_t> ceiling_;
     std::vector<Time> response_;
