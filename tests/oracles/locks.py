@@ -25,6 +25,7 @@ class Job:
     parts: list[Part]
     inside: bool = False
     waits: bool = False
+    away: bool = False
     asleep: int = 0
     ticket: int = 0
 
@@ -66,7 +67,7 @@ class Simulation:
                 each.parts[0] = (what, left - 1)
                 if left == 1:
                     each.parts.pop(0)
-                    each.inside = False
+                    each.inside = each.away = False
                     if what >= 0:
                         self.unlock(what)
             for queue in self.released:
@@ -83,21 +84,27 @@ class Simulation:
                 return running
 
     def choose(self, processor: int) -> Job | None:
-        first = [q[0] for i, q in enumerate(self.released) if q and self.homes[i] == processor]
-        ready = [j for j in first if not j.asleep and (not j.waits or self.protocol == "msrp")]
+        first = [q[0] for q in self.released if q and self.place(q[0]) == processor]
+        stays = self.protocol in ("msrp", "virtual-spin")
+        ready = [j for j in first if not j.asleep and (stays or not j.waits)]
         return max(
             ready, key=lambda j: (self.level(j), j.inside or j.waits, -j.number), default=None
         )
+
+    def place(self, job: Job) -> int:
+        if job.away:
+            return job.parts[0][0] % self.system.processors
+        return self.homes[job.task]
 
     def base(self, job: Job) -> int:
         return self.system.tasks[job.task].priority
 
     def level(self, job: Job) -> Level:  # noqa: PLR0911 one for each rule
         own, what = self.base(job), job.parts[0][0]
-        if job.waits:
+        if job.waits and self.protocol == "msrp":
             return (2, 0)
         if not job.inside:
-            return (0, own)
+            return (int(job.away), own)
         if what == STRETCH:
             return (2, 0)
         everyone = [self.system.tasks[i].priority for i in self.users[what]]
@@ -113,7 +120,9 @@ class Simulation:
                 return (0, max([own, *map(self.base, self.queue[what])]))
             case "fmlp+":
                 return (1, -job.ticket)
-            case "mpcp" if outside:
+            case "dpcp":
+                return (1, max(everyone))
+            case "mpcp" | "virtual-spin" if outside:
                 return (1, max(outside))
             case "msrp" if outside:
                 return (2, 0)
@@ -129,6 +138,9 @@ class Simulation:
         if what == SUSPEND:
             job.asleep = length
             job.parts.pop(0)
+            return True
+        if self.protocol == "dpcp" and not job.away:
+            job.away = True
             return True
         queue = self.queue[what]
         if job not in queue:

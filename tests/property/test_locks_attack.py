@@ -157,6 +157,8 @@ ATTACKS = {
         ("pinned-fifo-pi", "inherit", (random_set, dense_set, made_set)),
         ("pinned-fifo-pi", "inherit-steal", (random_set, dense_set, made_set)),
         ("mpcp", "mpcp", (random_set, dense_set, made_set)),
+        ("mpcp-virtual-spin", "virtual-spin", (random_set, dense_set, made_set)),
+        ("dpcp", "dpcp", (random_set, dense_set, made_set)),
         ("fmlp-plus", "fmlp+", (random_set, dense_set, made_set)),
         ("msrp", "msrp", (random_set, dense_set, made_set)),
         ("msrp-holistic", "msrp", (random_set, dense_set, made_set)),
