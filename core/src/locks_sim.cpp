@@ -11,25 +11,28 @@ namespace deadbeat::sched::locks {
 
 namespace {
 
-enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin };
+enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin, served };
 
 struct Protocol {
     const char* name;
     Rule rule;
     bool fifo;   // waiters queue in order of request, else of priority
+    bool stays;  // a waiter keeps its processor from who is less urgent (msrp: from all)
     bool steal;  // a released lock is free: a more urgent requester may be faster than the waiter
 };
 
 // srp and protect: no nesting, so to run at the ceiling from the request on is both.
 constexpr std::array kProtocols{
-    Protocol{"none", Rule::plain, false, false},
-    Protocol{"inherit", Rule::inherit, false, false},
-    Protocol{"inherit-steal", Rule::inherit, false, true},
-    Protocol{"protect", Rule::ceiling, false, false},
-    Protocol{"srp", Rule::ceiling, false, false},
-    Protocol{"mpcp", Rule::mpcp, false, false},
-    Protocol{"fmlp+", Rule::fmlp, true, false},
-    Protocol{"msrp", Rule::spin, true, false},
+    Protocol{"none", Rule::plain, false, false, false},
+    Protocol{"inherit", Rule::inherit, false, false, false},
+    Protocol{"inherit-steal", Rule::inherit, false, false, true},
+    Protocol{"protect", Rule::ceiling, false, false, false},
+    Protocol{"srp", Rule::ceiling, false, false, false},
+    Protocol{"mpcp", Rule::mpcp, false, false, false},
+    Protocol{"virtual-spin", Rule::mpcp, false, true, false},
+    Protocol{"fmlp+", Rule::fmlp, true, false, false},
+    Protocol{"msrp", Rule::spin, true, true, false},
+    Protocol{"dpcp", Rule::served, false, false, false},
 };
 
 const Protocol* find(const std::string& name) {
@@ -66,7 +69,11 @@ class Machine {
         }
         local_.resize(at(system.processors));
         for (std::size_t i = 0; i < system.tasks.size(); i++) {
-            local_[home(system.tasks[i])].push_back(i);
+            for (std::size_t k = 0; k < local_.size(); k++) {
+                if (k == home(system.tasks[i]) || protocol.rule == Rule::served) {
+                    local_[k].push_back(i);
+                }
+            }
         }
         running_.resize(local_.size());
     }
@@ -117,6 +124,7 @@ class Machine {
         Time wakes = 0;
         bool inside = false;   // of its section or stretch
         bool waiting = false;  // for its lock
+        bool away = false;     // where its lock is served
         std::int64_t ticket = 0;
     };
 
@@ -155,7 +163,7 @@ class Machine {
         const std::size_t job = own.queue[own.head];
         own.part = firsts_[job];
         own.end = firsts_[job + 1];
-        own.inside = own.waiting = false;
+        own.inside = own.waiting = own.away = false;
         own.left = part(i).length;
     }
 
@@ -163,8 +171,7 @@ class Machine {
     const Part& part(std::size_t i) const { return pattern_->parts[active_[i].part]; }
 
     bool ready(std::size_t i, Time now) const {
-        return pending(i) && active_[i].wakes <= now &&
-               (!active_[i].waiting || protocol_.rule == Rule::spin);
+        return pending(i) && active_[i].wakes <= now && (!active_[i].waiting || protocol_.stays);
     }
 
     bool progresses(std::size_t i) const { return !active_[i].waiting; }
@@ -173,11 +180,11 @@ class Machine {
         const Task& task = system_.tasks[i];
         const Active& own = active_[i];
         const std::int64_t what = part(i).what;
-        if (what >= 0 && own.waiting) {
-            return {2, 0};  // it spins
+        if (own.waiting && protocol_.rule == Rule::spin) {
+            return {2, 0};
         }
         if (!own.inside) {
-            return {0, task.priority};
+            return {own.away ? 1 : 0, task.priority};
         }
         if (what == kStretch) {
             return {2, 0};
@@ -207,8 +214,15 @@ class Machine {
                 return {0, lock.ceiling};
             case Rule::ceiling:
                 return {0, lock.ceiling};
+            case Rule::served:
+                return {1, lock.ceiling};
         }
         return {0, most};
+    }
+
+    // Lock i is served on processor i modulo m.
+    std::size_t place(std::size_t i) const {
+        return active_[i].away ? at(part(i).what) % local_.size() : home(system_.tasks[i]);
     }
 
     // Of the same urgency: who is inside, then who was released before.
@@ -216,7 +230,7 @@ class Machine {
         std::size_t best = kNobody;
         Urgency most{};
         for (const std::size_t i : local_[processor]) {
-            if (!ready(i, now)) {
+            if (!ready(i, now) || place(i) != processor) {
                 continue;
             }
             const Urgency found = urgency(i);
@@ -251,6 +265,9 @@ class Machine {
         const std::int64_t what = part(i).what;
         if (own.inside || own.waiting || what == kCompute) {
             return false;
+        }
+        if (what >= 0 && protocol_.rule == Rule::served && !own.away) {
+            return own.away = true;
         }
         if (what >= 0) {
             return request(i, locks_[at(what)]);
@@ -325,7 +342,7 @@ class Machine {
     // To the next part; a job that ends with a suspension ends when that is over.
     void advance(std::size_t i, Time now) {
         Active& own = active_[i];
-        own.inside = false;
+        own.inside = own.away = false;
         if (++own.part < own.end) {
             own.left = part(i).length;
             return;

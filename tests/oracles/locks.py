@@ -12,8 +12,6 @@ from attrs import define
 from deadbeat.model.systems import TaskSystem
 
 COMPUTE, SUSPEND, STRETCH = -1, -2, -3
-Part = tuple[int, int]
-Level = tuple[int, int]
 
 
 @define(eq=False)
@@ -22,9 +20,10 @@ class Job:
     arrival: int
     release: int
     number: int
-    parts: list[Part]
-    inside: bool = False
+    parts: list[tuple[int, int]]
+    inside: bool = False  # of a section or stretch
     waits: bool = False
+    away: bool = False  # where its lock is served
     asleep: int = 0
     ticket: int = 0
 
@@ -32,43 +31,40 @@ class Job:
 class Simulation:
     def __init__(self, system: TaskSystem, protocol: str, *, together: bool) -> None:
         self.system, self.protocol, self.together = system, protocol, together
-        self.homes = [task.home or 0 for task in system.tasks]
-        names = [lock.name for lock in system.locks]
+        self.fifo = protocol in ("fmlp+", "msrp")
+        self.stays = protocol in ("msrp", "virtual-spin")
         self.users = [
-            [i for i, t in enumerate(system.tasks) if any(s.lock == name for s in t.sections)]
-            for name in names
+            [t for t in system.tasks if any(s.lock == lock.name for s in t.sections)]
+            for lock in system.locks
         ]
-        self.owner: list[Job | None] = [None] * len(names)
-        self.queue: list[list[Job]] = [[] for _ in names]
+        self.owner: list[Job | None] = [None] * len(self.users)
+        self.queue: list[list[Job]] = [[] for _ in self.users]
         self.released: list[list[Job]] = [[] for _ in system.tasks]
         self.tickets = 0
 
     def run(self, jobs: Sequence[Job]) -> list[int]:
         """The response of each job."""
-        found = [0] * len(jobs)
-        coming, now = list(jobs), 0
+        found, coming, now = [0] * len(jobs), list(jobs), 0
         while coming or any(self.released):
             if not self.together:
                 self.settle()
             while coming and coming[0].release == now:
-                job = coming.pop(0)
-                self.released[job.task].append(job)
+                self.released[coming[0].task].append(coming.pop(0))
                 if not self.together:
                     self.settle()
             running = [job for job in self.settle() if job and not job.waits]
             now += 1
             for queue in self.released:
                 for job in queue[:1]:
-                    if job.asleep:
-                        job.asleep -= 1
-            for each in running:
-                what, left = each.parts[0]
-                each.parts[0] = (what, left - 1)
-                if left == 1:
-                    each.parts.pop(0)
-                    each.inside = False
-                    if what >= 0:
-                        self.unlock(what)
+                    job.asleep = max(job.asleep - 1, 0)
+            for job in running:
+                what, left = job.parts.pop(0)
+                if left > 1:
+                    job.parts.insert(0, (what, left - 1))
+                    continue
+                job.inside = job.away = False
+                if what >= 0:
+                    self.unlock(what)
             for queue in self.released:
                 if queue and not queue[0].parts and not queue[0].asleep:
                     job = queue.pop(0)
@@ -83,82 +79,81 @@ class Simulation:
                 return running
 
     def choose(self, processor: int) -> Job | None:
-        first = [q[0] for i, q in enumerate(self.released) if q and self.homes[i] == processor]
-        ready = [j for j in first if not j.asleep and (not j.waits or self.protocol == "msrp")]
+        first = [queue[0] for queue in self.released if queue]
+        ready = [j for j in first if not j.asleep and (self.stays or not j.waits)]
         return max(
-            ready, key=lambda j: (self.level(j), j.inside or j.waits, -j.number), default=None
+            (job for job in ready if self.place(job) == processor),
+            key=lambda job: (self.level(job), job.inside or job.waits, -job.number),
+            default=None,
         )
+
+    def place(self, job: Job) -> int:
+        if job.away:
+            return job.parts[0][0] % self.system.processors
+        return self.system.tasks[job.task].home or 0
 
     def base(self, job: Job) -> int:
         return self.system.tasks[job.task].priority
 
-    def level(self, job: Job) -> Level:  # noqa: PLR0911 one for each rule
+    def level(self, job: Job) -> tuple[int, int]:
+        """1: above all priorities, 2: not preempted."""
         own, what = self.base(job), job.parts[0][0]
-        if job.waits:
-            return (2, 0)
+        if (job.waits and self.protocol == "msrp") or (job.inside and what == STRETCH):
+            return 2, 0
         if not job.inside:
-            return (0, own)
-        if what == STRETCH:
-            return (2, 0)
-        everyone = [self.system.tasks[i].priority for i in self.users[what]]
-        outside = [
-            self.system.tasks[i].priority
-            for i in self.users[what]
-            if self.homes[i] != self.homes[job.task]
-        ]
-        match self.protocol:
-            case "none":
-                return (0, own)
-            case "inherit" | "inherit-steal":
-                return (0, max([own, *map(self.base, self.queue[what])]))
-            case "fmlp+":
-                return (1, -job.ticket)
-            case "mpcp" if outside:
-                return (1, max(outside))
-            case "msrp" if outside:
-                return (2, 0)
-        return (0, max(everyone))
+            return int(job.away), own
+        home = self.system.tasks[job.task].home
+        ceiling = max(task.priority for task in self.users[what])
+        outside = [task.priority for task in self.users[what] if task.home != home]
+        return {
+            "none": (0, own),
+            "inherit": (0, max([own, *map(self.base, self.queue[what])])),
+            "inherit-steal": (0, max([own, *map(self.base, self.queue[what])])),
+            "fmlp+": (1, -job.ticket),
+            "dpcp": (1, ceiling),
+            "mpcp": (1, max(outside)) if outside else (0, ceiling),
+            "virtual-spin": (1, max(outside)) if outside else (0, ceiling),
+            "msrp": (2, 0) if outside else (0, ceiling),
+        }.get(self.protocol, (0, ceiling))
 
     def enter(self, job: Job) -> bool:
+        """Whether something changed."""
         what, length = job.parts[0]
-        if job.inside or job.waits or what == COMPUTE:
-            return False
-        if what == STRETCH:
-            job.inside = True
+        if job.inside or job.waits or what in (COMPUTE, STRETCH):
+            job.inside = job.inside or what == STRETCH
             return False
         if what == SUSPEND:
             job.asleep = length
             job.parts.pop(0)
-            return True
-        queue = self.queue[what]
+        elif self.protocol == "dpcp" and not job.away:
+            job.away = True
+        else:
+            self.request(job, what)
+        return True
+
+    def request(self, job: Job, lock: int) -> None:
+        queue = self.queue[lock]
         if job not in queue:
             self.tickets += 1
             job.ticket = self.tickets
-        ahead = self.next(queue)
-        if self.owner[what] is None and (
-            ahead is None or ahead is job or self.base(job) > self.base(ahead)
-        ):
-            self.take(what, job)
+            queue.append(job)
+        ahead = self.next(queue[:-1] if queue[-1] is job else queue)
+        free = self.owner[lock] is None
+        if free and (ahead in (None, job) or self.base(job) > self.base(ahead)):
+            self.take(lock, job)
         else:
             job.waits = True
-            if job not in queue:
-                queue.append(job)
-        return True
 
     def take(self, lock: int, job: Job) -> None:
-        if job in self.queue[lock]:
-            self.queue[lock].remove(job)
-        self.owner[lock], job.inside = job, True
+        self.queue[lock].remove(job)
+        self.owner[lock], job.inside, job.waits = job, True, False
 
     def next(self, queue: list[Job]) -> Job | None:
-        if self.protocol in ("fmlp+", "msrp"):
-            return queue[0] if queue else None
-        return max(queue, key=self.base, default=None)
+        return next(iter(queue), None) if self.fifo else max(queue, key=self.base, default=None)
 
     def unlock(self, lock: int) -> None:
         self.owner[lock] = None
-        job = self.next(self.queue[lock])
-        if job:
+        if job := self.next(self.queue[lock]):
             job.waits = False
             if self.protocol != "inherit-steal":
                 self.take(lock, job)

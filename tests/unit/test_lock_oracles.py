@@ -11,6 +11,8 @@ import pytest
 from helpers.answers import answer_of
 
 from deadbeat.cli.main import main
+from deadbeat.sched.files import load_task_system
+from deadbeat.sched.locks import worst_responses
 
 FOLDER = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 
@@ -109,3 +111,29 @@ def test_waiting_as_execution(kind, capsys, tmp_path):
         found = analysed(capsys, file, system, kind)
         assert found["answer"] == "accepted", example["id"]
         assert found["bounds"] == [bounds[task.get("home", 0)].pop(0) for task in system["tasks"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol"),
+    [
+        ("pinned-fifo-pi", "inherit"),
+        ("srp-fp", "srp"),
+        ("msrp", "msrp"),
+        ("mpcp", "mpcp"),
+        ("fmlp-plus", "fmlp+"),
+        ("fp-suspension-flawed", "none"),
+    ],
+)
+def test_the_simulator_sees_what_was_observed(kind, protocol, tmp_path):
+    """Random patterns: nearly as much, most often more; never more than the bounds."""
+    file = tmp_path / "system.json"
+    for example in examples(kind):
+        file.write_text(json.dumps(system_of(example)))
+        system, least = load_task_system(file).system, example["expected"]["observed_at_least"]
+        long = worst_responses(system, protocol=protocol, patterns=200)
+        dense = worst_responses(system, protocol=protocol, patterns=5000, horizon=14, window=14)
+        seen = [max(pair) for pair in zip(long, dense, strict=True)]
+        assert all(a >= 0.9 * b for a, b in zip(seen, least, strict=True)), example["id"]
+        bounds = example["expected"].get("response") or [None]
+        if None not in bounds:
+            assert all(a <= b for a, b in zip(seen, bounds, strict=True)), example["id"]

@@ -1,7 +1,8 @@
 // The O(m) locking protocol, global or in clusters, suspension-oblivious: what a job waits for
 // counts as its execution, and a test of tasks without locks decides. Fixed priorities, sporadic,
 // D <= T, no section within another. Every task is assumed to respond by its deadline: the first
-// that did not would refute the test before.
+// that did not would refute the test before. Who inherits a priority or is lent one has the place
+// of its owner among equal ones, too.
 //
 // Global: a queue in order of request of m jobs, before it one by priority. A request waits for at
 // most 2 m - 1 others, two of a task; where at most m + 1 tasks use the lock, for one of each.
