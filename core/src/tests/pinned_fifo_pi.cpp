@@ -303,7 +303,7 @@ class Bound {
     template <class Put>
     void put_boost(const Boost& boost, Wide x, ShareKind kind, Put put) const {
         for (const Blocker& blocker : boost.blockers) {
-            put(kind, blocker.task, -1, work(boost, blocker, x));
+            put(kind, blocker.task, -1, work(blocker, most(boost, x), x));
         }
     }
 
@@ -351,27 +351,36 @@ class Bound {
         return sum;
     }
 
-    Wide work(const Boost& boost, const Blocker& blocker, Wide x) const {
-        Wide left = boost.first;
+    // Sections of each blocker that may be in the way.
+    Wide most(const Boost& boost, Wide x) const {
+        Wide most = boost.first;
         for (const Issuer& issuer : boost.issuers) {
-            left += jobs(issuer.task, x) * issuer.requests;
+            most += jobs(issuer.task, x) * issuer.requests;
         }
+        return most;
+    }
+
+    Wide work(const Blocker& blocker, Wide most, Wide x) const {
         Wide sum = 0;
         const Wide copies = jobs(blocker.task, x);
         for (const Section& section : sections_[blocker.task]) {
             if (ceiling_[at(section.lock)] >= blocker.ceiling) {
-                const Wide taken = std::min(left, copies * section.count);
+                const Wide taken = std::min(most, copies * section.count);
                 sum += taken * section.length;
-                left -= taken;
+                most -= taken;
             }
         }
         return sum;
     }
 
     Wide work(const Boost& boost, Wide x) const {
+        if (boost.blockers.empty()) {
+            return 0;
+        }
+        const Wide each = most(boost, x);
         Wide sum = 0;
         for (const Blocker& blocker : boost.blockers) {
-            sum += work(boost, blocker, x);
+            sum += work(blocker, each, x);
         }
         return sum;
     }
