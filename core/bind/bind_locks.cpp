@@ -1,6 +1,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bind.hpp"
 #include "deadbeat/sched/locks_sim.hpp"
 
@@ -21,6 +23,22 @@ void require_simulated(const System& system, const std::string& protocol) {
     if (!refusal.empty()) {
         throw std::invalid_argument(refusal);
     }
+}
+
+locks::Drawing drawing_of(const System& system, std::int64_t horizon, std::int64_t window,
+                          std::uint64_t seed) {
+    constexpr std::int64_t kMost = 10'000'000;
+    if (horizon < 0 || window < 0 || window > kTimeMax) {
+        throw std::invalid_argument("horizon and window must be 0 or more");
+    }
+    std::int64_t jobs = 0;
+    for (const Task& task : system.tasks) {
+        jobs += std::min(horizon / task.period, kMost);
+    }
+    if (jobs > kMost) {
+        throw std::invalid_argument("more than 10,000,000 jobs to the horizon, lower it");
+    }
+    return {horizon, window, seed};
 }
 
 locks::Pattern pattern_of(const System& system, const ThreeArray& jobs, const ThreeArray& parts) {
@@ -62,7 +80,7 @@ nb::tuple draw_one(std::int32_t processors, const TaskArray& tasks, const FourAr
     const System system = system_of(processors, tasks, sections, extras);
     require_simulated(system, "none");
     locks::Pattern pattern;
-    locks::draw(system, {horizon, window, seed}, number, pattern);
+    locks::draw(system, drawing_of(system, horizon, window, seed), number, pattern);
     return nb::make_tuple(array_of(reinterpret_cast<const std::int64_t*>(pattern.jobs.data()),
                                    pattern.jobs.size(), locks::kJobFields),
                           array_of(reinterpret_cast<const std::int64_t*>(pattern.parts.data()),
@@ -85,10 +103,11 @@ nb::object worst_of(std::int32_t processors, const TaskArray& tasks, const FourA
                     std::uint64_t patterns) {
     const System system = system_of(processors, tasks, sections, extras);
     require_simulated(system, protocol);
+    const locks::Drawing drawing = drawing_of(system, horizon, window, seed);
     std::vector<Time> found;
     {
         nb::gil_scoped_release unlocked;
-        found = locks::worst(system, protocol, {horizon, window, seed}, first, patterns);
+        found = locks::worst(system, protocol, drawing, first, patterns);
     }
     return array_of(found.data(), found.size());
 }

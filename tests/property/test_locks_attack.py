@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -16,6 +17,7 @@ from oracles import pinned
 from oracles.locks import Job, Simulation
 
 from deadbeat import sched
+from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.core import core
 from deadbeat.sched.locks import protocols, rows, worst_responses
@@ -246,3 +248,18 @@ def test_the_pinned_bound_without_any_part_is_refuted() -> None:
                 assert (bounds and tuple(bounds)) == bounds_of(system, "pinned-fifo-pi")
     assert refuted.pop("") == 0
     assert all(refuted.values()), refuted
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"protocol": "srp"}, "one processor"),
+        ({"protocol": "mutex"}, "unknown protocol mutex"),
+        ({"horizon": 2**61}, "lower it"),
+        ({"window": -1}, "0 or more"),
+        ({"patterns": 0}, "patterns is 0"),
+    ],
+)
+def test_what_is_not_simulated_is_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        worst_responses(made_set(Random(0)), **wrong)

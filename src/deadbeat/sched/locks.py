@@ -36,8 +36,9 @@ def worst_responses(
 ) -> tuple[int | None, ...]:
     """The longest response of each task, from its arrival, over random patterns.
 
-    Fixed priorities as given, each task on its home. Sections, suspension and stretches without
-    preemption lie anywhere in a job; releases are together, or at random with or without delays.
+    Fixed priorities as given (of equal ones who was released first), each task on its home.
+    Sections, suspension and stretches without preemption lie anywhere in a job; releases are
+    together, or at random with or without delays.
 
     Args:
         patterns: Number of patterns, drawn from ``seed``.
@@ -47,12 +48,14 @@ def worst_responses(
     Raises:
         UsageError: The system is not simulated under ``protocol``, with the reason.
     """
+    if patterns < 1:
+        raise UsageError(f"patterns is {patterns}", "give 1 or more")
     try:
         found = _core.worst_locks(
             *rows(system), protocol, horizon, window, seed, 0, patterns
         ).tolist()
     except ValueError as error:
-        raise UsageError(f"no simulation: {error}", "change the system or its protocol") from None
+        raise UsageError(f"no simulation: {error}", "change what it names") from None
     return tuple(value or None for value in found)
 
 
