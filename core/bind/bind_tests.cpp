@@ -51,6 +51,14 @@ nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskA
                           array_of(bounds.data(), bounds.size()));
 }
 
+nb::tuple scale_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
+                   bool edf) {
+    const System system = system_of(processors, tasks);
+    require_sound(system);
+    const Scale found = largest_scale(system, options, edf);
+    return nb::make_tuple(found.numerator, found.denominator);
+}
+
 nb::object order_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
                     const FourArray& sections, const FourArray& extras) {
     const System system = system_of(processors, tasks, sections, extras);
@@ -79,6 +87,8 @@ void bind_tests(nb::module_& m) {
         .def_rw("order", &TestOptions::order)
         .def_rw("admission", &TestOptions::admission)
         .def_rw("blocking", &TestOptions::blocking)
+        .def_rw("supply_budget", &TestOptions::supply_budget)
+        .def_rw("supply_period", &TestOptions::supply_period)
         .def_rw("budget", &TestOptions::budget);
     m.def("tests", &test_list, nb::sig("def tests() -> list[dict[str, typing.Any]]"));
     m.def("partition_heuristics", &partition_heuristics);
@@ -91,6 +101,10 @@ void bind_tests(nb::module_& m) {
           nb::sig("def pinned_shares(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
                   "options: TestOptions, sections: numpy.typing.NDArray[numpy.int64]) -> "
                   "numpy.typing.NDArray[numpy.int64]"));
+    m.def("largest_scale", &scale_of, nb::arg("processors"), nb::arg("tasks"), nb::arg("options"),
+          nb::arg("edf"),
+          nb::sig("def largest_scale(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
+                  "options: TestOptions, edf: bool) -> tuple[int, int]"));
     m.def("order_of_priorities", &order_of, nb::arg("processors"), nb::arg("tasks"),
           nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
           nb::sig("def order_of_priorities(processors: int, tasks: "

@@ -221,6 +221,7 @@ def test_necessary_conditions() -> None:
 
 #: Tests of one processor.
 UNI = ("ll-rm", "hyperbolic", "qpa", "uni-rta", "fp-suspension", "edf-response")
+UNI += ("fifo-response", "fp-in-reservation")
 OTHERS_FIT = "this placement fails, another meets all deadlines"
 CONSTRAINED = [(1, 4, 3), (1, 5, 4)]
 ARBITRARY = [(1, 4, 5), (1, 5, 4)]

@@ -162,6 +162,7 @@ class TestSettings(TypedDict, total=False):
         partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
             ``auto`` is first-fit, and exact.
         blocking: The longest non-preemptive section, in tests of one processor.
+        supply_budget, supply_period: The reservation that all tasks run in; 0: the processor.
         budget: Elementary steps after which a test is ``undecided``.
     """
 
@@ -171,6 +172,8 @@ class TestSettings(TypedDict, total=False):
     order: str
     admission: str
     blocking: int
+    supply_budget: int
+    supply_period: int
     budget: int
 
 
@@ -189,8 +192,10 @@ def analyze(
     """
     options = test_options(settings)
     chosen = _chosen(scheduler, names)
-    if not (names or system.locks):  # their schedulers are the plain ones
-        chosen = [facts for facts in chosen if "+" not in facts.scheduler] or chosen
+    if not (
+        names or scheduler or system.locks or options.supply_budget
+    ):  # their schedulers are the plain ones
+        chosen = [it for it in chosen if "+" not in it.scheduler]
     results = tuple(run_test(system, facts, options) for facts in chosen)
     return Analysis(
         system=system,
@@ -206,16 +211,11 @@ def analyze(
     )
 
 
-def order_of(system: TaskSystem, options: _core.TestOptions) -> list[int]:
-    """Tasks by fixed priority, most urgent first; empty: Audsley's assignment found none."""
-    rows = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
-    return _core.order_of_priorities(system.processors, *rows)
-
-
 def _assigned(system: TaskSystem, options: _core.TestOptions) -> tuple[int, ...]:
     if not set(system.beyond) <= set(tests()["uni-rta"].models) or system.processors > 1:
         return ()
-    order = order_of(system, options)
+    rows = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
+    order = _core.order_of_priorities(system.processors, *rows)
     return tuple(len(order) - order.index(task) for task in range(len(order)))
 
 
@@ -295,6 +295,9 @@ def test_options(settings: TestSettings) -> _core.TestOptions:
     require_word("order of placing", options.order, _core.partition_orders())
     if options.blocking < 0:
         raise UsageError(f"blocking is {options.blocking}", "a time, 0 or more")
+    if not 0 <= options.supply_budget <= options.supply_period:
+        found = f"{options.supply_budget} of {options.supply_period}"
+        raise UsageError(f"the reservation is {found}", "supply-budget: at most supply-period")
     return options
 
 

@@ -1,43 +1,33 @@
 """By how much WCETs may grow until a test no longer accepts; sections and stretches without
 preemption, which are part of them, by the same factor.
 
-Exact on one processor for tasks that only compute (Lehoczky, Sha and Ding, RTSS 1989; Bini,
-Di Natale and Buttazzo, Real-Time Systems 39, 2008); else by bisection, in a unit that is finer by
-STEPS: of a test that accepts less where jobs take longer."""
+Exact on one processor for tasks that only compute (core/src/sensitivity.cpp); else by bisection, in
+a unit that is finer by STEPS: of a test that accepts less where jobs take longer."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
-from heapq import merge
-from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.sched.analysis import (
-    Analysis,
-    TestFacts,
-    TestSettings,
-    order_of,
-    run_test,
-    test_options,
-)
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched.analysis import Analysis, TestFacts, TestSettings, run_test, test_options
+from deadbeat.sched.arrays import task_rows
 from deadbeat.sched.simulator import TIME_MAX
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
 
 #: Tests that accept less, never more, where jobs take longer, and tasks stay where they are.
 MONOTONE = (
-    *("gfb", "uni-rta", "qpa", "edf-response", "fp-suspension"),
+    *("gfb", "uni-rta", "qpa", "edf-response", "fifo-response", "fp-suspension"),
     *("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", "msrp", "msrp-holistic"),
 )
 STEPS = 1000
-#: Instants looked at, at most, for an exact factor.
-_INSTANTS = 1_000_000
 
 
 @frozen(kw_only=True)
@@ -57,30 +47,30 @@ def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity
     """Of every test of MONOTONE that ``analysis`` has an answer of, with the same settings. Where
     tasks have no home, those of partitioned policies place them: they are left out."""
     system = analysis.system
-    placed = any(task.home is None for task in system.tasks)
+    placed = system.processors > 1 and any(task.home is None for task in system.tasks)
     options = test_options(settings)
     found = []
     for result in analysis.results:
-        if result.facts.name not in MONOTONE or result.answer in ("not applicable", "undecided"):
+        facts = result.facts
+        if facts.name not in MONOTONE or result.answer in ("not applicable", "undecided"):
             continue
-        if placed and result.facts.scheduler.startswith("p-"):
+        if placed and facts.scheduler.startswith("p-"):
             continue
 
-        def accepts(grown: TaskSystem, facts: TestFacts = result.facts) -> bool:
+        def accepts(grown: TaskSystem, facts: TestFacts = facts) -> bool:
             return run_test(grown, facts, options).answer == "accepted"
 
-        scale = _exact(analysis, result.facts, options)
-        extra = None
-        if result.answer == "accepted":
-            extra = tuple(_extra(system, index, accepts) for index in range(len(system.tasks)))
-        factor = _bisected(system, accepts) if scale is None else scale
+        accepted = result.answer == "accepted"
+        exact = _exact(analysis, facts, options)
+        scale = exact or _bisected(system, accepts)
+        extra = [_extra(system, i, accepts) for i in range(len(system.tasks) * accepted)]
         found.append(
             Sensitivity(
-                test=result.facts.name,
-                scale=factor,
-                exact=scale is not None,
-                breakdown=None if factor is None else factor * system.utilisation,
-                extra=extra,
+                test=facts.name,
+                scale=scale,
+                exact=exact is not None,
+                breakdown=scale and scale * system.utilisation,
+                extra=tuple(extra) if accepted else None,
             )
         )
     return tuple(found)
@@ -88,58 +78,12 @@ def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity
 
 def _exact(analysis: Analysis, facts: TestFacts, options: _core.TestOptions) -> Fraction | None:
     """None: there is no formula, or there are too many instants."""
-    system = analysis.system
-    if system.processors > 1 or system.beyond or analysis.blocking:
+    edf = facts.name in ("qpa", "edf-response")
+    if analysis.blocking or analysis.system.beyond or not (edf or facts.name == "uni-rta"):
         return None
-    if facts.name in ("qpa", "edf-response"):
-        return edf_scale(system.tasks)
-    if facts.name != "uni-rta" or options.priorities == "opa":
-        return None
-    if any(task.deadline > task.period for task in system.tasks):
-        return None
-    order = order_of(system, options)
-    return fp_scale([system.tasks[index] for index in order]) if order else None
-
-
-def fp_scale(tasks: Sequence[TimedTask]) -> Fraction | None:
-    """Of tasks with D <= T, most urgent first: some instant must have room for all work until then;
-    only ends of periods and the deadline need be tried."""
-    if sum(tasks[-1].deadline // task.period + 1 for task in tasks) > _INSTANTS // len(tasks):
-        return None
-    scales = []
-    for place, own in enumerate(tasks):
-        above, due = tasks[:place], own.deadline
-        instants = {due}.union(*(range(task.period, due, task.period) for task in above))
-        scales.append(
-            max(
-                Fraction(t, own.wcet + sum(-(-t // task.period) * task.wcet for task in above))
-                for t in instants
-            )
-        )
-    return min(scales)
-
-
-def edf_scale(tasks: Sequence[TimedTask]) -> Fraction | None:
-    """The least of 1 / U and t / demand(t): no t from ``last`` on has less than what was found, as
-    demand(t) <= U t + slack; where that is 1 / U, all of a hyper-period counts."""
-    load = sum((task.utilisation for task in tasks), Fraction(0))
-    slack = sum(
-        (max(task.period - task.deadline, 0) * task.utilisation for task in tasks), Fraction()
-    )
-    scale, demand = 1 / load, 0
-    last: Fraction | int = math.lcm(*(task.period for task in tasks)) if slack else 0
-    last += max(task.deadline for task in tasks) if slack else 0
-    deadlines = (zip(count(task.deadline, task.period), repeat(task.wcet)) for task in tasks)
-    for seen, (t, wcet) in enumerate(merge(*deadlines)):
-        if t > last:
-            return scale
-        if seen > _INSTANTS:
-            return None
-        demand += wcet
-        if t * scale.denominator < demand * scale.numerator:
-            scale = Fraction(t, demand)
-            last = min(last, scale * slack / (1 - scale * load))
-    return None
+    rows = analysis.system.processors, task_rows(analysis.system.tasks)
+    scale = _core.largest_scale(*rows, options, edf)
+    return Fraction(*scale) or None
 
 
 def _extra(system: TaskSystem, index: int, accepts: Callable[[TaskSystem], bool]) -> int:

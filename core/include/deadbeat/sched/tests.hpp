@@ -32,6 +32,8 @@ struct TestOptions {
     std::string order = "utilisation-desc";
     std::string admission = "auto";
     Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
+    Time supply_budget = 0;            // of a reservation that all tasks run in (0: none),
+    Time supply_period = 0;            // every so often
     std::int64_t budget = 50'000'000;  // elementary steps after which it is `undecided`
 };
 
@@ -50,7 +52,8 @@ struct TestInfo {
     bool whole_instants = false;
     unsigned models = kNothing;  // what of `Beyond` it takes account of
     std::string protocols = "";  // of locks: inherit, protect ... (deadbeat/model/systems.py)
-    bool assigns = false;  // takes priorities "opa": what a task needs of those above is their set
+    bool assigns = false;   // takes priorities "opa": what a task needs of those above is their set
+    bool reserved = false;  // takes account of a reservation
 };
 
 struct TestVerdict {
@@ -76,6 +79,9 @@ struct TestEntry {
             info.scheduler.find("-fp") != std::string::npos) {
             words = "Audsley's assignment is not for this test";
         }
+        if (words == nullptr && options.supply_budget > 0 && !info.reserved) {
+            words = "it ignores the reservation";
+        }
         return words != nullptr ? TestVerdict{TestAnswer::not_applicable, words}
                                 : test(system, options, bounds);
     }
@@ -100,6 +106,14 @@ std::vector<Share> pinned_shares(const System& system, const TestOptions& option
 
 const std::vector<TestEntry>& schedulability_tests();  // by cost, then name
 const TestEntry* find_test(const std::string& name);
+
+// A positive fraction; 0 / 1: unknown.
+struct Scale {
+    Time numerator = 0, denominator = 1;
+};
+// The largest factor on all C that keeps all deadlines on one processor, under EDF or the fixed
+// priorities of `options`; unknown where tasks do more than compute, are too many or too large.
+Scale largest_scale(const System& system, const TestOptions& options, bool edf);
 
 // Tasks by fixed priority, most urgent first; with priorities "opa" on one processor an order in
 // which all meet their deadlines. Empty: there is none, or the rule is unknown.
