@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 TESTS = {
     **{name: {name: ""} for name in ("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "fmlp-plus")},
     **{name: {name: ""} for name in ("dpcp", "global-fifo-pi", "fp-suspension", "edf-response")},
+    "fifo-response": {"fifo-response": ""},
     **{kind: {"edf-response": ""} for kind in ("edf-nonpreemptive", "edf-floating")},
     **{
         f"fp-{word}": {"uni-rta": ""} for word in ("jitter", "nonpreemptive", "limited", "floating")

@@ -192,10 +192,9 @@ def analyze(
     """
     options = test_options(settings)
     chosen = _chosen(scheduler, names)
-    if not (
-        names or scheduler or system.locks or options.supply_budget
-    ):  # their schedulers are the plain ones
-        chosen = [it for it in chosen if "+" not in it.scheduler]
+    if not (names or scheduler or system.locks):  # their schedulers are the plain ones
+        within = "reservation" * bool(options.supply_budget)
+        chosen = [facts for facts in chosen if facts.scheduler.partition("+")[2] == within]
     results = tuple(run_test(system, facts, options) for facts in chosen)
     return Analysis(
         system=system,
