@@ -112,11 +112,10 @@ def with_suspension(rng: Random) -> TaskSystem:
 
 
 def with_stretches(rng: Random) -> TaskSystem:
-    def stretches(t: TimedTask) -> dict[str, int]:
-        longest = rng.randint(1, t.wcet)
-        return {"np_max": longest, "np_last": rng.randint(1, longest)}
+    def stretch(t: TimedTask) -> int:
+        return rng.choice((0, rng.randint(1, t.wcet)))
 
-    return with_each(one_set(rng, 0), stretches)
+    return with_each(one_set(rng, 0), lambda t: {"np_max": stretch(t), "np_last": stretch(t)})
 
 
 def with_ties(rng: Random) -> TaskSystem:

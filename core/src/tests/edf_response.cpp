@@ -46,9 +46,7 @@ class Responses {
     }
 
   private:
-    Time longest(std::int64_t task) const {
-        return std::max<Time>(system_.extra(at(task)).np_max, 1) - 1;
-    }
+    Time longest(std::int64_t task) const { return system_.extra(at(task)).stretch(); }
 
     // With the longest stretch ahead of it: no release beyond can see more.
     std::optional<Time> busy_period() {

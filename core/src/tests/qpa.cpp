@@ -55,7 +55,7 @@ Time blocking_at(const System& system, Time from, Time given) {
     const auto later = [&](std::int64_t task) { return system.tasks[at(task)].deadline > from; };
     for (std::size_t i = 0; i < system.extras.size(); i++) {
         longest = later(static_cast<std::int64_t>(i))
-                      ? std::max(longest, system.extras[i].np_max - 1)
+                      ? std::max(longest, system.extras[i].stretch())
                       : longest;
     }
     for (const Section& section : system.sections) {

@@ -95,7 +95,7 @@ Time blocking_of(const System& system, const std::vector<std::int32_t>& order, s
     }
     Time longest = 0;
     for (std::size_t i = place + 1; i < order.size() && !system.extras.empty(); i++) {
-        longest = std::max(longest, system.extras[at(order[i])].np_max - 1);
+        longest = std::max(longest, system.extras[at(order[i])].stretch());
     }
     for (const Section& section : system.sections) {
         const bool shared = std::ranges::any_of(system.sections, [&](const Section& other) {

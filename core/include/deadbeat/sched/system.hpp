@@ -1,6 +1,7 @@
 // Task systems: sporadic or periodic tasks on identical processors.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,7 +43,10 @@ struct Extra {
     Time jitter;      // from arrival to release, at most
     Time suspension;  // of a job, at most
     Time np_max;      // longest stretch without preemption (0: 1)
-    Time np_last;     // the last of a job (0: np_max)
+    Time np_last;     // the last of a job (0: any)
+
+    // What the longest one of all keeps others waiting: it began an instant before.
+    Time stretch() const { return std::max({np_max, np_last, Time{1}}) - 1; }
 };
 inline constexpr std::size_t kExtraFields = 4;
 static_assert(sizeof(Extra) == kExtraFields * sizeof(Time));
