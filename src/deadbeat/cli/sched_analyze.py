@@ -226,7 +226,7 @@ def _growth(found: Sensitivity) -> list[str]:
     if found.scale is None:
         return ["not found", "", ""]
     percent = float(100 * (found.scale - 1))
-    word = f"{'may grow' if percent >= 0 else 'must shrink'} by {abs(percent):.1f} %"
+    word = f"may grow by {percent:.1f} %" if percent >= 0 else f"accepted {-percent:.1f} % shorter"
     factor = f"{found.scale}, exact" if found.exact else f"{float(found.scale):.3f}"
     return [word, factor, ", ".join(map(str, found.extra or ["-"]))]
 
