@@ -44,7 +44,7 @@ class Sensitivity:
 
 
 def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity, ...]:
-    """Of every test of MONOTONE that ``analysis`` has an answer of, with the same settings. Where
+    """Factors of each test of MONOTONE that ``analysis`` has an answer of, same settings. Where
     tasks have no home, those of partitioned policies place them: they are left out."""
     system = analysis.system
     placed = system.processors > 1 and any(task.home is None for task in system.tasks)

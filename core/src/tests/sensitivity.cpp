@@ -1,6 +1,6 @@
 // The largest factor on all C under which tasks that only compute stay schedulable on one
 // processor, exactly.
-#include "tests/shared.hpp"
+#include "shared.hpp"
 
 namespace deadbeat::sched {
 
