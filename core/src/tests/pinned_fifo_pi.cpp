@@ -58,6 +58,9 @@ struct View {
     std::vector<Share> held;  // sections that are held when a request comes
 };
 
+// Tasks of a processor that there is room for from the start.
+constexpr std::size_t kUsual = 8;
+
 class Bound {
   public:
     Bound(const Tasks& tasks, const TestOptions& options)
@@ -171,6 +174,7 @@ class Bound {
 
     Plan plan(std::size_t i) const {
         Plan plan;
+        plan.local.reserve(kUsual);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j != i && here(i, j) && urgency_[j] >= urgency_[i]) {
                 plan.local.push_back({j, sections_[j].empty() && urgency_[j] > urgency_[i], 0});
@@ -192,6 +196,7 @@ class Bound {
     // `once`: of a single request of the one lock.
     View view(std::size_t i, const std::vector<std::int64_t>& locks, bool once) const {
         View view;
+        view.workers.reserve(system_.tasks.size());
         const std::int64_t mine = urgency_[i];
         view.local.first = (once ? 1 : requests(i, locks)) + 1;
         // Processors of other users, and the least priority at which a holder there runs.
@@ -222,14 +227,23 @@ class Bound {
             remote(view, i, locks, k, h);
         }
         for (const std::int64_t lock : locks) {
-            std::vector<Share> longest;
+            std::int32_t worst = -1;
+            std::int64_t height = 0;
+            Wide most = 0;
             for (const auto& [k, h] : processors) {
-                std::vector<Share> found = held(i, h, lock, k);
-                longest = sum_of(found) > sum_of(longest) ? std::move(found) : longest;
+                const Wide found = held(h, lock, k);
+                if (found > most) {
+                    worst = k, height = h, most = found;
+                }
             }
-            for (Share& share : longest) {
-                share.amount *= once ? 1 : counts_[i][at(lock)];
-                view.held.push_back(share);
+            for (std::size_t j = 0; worst >= 0 && j < system_.tasks.size(); j++) {
+                const Time length =
+                    home_[j] == worst && urgency_[j] < height ? longest(j, height) : 0;
+                if (length > 0) {
+                    view.held.push_back({static_cast<std::int64_t>(i), ShareKind::held,
+                                         static_cast<std::int64_t>(j), lock,
+                                         length * (once ? 1 : counts_[i][at(lock)])});
+                }
             }
         }
         return view;
@@ -248,6 +262,8 @@ class Bound {
             users += home_[j] == k && uses(j, locks) ? 1 : 0;
         }
         Boost boost;
+        boost.blockers.reserve(kUsual);
+        boost.issuers.reserve(kUsual);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (home_[j] != k) {
                 continue;
@@ -274,22 +290,16 @@ class Bound {
     }
 
     // Longest sections that tasks below the holder of `lock` on `k` may be in at a request.
-    std::vector<Share> held(std::size_t i, std::int64_t h, std::int64_t lock,
-                            std::int32_t k) const {
+    Wide held(std::int64_t h, std::int64_t lock, std::int32_t k) const {
         bool user = false;
+        Wide sum = 0;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
-            user = user || (home_[j] == k && counts_[j][at(lock)] > 0);
-        }
-        std::vector<Share> found;
-        for (std::size_t j = 0; user && j < system_.tasks.size(); j++) {
-            if (home_[j] == k && urgency_[j] < h) {
-                if (const Time length = longest(j, h); length > 0) {
-                    found.push_back({static_cast<std::int64_t>(i), ShareKind::held,
-                                     static_cast<std::int64_t>(j), lock, length});
-                }
+            if (home_[j] == k) {
+                user = user || counts_[j][at(lock)] > 0;
+                sum += urgency_[j] < h ? longest(j, h) : 0;
             }
         }
-        return found;
+        return user ? sum : 0;
     }
 
     static Wide sum_of(const std::vector<Share>& shares) {
