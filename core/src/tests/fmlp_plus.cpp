@@ -120,12 +120,7 @@ class Bound {
 };
 
 TestVerdict fmlp_plus(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    if (!constrained(system)) {
-        return kNotConstrained;
-    }
-    const pinned::Tasks tasks(system, options);
-    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
-                                    : Bound(tasks, options).run(bounds);
+    return pinned::bounded<Bound>(system, options, bounds);
 }
 
 const TestRegistrar registrar({.name = "fmlp-plus",

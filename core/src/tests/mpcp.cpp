@@ -178,12 +178,7 @@ class Bound {
 
 template <bool spins>
 TestVerdict mpcp(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    if (!constrained(system)) {
-        return kNotConstrained;
-    }
-    const pinned::Tasks tasks(system, options);
-    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
-                                    : Bound(tasks, options, spins).run(bounds);
+    return pinned::bounded<Bound>(system, options, bounds, spins);
 }
 
 const TestInfo info{.name = "mpcp",

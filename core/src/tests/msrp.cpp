@@ -117,12 +117,7 @@ class Bound {
 
 template <bool holistic>
 TestVerdict msrp(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    if (!constrained(system)) {
-        return kNotConstrained;
-    }
-    const pinned::Tasks tasks(system, options);
-    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
-                                    : Bound(tasks, options, holistic).run(bounds);
+    return pinned::bounded<Bound>(system, options, bounds, holistic);
 }
 
 const TestInfo info{.name = "msrp",

@@ -84,4 +84,16 @@ inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide block
     return std::nullopt;
 }
 
+// What `Bound`, made with `more`, says of tasks with D <= T that find a place.
+template <class Bound, class... More>
+TestVerdict bounded(const System& system, const TestOptions& options, std::span<Time> bounds,
+                    More... more) {
+    if (!constrained(system)) {
+        return analysis::kNotConstrained;
+    }
+    const Tasks tasks(system, options);
+    return tasks.refusal != nullptr ? analysis::not_accepted(tasks.refusal)
+                                    : Bound(tasks, options, more...).run(bounds);
+}
+
 }  // namespace deadbeat::sched::pinned

@@ -463,12 +463,7 @@ class Bound {
 
 TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
                            std::span<Time> bounds) {
-    if (!constrained(system)) {
-        return kNotConstrained;
-    }
-    const Tasks tasks(system, options);
-    return tasks.refusal != nullptr ? not_accepted(tasks.refusal)
-                                    : Bound(tasks, options).run(bounds);
+    return pinned::bounded<Bound>(system, options, bounds);
 }
 
 const TestRegistrar registrar(
