@@ -1,6 +1,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bind.hpp"
 #include "deadbeat/sched/batch.hpp"
 #include "deadbeat/sched/policy.hpp"
@@ -13,24 +15,36 @@ namespace {
 
 using namespace sched;
 
-Batch batch_of(const TaskArray& tasks, const Integers& starts, const Counts& processors) {
-    Batch batch{{reinterpret_cast<const Task*>(tasks.data()), tasks.shape(0)},
-                {starts.data(), starts.shape(0)},
-                {processors.data(), processors.shape(0)}};
-    if (batch.starts.size() != batch.size() + 1 || batch.starts.front() != 0 ||
-        batch.starts.back() != static_cast<std::int64_t>(batch.tasks.size())) {
+void require_starts(std::span<const std::int64_t> starts, std::size_t systems, std::size_t rows) {
+    if (starts.size() != systems + 1 || starts.front() != 0 ||
+        starts.back() != static_cast<std::int64_t>(rows)) {
         throw std::invalid_argument("starts do not match the tasks and processors");
     }
+    if (!std::ranges::is_sorted(starts)) {
+        throw std::invalid_argument("starts must ascend");
+    }
+}
+
+void require_batch(const Batch& batch) {
+    require_starts(batch.starts, batch.size(), batch.tasks.size());
+    if (!batch.section_starts.empty()) {
+        require_starts(batch.section_starts, batch.size(), batch.sections.size());
+    }
+    if (!batch.extras.empty() && batch.extras.size() != batch.tasks.size()) {
+        throw std::invalid_argument("extras are of every task");
+    }
     for (std::size_t i = 0; i < batch.size(); i++) {
-        if (batch.starts[i] > batch.starts[i + 1]) {
-            throw std::invalid_argument("starts must ascend");
-        }
         const auto found = defects(batch.system(i));
         if (!found.empty()) {
             throw std::invalid_argument("system " + std::to_string(i) + ": " + found.front());
         }
     }
-    return batch;
+}
+
+Batch batch_of(const TaskArray& tasks, const Integers& starts, const Counts& processors) {
+    return {{reinterpret_cast<const Task*>(tasks.data()), tasks.shape(0)},
+            {starts.data(), starts.shape(0)},
+            {processors.data(), processors.shape(0)}};
 }
 
 // The integer fields of BatchRow in their order, then the real ones.
@@ -77,6 +91,7 @@ nb::dict columns_of(const std::vector<BatchRow>& rows) {
 nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
                      const Options& options, int model, int threads, const std::string& lanes) {
     const Batch batch = batch_of(tasks, starts, processors);
+    require_batch(batch);
     if (find_policy(options.policy) == nullptr) {
         throw std::invalid_argument("unknown policy " + options.policy);
     }
@@ -89,9 +104,14 @@ nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Count
 }
 
 nb::object test_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
-                     const std::vector<std::string>& names, const TestOptions& options,
-                     int threads) {
-    const Batch batch = batch_of(tasks, starts, processors);
+                     const FourArray& sections, const Integers& section_starts,
+                     const FourArray& extras, const std::vector<std::string>& names,
+                     const TestOptions& options, int threads) {
+    Batch batch = batch_of(tasks, starts, processors);
+    batch.sections = {reinterpret_cast<const Section*>(sections.data()), sections.shape(0)};
+    batch.section_starts = {section_starts.data(), section_starts.shape(0)};
+    batch.extras = {reinterpret_cast<const Extra*>(extras.data()), extras.shape(0)};
+    require_batch(batch);
     for (const std::string& name : names) {
         if (find_test(name) == nullptr) {
             throw std::invalid_argument("unknown test " + name);
@@ -118,9 +138,12 @@ void bind_batch(nb::module_& m) {
     m.def("lane_kinds", &lane_kinds);
     m.def(
         "test_batch", &test_many, nb::arg("tasks"), nb::arg("starts"), nb::arg("processors"),
-        nb::arg("names"), nb::arg("options"), nb::arg("threads") = 1,
+        nb::arg("sections"), nb::arg("section_starts"), nb::arg("extras"), nb::arg("names"),
+        nb::arg("options"), nb::arg("threads") = 1,
         nb::sig("def test_batch(tasks: numpy.typing.NDArray[numpy.int64], starts: "
                 "numpy.typing.NDArray[numpy.int64], processors: numpy.typing.NDArray[numpy.int32], "
+                "sections: numpy.typing.NDArray[numpy.int64], section_starts: "
+                "numpy.typing.NDArray[numpy.int64], extras: numpy.typing.NDArray[numpy.int64], "
                 "names: collections.abc.Sequence[str], options: TestOptions, threads: int = 1) -> "
                 "numpy.typing.NDArray[numpy.int8]"));
 }

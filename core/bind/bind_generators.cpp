@@ -26,11 +26,14 @@ nb::list sampler_list(const Entries& entries) {
     return list;
 }
 
-// Systems [first, first + count): an int64 array (count * tasks, 9). ValueError and the reason with
-// the first system that does not exist.
-nb::object generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
-                         std::size_t count) {
+// Systems [first, first + count): int64 arrays of tasks (count * tasks, 9), of sections, and of
+// where those of each system start. ValueError and the reason with the first system that does not
+// exist.
+nb::tuple generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uint64_t first,
+                        std::size_t count) {
     std::vector<Task> tasks;
+    std::vector<Section> sections;
+    std::vector<std::int64_t> starts{0};
     std::string reason;
     {
         nb::gil_scoped_release unlocked;
@@ -41,13 +44,19 @@ nb::object generate_many(const GeneratorSpec& spec, std::uint64_t seed, std::uin
             tasks.resize(count * n);
         }
         for (std::size_t i = 0; i < count && reason.empty(); i++) {
-            reason = generator.generate(seed, first + i, std::span(tasks).subspan(i * n, n));
+            reason =
+                generator.generate(seed, first + i, std::span(tasks).subspan(i * n, n), sections);
+            starts.push_back(static_cast<std::int64_t>(sections.size()));
         }
     }
     if (!reason.empty()) {
         throw std::invalid_argument(reason);
     }
-    return array_of(reinterpret_cast<const std::int64_t*>(tasks.data()), tasks.size(), kTaskFields);
+    return nb::make_tuple(
+        array_of(reinterpret_cast<const std::int64_t*>(tasks.data()), tasks.size(), kTaskFields),
+        array_of(reinterpret_cast<const std::int64_t*>(sections.data()), sections.size(),
+                 kSectionFields),
+        array_of(starts.data(), starts.size()));
 }
 
 // Periods play no part: any recipe's utilisations can be looked at.
@@ -118,6 +127,11 @@ void bind_generators(nb::module_& m) {
         .def_rw("deadline_low", &GeneratorSpec::deadline_low)
         .def_rw("deadline_high", &GeneratorSpec::deadline_high)
         .def_rw("offsets", &GeneratorSpec::offsets)
+        .def_rw("locks", &GeneratorSpec::locks)
+        .def_rw("lock_share", &GeneratorSpec::lock_share)
+        .def_rw("requests", &GeneratorSpec::requests)
+        .def_rw("section_low", &GeneratorSpec::section_low)
+        .def_rw("section_high", &GeneratorSpec::section_high)
         .def_rw("tolerance", &GeneratorSpec::tolerance)
         .def_rw("attempts", &GeneratorSpec::attempts);
     m.def(
@@ -131,7 +145,7 @@ void bind_generators(nb::module_& m) {
     m.def("generate", &generate_many, nb::arg("spec"), nb::arg("seed"), nb::arg("first"),
           nb::arg("count"),
           nb::sig("def generate(spec: GeneratorSpec, seed: int, first: int, count: int) -> "
-                  "numpy.typing.NDArray[numpy.int64]"));
+                  "tuple[numpy.typing.NDArray[numpy.int64], ...]"));
     m.def("sample_utilisations", &sample_utilisations, nb::arg("spec"), nb::arg("seed"),
           nb::arg("first"), nb::arg("count"),
           nb::sig(

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from attrs import evolve
 from numpy.typing import NDArray
 
-from deadbeat.sched import TaskBatch, _core
+from deadbeat.model.errors import UsageError
+from deadbeat.model.systems import TaskSystem
+from deadbeat.sched import Recipe, TaskBatch, _core, analyze, generate, simulate_batch, test_batch
+from deadbeat.sched.analysis import TEST_ANSWERS
 
 #: What this machine has; the widest is also the default, "".
 LANES = tuple(_core.lane_kinds())
@@ -168,3 +172,24 @@ def test_lanes_equal_the_engine_on_many_systems(seed: int, policy: str) -> None:
     for metrics in (False, True):
         for stop_at_miss in (False, True):
             assert_equal(batch, policy=policy, metrics=metrics, stop_at_miss=stop_at_miss)
+
+
+@pytest.mark.parametrize("protocol", ["inherit", "any"])
+def test_a_batch_of_tests_is_the_tests_one_by_one_with_locks(protocol: str) -> None:
+    recipe = Recipe(processors=2, tasks=6, utilisation=1.0, locks=2, section_high=4,
+                    protocol=protocol)  # fmt: skip
+    drawn = [generate(recipe, seed=3, count=40), generate(evolve(recipe, locks=0), seed=4, count=9)]
+    jittery = evolve(drawn[1].system(0).tasks[0], jitter=1)
+    odd = TaskBatch.of([TaskSystem(processors=1, tasks=(jittery,))])
+    batch = TaskBatch.concatenate([*drawn, TaskBatch.of(b.system(0) for b in drawn), odd])
+    names = ["pinned-fifo-pi", "mpcp", "msrp", "fmlp-plus", "p-fp", "uni-rta"]
+    answers = test_batch(batch, names)
+    for i in range(len(batch)):
+        results = {it.facts.name: it.answer for it in analyze(batch.system(i), names=names).results}
+        assert [TEST_ANSWERS[a] for a in answers[i]] == [results[name] for name in names], i
+    assert {(a, b) for a in range(5) for b in range(6) if (answers[:, b] == a).any()} >= {
+        (0, 0), (1, 0), (3, 5), (3, 4)
+    }  # fmt: skip
+    assert (test_batch(batch.independent(), ["p-fp"])[:40, 0] != 3).all()
+    with pytest.raises(UsageError, match="not applicable: g-edf ignores"):
+        simulate_batch(batch)

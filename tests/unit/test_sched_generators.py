@@ -37,6 +37,8 @@ from deadbeat.sched import (
     sample_utilisations,
     utilisation_samplers,
 )
+from deadbeat.sched.files import parse_task_system
+from deadbeat.store.tasksystems import task_system_text
 
 #: Standard deviations; a true law is beyond once in 15,000 times.
 SIGMAS = 4.0
@@ -338,6 +340,44 @@ def test_deadlines_and_offsets(deadlines, low, high, offsets):
     assert offsets == "zero" or abs((o / t)[t > 50].mean() - 0.5) < 0.02
 
 
+#: Locks, share of users, requests, bounds of lengths: those of the literature in us, and of ticks.
+LOCKS = [(2, 0.25, 1, 1, 15), (8, 0.5, 4, 15, 100), (1, 1.0, 9, 5, 1280), (3, 0.5, 2, 1, 4)]
+
+
+@pytest.mark.parametrize(("locks", "share", "requests", "low", "high"), LOCKS)
+def test_sections_follow_their_law_and_fit_into_the_tasks(locks, share, requests, low, high):
+    plain = Recipe(tasks=8, periods="log-uniform", period_low=10**4, period_high=10**5,
+                   deadlines="constrained", offsets="uniform")  # fmt: skip
+    shared = evolve(plain, locks=locks, lock_share=share, requests=requests, section_low=low,
+                    section_high=high, protocol="mpcp")  # fmt: skip
+    batch = generate(shared, seed=7, count=400)
+    assert (batch.tasks == generate(plain, seed=7, count=400).tasks).all()
+    task, _, count, length = batch.sections.T
+    place = np.repeat(np.arange(400) * 8, np.diff(batch.section_starts)) + task
+    held = np.bincount(place, weights=count * length, minlength=3200)
+    assert (held <= batch.tasks[:, 0]).all() and length.min() >= 1
+    whole = held[place] < batch.tasks[place, 0] - count.max() * locks  # not shortened
+    assert set(length[whole]) == set(range(low, high + 1)) or high > 1000
+    for found, ends in ((length[whole], (low, high)), (count, (1, requests))):
+        spread = (ends[1] - ends[0] + 1) / sqrt(12 * len(found))
+        assert whole.mean() < 0.95 or abs(found.mean() - sum(ends) / 2) <= SIGMAS * spread
+    users = len(task) / (3200 * locks)
+    assert abs(users - share) <= SIGMAS * sqrt(share * (1 - share) / (3200 * locks)) + 0.01
+    again = generate(shared, seed=7, count=1, first=399).system(0)
+    assert again == batch.system(399) and {each.protocol for each in again.locks} == {"mpcp"}
+    text = task_system_text(again).encode()
+    assert parse_task_system(text, source="drawn").system == again
+
+
+def test_sections_longer_than_their_task_are_shortened_alike():
+    recipe = Recipe(locks=3, lock_share=1.0, requests=2, section_low=80, section_high=80)
+    for system in (b.system(0) for b in (generate(recipe, seed=s, count=1) for s in range(50))):
+        for task in system.tasks:
+            held = sum(each.count * each.length for each in task.sections)
+            assert task.wcet - 6 < held <= task.wcet or task.wcet < 6
+            assert len({each.length for each in task.sections}) <= 1
+
+
 def test_execution_times_are_the_nearest_whole_number_but_at_least_one():
     recipe = Recipe(tasks=12, utilisation=1.1, processors=2)
     shares = sample_utilisations(recipe, seed=16, count=50)
@@ -373,6 +413,11 @@ def digest(utilisations: str, periods: str) -> str:
 @pytest.mark.parametrize("name", DIGESTS)
 def test_a_seed_means_the_same_systems_everywhere(name):
     assert digest(*name.split("/")) == DIGESTS[name]
+
+
+def test_a_seed_means_the_same_sections_everywhere():
+    drawn = generate(Recipe(locks=2, requests=3), seed=20, count=100)
+    assert sha256(drawn.sections.tobytes()).hexdigest()[:16] == "54a46509e026a42f"
 
 
 def test_every_distribution_is_pinned_and_described():

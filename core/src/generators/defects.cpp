@@ -95,6 +95,12 @@ std::vector<std::string> defects(const GeneratorSpec& spec) {
         found.push_back("deadline_high times period_high is above 2^59");
     }
     word(found, "offsets", spec.offsets, {"zero", "uniform"});
+    whole(found, "locks", spec.locks, 0, 1000);
+    real(found, "lock_share", spec.lock_share, 0.0, 1.0);
+    whole(found, "requests", spec.requests, 1, 1000);
+    whole(found, "section_low", spec.section_low, 1, kParameterMax, "2^60");
+    whole(found, "section_high", spec.section_high, 1, kParameterMax, "2^60");
+    ordered(found, "section_low", spec.section_low, "section_high", spec.section_high);
     real(found, "tolerance", spec.tolerance, 0.0, 1e6);
     whole(found, "attempts", spec.attempts, 1, 1'000'000'000);
     return found;

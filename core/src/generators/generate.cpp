@@ -92,8 +92,35 @@ void Generator::finish(Random& random, std::span<Task> tasks) const {
     }
 }
 
-std::string Generator::generate(std::uint64_t seed, std::uint64_t index,
-                                std::span<Task> tasks) const {
+// Where a task's sections are longer than its C together, all are shortened alike; none is left of
+// those that come below 1.
+void Generator::share(Random& random, std::span<const Task> tasks,
+                      std::vector<Section>& sections) const {
+    const auto lengths = static_cast<std::uint64_t>(spec_.section_high - spec_.section_low) + 1;
+    for (std::size_t i = 0; i < tasks.size() && spec_.locks > 0; i++) {
+        const std::size_t first = sections.size();
+        Wide held = 0;
+        for (std::int64_t lock = 0; lock < spec_.locks; lock++) {
+            if (random.unit() < spec_.lock_share) {
+                const std::uint64_t count =
+                    random.below(static_cast<std::uint64_t>(spec_.requests));
+                const auto length = static_cast<Time>(random.below(lengths));
+                sections.push_back({static_cast<std::int64_t>(i), lock,
+                                    static_cast<std::int64_t>(count) + 1,
+                                    spec_.section_low + length});
+                held += Wide{sections.back().count} * sections.back().length;
+            }
+        }
+        const auto mine = std::span(sections).subspan(first);
+        for (Section& section : held > tasks[i].wcet ? mine : mine.first(0)) {
+            section.length = static_cast<Time>(Wide{section.length} * tasks[i].wcet / held);
+        }
+    }
+    std::erase_if(sections, [](const Section& section) { return section.length == 0; });
+}
+
+std::string Generator::generate(std::uint64_t seed, std::uint64_t index, std::span<Task> tasks,
+                                std::vector<Section>& sections) const {
     Random random(seed, index);
     std::vector<double> shares(tasks.size());
     std::vector<Time> periods(tasks.size());
@@ -106,6 +133,7 @@ std::string Generator::generate(std::uint64_t seed, std::uint64_t index,
         draw_periods_(random, periods);
         if (fits(shares, periods, tasks)) {
             finish(random, tasks);
+            share(random, tasks, sections);
             return "";
         }
     }

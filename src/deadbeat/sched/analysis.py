@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import BEYOND, TaskSystem
+from deadbeat.model.systems import BEYOND, Lock, TaskSystem
 from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
@@ -228,8 +228,15 @@ def test_batch(
     for name in names:
         _facts(name)
     answers: NDArray[np.int8] = _core.test_batch(
-        batch.tasks, batch.starts, batch.processors, list(names), test_options(settings), threads
+        *(batch.tasks, batch.starts, batch.processors),
+        *(batch.sections, batch.section_starts, batch.extras),
+        *(list(names), test_options(settings), threads),
     )
+    for locks in {*batch.locks}:
+        foreign = [bool(_other_protocol(locks, _facts(name))) for name in names]
+        if any(foreign):
+            mine = np.array([each == locks for each in batch.locks])
+            answers[np.ix_(mine, np.array(foreign))] = TEST_ANSWERS.index("not applicable")
     return answers
 
 
@@ -306,7 +313,7 @@ vars(test_options)["__test__"] = False
 def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
     arrays = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
     start = process_time()
-    if reason := _other_protocol(system, facts):
+    if reason := _other_protocol(system.locks, facts):
         answer, bounds = TEST_ANSWERS.index("not applicable"), np.full(len(system.tasks), _NEVER)
     else:
         answer, reason, bounds = _core.run_test(facts.name, system.processors, *arrays)
@@ -321,9 +328,9 @@ def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -
     )
 
 
-def _other_protocol(system: TaskSystem, facts: TestFacts) -> str:
+def _other_protocol(locks: Sequence[Lock], facts: TestFacts) -> str:
     """Why a test that models locks says nothing of these; "": it does."""
-    for lock in system.locks if "locks" in facts.models else ():
+    for lock in locks if "locks" in facts.models else ():
         if lock.protocol == "none":
             return f"lock {lock.name} is a plain mutex: whatever preempts its holder has no bound"
         if lock.protocol not in ("any", *facts.protocols):

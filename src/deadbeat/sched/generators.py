@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from attrs import fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import SynthesisError, UsageError
+from deadbeat.model.systems import PROTOCOLS, Lock
 from deadbeat.sched.arrays import TaskBatch
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ else:
 
 #: Allowed distance of the utilisation from the one asked for, per processor, unless given.
 TOLERANCE_PER_PROCESSOR = 0.02
+
+#: Fields of a recipe that say how sections are drawn: the tasks do not depend on them.
+OF_LOCKS = ("locks", "lock_share", "requests", "section_low", "section_high", "protocol")
 
 _SEEDS = 1 << 64
 _HINT = "deadbeat sched generate --list"
@@ -59,6 +63,12 @@ class Laws:
         deadline_low, deadline_high: Place of D between C (0) and T (1), or, where arbitrary,
             factors of T; None: 0 and 1, or 0 and 2.
         offsets: ``zero``, or ``uniform`` over the integers of [0, T).
+        locks: Number of locks; 0: tasks are independent.
+        lock_share: Probability that a task uses a lock.
+        requests: Most requests of a lock by a job: uniform in [1, requests].
+        section_low, section_high: Bounds of the length of a section. A task's are shortened alike
+            where they are longer than its C together.
+        protocol: How locks are taken: of PROTOCOLS.
         tolerance: Allowed |sum of C/T - utilisation| once C is whole; None:
             ``TOLERANCE_PER_PROCESSOR`` times processors.
         attempts: Draws of utilisations before a system is given up.
@@ -79,6 +89,12 @@ class Laws:
     deadline_low: float | None = None
     deadline_high: float | None = None
     offsets: str = "zero"
+    locks: int = 0
+    lock_share: float = 0.5
+    requests: int = 1
+    section_low: int = 1
+    section_high: int = 15
+    protocol: str = "any"
     tolerance: float | None = None
     attempts: int = 100_000
 
@@ -103,6 +119,8 @@ class Recipe(Laws):
     def __attrs_post_init__(self) -> None:
         foreign = _foreign(self)
         wrong = [*foreign.values(), *_core.recipe_defects(_spec(self, without=foreign))]
+        if self.protocol not in PROTOCOLS:
+            wrong.append(f'protocol is "{self.protocol}", must be one of {", ".join(PROTOCOLS)}')
         if len(wrong) == 1:
             raise UsageError(wrong[0], _HINT)
         if wrong:
@@ -126,8 +144,16 @@ def generate(recipe: Recipe, *, seed: int, count: int, first: int = 0) -> TaskBa
         UsageError: A number is out of range.
     """
     with _drawing(seed, count, first):
-        tasks = _core.generate(_spec(recipe), seed, first, count)
-    return TaskBatch.uniform(tasks, count=recipe.tasks, processors=recipe.processors)
+        tasks, sections, starts = _core.generate(_spec(recipe), seed, first, count)
+    locks = (Lock(name=f"lock{i}", protocol=recipe.protocol) for i in range(recipe.locks))
+    return TaskBatch.uniform(
+        tasks,
+        count=recipe.tasks,
+        processors=recipe.processors,
+        locks=tuple(locks),
+        sections=sections,
+        section_starts=starts,
+    )
 
 
 def sample_utilisations(recipe: Recipe, *, seed: int, count: int) -> NDArray[np.float64]:
@@ -198,7 +224,7 @@ def _foreign(recipe: Recipe) -> dict[str, str]:
     return wrong
 
 
-def _spec(recipe: Recipe, *, without: Container[str] = ()) -> _core.GeneratorSpec:
+def _spec(recipe: Recipe, *, without: Collection[str] = ()) -> _core.GeneratorSpec:
     """The core's spec; fields of ``without`` keep its defaults."""
     spec = _core.GeneratorSpec()
     values = {attribute.name: getattr(recipe, attribute.name) for attribute in fields(Recipe)}
@@ -207,7 +233,7 @@ def _spec(recipe: Recipe, *, without: Container[str] = ()) -> _core.GeneratorSpe
     if recipe.tolerance is None and "processors" not in without:
         values["tolerance"] = recipe.sum_tolerance
     for name, value in values.items():
-        if value is not None and name not in without:
+        if value is not None and name not in (*without, "protocol"):
             setattr(spec, name, value)
     return spec
 

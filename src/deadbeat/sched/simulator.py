@@ -309,9 +309,12 @@ def simulate_batch(
 ) -> dict[str, NDArray[Any]]:
     """Verdicts (0 no, 1 yes, 2 undecided) and sums of every system, a column per figure.
 
-    The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp.
+    The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp. Raises
+    UsageError: tasks share locks, or the like.
     """
-    options = core_options(scheduler or Scheduler())
+    options = core_options(known := scheduler or Scheduler())
+    if len(batch.sections) or len(batch.extras):
+        raise UsageError(f"not applicable: {known.policy} ignores what tasks do but compute")
     options.budget = _require("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.metrics = metrics

@@ -13,10 +13,18 @@ struct Batch {
     std::span<const Task> tasks;
     std::span<const std::int64_t> starts;  // systems + 1
     std::span<const std::int32_t> processors;
+    std::span<const Section> sections = {};             // tasks counted within their system;
+    std::span<const std::int64_t> section_starts = {};  // as starts, or empty: none has any
+    std::span<const Extra> extras = {};                 // as tasks, or empty: none has any
     std::size_t size() const { return processors.size(); }
     System system(std::size_t i) const {
-        const auto from = static_cast<std::size_t>(starts[i]);
-        return {processors[i], tasks.subspan(from, static_cast<std::size_t>(starts[i + 1]) - from)};
+        const auto part = [i](auto values, std::span<const std::int64_t> from) {
+            return from.empty() || values.empty()
+                       ? values.first(0)
+                       : values.subspan(at(from[i]), at(from[i + 1]) - at(from[i]));
+        };
+        return {processors[i], part(tasks, starts), part(sections, section_starts),
+                part(extras, starts)};
     }
 };
 

@@ -28,6 +28,12 @@ struct GeneratorSpec {
     std::string deadlines = "implicit";  // implicit, constrained (uniform in [C, T]), arbitrary
     double deadline_low = 0.0, deadline_high = 1.0;  // place in [C, T], or factor of T if arbitrary
     std::string offsets = "zero";                    // zero, uniform in [0, T)
+    // Of each lock each task has, with probability lock_share, a section: its requests by a job
+    // uniform in [1, requests], its length in [section_low, section_high].
+    std::int64_t locks = 0;
+    double lock_share = 0.5;
+    std::int64_t requests = 1;
+    Time section_low = 1, section_high = 15;
     // |sum of C/T - utilisation| allowed after rounding C.
     double tolerance = 0.08;
     // Draws of utilisations, those within a rejection sampler included, before a system is given
@@ -84,8 +90,10 @@ class Generator {
     // Task system number `index` of (spec, seed): a function of these alone, whatever else is
     // drawn. Fills `tasks` (spec.tasks places); "" or why there is none. C = max(1, round(u T)) <=
     // min(D, T), the sum of C/T within spec.tolerance, and at most spec.processors where the
-    // utilisation aimed at is; what does not fit is drawn again.
-    std::string generate(std::uint64_t seed, std::uint64_t index, std::span<Task> tasks) const;
+    // utilisation aimed at is; what does not fit is drawn again. Appends its sections, which are
+    // drawn last: without them the system is the same.
+    std::string generate(std::uint64_t seed, std::uint64_t index, std::span<Task> tasks,
+                         std::vector<Section>& sections) const;
 
     // The utilisations alone, before periods and rounding.
     std::string utilisations(std::uint64_t seed, std::uint64_t index,
@@ -95,6 +103,7 @@ class Generator {
     bool fits(std::span<const double> shares, std::span<const Time> periods,
               std::span<Task> tasks) const;
     void finish(Random& random, std::span<Task> tasks) const;
+    void share(Random& random, std::span<const Task> tasks, std::vector<Section>& sections) const;
 
     GeneratorSpec spec_;
     std::string reason_;

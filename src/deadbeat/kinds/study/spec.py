@@ -25,7 +25,7 @@ from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched import Scheduler, policies, tie_rules
 from deadbeat.sched.analysis import TestSettings
 from deadbeat.sched.analysis import tests as known_tests
-from deadbeat.sched.generators import Laws, Recipe
+from deadbeat.sched.generators import OF_LOCKS, Laws, Recipe
 from deadbeat.sched.simulator import option_words
 from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.serial import exact_converter, structure
@@ -197,9 +197,17 @@ def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
         label: it if it["policy"].startswith(_PLACING) else {**it, "admission": "utilisation"}
         for label, it in found["contenders"].items()
     }
+    found["sources"] = {
+        label: it if it.get("locks") else _of_tasks(it) for label, it in found["sources"].items()
+    }
     if not any(label.startswith(_PLACING) for label in found["tests"]):
         found.pop("admission", None)
     return found
+
+
+def _of_tasks(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tasks depend on: with and without locks they are the same."""
+    return {key: value for key, value in source.items() if key not in OF_LOCKS}
 
 
 def digest(plain: Mapping[str, Json]) -> str:
@@ -211,7 +219,7 @@ def digest(plain: Mapping[str, Json]) -> str:
 def cell_seed(spec: StudySpec, cell: SweepCell) -> int:
     """Seed of a cell from the study's seed and what is drawn, so that studies share task sets."""
     drawn: list[Any] = [spec.seed, cell.processors, cell.tasks, cell.load]
-    drawn += [attrs.asdict(spec.sources[cell.source])]
+    drawn += [_of_tasks(attrs.asdict(spec.sources[cell.source]))]
     text = json.dumps(drawn, sort_keys=True, separators=(",", ":"))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
