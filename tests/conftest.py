@@ -39,6 +39,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield driver
 
 
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Any]:
+    """Opens a page, which must be sound in the end; see `helpers.chromium`."""
+    with import_module("helpers.chromium").opening(browser) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server of SSH on this machine; see `helpers.sshd.Sshd`."""

