@@ -19,6 +19,7 @@ from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.targets.local import LocalTarget
+from helpers.processes import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,16 +141,7 @@ def table_of(outcome: RunOutcome) -> JobTable:
 
 def processes_of(folder: str) -> list[int]:
     """Processes whose program lies in ``folder``."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                program = str((entry / "exe").readlink())
-            except OSError:
-                continue
-            if program.startswith(folder):
-                found.append(int(entry.name))
-    return found
+    return running(lambda entry: str((entry / "exe").readlink()).startswith(folder))
 
 
 def stands_above(process: int) -> bool:

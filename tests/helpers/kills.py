@@ -14,6 +14,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from helpers.processes import is_alive, running
+
 TOKEN = "DEADBEAT_KILL_TEST"
 #: Within this everything must be gone and back as it was, s.
 GRACE_S = 1.0
@@ -50,20 +52,14 @@ class Ending:
     finished: bool = False
 
 
-def children(token: str) -> list[int]:
+def started_with(token: str) -> list[int]:
     """Processes whose environment holds ``token``."""
     wanted = f"{TOKEN}={token}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                words = (entry / "environ").read_bytes().split(b"\0")
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if wanted in words and state != "Z":
-                found.append(int(entry.name))
-    return found
+    return running(
+        lambda entry: (
+            wanted in (entry / "environ").read_bytes().split(b"\0") and is_alive(entry.name)
+        )
+    )
 
 
 def machine() -> dict[str, str]:
@@ -122,13 +118,13 @@ def end_at(
     _, errors = process.communicate(timeout=60)
     gone = None
     while gone is None and time.monotonic() - sent < max(GRACE_S, 2.0):
-        if not children(token):
+        if not started_with(token):
             gone = time.monotonic() - sent
         else:
             time.sleep(0.02)
     time.sleep(max(0.0, GRACE_S - (time.monotonic() - sent)))
-    left = [f"process {pid}" for pid in children(token)]
-    for pid in children(token):  # ours, by the token: the next test must not find them
+    left = [f"process {pid}" for pid in started_with(token)]
+    for pid in started_with(token):  # ours, by the token: the next test must not find them
         os.kill(pid, signal.SIGKILL)
     left += [f"file {entry.name}" for entry in work.iterdir()]
     now = machine()

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 CHILD_LOCK = """
 import sys
 from pathlib import Path
+from typing import Any
 from deadbeat.store.campaign import CampaignStore
 with CampaignStore.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
@@ -28,12 +30,13 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def until(true: Callable[[], object], within_s: float = 60) -> None:
-    """Waits for what comes true by itself; fails where it does not."""
+def until(true: Callable[[], Any], within_s: float = 60) -> Any:
+    """Waits for what comes true by itself, and returns that; fails where it does not."""
     ends = time.monotonic() + within_s
-    while not true():
+    while not (found := true()):
         assert time.monotonic() < ends
-        time.sleep(0.02)
+        time.sleep(0.005)
+    return found
 
 
 def names(folder: Path) -> list[str]:
@@ -51,6 +54,27 @@ def state_of(number: int | str) -> str:
 def is_alive(number: int | str) -> bool:
     """Whether it runs; a zombie waits for whoever adopted it."""
     return state_of(number) not in ("Z", "")
+
+
+def running(wanted: Callable[[Path], bool]) -> list[int]:
+    """Processes of which ``wanted`` is true, given their folder below /proc."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if wanted(entry):
+                found.append(int(entry.name))
+    return found
+
+
+def words_of(entry: Path) -> list[bytes]:
+    """The command line of a process."""
+    return (entry / "cmdline").read_bytes().split(b"\0")
+
+
+def children(parent: int) -> list[int]:
+    return running(
+        lambda entry: int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent
+    )
 
 
 def python(code: str, *arguments: str) -> subprocess.Popen[str]:

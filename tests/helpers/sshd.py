@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from helpers.processes import children
+
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 #: Where a root's sshd wants to chroot to. Debian makes it with the service, of another mode.
 _PRIVSEP, _OURS = Path("/run/sshd"), 0o711
@@ -47,17 +49,6 @@ class Sshd:
                 with suppress(OSError):  # it may end meanwhile
                     if b"sshd" in Path(f"/proc/{each}/cmdline").read_bytes():
                         os.kill(each, 9)
-
-
-def children(process: int) -> list[int]:
-    """Numbers of the processes that ``process`` started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == process:
-                found.append(int(stat.parent.name))
-    return found
 
 
 @contextmanager

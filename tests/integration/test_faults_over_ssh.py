@@ -20,6 +20,7 @@ from random import Random
 import pytest
 from attrs import frozen
 from helpers.kills import run_files
+from helpers.processes import running
 from helpers.sshd import Sshd, private_sshd
 
 FAULTS = int(os.environ.get("DEADBEAT_FAULTS", "1"))
@@ -57,12 +58,8 @@ class Board:
 
     def processes(self) -> list[int]:
         """All that a login there started."""
-        token, found = f"{_TOKEN}={self.name}".encode(), []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if token in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-        return found
+        token = f"{_TOKEN}={self.name}".encode()
+        return running(lambda entry: token in (entry / "environ").read_bytes().split(b"\0"))
 
     def kill_programs(self) -> None:
         """Ends what measures there, and nothing else."""

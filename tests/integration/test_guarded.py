@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
+from helpers.processes import running, until
 
 from deadbeat.executors.programs import failure_of, guarded, put_runtime
 from deadbeat.targets.base import Completed
@@ -38,17 +39,10 @@ def program(folder: Path) -> str:
     return str(path)
 
 
-def sleepers(mark: str) -> list[str]:
-    """Command lines of processes that sleep for a time that ends with ``mark``."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0] == b"sleep" and words[1].decode().startswith(("971", "972")):
-            found.append(words[1].decode())
-    return [number for number in found if number.endswith(mark)]
+def sleepers(mark: str) -> list[int]:
+    """Processes that sleep for a time that ends with ``mark``."""
+    pattern = re.compile(rb"sleep\0(971|972)\S*%b\0" % mark.encode())
+    return running(lambda entry: bool(pattern.fullmatch((entry / "cmdline").read_bytes())))
 
 
 def test_a_guarded_program_has_the_timer_slack_of_any_other(program: str) -> None:
@@ -60,14 +54,8 @@ def test_a_guarded_program_has_the_timer_slack_of_any_other(program: str) -> Non
     assert kept.stdout == alone.stdout
 
 
-def awaited(mark: str, count: int, *, seconds: float = 10.0) -> bool:
-    """Whether as many sleep before long."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if len(sleepers(mark)) == count:
-            return True
-        time.sleep(0.005)
-    return False
+def await_sleepers(mark: str, count: int) -> None:
+    until(lambda: len(sleepers(mark)) == count, 10)
 
 
 def start(argv: tuple[str, ...], mode: str, **how: object) -> subprocess.Popen[bytes]:
@@ -146,10 +134,10 @@ def test_descendants_are_gone_when_the_guard_or_who_started_it_is_killed(
     mark = mark_of(mode, number)
     argv = guarded(program, ("sh", "-c", f"{FAMILY.format(mark)} sleep 971{mark}"), bound_s=60)
     process = start((*by, *argv), mode)
-    assert awaited(mark, 3)
+    await_sleepers(mark, 3)
     process.kill()
     process.wait()
-    assert awaited(mark, 0)
+    await_sleepers(mark, 0)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -158,7 +146,7 @@ def test_the_end_of_input_asks_the_program_to_end(program: str, mode: str) -> No
     script = f"trap 'echo asked; exit 3' TERM; {FAMILY.format(mark)} while :; do sleep 0.01; done"
     argv = guarded(program, ("sh", "-c", script), bound_s=60, until_eof=True)
     process = start(argv, mode, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert awaited(mark, 2)
+    await_sleepers(mark, 2)
     said, _ = process.communicate(timeout=20)
     assert (said, process.returncode) == (b"asked\n", 3)
     assert sleepers(mark) == []
@@ -168,7 +156,7 @@ def test_a_program_that_does_not_want_to_end_is_ended_after_its_grace(program: s
     mark = mark_of("here", 6)
     script = f"trap '' TERM; {FAMILY.format(mark)} while :; do sleep 0.01; done"
     process = start(guarded(program, ("sh", "-c", script), bound_s=60), "here")
-    assert awaited(mark, 2)
+    await_sleepers(mark, 2)
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 128 + signal.SIGKILL
     assert sleepers(mark) == []
@@ -186,10 +174,7 @@ def test_what_a_killed_cyclictest_shares_is_gone(program: str, mode: str, ended:
     if ended == "guard killed":
         process.kill()
     process.wait(20)
-    until = time.monotonic() + 5
-    while shared.exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not shared.exists()
+    until(lambda: not shared.exists(), 5)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no namespaces of processes")

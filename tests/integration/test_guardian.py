@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, MS, POOLS, processes_of, stands_above, task, task_set
 from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
+from helpers.processes import running, until, words_of
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
@@ -129,7 +130,7 @@ def test_what_has_every_cpu_is_ended_at_the_bound(
     if status == REFUSED:
         pytest.skip("a filter of system calls is refused here")
     assert (status, said[:36]) == (KILLED, "error guardian the bound of the run ")
-    assert gone(lambda: processes_of(target.folder))
+    until(lambda: not processes_of(target.folder), 10)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may take every CPU")
@@ -140,7 +141,8 @@ def test_a_foreign_program_that_has_every_cpu_is_ended_at_the_bound(target: Loca
     argv = guarded(program, foreign, bound_s=BOUND_S, lock=True, lock_wait_s=LOCK_WAIT)
     status, said = ended(target, argv)
     assert (status, said) == (BOUND_PASSED, GUARD_SAYS)
-    assert gone(lambda: [*processes_of(target.folder), *named(mark)])
+    until(lambda: not processes_of(target.folder), 10)
+    until(lambda: not running(lambda entry: mark.encode() in words_of(entry)), 10)
 
 
 @pytest.mark.parametrize("verb", ["probe", "guard"])
@@ -160,7 +162,7 @@ def test_the_guardian_stands_above_and_sleeps_while_others_measure(
         held = [str(each.readlink()) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
         assert not [each for each in held if "timer" in each]
         assert rests(process.pid)
-    assert gone(lambda: processes_of(target.folder))
+    until(lambda: not processes_of(target.folder), 10)
 
 
 def rests(process: int) -> bool:
@@ -177,22 +179,3 @@ def rests(process: int) -> bool:
 def switches(process: int) -> list[str]:
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return [line for line in lines if "ctxt_switches" in line]
-
-
-def named(mark: str) -> list[int]:
-    """Processes with this word in their command line."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in entry.read_bytes().split(b"\0"):
-                found.append(int(entry.parent.name))
-        except OSError:
-            continue  # it has ended
-    return found
-
-
-def gone(left: Callable[[], list[int]]) -> bool:
-    end = time.monotonic() + 10
-    while left() and time.monotonic() < end:
-        time.sleep(0.02)
-    return not left()

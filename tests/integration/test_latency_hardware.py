@@ -7,14 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.answers import answer_of
+from helpers.processes import running, until
 
 from deadbeat.kinds.latency.stress import COMMAND, FILES, StressLoads, look_of
 from deadbeat.model.latency import LoadPoint
@@ -51,26 +49,12 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def started_below(folder: Path, *, name: str = "") -> list[int]:
     """Living processes that name ``folder`` and ``name`` in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_text(errors="replace") if entry.name.isdigit() else ""
-        except OSError:
-            continue
-        ours = str(folder) in words and f"--runs\0{folder}" not in words
-        if ours and name in words and int(entry.name) != os.getpid():
-            found.append(int(entry.name))
-    return found
 
+    def ours(entry: Path) -> bool:
+        words = (entry / "cmdline").read_text(errors="replace")
+        return str(folder) in words and f"--runs\0{folder}" not in words and name in words
 
-def until(condition: Callable[[], Any]) -> Any:
-    """What ``condition`` gives once it gives something."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.02)
-    raise AssertionError("nothing came of it")
+    return [number for number in running(ours) if number != os.getpid()]
 
 
 @BY_BOTH

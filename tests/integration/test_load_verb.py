@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from helpers.processes import is_alive
+from helpers.processes import children, is_alive, until
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import toolchain_for
@@ -47,18 +47,15 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def processes_of(parent: int) -> dict[int, tuple[str, str]]:
+def workers_of(parent: int) -> dict[int, tuple[str, str]]:
     """Children of a process: number -> name and command line."""
-    found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-            words = (entry / "cmdline").read_text().rstrip("\0")
-        except OSError:
-            continue
-        if int(rest.split()[1]) == parent:
-            found[int(entry.name)] = name, words
-    return found
+    return {
+        number: (
+            Path(f"/proc/{number}/comm").read_text().strip(),
+            Path(f"/proc/{number}/cmdline").read_text().rstrip("\0"),
+        )
+        for number in children(parent)
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,13 +91,15 @@ def counts_operations(program: Sequence[str], kind: str, folder: Path) -> None:
 
 def until_children(number: int, count: int) -> dict[int, tuple[str, str]]:
     """The children of a process once there are so many that have their names."""
-    ends = time.monotonic() + SECONDS
-    while time.monotonic() < ends:
-        found = processes_of(number)
-        if len(found) == count and all(words.startswith("db-load-") for _, words in found.values()):
-            return found
-        time.sleep(0.005)
-    raise AssertionError(found)
+
+    def all_there() -> dict[int, tuple[str, str]]:
+        with suppress(OSError):
+            found = workers_of(number)
+            named = all(words.startswith("db-load-") for _, words in found.values())
+            return found if len(found) == count and named else {}
+        return {}
+
+    return until(all_there, SECONDS)
 
 
 def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(
@@ -119,10 +118,7 @@ def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(
                 assert os.sched_getaffinity(number) == {CPU}
         finally:
             parent.send_signal(signal.SIGKILL)
-    ends = time.monotonic() + SECONDS
-    while any(is_alive(number) for number in found):
-        assert time.monotonic() < ends
-        time.sleep(0.005)
+    until(lambda: not any(is_alive(number) for number in found), SECONDS)
     assert not list(tmp_path.iterdir())
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import signal
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from helpers.hardware import LOCK_WAIT, TWO_CORES, processes_of
+from helpers.processes import until
 
 from deadbeat.catalog import load_catalog
 from deadbeat.executors.controls import HOLD, price_controls
@@ -82,10 +82,8 @@ def test_nothing_is_left_of_a_stage_that_is_killed() -> None:
 
     with pytest.raises(TargetError, match="was killed"):
         executor.price(Pricing(works=WORKS, seconds=60.0), kill)
-    ends = time.monotonic() + LOCK_WAIT
-    while processes_of(executor.folder):  # death signals take effect once the parent is reaped
-        assert time.monotonic() < ends
-        os.sched_yield()
+    # death signals take effect once the parent is reaped
+    until(lambda: not processes_of(executor.folder), LOCK_WAIT)
     assert not list(Path(executor.folder).glob("prices*"))
     assert executor.price(Pricing(works=WORKS[:1], seconds=0.1)).slots, "the lock is free"
     executor.close()

@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
-from helpers.processes import until
+from helpers.processes import running, until, words_of
 
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
 from deadbeat.kinds.primitives import foreign
@@ -195,13 +195,12 @@ def test_what_it_cannot_do_it_says(engine: ForeignPrimitives) -> None:
 
 def processes_about(word: str) -> list[int]:
     """Those of java that have it in their command."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-            if words.startswith(FOUND[0].java.encode()) and word.encode() in words:
-                found.append(int(entry.name))
-    return found
+    return running(
+        lambda entry: (
+            words_of(entry)[0].startswith(FOUND[0].java.encode())
+            and word.encode() in (entry / "cmdline").read_bytes()
+        )
+    )
 
 
 def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 from helpers.loads import request
-from helpers.processes import is_alive
+from helpers.processes import is_alive, until
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
@@ -139,23 +138,16 @@ def _started(
     }  # fmt: skip
     argv = [copy, "rounds", *(word for pair in words.items() for word in pair)]
     guardian = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + LOCK_WAIT
-    while time.monotonic() < end:
-        for pid in processes_of(target.folder):
-            if _name(pid) == "db-rounds0" and _computed_s(pid) >= 0.1:
-                return guardian, pid
-        time.sleep(0.02)
-    guardian.kill()
-    raise AssertionError("the real-time thread did not begin")
 
+    def begun() -> list[int]:
+        return [
+            pid
+            for pid in processes_of(target.folder)
+            if _name(pid) == "db-rounds0" and _computed_s(pid) >= 0.1
+        ]
 
-def _gone(target: LocalTarget, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while processes_of(target.folder):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
+    (thread,) = until(begun, LOCK_WAIT)
+    return guardian, thread
 
 
 def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
@@ -166,7 +158,7 @@ def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
         assert len(processes_of(target.folder)) == 5 + 2 * len(CPUS)
         guardian.kill()
         guardian.wait()
-        assert _gone(target, 10.0)
+        until(lambda: not processes_of(target.folder), 10)
 
 
 def test_a_round_without_an_end_is_given_up_by_the_thread_itself() -> None:
@@ -203,14 +195,11 @@ def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(
         try:
             for pid in stopped:
                 os.kill(pid, signal.SIGSTOP)
-            began = time.monotonic()
-            while any(is_alive(pid) for pid in workers):
-                assert time.monotonic() < began + 60
-                time.sleep(0.05)
+            until(lambda: not any(is_alive(pid) for pid in workers))
         finally:
             guardian.kill()
             guardian.wait()
-        assert _gone(target, 10.0)
+        until(lambda: not processes_of(target.folder), 10)
 
 
 def _computed_s(pid: int) -> float:

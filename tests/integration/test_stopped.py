@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hardware import executor
+from helpers.processes import children
 
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.errors import RunError
@@ -21,17 +22,9 @@ pytestmark = pytest.mark.hardware
 
 def descendants(pid: int) -> list[int]:
     """Processes below ``pid``, as /proc has them."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int(
-                (folder / "stat").read_text().rpartition(")")[2].split()[1]
-            )
-        except OSError:
-            continue
     found, new = [], [pid]
     while new:
-        new = [child for child, parent in parents.items() if parent in new]
+        new = [child for parent in new for child in children(parent)]
         found += new
     return found
 

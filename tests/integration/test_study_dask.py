@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.processes import until
 
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study import runner
@@ -71,11 +71,8 @@ def _cluster(tmp_path: Path, workers: int) -> Iterator[tuple[str, list[subproces
 
 
 def _address(file: Path, processes: list[subprocess.Popen[str]], workers: int) -> str:
-    until = time.monotonic() + 60
-    while not file.exists() or not file.read_text():
-        assert processes[0].poll() is None
-        assert time.monotonic() < until, "no scheduler within a minute"
-        time.sleep(0.05)
+    until(lambda: processes[0].poll() is not None or (file.exists() and file.read_text()))
+    assert processes[0].poll() is None
     with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
         if workers:
             client.wait_for_workers(workers, timeout=60)

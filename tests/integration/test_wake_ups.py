@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from helpers.hardware import LOCK_WAIT, POOLS, executor, processes_of
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
+from helpers.processes import until
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
@@ -135,10 +136,7 @@ def test_who_waits_for_the_measuring_threads_stands_below_them(
         executor() as machine,
         measuring(machine, seconds_ns=long, until_eof="1", priority=str(priority)) as process,
     ):
-        until = time.monotonic() + 10
-        while coordinator() != (policy, achieved) and time.monotonic() < until:
-            time.sleep(0.005)
-        assert coordinator() == (policy, achieved)
+        until(lambda: coordinator() == (policy, achieved), 10)
         process.close(LOCK_WAIT)
 
 
@@ -283,10 +281,7 @@ def test_nothing_is_left_when_the_guardian_is_killed() -> None:
         with measuring(machine, seconds_ns=str(3600 * 1000 * MS)) as process:
             assert len(processes_of(machine.folder)) == len(CPUS) + 3
             process.kill()
-        until = time.monotonic() + 10
-        while processes_of(machine.folder) and time.monotonic() < until:
-            time.sleep(0.005)
-        assert processes_of(machine.folder) == []
+        until(lambda: not processes_of(machine.folder), 10)
 
 
 def test_two_measurements_at_once_are_refused() -> None:

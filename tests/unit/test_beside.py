@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,10 +56,7 @@ class Waits(Experiment[str, str]):
 
     def measure(self, tell: Watcher) -> Generator[str | Lost[str]]:
         for number, true in enumerate(self.conditions):
-            ends = time.monotonic() + 30
-            while not true():
-                assert time.monotonic() < ends
-                time.sleep(0.005)
+            until(true)
             yield str(number)
 
     def keep(self, result: str) -> Kept[str] | Lost[str]:

@@ -10,12 +10,11 @@ import os
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.processes import python, script
+from helpers.processes import python, script, until
 from helpers.trees import BOOT_ID, WANTED, KillBefore, adjusting, grow, held, killed_after, moments
 
 from deadbeat.model.errors import TargetError
@@ -475,9 +474,5 @@ def test_what_a_killed_process_held_is_put_back_without_it(
     assert held(machine.root) != machine.before
     holder.send_signal(number)
     holder.communicate(timeout=60)
-    until = time.monotonic() + 60
-    while (folder.exists() or machine.stands()) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: not folder.exists() and machine.stands() == [])
     assert held(machine.root) == machine.before
-    assert machine.stands() == []
-    assert not folder.exists()

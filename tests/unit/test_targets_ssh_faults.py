@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.processes import is_alive, python, script
-from helpers.sshd import Sshd, children, private_sshd
+from helpers.processes import children, is_alive, python, script, until
+from helpers.sshd import Sshd, private_sshd
 
 from deadbeat.model.errors import TargetError
 from deadbeat.targets import ssh
@@ -34,12 +34,6 @@ sys.exit(255)' "$last" "$THROUGH"
 def connected(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> SshTarget:
     monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(server.config))
     return SshTarget(server.word)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits for what other processes do; the suite's own limit ends it."""
-    while not condition():
-        os.sched_yield()
 
 
 @pytest.fixture
