@@ -31,6 +31,9 @@ inline sched::System system_of(std::int32_t processors, const TaskArray& tasks,
     system.extras = {reinterpret_cast<const sched::Extra*>(extras.data()), extras.shape(0)};
     return system;
 }
+inline std::span<const sched::Detail> details_of(const FourArray& details) {
+    return {reinterpret_cast<const sched::Detail*>(details.data()), details.shape(0)};
+}
 
 // ValueError with the first defect; Python reports all of them before it comes here.
 inline void require_sound(const sched::System& system) {

@@ -34,8 +34,10 @@ nb::list test_list() {
 }
 
 nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskArray& tasks,
-                   const TestOptions& options, const FourArray& sections, const FourArray& extras) {
-    const System system = system_of(processors, tasks, sections, extras);
+                   const TestOptions& options, const FourArray& sections, const FourArray& extras,
+                   const FourArray& details) {
+    System system = system_of(processors, tasks, sections, extras);
+    system.details = details_of(details);
     require_sound(system);
     const TestEntry* test = find_test(name);
     if (test == nullptr) {
@@ -112,11 +114,12 @@ void bind_tests(nb::module_& m) {
                   "numpy.typing.NDArray[numpy.int64], extras: numpy.typing.NDArray[numpy.int64]) "
                   "-> list[int]"));
     m.def("run_test", &run_test, nb::arg("name"), nb::arg("processors"), nb::arg("tasks"),
-          nb::arg("options"), nb::arg("sections"), nb::arg("extras"),
+          nb::arg("options"), nb::arg("sections"), nb::arg("extras"), nb::arg("details"),
           nb::sig(
               "def run_test(name: str, processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
               "options: TestOptions, sections: numpy.typing.NDArray[numpy.int64], extras: "
-              "numpy.typing.NDArray[numpy.int64]) -> tuple[int, str, "
+              "numpy.typing.NDArray[numpy.int64], details: numpy.typing.NDArray[numpy.int64]) -> "
+              "tuple[int, str, "
               "numpy.typing.NDArray[numpy.int64]]"));
 }
 

@@ -1,6 +1,9 @@
 #include "deadbeat/sched/system.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
 
 #include "deadbeat/sched/ties.hpp"
 
@@ -17,6 +20,29 @@ void check(std::vector<std::string>& found, std::size_t task, const char* what, 
         found.push_back("task " + std::to_string(task) + ": " + what + " is " +
                         std::to_string(value) + ", must be at most 2^60");
     }
+}
+
+// Whether a detail may follow `before`, the one ahead of it if that is of the same task and kind:
+// steps grow from a window of 1 to the period, nodes count from 0, of `nodes` of the task.
+bool follows(const System& system, const Detail* before, const Detail& detail, Time nodes) {
+    const Task& task = system.tasks[at(detail.task)];
+    switch (detail.kind) {
+        case DetailKind::step:
+            return detail.a <= task.period && detail.b <= kArrivalsMax &&
+                   (before == nullptr ? detail.a == 1 && detail.b >= 1
+                                      : detail.a > before->a && detail.b > before->b);
+        case DetailKind::node:
+            return detail.a == nodes && detail.b >= 1 && detail.b <= task.wcet;
+        case DetailKind::edge:
+            return detail.a >= 0 && detail.a < detail.b && detail.b < nodes;
+        case DetailKind::chain:
+            return true;
+        case DetailKind::cpu:
+            return detail.a >= 0 && detail.a < system.processors;
+        case DetailKind::bcet:
+            return detail.a >= 1 && detail.a <= task.wcet;
+    }
+    return false;
 }
 
 }  // namespace
@@ -67,6 +93,24 @@ std::vector<std::string> defects(const System& system) {
         check(found, at(section.task), "count", section.count, 1);
         check(found, at(section.task), "length", section.length, 1);
     }
+    const Detail* before = nullptr;
+    Time nodes = 0;
+    for (const Detail& detail : system.details) {
+        const bool same = before != nullptr && before->task == detail.task;
+        nodes = same ? nodes : 0;
+        const bool there = detail.task >= (before == nullptr ? 0 : before->task) &&
+                           at(detail.task) < system.tasks.size() &&
+                           (!same || detail.kind >= before->kind);
+        if (!there || !follows(system, same && before->kind == detail.kind ? before : nullptr,
+                               detail, nodes)) {
+            found.push_back("detail " + std::to_string(&detail - system.details.data()) +
+                            " of task " + std::to_string(detail.task) +
+                            ": not in order, or out of range");
+            break;
+        }
+        nodes += detail.kind == DetailKind::node ? 1 : 0;
+        before = &detail;
+    }
     return found;
 }
 
@@ -77,16 +121,26 @@ unsigned beyond(const System& system) {
         found |= extra.suspension > 0 ? kSuspension : kNothing;
         found |= extra.np_max > 1 || extra.np_last > 1 ? kNonPreemptive : kNothing;
     }
+    for (const Detail& detail : system.details) {
+        constexpr std::array kKinds{kArrivals, kDag, kDag, kChains, kAffinity, kShorter};
+        found |= kKinds[at(static_cast<std::int64_t>(detail.kind))];
+    }
     return found;
 }
 
+std::span<const Detail> details_of(const System& system, std::size_t task, DetailKind kind) {
+    const auto key = [](const Detail& detail) { return std::pair(at(detail.task), detail.kind); };
+    return std::ranges::equal_range(system.details, std::pair(task, kind), {}, key);
+}
+
 const char* ignored(const System& system, unsigned modelled) {
+    constexpr std::array kWords{"it ignores locks",          "it ignores jitter",
+                                "it ignores suspension",     "it ignores non-preemptive sections",
+                                "it ignores arrival curves", "it ignores DAGs",
+                                "it ignores chains",         "it ignores affinity sets",
+                                "it ignores shorter jobs"};
     const unsigned left = beyond(system) & ~modelled;
-    return left & kLocks           ? "it ignores locks"
-           : left & kJitter        ? "it ignores jitter"
-           : left & kSuspension    ? "it ignores suspension"
-           : left & kNonPreemptive ? "it ignores non-preemptive sections"
-                                   : nullptr;
+    return left == 0 ? nullptr : kWords[static_cast<std::size_t>(std::countr_zero(left))];
 }
 
 std::optional<Time> hyperperiod(const System& system) {

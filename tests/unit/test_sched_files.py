@@ -8,6 +8,7 @@ import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,10 @@ def one_task(**values) -> str:
     return f'{{"processors": 2, "tasks": [{task}]}}'
 
 
+def curve(horizon: int, *steps: list[int]) -> Any:
+    return {"horizon": horizon, "steps": steps}
+
+
 def test_the_smallest_file_of_the_issue():
     task = TimedTask(wcet=1, period=3, deadline=3)
     assert parsed(SMALLEST) == TaskSystem(processors=2, tasks=(task,))
@@ -106,6 +111,19 @@ def test_every_field():
         (one_task(perod=3), "tasks[0].perod: unknown key (did you mean period?)"),
         (one_task(C=3), "tasks[0].C: unknown key (did you mean wcet?)"),
         (one_task(cluster=1), "tasks[0].cluster: unknown key (did you mean home?)"),
+        (one_task(affinity=1), "tasks[0].affinity: 1 is not a list (write [0, 2])"),
+        (one_task(affinity=[2]), "tasks[0].affinity[0]: 2 with processors = 2 (counted from 0"),
+        (one_task(affinity=[0], home=1), "tasks[0].home: 1 is not in its affinity"),
+        (one_task(bcet=2), "tasks[0].bcet: 2 of a wcet of 1"),
+        (one_task(arrivals={"horizon": 3}), "tasks[0].arrivals.steps: missing (every arrival cu"),
+        (one_task(arrivals=curve(2, [1, 1])), "tasks[0].arrivals.horizon: 2 with a period of 3"),
+        (one_task(arrivals=curve(3, [2, 1])), "tasks[0].arrivals.steps[0]: [2, 1] after [0, 0]"),
+        (one_task(arrivals=curve(3, [1, 1], [1, 2])), "tasks[0].arrivals.steps[1]: [1, 2] after"),
+        (one_task(arrivals=curve(3, [1])), "tasks[0].arrivals.steps[0]: 1 values (2)"),
+        (one_task(dag={"nodes": [1, 1]}), "tasks[0].dag.nodes: 2 of a wcet of 1"),
+        (one_task(dag={"nodes": [1], "edges": [[0, 1]]}), "tasks[0].dag.edges[0]: [0, 1] (from"),
+        (one_task(dag={"node": [1]}), "tasks[0].dag.node: unknown key (did you mean nodes?)"),
+        (one_task()[:-1] + ', "chains": [{"tasks": [0, 1]}]}', "chains[0].tasks[1]: task 1 (each"),
         (one_task(home=2), "tasks[0].home: 2 with processors = 2 (clusters are counted from 0"),
         (one_task(wcet=TIME_MAX + 1), "tasks[0].wcet: 1152921504606846977 is above the maximum"),
         (SMALLEST.replace("1,", "NaN,"), "tasks[0].wcet: NaN is not a whole number"),

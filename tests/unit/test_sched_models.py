@@ -26,9 +26,22 @@ from helpers.sched import system_of
 from deadbeat import sched
 from deadbeat.cli.main import main
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import BEYOND, CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.model.systems import (
+    BEYOND,
+    RARE,
+    Chain,
+    CriticalSection,
+    Dag,
+    Lock,
+    TaskSystem,
+    TimedTask,
+)
 from deadbeat.sched.admission import RootDomain, admit
+from deadbeat.sched.arrays import TaskBatch
+from deadbeat.sched.files import parse_task_system
+from deadbeat.sched.locks import worst_responses
 from deadbeat.sched.sensitivity import sensitivity
+from deadbeat.store.tasksystems import task_system_text, write_task_system
 
 ORACLES = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 SERVED = tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
@@ -200,19 +213,36 @@ _HAS = {
     "jitter": {"jitter": 1},
     "suspension": {"suspension": 1},
     "non-preemptive sections": {"np_max": 2, "np_last": 2},
+    "arrival curves": {"arrivals": ((1, 1), (4, 2))},
+    "DAGs": {"dag": Dag(nodes=(1, 1), edges=((0, 1),))},
+    "chains": {},
+    "affinity sets": {"affinity": (0,)},
+    "shorter jobs": {"bcet": 1},
 }
 
 
+#: No analysis has them yet.
+_NO_TEST = ("chains", "affinity sets")
+
+
 @pytest.mark.parametrize("word", BEYOND)
-def test_what_a_test_does_not_model_it_does_not_answer(word):
+def test_what_a_test_does_not_model_it_does_not_answer(word, tmp_path):
     task = TimedTask(wcet=2, period=10, deadline=10, home=0, **_HAS[word])
-    system = TaskSystem(processors=1, tasks=(task, task), locks=(Lock(name="l"),))
-    assert system.beyond == (word,)
+    chains = (Chain(tasks=(0, 1)),) if word == "chains" else ()
+    locks = tuple(Lock(name=each.lock) for each in task.sections)
+    system = TaskSystem(processors=2, tasks=(task, task), locks=locks, chains=chains)
+    assert (system.beyond, system.rare) == ((word,), (word,) if word in RARE else ())
     said = {each.facts: each for each in sched.analyze(system, names=[*sched.tests()]).results}
-    assert {word in facts.models for facts in said} == {True, False}
+    assert {word in facts.models for facts in said} == {word not in _NO_TEST, False}
     for facts, found in said.items():
         refused = (found.answer, found.reason) == ("not applicable", f"it ignores {word}")
         assert refused != (word in facts.models), facts.name
     for policy in sched.policies():
         with pytest.raises(UsageError, match=f"ignores {word}"):
             sched.simulate(system, sched.Scheduler(policy=policy))
+    with pytest.raises(UsageError, match=f"CSV has no {word}"):
+        write_task_system(tmp_path / "system.csv", system)
+    for other in (worst_responses, lambda it: TaskBatch.of([it])) if word in RARE else ():
+        with pytest.raises(UsageError, match=word):
+            other(system)
+    assert parse_task_system(task_system_text(system).encode(), source="").system == system

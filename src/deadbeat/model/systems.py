@@ -7,7 +7,12 @@ from fractions import Fraction
 from attrs import frozen
 
 #: What a task system may have beside tasks that compute, in the order of the core's bits.
-BEYOND = ("locks", "jitter", "suspension", "non-preemptive sections")
+BEYOND = (
+    *("locks", "jitter", "suspension", "non-preemptive sections", "arrival curves"),
+    *("DAGs", "chains", "affinity sets", "shorter jobs"),
+)
+#: Those that batches and simulations have no place for.
+RARE = BEYOND[4:]
 #: How a lock is taken; ``any``: as the analysis that is asked has it.
 PROTOCOLS = (
     "any",
@@ -49,6 +54,25 @@ class CriticalSection:
 
 
 @frozen(kw_only=True)
+class Dag:
+    """What ``nodes`` of a job take, the wcet in sum, and ``edges`` (a, b): node a ends before node
+    b, a later number, starts."""
+
+    nodes: tuple[int, ...]
+    edges: tuple[tuple[int, int], ...] = ()
+
+
+@frozen(kw_only=True)
+class Chain:
+    """Each of ``tasks`` (places) uses what the one before it made; ``deadline``: from the first
+    one's arrival to the last one's end, if any."""
+
+    tasks: tuple[int, ...]
+    deadline: int | None = None
+    name: str = ""
+
+
+@frozen(kw_only=True)
 class TimedTask:
     """A sporadic or periodic task: what a schedulability question needs to know of it.
 
@@ -65,6 +89,10 @@ class TimedTask:
         jitter: From a job's arrival to its release, at most.
         suspension: What a job waits for other things than locks, at most.
         np_max, np_last: Its longest stretch without preemption, and the last of a job; 0: none.
+        arrivals: (d, k): at most k arrivals in any d, steps from d = 1 on, all again every period;
+            empty: one a period.
+        affinity: Processors that it may execute on; empty: all.
+        bcet: What a job executes at least; 0: the wcet.
     """
 
     wcet: int
@@ -82,10 +110,14 @@ class TimedTask:
     suspension: int = 0
     np_max: int = 0
     np_last: int = 0
+    arrivals: tuple[tuple[int, int], ...] = ()
+    dag: Dag | None = None
+    affinity: tuple[int, ...] = ()
+    bcet: int = 0
 
     @property
     def utilisation(self) -> Fraction:
-        return Fraction(self.wcet, self.period)
+        return Fraction(self.wcet * (self.arrivals[-1][1] if self.arrivals else 1), self.period)
 
     @property
     def density(self) -> Fraction:
@@ -102,6 +134,7 @@ class TaskSystem:
     name: str = ""
     unit: str = ""
     locks: tuple[Lock, ...] = ()
+    chains: tuple[Chain, ...] = ()
 
     @property
     def utilisation(self) -> Fraction:
@@ -115,8 +148,21 @@ class TaskSystem:
             any(task.jitter for task in self.tasks),
             any(task.suspension for task in self.tasks),
             any(max(task.np_max, task.np_last) > 1 for task in self.tasks),
+            any(task.arrivals for task in self.tasks),
+            any(task.dag for task in self.tasks),
+            bool(self.chains),
+            any(self.bound(task) for task in self.tasks),
+            any(task.bcet for task in self.tasks),
         )
         return tuple(word for word, has in zip(BEYOND, there, strict=True) if has)
+
+    @property
+    def rare(self) -> tuple[str, ...]:
+        return tuple(word for word in self.beyond if word in RARE)
+
+    def bound(self, task: TimedTask) -> bool:
+        """Whether some processor is not for ``task``."""
+        return len(task.affinity) not in (0, self.processors)
 
     def label(self, index: int) -> str:
         """The task's name, or ``task 3`` (counted from 0, as in the file)."""

@@ -245,6 +245,7 @@ def run_test(
     options: TestOptions,
     sections: numpy.typing.NDArray[numpy.int64],
     extras: numpy.typing.NDArray[numpy.int64],
+    details: numpy.typing.NDArray[numpy.int64],
 ) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]: ...
 def lock_protocols() -> list[str]: ...
 def draw_locks(

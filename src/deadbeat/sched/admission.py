@@ -10,7 +10,7 @@ from attrs import frozen
 from deadbeat.model.rules import UNITS_NS
 from deadbeat.model.systems import TaskSystem, bandwidth
 
-AdmissionAnswer = Literal["admitted", "EBUSY", "EINVAL"]
+AdmissionAnswer = Literal["admitted", "EBUSY", "EINVAL", "EPERM"]
 
 
 class Reservation(NamedTuple):
@@ -75,6 +75,8 @@ def admit(system: TaskSystem, domain: RootDomain) -> Admission:
         share = bandwidth(asked.runtime, asked.period)
         if not is_valid(asked):
             answers.append("EINVAL")
+        elif system.bound(task):  # to fewer processors than the root domain has
+            answers.append("EPERM")
         elif room is not None and reserved + share > room:
             answers.append("EBUSY")
         else:

@@ -12,9 +12,9 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import BEYOND, Lock, TaskSystem
+from deadbeat.model.systems import BEYOND, RARE, Lock, TaskSystem
 from deadbeat.model.words import nearest
-from deadbeat.sched.arrays import TaskBatch, extra_rows, section_rows, task_rows
+from deadbeat.sched.arrays import TaskBatch, detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
 
 if TYPE_CHECKING:
@@ -192,9 +192,8 @@ def analyze(
     """
     options = test_options(settings)
     chosen = _chosen(scheduler, names)
-    if not (names or scheduler or system.locks):  # their schedulers are the plain ones
-        within = "reservation" * bool(options.supply_budget)
-        chosen = [facts for facts in chosen if facts.scheduler.partition("+")[2] == within]
+    if not (names or scheduler):
+        chosen = [facts for facts in chosen if _is_for(system, facts, options)]
     results = tuple(run_test(system, facts, options) for facts in chosen)
     return Analysis(
         system=system,
@@ -208,6 +207,15 @@ def analyze(
         schedulers=_by_scheduler(results),
         assigned=_assigned(system, options) if options.priorities == "opa" else (),
     )
+
+
+def _is_for(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> bool:
+    """Whether it is asked about such systems unless it is named: schedulers without locks are the
+    plain ones, and a test of a rare model has something of it to look at."""
+    if rare := set(facts.models) & set(RARE):
+        return bool(rare & set(system.rare))
+    within = "reservation" * bool(options.supply_budget)
+    return bool(system.locks) or facts.scheduler.partition("+")[2] == within
 
 
 def _assigned(system: TaskSystem, options: _core.TestOptions) -> tuple[int, ...]:
@@ -311,12 +319,14 @@ vars(test_options)["__test__"] = False
 
 
 def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
-    arrays = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
+    more = section_rows(system), extra_rows(system), detail_rows(system)
     start = process_time()
     if reason := _other_protocol(system.locks, facts):
         answer, bounds = TEST_ANSWERS.index("not applicable"), np.full(len(system.tasks), _NEVER)
     else:
-        answer, reason, bounds = _core.run_test(facts.name, system.processors, *arrays)
+        answer, reason, bounds = _core.run_test(
+            facts.name, system.processors, task_rows(system.tasks), options, *more
+        )
     seconds = process_time() - start
     return TestResult(
         facts=facts,

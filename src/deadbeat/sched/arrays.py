@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
+from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 
 #: Columns of a row, in the order of ``Task`` in core/include/deadbeat/sched/system.hpp.
@@ -57,6 +58,24 @@ def extra_rows(system: TaskSystem) -> NDArray[np.int64]:
     return np.array(rows if any(map(any, rows)) else [], dtype=np.int64).reshape(-1, 4)
 
 
+def detail_rows(system: TaskSystem) -> NDArray[np.int64]:
+    """Shape (details, 4): task, kind and two numbers, as ``Detail`` of the core; by task, kind."""
+    rows: list[tuple[int, int, int, int]] = []
+    for i, task in enumerate(system.tasks):
+        dag = task.dag
+        chains = ((n, each.tasks) for n, each in enumerate(system.chains))
+        pairs: tuple[Iterable[tuple[int, int]], ...] = (
+            task.arrivals,
+            enumerate(dag.nodes) if dag else (),
+            dag.edges if dag else (),
+            [(n, tasks.index(i)) for n, tasks in chains if i in tasks],
+            [(cpu, 0) for cpu in task.affinity if system.bound(task)],
+            [(task.bcet, 0)] if task.bcet else (),
+        )
+        rows += [(i, kind, *pair) for kind, found in enumerate(pairs) for pair in found]
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
 def task_of(row: NDArray[np.int64], extra: Iterable[int] = ()) -> TimedTask:
     """The inverse of one row of ``task_rows``, and of one of ``extra_rows``."""
     values: dict[str, Any] = dict(zip(FIELDS, map(int, row), strict=True))
@@ -100,6 +119,8 @@ class TaskBatch:
     @classmethod
     def of(cls, systems: Iterable[TaskSystem]) -> TaskBatch:
         known = list(systems)
+        if rare := {word for system in known for word in system.rare}:
+            raise UsageError(f"a batch has no {', '.join(sorted(rare))}", "analyze each by itself")
         held = [section_rows(system) for system in known]
         extras = [[getattr(task, name) for name in EXTRAS] for each in known for task in each.tasks]
         return cls(

@@ -10,18 +10,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any, TypedDict
 
 from attrs import frozen
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.model.systems import Chain, CriticalSection, Dag, Lock, TaskSystem, TimedTask
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched.arrays import EXTRAS, FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 
 #: Most defects shown of one file; a file with more is of another kind altogether.
 _DEFECTS_SHOWN = 1000
+
+#: Of an arrival curve in its period, as the core has it.
+_ARRIVALS_MAX = 10**6
 
 _TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
 
@@ -31,7 +35,9 @@ SYNONYMS = {
     **dict.fromkeys(("t", "period_ns", "p", "interarrival"), "period"),
     **dict.fromkeys(("d", "deadline_ns", "relative_deadline"), "deadline"),
     **dict.fromkeys(("o", "offset_ns", "phase", "release", "activation_date"), "offset"),
-    **dict.fromkeys(("cluster", "processor", "cpu", "core", "partition", "affinity"), "home"),
+    **dict.fromkeys(("cluster", "processor", "cpu", "core", "partition"), "home"),
+    **dict.fromkeys(("cpus_allowed", "cpu_affinity", "affinities"), "affinity"),
+    **dict.fromkeys(("best_case", "acet", "min_execution"), "bcet"),
     **dict.fromkeys(("runtime", "q"), "budget"),
     **dict.fromkeys(("m", "cores", "cpus", "processor_count"), "processors"),
     **dict.fromkeys(("taskset", "task_set", "task"), "tasks"),
@@ -49,6 +55,7 @@ Rule = TypedDict(
         "maximum": int,
         "maxLength": int,
         "enum": list[str],
+        "examples": list[Json],
         "minItems": int,
         "maxItems": int,
         "not": dict[str, str],
@@ -153,7 +160,7 @@ def build(
             defects.append(defect)
     defects += [defect for defect in _other_defects(document) if defect.path not in known]
     if not defects:
-        defects += _lock_defects(document)
+        defects += [*_lock_defects(document), *_model_defects(document)]
     if defects:
         raise refusal(source, [_line(defect, where) for defect in _ordered(defects)])
     return _system(document)
@@ -207,7 +214,7 @@ def _schema_defects(value: Any, rule: Rule, path: Path = ()) -> Iterator[Defect]
         rule = schema()["$defs"][rule["$ref"].rpartition("/")[2]]
     python, words, check = _TYPES[rule["type"]]
     if not isinstance(value, python) or isinstance(value, bool):
-        yield Defect(path, f"{_kind(value)} is not {words}", _hint(path, value, rule["type"]))
+        yield Defect(path, f"{_kind(value)} is not {words}", _hint(path, value, rule))
     else:
         yield from check(value, rule, path)
 
@@ -236,8 +243,9 @@ def _string(value: str, rule: Rule, path: Path) -> Iterator[Defect]:
 
 
 def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
-    if len(value) < rule["minItems"]:
-        yield Defect(path, "no task", _TASKS)
+    if len(value) < (least := rule.get("minItems", 0)):
+        few = ("no task", _TASKS) if path == ("tasks",) else (f"{len(value)} values", f"{least}")
+        yield Defect(path, *few)
     elif len(value) > rule["maxItems"]:
         yield Defect(path, f"{len(value)} {path[-1]}", f"{rule['maxItems']} at most")
     for index, item in enumerate(value):
@@ -252,6 +260,8 @@ def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
         "tasks": _TASKS,
         **dict.fromkeys(("lock", "length"), "every section has a lock and a length"),
         "name": "every lock has a name",
+        "steps": "every arrival curve has a horizon and steps",
+        "nodes": "every DAG has nodes",
     }
     for key in required:
         if key not in value and key not in near:
@@ -276,9 +286,12 @@ _TYPES: dict[str, tuple[type, str, Callable[..., Iterator[Defect]]]] = {
 }
 
 
-def _hint(path: Path, value: Any, wanted: str) -> str:
+def _hint(path: Path, value: Any, rule: Rule) -> str:
+    wanted = rule["type"]
     if value is None:
         return "leave the key out, or write a value"
+    if "examples" in rule:
+        return f"write {json.dumps(rule['examples'][0])}"
     if wanted == "integer":
         is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
         return f"write {value}, without quotes" if is_digits else "write it like 250"
@@ -348,17 +361,87 @@ def _lock_defects(document: Any) -> Iterator[Defect]:
             yield Defect(("locks", index), f"no task uses {shown(name)}", "remove it")
 
 
+def _model_defects(document: Any) -> Iterator[Defect]:
+    """Numbers of a curve, a DAG, an affinity set or a chain that do not fit the rest."""
+    tasks, processors = document["tasks"], document["processors"]
+    for index, task in enumerate(tasks):
+        path, wcet, cpus = ("tasks", index), task["wcet"], task.get("affinity", ())
+        if "arrivals" in task:
+            yield from _curve_defects(task["arrivals"], task["period"], (*path, "arrivals"))
+        if "dag" in task:
+            yield from _dag_defects(task["dag"], wcet, (*path, "dag"))
+        for place, cpu in enumerate(cpus):
+            if cpu >= processors:
+                hint = f"counted from 0: at most {processors - 1}"
+                where = (*path, "affinity", place)
+                yield Defect(where, f"{cpu} with processors = {processors}", hint)
+        if cpus and task.get("home", cpus[0]) not in cpus:
+            yield Defect((*path, "home"), f"{task['home']} is not in its affinity", "add it there")
+        if task.get("bcet", 0) > wcet:
+            yield Defect((*path, "bcet"), f"{task['bcet']} of a wcet of {wcet}", "at most the wcet")
+    for number, chain in enumerate(document.get("chains", ())):
+        yield from _chain_defects(chain["tasks"], len(tasks), ("chains", number, "tasks"))
+
+
+def _chain_defects(chain: Any, tasks: int, path: Path) -> Iterator[Defect]:
+    for place, task in enumerate(chain):
+        if task >= tasks or task in chain[:place]:
+            hint = f"each once, counted from 0: at most {tasks - 1}"
+            yield Defect((*path, place), f"task {task}", hint)
+
+
+def _curve_defects(curve: Any, period: int, path: Path) -> Iterator[Defect]:
+    steps = curve["steps"]
+    if curve["horizon"] != period:
+        found = f"{curve['horizon']} with a period of {period}"
+        yield Defect((*path, "horizon"), found, "write the same")
+    for place, (one, other) in enumerate(pairwise([[0, 0], *steps])):
+        grows = one[0] < other[0] <= period and one[1] < other[1] <= _ARRIVALS_MAX
+        if not grows or (place == 0 and other[0] != 1):
+            hint = "the first d is 1; d and k grow, up to the horizon and 1000000"
+            yield Defect((*path, "steps", place), f"{other} after {one}", hint)
+
+
+def _dag_defects(dag: Any, wcet: int, path: Path) -> Iterator[Defect]:
+    if (volume := sum(dag["nodes"])) != wcet:
+        yield Defect((*path, "nodes"), f"{volume} of a wcet of {wcet}", "write the same")
+    for place, (a, b) in enumerate(dag.get("edges", ())):
+        if not a < b < len(dag["nodes"]):
+            hint = f"from a node to a later one, counted from 0: at most {len(dag['nodes']) - 1}"
+            yield Defect((*path, "edges", place), f"[{a}, {b}]", hint)
+
+
+def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
+    return tuple((int(a), int(b)) for a, b in values)
+
+
+def _dag(document: Any) -> Dag:
+    return Dag(nodes=tuple(document["nodes"]), edges=_pairs(document.get("edges", ())))
+
+
 def _system(document: Any) -> TaskSystem:
     tasks = []
     protocols = {each["name"]: each.get("protocol", "any") for each in document.get("locks", [])}
     for entry in document["tasks"]:
-        values = {key: int(entry[key]) for key in (*FIELDS, *EXTRAS) if key in entry}
+        values = {key: int(entry[key]) for key in (*FIELDS, *EXTRAS, "bcet") if key in entry}
         values.setdefault("deadline", values["period"])
         sections = tuple(CriticalSection(**each) for each in entry.get("sections", []))
         protocols |= {each.lock: "any" for each in sections if each.lock not in protocols}
-        tasks.append(TimedTask(name=entry.get("name", ""), sections=sections, **values))
+        tasks.append(
+            TimedTask(
+                name=entry.get("name", ""),
+                sections=sections,
+                arrivals=_pairs(entry.get("arrivals", {"steps": ()})["steps"]),
+                dag=_dag(entry["dag"]) if "dag" in entry else None,
+                affinity=tuple(sorted(set(entry.get("affinity", ())))),
+                **values,
+            )
+        )
     return TaskSystem(
         locks=tuple(Lock(name=name, protocol=word) for name, word in protocols.items()),
+        chains=tuple(
+            Chain(**{**each, "tasks": tuple(each["tasks"])}) for each in document.get("chains", ())
+        ),
         processors=int(document["processors"]),
         tasks=tuple(tasks),
         name=document.get("name", ""),

@@ -227,6 +227,8 @@ def from_rt_app(
         found |= {ours: thread[key] for key, ours in _WORDS.items() if key in thread}
         if len(mine) == 1:
             found["home"] = mine[0]
+        elif mine:
+            found["affinity"] = mine
         if thread.get("policy") != "SCHED_DEADLINE" and "priority" in thread:
             found["priority"] = thread["priority"]
         tasks += [found] * (many if isinstance(many, int) else 1)

@@ -60,6 +60,8 @@ def worst_responses(
 
 
 def rows(system: TaskSystem) -> tuple[int, _Rows, _Rows, _Rows]:
-    """What the core takes for a system."""
+    """What the core takes for a system. Raises UsageError: that has what it does not simulate."""
+    if system.rare:
+        raise UsageError(f"no simulation: it ignores {', '.join(system.rare)}", "leave that out")
     tasks = task_rows(system.tasks)
     return system.processors, tasks, section_rows(system), extra_rows(system)

@@ -27,7 +27,7 @@ _COLUMNS = (
 #: A name that a spreadsheet would calculate; it is written behind an apostrophe, and so is one that
 #: begins with that.
 #: Of a task, where it has them.
-EXTRAS = ("jitter", "suspension", "np_max", "np_last")
+EXTRAS = ("jitter", "suspension", "np_max", "np_last", "affinity", "bcet")
 FORMULA = re.compile(r"[=@+'-]")
 
 
@@ -48,6 +48,9 @@ def task_system_text(system: TaskSystem) -> str:
     if any(lock.protocol != "any" for lock in system.locks):
         locks = [{"name": lock.name, "protocol": lock.protocol} for lock in system.locks]
         lines.insert(-1, f'  "locks": {_json(locks)},')
+    if system.chains:
+        chains = [asdict(each, filter=lambda _, v: v not in ("", None)) for each in system.chains]
+        lines.insert(-1, f'  "chains": {_json(chains)},')
     tasks = ",\n".join(f"    {_json(_entry(task))}" for task in system.tasks)
     return "\n".join(["{", *lines, tasks, "  ]", "}", ""])
 
@@ -77,6 +80,10 @@ def _entry(task: TimedTask) -> dict[str, Json]:
             entry[key] = value
     if task.sections:
         entry["sections"] = [asdict(each, filter=lambda _, v: v != "") for each in task.sections]
+    if task.arrivals:
+        entry["arrivals"] = {"horizon": task.period, "steps": task.arrivals}
+    if task.dag:
+        entry["dag"] = asdict(task.dag)
     return entry | {key: value for key in EXTRAS if (value := getattr(task, key))}
 
 

@@ -51,11 +51,29 @@ struct Extra {
 inline constexpr std::size_t kExtraFields = 4;
 static_assert(sizeof(Extra) == kExtraFields * sizeof(Time));
 
+// What few tasks have: `a` and `b` are
+enum class DetailKind : std::int64_t {
+    step = 0,   // of its arrival curve: in any a at most b arrivals; all again every period
+    node = 1,   // of its DAG: number a takes b
+    edge = 2,   // node a ends before node b, a later number, starts
+    chain = 3,  // it is number b of chain a
+    cpu = 4,    // it may execute on processor a, not on those that are not listed
+    bcet = 5,   // a job takes a at least
+};
+struct Detail {
+    std::int64_t task;
+    DetailKind kind;
+    Time a, b;
+};
+inline constexpr std::size_t kDetailFields = 4;
+static_assert(sizeof(Detail) == kDetailFields * sizeof(Time));
+
 struct System {
     std::int32_t processors;
     std::span<const Task> tasks;
     std::span<const Section> sections = {};  // by task
     std::span<const Extra> extras = {};      // of every task, or empty: none has any
+    std::span<const Detail> details = {};    // by task and kind
 
     Extra extra(std::size_t task) const { return extras.empty() ? Extra{} : extras[task]; }
 };
@@ -67,13 +85,21 @@ enum Beyond : unsigned {
     kJitter = 2,
     kSuspension = 4,
     kNonPreemptive = 8,
+    kArrivals = 16,
+    kDag = 32,
+    kChains = 64,
+    kAffinity = 128,
+    kShorter = 256,  // jobs: a least execution time
 };
 unsigned beyond(const System& system);
+// Of one task, in order.
+std::span<const Detail> details_of(const System& system, std::size_t task, DetailKind kind);
 // What of it a test ignores that models `modelled`, in words; nullptr: nothing.
 const char* ignored(const System& system, unsigned modelled);
 
 inline constexpr std::int32_t kProcessorsMax = 1024;
 inline constexpr std::size_t kTasksMax = 65535;
+inline constexpr Time kArrivalsMax = 1'000'000;
 
 // Every defect of `system`, one line each ("task 3: period is 0, must be 1 or more"); empty: sound.
 std::vector<std::string> defects(const System& system);
