@@ -5,6 +5,7 @@ Nothing is fetched: what the wheel requires is linked from the environment of th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -41,6 +42,35 @@ def install(wheel: Path, folder: Path, *, extras: Iterable[str] = ()) -> Path:
             if not link.exists():
                 link.symlink_to(str(required.locate_file(file)))
     return folder / "bin"
+
+
+def run(tool: Path, folder: Path, *words: str) -> str:
+    """What an installed deadbeat says, run in ``folder`` without a trace of this clone."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(tool), *words],
+        cwd=folder,
+        env={**kept, "DEADBEAT_CACHE": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def measure_simulated(tool: Path, folder: Path, *words: str) -> None:
+    run(tool, folder, "latency", "--quick", "--simulated", *words)
+    assert (folder / "runs/latest/report.html").is_file()
+    assert "g-edf" in run(tool, folder, "sched", "policies")  # the core is in it
+
+
+def measure_really(tool: Path, folder: Path) -> None:
+    words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0 --json"
+    assert json.loads(run(tool, folder, *words.split()))
+    assert (folder / "runs/latest/report.html").is_file()
 
 
 def _requirements(packages: Path, extras: Iterable[str]) -> Iterator[str]:

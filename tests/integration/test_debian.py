@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from helpers.installs import ROOT
+from helpers.installs import ROOT, measure_really, measure_simulated
 
 
 def test_the_package_has_the_version_and_python_of_the_project() -> None:
@@ -60,20 +60,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def _run(root: Path, folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [str(root / "usr/bin/deadbeat"), *words],
-        cwd=folder,
-        env={**os.environ, "DEADBEAT_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_the_package_brings_manual_completion_and_examples(installed: Path) -> None:
     share = installed / "usr/share"
@@ -89,18 +75,14 @@ def test_the_package_brings_manual_completion_and_examples(installed: Path) -> N
 
 @pytest.mark.slow
 def test_a_simulated_matrix_from_the_package(installed: Path, tmp_path: Path) -> None:
-    _run(installed, tmp_path, "latency", "--quick", "--simulated", "--figures")
-    assert (tmp_path / "runs/latest/report.html").is_file()
+    measure_simulated(installed / "usr/bin/deadbeat", tmp_path, "--figures")
     assert (tmp_path / "runs/latest/figures").is_dir()
-    assert "g-edf" in _run(installed, tmp_path, "sched", "policies")  # the core is in it
 
 
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_a_real_measurement_from_the_package(installed: Path, tmp_path: Path) -> None:
-    words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0"
-    _run(installed, tmp_path, *words.split())
-    assert (tmp_path / "runs/latest/report.html").is_file()
+    measure_really(installed / "usr/bin/deadbeat", tmp_path)
 
 
 def test_the_launcher_takes_no_part_of_the_callers_python(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@ environment of its own."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -12,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.installs import ROOT, build_wheel, install
+from helpers.installs import ROOT, build_wheel, install, measure_really, measure_simulated
 
 _SDIST = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
 
@@ -44,22 +42,6 @@ def tool(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(wheel, tmp_path_factory.mktemp("installed") / "venv") / "deadbeat"
 
 
-def _run(tool: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        [str(tool), *words],
-        cwd=folder,
-        env={**kept, "DEADBEAT_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode in (0, 1), done.stderr
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.mark.slow
 def test_the_wheel_carries_what_it_compiles_and_no_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
@@ -84,15 +66,10 @@ def test_the_installed_tool_is_not_the_clone(tool: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_simulated_matrix_from_the_wheel(tool: Path, tmp_path: Path) -> None:
-    _run(tool, tmp_path, "latency", "--quick", "--simulated")
-    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
-    assert "g-edf" in _run(tool, tmp_path, "sched", "policies").stdout  # the core is in it
+    measure_simulated(tool, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_a_real_measurement_from_the_wheel(tool: Path, tmp_path: Path) -> None:
-    words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0 --json"
-    done = _run(tool, tmp_path, *words.split())
-    assert json.loads(done.stdout)
-    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
+    measure_really(tool, tmp_path)

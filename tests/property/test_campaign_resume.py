@@ -1,4 +1,5 @@
-"""Truth: a campaign that was never broken off. However often one is, the results are the same."""
+"""Truth: a campaign that was never broken off. However often one is, the results are the same, and
+points stop where they stopped there."""
 
 from __future__ import annotations
 
@@ -9,62 +10,68 @@ from typing import Any
 
 import pytest
 from helpers.campaigns import begin, broken_off, essence, run, tiny_spec, tiny_stress
+from helpers.precision import precise_spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention.plan import plan
-from deadbeat.kinds.contention.spec import CampaignSpec
+from deadbeat.kinds.contention.plan import offered
+from deadbeat.store.campaign import CampaignStore
 
-SPEC = tiny_spec()
-STRESS_SPEC = tiny_stress()
-ATTEMPTS = len(plan(SPEC))
+FORMS = {"grid": tiny_spec(), "stress": tiny_stress(), "precision": precise_spec(0.02)}
+PLACES = ("before a run", "after a write")
+Cuts = list[tuple[str, int]]
+CUTS: list[tuple[str, Cuts]] = [
+    *(("grid", [(place, after)]) for place in PLACES for after in range(8)),
+    *(("grid", [("after a write", step)] * 8) for step in range(4)),
+    *(("stress", [("after a write", after), ("before a run", 2)]) for after in (0, 3, 6)),
+    *(("precision", [(place, after)]) for place in PLACES for after in (0, 19, 36)),
+    ("precision", [("after a write", 5)] * 7),
+]
 
 
-def faults(spec: CampaignSpec) -> Faults:
-    """At the same places of the plan of ``spec``."""
-    keys = [key.text for key in plan(spec)]
+def keys_of(form: str) -> list[str]:
+    return [key.text for key in offered(FORMS[form], None)]
+
+
+def faults(form: str) -> Faults:
+    """At the same places of the plan."""
+    keys = keys_of(form)
     return Faults(fail={keys[1]: 1, keys[4]: 99, keys[6]: 1})
 
 
+def everything(store: CampaignStore) -> dict[str, Any]:
+    return essence(store) | {"precision": store.load_precision()}
+
+
 @cache
-def uninterrupted(spec: CampaignSpec = SPEC) -> dict[str, Any]:
+def uninterrupted(form: str) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
-        store = begin(Path(folder), spec)
-        run(spec, store, executor=FakeExecutor(faults=faults(spec)))
-        return essence(store)
+        store = begin(Path(folder), FORMS[form])
+        run(FORMS[form], store, executor=FakeExecutor(faults=faults(form)))
+        return everything(store)
 
 
-def resumed(folder: Path, cuts: list[tuple[str, int]], spec: CampaignSpec = SPEC) -> dict[str, Any]:
-    return essence(broken_off(folder, cuts, spec, faults(spec)))
+def resumed(folder: Path, form: str, cuts: Cuts) -> dict[str, Any]:
+    return everything(broken_off(folder, cuts, FORMS[form], faults(form)))
 
 
-@pytest.mark.parametrize("place", ["before a run", "after a write"])
-@pytest.mark.parametrize("after", range(ATTEMPTS))
-def test_one_crash_anywhere_changes_nothing(tmp_path: Path, place: str, after: int) -> None:
-    assert resumed(tmp_path, [(place, after)]) == uninterrupted()
+def test_what_is_broken_off_is_there() -> None:
+    assert len(keys_of("grid")) == 8
+    assert uninterrupted("stress")["rows"][0]["group"] == "M=2"
+    assert 36 <= len(uninterrupted("precision")["jobs"]) < len(keys_of("precision"))
 
 
-@pytest.mark.parametrize("step", range(4))
-def test_a_crash_at_every_kth_run_changes_nothing(tmp_path: Path, step: int) -> None:
-    cuts = [("after a write", step)] * ATTEMPTS
-    assert resumed(tmp_path, cuts) == uninterrupted()
+@pytest.mark.parametrize(("form", "cuts"), CUTS)
+def test_crashes_change_nothing(tmp_path: Path, form: str, cuts: Cuts) -> None:
+    assert resumed(tmp_path, form, cuts) == uninterrupted(form)
 
 
-@pytest.mark.parametrize("after", range(0, ATTEMPTS, 3))
-def test_a_crash_of_a_stress_campaign_changes_nothing(tmp_path: Path, after: int) -> None:
-    cuts = [("after a write", after), ("before a run", 2)]
-    assert resumed(tmp_path, cuts, STRESS_SPEC) == uninterrupted(STRESS_SPEC)
-    assert uninterrupted(STRESS_SPEC)["rows"][0]["group"] == "M=2"
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["before a run", "after a write"]), st.integers(0, ATTEMPTS)),
-        max_size=6,
-    )
-)
-def test_any_crashes_change_nothing(cuts: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize(("form", "last"), [("grid", 8), ("precision", 40)])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_crashes_change_nothing(form: str, last: int, data: st.DataObject) -> None:
+    cut = st.tuples(st.sampled_from(PLACES), st.integers(0, last))
     with TemporaryDirectory() as folder:
-        assert resumed(Path(folder), cuts) == uninterrupted()
+        cuts = data.draw(st.lists(cut, max_size=6))
+        assert resumed(Path(folder), form, cuts) == uninterrupted(form)

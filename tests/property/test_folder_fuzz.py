@@ -7,11 +7,13 @@ import json
 import random
 import shutil
 from functools import reduce
+from itertools import combinations_with_replacement
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import Capture
 from helpers.goldens import unpack
 from helpers.strangers import (
     DRAWN,
@@ -25,6 +27,9 @@ from helpers.strangers import (
     replaced,
 )
 
+from deadbeat.cli.main import main
+
+IMPORTED = ("imported", "imported-text", "imported-osadl", "imported-jitter")
 #: What reads the folder ``X``; ``Y`` is a whole one of its kind.
 CAMPAIGN = (
     ("show", "X", *QUIET), ("report", "X", *DRAWN), ("why", "X", *QUIET), ("runs", *QUIET),
@@ -136,16 +141,20 @@ def test_many_damages(folder: str, stored: Path, tmp_path: Path) -> None:
     assert [line for line in told if line] == []
 
 
-@pytest.mark.parametrize("name", ["imported", "imported-text", "imported-osadl", "imported-jitter"])
-@pytest.mark.parametrize("other", ["itself", "imported-osadl"])
+@pytest.mark.parametrize(("one", "two"), [*combinations_with_replacement(IMPORTED, 2)])
 def test_what_other_tools_measured_is_compared(
-    name: str, other: str, stored: Path, tmp_path: Path
+    one: str, two: str, stored: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     """Some tell no date: then none is known."""
-    shutil.copytree(stored / name, tmp_path / "runs" / "X")
-    shutil.copytree(stored / (name if other == "itself" else other), tmp_path / "runs" / "Y")
+    for name, side in ((one, "X"), (two, "Y")):
+        shutil.copytree(stored / name, tmp_path / "runs" / side)
     for words in MATRIX:
         assert ask(words, tmp_path)[0] == ""
+    words = ("compare", "X", "Y", "--no-figures", "--ungated", "--runs", str(tmp_path / "runs"))
+    assert main(words) in ((0,) if one == two else (0, 2))
+    if one == two:
+        told = capsys.readouterr().out
+        assert told.splitlines()[1].startswith(("UNDECIDED: ", "EQUAL: ")) and "against" in told
 
 
 @pytest.mark.parametrize("where", ["bucket", "seconds"])

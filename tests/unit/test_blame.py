@@ -50,35 +50,24 @@ def recorded(name: str) -> tuple[BlamedRun, JobTrace]:
 
 
 @pytest.mark.parametrize(
-    ("name", "cause", "holder"),
+    ("name", "cause", "holder", "without"),
     [
-        ("hog", "core held", "db-hog"),
-        ("lock-holder", "resource held", "t1 of the set"),
-        ("migration", "migrated", "CPU 1"),
-        ("throttling", "throttled", "db-fair"),
+        ("hog", "core held", "db-hog", "core held"),
+        ("lock-holder", "resource held", "t1 of the set", "resource held"),
+        ("migration", "migrated", "CPU 1", "migrated"),
+        ("throttling", "throttled", "db-fair", "core held"),
     ],
 )
-def test_recorded_causes_are_named(name: str, cause: str, holder: str) -> None:
+def test_recorded_causes_are_named_and_without_events_nobody_is_accused(
+    name: str, cause: str, holder: str, without: str
+) -> None:
     run, trace = recorded(name)
     found = blame(run, trace.job, trace)
     assert (found.cause, found.holder, found.traced) == (cause, holder, True)
     assert sum(found.parts_ns.values()) == found.response_ns
     assert found.evidence
-
-
-@pytest.mark.parametrize(
-    ("name", "cause"),
-    [
-        ("hog", "core held"),
-        ("lock-holder", "resource held"),
-        ("migration", "migrated"),
-        ("throttling", "core held"),
-    ],
-)
-def test_without_events_the_part_is_named_and_nobody_is_accused(name: str, cause: str) -> None:
-    run, trace = recorded(name)
     found = blame(attrs.evolve(run, trace=None), trace.job, None)
-    assert (found.cause, found.traced) == (cause, False)
+    assert (found.cause, found.traced) == (without, False)
     assert found.holder in ("", "CPU 1")
 
 
