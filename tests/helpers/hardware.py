@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Ta
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.targets.local import LocalTarget
 from helpers.processes import running
+from helpers.runs import made_set, made_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,52 +56,20 @@ def settings(**changes: object) -> RunSettings:
 def task(
     fragment: str, size: int, *, core: int = 0, period_ns: int = MS, priority: int = 70
 ) -> Task:
-    use = FragmentUse(Entry(fragment, size), 1)
-    return Task(
-        name=f"{fragment}{core}",
-        core=core,
-        wcet_ns=100_000,
-        period_ns=period_ns,
-        deadline_ns=period_ns,
-        offset_ns=period_ns // 3,
-        priority=priority,
-        seed=7 + core,
-        segments=(Segment(Kind.NS, 100_000_000, 100_000_000, (use,)),),
-    )
+    whole = Segment(Kind.NS, 100_000_000, 100_000_000, (FragmentUse(Entry(fragment, size), 1),))
+    how = {"offset_ns": period_ns // 3, "priority": priority, "name": f"{fragment}{core}"}
+    return made_task(whole, core=core, period_ns=period_ns, **how)
 
 
-def task_of(
-    *uses: FragmentUse, core: int = 0, period_ns: int = MS, offset_ns: int = 0, priority: int = 70
-) -> Task:
+def task_of(*uses: FragmentUse, **how: int) -> Task:
     """A task of these uses; those bound to a resource synchronise."""
-    return Task(
-        name=f"t{core}",
-        core=core,
-        wcet_ns=100_000,
-        period_ns=period_ns,
-        deadline_ns=period_ns,
-        offset_ns=offset_ns,
-        priority=priority,
-        seed=7 + core,
-        segments=tuple(
-            Segment(Kind.NS if use.resource is None else Kind.SY, 50_000_000, 50_000_000, (use,))
-            for use in uses
-        ),
-    )
+    kinds = {True: Kind.NS, False: Kind.SY}
+    parts = (Segment(kinds[u.resource is None], 50_000_000, 50_000_000, (u,)) for u in uses)
+    return made_task(*parts, **how)
 
 
 def task_set(*tasks: Task, resources: tuple[Resource, ...] = ()) -> TaskSet:
-    return TaskSet(
-        cores=1 + max(t.core for t in tasks),
-        tasks=tasks,
-        resources=resources,
-        seed=1,
-        generator="test",
-        sync_share=Fraction(0),
-        contended_ratio=Fraction(0),
-        sync_share_real=0.0,
-        contended_ratio_real=0.0,
-    )
+    return made_set(tasks, resources, sync_share_real=0.0, contended_ratio_real=0.0)
 
 
 def keys(count: int) -> list[RunKey]:

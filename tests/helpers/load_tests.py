@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from attrs import evolve
 
 from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
-from deadbeat.kinds.load.lost import SceneMachine
 from deadbeat.kinds.load.observe import LoadTest, load_test_of
+from deadbeat.kinds.load.runner import look
 from deadbeat.kinds.load.spec import LoadSpec, plan, resolve
-from deadbeat.kinds.load.summarise import summarise_load
-from deadbeat.model.load import LoadKey, LoadRun, LoadSummary, Rounds
+from deadbeat.model.load import LoadKey, LoadRun, Rounds
 from deadbeat.model.specification import plain_of
+from deadbeat.store.load import LoadStore
+from helpers.loads import summary_of_runs
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}
 LATE_NS = 30_000_000
@@ -90,17 +92,27 @@ def of_runs(name: str, runs: Sequence[LoadRun], spec: LoadSpec) -> LoadTest:
         path=f"made-up/{name}",
         platform=PLATFORM,
         left=f"{left} of {len(planned)} runs are missing" if left else "",
-        summary=summarise_load(
+        summary=summary_of_runs(
             runs,
-            LoadSummary(
-                name=name,
-                spec=plain_of(spec),
-                platform={},
-                deadline_ns=spec.deadline,
-                period_ns=spec.period,
-                round_ns=spec.round,
-                planned=len(planned),
-            ),
-            SceneMachine(),
+            name=name,
+            spec=plain_of(spec),
+            platform={},
+            deadline_ns=spec.deadline,
+            period_ns=spec.period,
+            round_ns=spec.round,
+            planned=len(planned),
         ),
+    )
+
+
+def begun(path: Path, spec: LoadSpec, engine: SimulatedLoad) -> LoadStore:
+    """The store of a load test before its first run."""
+    possible, impossible = look(spec, engine)
+    return LoadStore.create(
+        path,
+        plain_of(spec),
+        engine.describe(),
+        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
+        changes={name: change.words for name, change in possible.items()},
+        impossible=impossible,
     )

@@ -72,22 +72,11 @@ def run_of(
 
 
 def summary_of_runs(
-    runs: Sequence[LoadRun],
-    *,
-    machine: SceneMachine | None = None,
-    deadline_ns: int = 15 * MS,
-    period_ns: int | None = None,
-    **more: Any,
+    runs: Sequence[LoadRun], *, machine: SceneMachine | None = None, **more: Any
 ) -> LoadSummary:
-    given: dict[str, Any] = {"planned": len(runs), **more}
+    """``more``: of `LoadSummary`."""
     names = ("machine", "processor", "kernel", "preemption model")
-    asked = LoadSummary(
-        name="test",
-        spec=SPEC,
-        platform=dict.fromkeys(names, "none"),
-        deadline_ns=deadline_ns,
-        period_ns=period_ns,
-        round_ns=10 * MS,
-        **given,
-    )
+    given = {"name": "test", "spec": SPEC, "platform": dict.fromkeys(names, "none")}
+    times = {"deadline_ns": 15 * MS, "period_ns": None, "round_ns": 10 * MS}
+    asked = LoadSummary(**{**given, **times, "planned": len(runs), **more})
     return summarise_load(runs, asked, machine or SceneMachine())

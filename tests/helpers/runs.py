@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration, Cost
+from deadbeat.model.examples import example_calibration
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.platform import Platform
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.campaign import CampaignStore
@@ -130,47 +131,40 @@ def calibration(
     *, cores: int = 2, kind: str = "hardware", policy: str = "fifo", basis: str = "warm"
 ) -> Calibration:
     """Every use costs 1 ns a repeat."""
-    platform = Platform(
-        name="test",
-        kind=kind,
-        machine="x86_64",
-        soc="test",
-        cpus=tuple(range(cores)),
-        kernel="6.1",
-        preemption="full",
-        governor="performance",
-        toolchain="gcc",
-        flags="-O2",
-        fingerprint="f",
-    )
-    costs = {
-        entry: (
-            Cost(
-                first_ps=ps,
-                first_low_ps=ps,
-                first_high_ps=ps,
-                again_ps=ps,
-                again_low_ps=ps,
-                again_high_ps=ps,
-                repeat_ps=ps,
-                repeat_low_ps=ps,
-                repeat_high_ps=ps,
-                samples=1,
-                rejected=0,
-            ),
-        )
-        * cores
-        for entry, ps in COSTS_PS.items()
-    }
-    return Calibration(
-        platform=platform,
+    made = example_calibration({}, cores=cores)
+    parts = [
+        f"{part}{end}_ps" for part in ("first", "again", "repeat") for end in ("", "_low", "_high")
+    ]
+    return evolve(
+        made,
+        platform=evolve(made.platform, kind=kind, preemption="full"),
         basis=basis,
         policy=policy,
-        pool="full",
-        costs=costs,
+        costs={
+            entry: (Cost(**dict.fromkeys(parts, ps), samples=1, rejected=0),) * cores
+            for entry, ps in COSTS_PS.items()
+        },
         yardstick_ps=(1_000_000,) * cores,
-        cache_line_ps={f"{a}-{b}": 60_000 for a in range(cores) for b in range(a + 1, cores)},
-        made_at="2026-01-01T00:00:00Z",
+    )
+
+
+def made_task(*segments: Segment, core: int = 0, period_ns: int = 1_000_000, **more: Any) -> Task:
+    times = {"wcet_ns": 100_000, "period_ns": period_ns, "deadline_ns": period_ns, "offset_ns": 0}
+    given = {"name": f"t{core}", "priority": 70, "seed": 7 + core, **times, **more}
+    return Task(core=core, segments=segments, **given)
+
+
+def made_set(tasks: Sequence[Task], resources: Sequence[Resource] = (), **more: float) -> TaskSet:
+    given = {"sync_share_real": 0.5, "contended_ratio_real": 1.0, **more}
+    return TaskSet(
+        cores=1 + max(task.core for task in tasks),
+        tasks=tuple(tasks),
+        resources=tuple(resources),
+        seed=77,
+        generator="test",
+        sync_share=Fraction(given["sync_share_real"]),
+        contended_ratio=Fraction(given["contended_ratio_real"]),
+        **given,
     )
 
 
@@ -194,28 +188,13 @@ def task_set(
         uses = tuple(FragmentUse(Entry(name, 1), n, resource) for name, n, resource in task.uses)
         cost = 1000 * sum(use.repeats for use in uses)
         made.append(
-            Task(
-                name=f"t{index}",
-                core=task.core,
-                wcet_ns=cost // 1000,
-                period_ns=1000,
-                deadline_ns=1000,
-                offset_ns=0,
-                priority=60,
-                seed=index,
-                segments=(Segment(Kind.NS, cost, cost, uses),),
+            made_task(
+                Segment(Kind.NS, cost, cost, uses),
+                name=f"t{index}", core=task.core, wcet_ns=cost // 1000, period_ns=1000, seed=index,
             )
-        )
-    return TaskSet(
-        cores=1 + max(task.core for task in tasks),
-        tasks=tuple(made),
-        resources=tuple(resources),
-        seed=77,
-        generator="test",
-        sync_share=Fraction(1, 2),
-        contended_ratio=Fraction(1),
-        sync_share_real=sync_share_real,
-        contended_ratio_real=contended_ratio_real,
+        )  # fmt: skip
+    return made_set(
+        made, resources, sync_share_real=sync_share_real, contended_ratio_real=contended_ratio_real
     )
 
 

@@ -134,7 +134,7 @@ def test_an_importer_is_one_file(tree: Path) -> None:
         run(tree, "-m", "deadbeat", "import", f"{name}.txt", *words)
     assert "Worst wake-up: 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
     assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
-    tests = ("tests/unit/test_latency_import.py", "tests/unit/test_compare_imported.py")
+    tests = ("tests/unit/test_latency_import.py", "tests/unit/test_foreign_files.py")
     pytest_in(tree, "", tests)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import attrs
 import numpy as np
 import pytest
+from helpers.runs import made_set, made_task
 
 from deadbeat.kinds.breakdown import predict
 from deadbeat.kinds.breakdown.predict import Host, MissCurve, Model, host_of, miss_curve
@@ -49,38 +49,20 @@ CALM = Host(overheads=Overheads(), paces={})
 
 def made(core: int, *uses: FragmentUse, period_ns: int = 1_000_000) -> Task:
     """A task that is released at 0."""
-    bare = Task(
-        name=f"task-{core}",
-        core=core,
-        wcet_ns=1,
-        period_ns=period_ns,
-        deadline_ns=period_ns,
-        offset_ns=0,
-        priority=70,
-        seed=1,
-        segments=(Segment(kind=Kind.SY, budget_ps=0, cost_ps=0, uses=uses),),
-    )
+    segment = Segment(kind=Kind.SY, budget_ps=0, cost_ps=0, uses=uses)
+    bare = made_task(segment, core=core, wcet_ns=1, period_ns=period_ns)
     (costs,) = CALIBRATION.job_costs_ps(bare)
-    segment = attrs.evolve(bare.segments[0], cost_ps=sum(costs))
+    segment = attrs.evolve(segment, cost_ps=sum(costs))
     return attrs.evolve(bare, segments=(segment,), wcet_ns=sum(costs) // 1000)
 
 
 def two_cores() -> TaskSet:
     """Core 0 computes, then takes the mutex; core 1 takes it all the time."""
-    return TaskSet(
-        cores=2,
-        tasks=(
-            made(0, FragmentUse(MATMUL, 5), FragmentUse(MUTEX, 200, 0)),
-            made(1, FragmentUse(MUTEX, 300, 0)),
-        ),
-        resources=(Resource("mutex", None),),
-        seed=1,
-        generator="test",
-        sync_share=Fraction(1),
-        contended_ratio=Fraction(1),
-        sync_share_real=1.0,
-        contended_ratio_real=1.0,
+    tasks = (
+        made(0, FragmentUse(MATMUL, 5), FragmentUse(MUTEX, 200, 0)),
+        made(1, FragmentUse(MUTEX, 300, 0)),
     )
+    return made_set(tasks, (Resource("mutex", None),), sync_share_real=1.0)
 
 
 def model(**more: Any) -> Model:

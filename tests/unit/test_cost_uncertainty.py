@@ -6,6 +6,7 @@ import math
 
 import attrs
 import pytest
+from helpers.runs import made_task
 
 from deadbeat.model.calibration import Calibration, Cost
 from deadbeat.model.examples import example_calibration
@@ -24,10 +25,7 @@ CALIBRATION: Calibration = attrs.evolve(
 
 def task(*uses: tuple[str, int]) -> Task:
     made = tuple(FragmentUse(Entry(name, 1), repeats) for name, repeats in uses)
-    return Task(
-        name="t0", core=0, wcet_ns=1, period_ns=10, deadline_ns=10, offset_ns=0, priority=60,
-        seed=1, segments=tuple(Segment(Kind.NS, 1, 1, (use,)) for use in made),
-    )  # fmt: skip
+    return made_task(*(Segment(Kind.NS, 1, 1, (use,)) for use in made))
 
 
 def test_uses_of_one_entry_add_up() -> None:

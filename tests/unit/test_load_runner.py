@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 from attrs import evolve
+from helpers.load_tests import begun
 
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
@@ -66,18 +67,6 @@ SPEC = resolve(
 )
 
 
-def begin(path: Path, engine: SimulatedLoad, spec: LoadSpec = SPEC) -> LoadStore:
-    possible, impossible = look(spec, engine)
-    return LoadStore.create(
-        path,
-        plain_of(spec),
-        engine.describe(),
-        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
-        changes={name: change.words for name, change in possible.items()},
-        impossible=impossible,
-    )
-
-
 def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
     told: list[Event] = []
     changes = look(SPEC, engine)[0]
@@ -89,7 +78,7 @@ def go(engine: SimulatedLoad, store: LoadStore) -> dict[LoadKey, str]:
 
 def test_every_planned_run_is_stored_once_in_the_planned_order(tmp_path: Path) -> None:
     engine = Watched()
-    store = begin(tmp_path / "a", engine)
+    store = begun(tmp_path / "a", SPEC, engine)
     assert go(engine, store) == {}
     keys = plan(SPEC, look(SPEC, engine)[0])
     assert tuple(ask.key for ask in engine.asked) == keys
@@ -100,7 +89,7 @@ def test_every_planned_run_is_stored_once_in_the_planned_order(tmp_path: Path) -
 
 def test_a_condition_does_what_its_remedy_says_and_nothing_else(tmp_path: Path) -> None:
     engine = Watched()
-    store = begin(tmp_path / "a", engine)
+    store = begun(tmp_path / "a", SPEC, engine)
     go(engine, store)
     for ask, held in zip(engine.asked, engine.held, strict=True):
         pinned, fast = ask.change.pin is not None, any("governor" in path for path in held)
@@ -202,7 +191,7 @@ class Meddled(SimulatedLoad):
 
 
 def test_a_setting_that_is_lost_while_a_run_is_measured_makes_it_invalid(tmp_path: Path) -> None:
-    store = begin(tmp_path / "a", Meddled())
+    store = begun(tmp_path / "a", SPEC, Meddled())
     go(Meddled(), store)
     for run in store.runs():
         lost = run.key.condition in ("governor", "all")
@@ -226,7 +215,7 @@ class Tuned(SimulatedLoad):
 
 
 def test_a_bandwidth_that_changes_meanwhile_makes_a_run_invalid(tmp_path: Path) -> None:
-    store = begin(tmp_path / "a", Tuned())
+    store = begun(tmp_path / "a", SPEC, Tuned())
     go(Tuned(), store)
     for run in store.runs():
         assert [problem.id for problem in run.problems] == ["bandwidth-changed"]
@@ -274,7 +263,7 @@ def test_other_work_beside_a_run_is_found(
     tmp_path: Path, foreign: float, stolen: float, problems: list[tuple[str, str]]
 ) -> None:
     engine = Shared(foreign=foreign, stolen=stolen)
-    store = begin(tmp_path / "a", engine)
+    store = begun(tmp_path / "a", SPEC, engine)
     go(engine, store)
     for run in store.runs():
         assert [(each.id, each.severity) for each in run.problems] == problems
@@ -282,13 +271,13 @@ def test_other_work_beside_a_run_is_found(
 
 
 def test_what_ran_beside_is_unknown_where_it_cannot_be_read(tmp_path: Path) -> None:
-    store = begin(tmp_path / "a", Watched())
+    store = begun(tmp_path / "a", SPEC, Watched())
     go(Watched(), store)
     assert {run.machine["foreign_cpus"] for run in store.runs()} == {None}
 
 
 def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_path: Path) -> None:
-    store = begin(tmp_path / "a", Watched())
+    store = begun(tmp_path / "a", SPEC, Watched())
     key = plan(SPEC, look(SPEC, Watched())[0])[3]
     failing = Watched(fails=key.text)
     assert go(failing, store) == {key: "it fell over"}
@@ -300,7 +289,7 @@ def test_a_run_that_fails_is_named_and_measured_again_by_the_same_command(tmp_pa
 
 
 def test_an_interrupt_keeps_what_is_done_and_puts_settings_back(tmp_path: Path) -> None:
-    store = begin(tmp_path / "a", Watched())
+    store = begun(tmp_path / "a", SPEC, Watched())
     stopped = Watched(stops_after=5)
     with pytest.raises(KeyboardInterrupt):
         go(stopped, store)
@@ -318,7 +307,7 @@ def test_an_unfinished_test_is_continued_and_another_question_is_refused(tmp_pat
     words = {name: change.words for name, change in look(SPEC, engine)[0].items()}
     first = choose(tmp_path, SPEC, engine.describe(), words)
     assert (first.path.name, first.resumed) == ("load", False)
-    begin(first.path, engine)
+    begun(first.path, SPEC, engine)
     again = choose(tmp_path, SPEC, engine.describe(), words)
     assert again.resumed
     assert again.path == first.path

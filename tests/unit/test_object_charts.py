@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from helpers.demo_summary import demo_summary
+from helpers.runs import made_set, made_task
 
 from deadbeat.kinds.contention.profile_charts import core_charts
 from deadbeat.kinds.contention.run_parts import ContendedUses, shared_objects
 from deadbeat.kinds.contention.samples import SetSample, object_charts, speed_charts
 from deadbeat.model.figures import SetFigures
-from deadbeat.model.tasks import Resource, Task, TaskSet
-
-
-def _task(wcet_ns: int) -> Task:
-    return Task(
-        name="t",
-        core=0,
-        wcet_ns=wcet_ns,
-        period_ns=1000,
-        deadline_ns=1000,
-        offset_ns=0,
-        priority=1,
-        segments=(),
-        seed=1,
-    )
+from deadbeat.model.tasks import Resource
 
 
 def _uses(task: int, *intervals: tuple[float, float]) -> ContendedUses:
@@ -35,17 +20,9 @@ def _uses(task: int, *intervals: tuple[float, float]) -> ContendedUses:
 
 def test_an_object_has_its_share_of_the_contended_time() -> None:
     """0.5 x 100 + 0.5 x 300 of pipe, 0.25 x 300 + 0.25 x 100 of futex, by utilisation."""
-    task_set = TaskSet(
-        cores=2,
-        seed=1,
-        generator="2",
-        sync_share=Fraction(1, 2),
-        contended_ratio=Fraction(1),
-        sync_share_real=0.5,
-        contended_ratio_real=1.0,
-        tasks=(_task(100), _task(300)),
-        resources=(Resource("futex", None), Resource("pipe", None), Resource("futex", None)),
-    )
+    objects = (Resource("futex", None), Resource("pipe", None), Resource("futex", None))
+    tasks = [made_task(core=n, wcet_ns=wcet, period_ns=1000) for n, wcet in enumerate((100, 300))]
+    task_set = made_set(tasks, objects)
     plan = {
         0: [_uses(1, (0.0, 0.25))],
         1: [_uses(0, (0.0, 0.25), (0.5, 0.75)), _uses(1, (0.5, 1.0))],

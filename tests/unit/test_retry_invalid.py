@@ -10,6 +10,7 @@ import attrs
 import pytest
 from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs
+from helpers.load_tests import begun
 from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.cli._options import to_repeat
@@ -29,7 +30,6 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding
 from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.load import Seen
-from deadbeat.model.specification import plain_of
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
@@ -185,14 +185,7 @@ def load_test(tmp_path: Path, capsys: Capture) -> LoadStore:
     """A finished load test whose pinned runs are invalid."""
     spec, engine = load_spec(), Meddled()
     possible, _ = look(spec, engine)
-    store = LoadStore.create(
-        tmp_path / "load",
-        plain_of(spec),
-        engine.describe(),
-        unit_ps=engine.unit_ps(engine.cpus(), policy="fifo", priority=99),
-        changes={name: change.words for name, change in possible.items()},
-        impossible={},
-    )
+    store = begun(tmp_path / "load", spec, engine)
     measured(LoadExperiment(spec, engine, possible, store=store))
     assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
