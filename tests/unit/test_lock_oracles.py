@@ -25,6 +25,7 @@ TESTS = {
     **{
         f"fp-{word}": {"uni-rta": ""} for word in ("jitter", "nonpreemptive", "limited", "floating")
     },
+    **{kind: {kind: ""} for kind in ("fp-arrival-curve", "edf-arrival-curve")},
     "srp-fp": {"uni-rta": ""},
     "srp-edf": {"qpa": ""},
     "msrp": {"msrp": "classic", "msrp-holistic": "holistic"},
@@ -55,6 +56,10 @@ def task_of(example: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
 def system_of(example: dict[str, Any]) -> dict[str, Any]:
     """In the format of files: locks have names."""
     system = example["system"]
+    if dag := system.get("dag"):  # one task, released again when it is due
+        dag = {"nodes": dag["nodes"], "edges": dag["edges"]}
+        task = {"wcet": sum(dag["nodes"]), "period": system["dag"]["deadline"], "dag": dag}
+        return {"processors": system["processors"], "tasks": [task]}
     tasks = [task_of(example, task) for task in system["tasks"]]
     used = {each["lock"] for task in system["tasks"] for each in task.get("sections", ())}
     locks = [{"name": f"l{lock}"} for lock in sorted(used)]
@@ -89,6 +94,29 @@ def test_worked_examples(kind, test, key, capsys, tmp_path):
             least = expected.get("observed_at_least", [0] * len(responses))
             pairs = zip(found["bounds"], least, strict=True)
             assert all(bound >= seen for bound, seen in pairs), example["id"]
+
+
+def test_all_schedules_without_preemption(capsys, tmp_path):
+    """SAG's responses over a hyper-period; where a job misses there are no bounds."""
+    for example, test in zip(examples("np-periodic-jitter"), ("fp", "edf"), strict=True):
+        expected, system = example["expected"], system_of(example)
+        found = analysed(capsys, tmp_path / "system.json", system, f"np-periodic-{test}")
+        assert found["answer"] == ("accepted" if expected["accepted"] else "refuted")
+        if expected["accepted"]:
+            assert found["bounds"] == expected["response"]
+
+
+def test_graphs_of_nodes(capsys, tmp_path):
+    """Graham's bound, and how many processors federated scheduling gives it."""
+    file = tmp_path / "system.json"
+    for example in examples("dag-graham"):
+        system, expected = system_of(example), example["expected"]
+        found = analysed(capsys, file, system, "dag-graham")
+        assert (found["answer"], found["bounds"]) == ("accepted", [int(expected["graham_bound"])])
+        for processors in range(1, 5):
+            found = analysed(capsys, file, {**system, "processors": processors}, "dag-federated")
+            enough = processors >= expected["cores_for_deadline"]
+            assert (found["answer"] == "accepted") == enough
 
 
 @pytest.mark.parametrize("kind", ["omlp-global", "omlp-clustered"])
