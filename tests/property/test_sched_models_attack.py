@@ -1,0 +1,140 @@
+"""Truth: simulation tick by tick. No response of bursts, graphs of nodes or jobs that are not
+preempted passes the bound of an accepted set; without what makes them special it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from random import Random
+
+import pytest
+from attrs import evolve
+
+from deadbeat import sched
+from deadbeat.model.systems import Dag, TaskSystem, TimedTask
+
+#: Release, time, rank (less is more urgent), and the jobs that end before it starts.
+Job = tuple[int, int, tuple[int, ...], set[int]]
+
+
+def finish(jobs: Sequence[Job], processors: int = 1, *, preemptive: bool = True) -> dict[int, int]:
+    left, found, now, running = {i: job[1] for i, job in enumerate(jobs)}, {}, 0, list[int]()
+    while left:
+        ready = {i for i in left if jobs[i][0] <= now and jobs[i][3] <= found.keys()}
+        kept = [] if preemptive else [i for i in running if i in left]
+        running = [*kept, *sorted(ready - {*kept}, key=lambda i: jobs[i][2])][:processors]
+        now += 1
+        for i in running:
+            left[i] -= 1
+            if not left[i]:
+                found[i] = now
+        left = {i: rest for i, rest in left.items() if rest}
+    return found
+
+
+def arrivals(task: TimedTask, rng: Random, late: int) -> list[int]:
+    """As early as the curve lets them, but for some that come up to ``late`` later."""
+    steps = task.arrivals or ((1, 1),)
+
+    def apart(count: int) -> int:
+        whole, rest = divmod(count, steps[-1][1])
+        return whole * task.period + next(d for d, k in steps if k > rest) - 1
+
+    found = [rng.randint(0, late)]
+    while found[-1] < 72:
+        least = max(at + apart(len(found) - place) for place, at in enumerate(found))
+        found.append(least + (rng.randint(0, late) if rng.random() < 0.3 else 0))
+    return found[:-1]
+
+
+def bursts(rng: Random, late: int = 0) -> TaskSystem:
+    tasks = []
+    for rank in range(rng.randint(2, 4)):
+        steps = [(1, rng.choice((1, 1, 2)))]
+        while rng.random() < 0.5:
+            steps.append((steps[-1][0] + rng.randint(1, 5), steps[-1][1] + 1))
+        period, deadline = max(rng.randint(12, 40), steps[-1][0]), rng.randint(10, 50)
+        task = TimedTask(wcet=rng.randint(1, 4), period=period, deadline=deadline, priority=-rank)
+        tasks.append(evolve(task, arrivals=tuple(steps), jitter=late and rng.randint(0, late)))
+    return TaskSystem(processors=1, tasks=tuple(tasks))
+
+
+def unpreempted(rng: Random) -> TaskSystem:
+    tasks = []
+    for rank in range(rng.randint(2, 3)):
+        period, wcet = rng.choice((6, 8, 12, 24)), rng.randint(1, 5)
+        task = TimedTask(wcet=wcet, period=period, deadline=period, priority=-rank)
+        tasks.append(evolve(task, bcet=rng.randint(1, wcet), jitter=rng.randint(0, 2)))
+    return TaskSystem(processors=1, tasks=tuple(tasks))
+
+
+def graph(rng: Random) -> TaskSystem:
+    nodes = tuple(rng.choice((1, 1, 1, rng.randint(1, 6))) for _ in range(rng.randint(3, 7)))
+    pairs = [(a, b) for b in range(len(nodes)) for a in range(b)]
+    dag = Dag(nodes=nodes, edges=tuple(pair for pair in pairs if rng.random() < 0.25))
+    task = TimedTask(wcet=sum(nodes), period=99, deadline=99, dag=dag)
+    return TaskSystem(processors=rng.randint(2, 3), tasks=(task,))
+
+
+def without(system: TaskSystem) -> TaskSystem:
+    """Without curves, edges, or what jobs that are not preempted are late by."""
+
+    def plain(task: TimedTask) -> TimedTask:
+        dag = evolve(task.dag, edges=()) if task.dag else None
+        return evolve(task, arrivals=(), dag=dag, jitter=task.jitter * (not task.bcet))
+
+    return evolve(system, tasks=tuple(map(plain, system.tasks)))
+
+
+def worst(system: TaskSystem, test: str, rng: Random, late: int) -> Iterable[int]:
+    """The longest response of each task in one pattern; ``late`` 0: the most, at once."""
+    if dag := system.tasks[0].dag:
+        nodes = [rng.choice((node, rng.randint(1, node))) for node in dag.nodes]
+        before = [{a for a, b in dag.edges if b == node} for node in range(len(nodes))]
+        jobs = [(0, cost, (rng.random(),), them) for cost, them in zip(nodes, before, strict=True)]
+        return [max(finish(jobs, system.processors).values())]
+    listed = []
+    for i, task in enumerate(system.tasks):
+        for at in arrivals(task, rng, 0 if task.bcet else late):
+            wait = rng.randint(0, task.jitter) if late else task.jitter * (at == 0)
+            cost = rng.randint(task.bcet, task.wcet) if late and task.bcet else task.wcet
+            rank = (at + task.deadline, i) if "edf" in test else (-task.priority, at)
+            listed.append((i, at, (at + wait, cost, rank, set[int]())))
+    found = finish([job for _, _, job in listed], preemptive="np" not in test)
+    return [
+        max(found[n] - at for n, (i, at, _) in enumerate(listed) if i == task)
+        for task in range(len(system.tasks))
+    ]
+
+
+def bounds_of(system: TaskSystem, test: str) -> Sequence[int | None]:
+    [result] = sched.analyze(system, names=[test], priorities="given").results
+    return result.bounds if result.answer == "accepted" else ()
+
+
+@pytest.mark.parametrize("sets", [40, pytest.param(4000, marks=pytest.mark.statistical)])
+@pytest.mark.parametrize(
+    ("test", "draw"),
+    [
+        *(("fp-arrival-curve", bursts), ("fp-arrival-curve", partial(bursts, late=9))),
+        *(("edf-arrival-curve", bursts), ("dag-graham", graph)),
+        *(("np-periodic-fp", unpreempted), ("np-periodic-edf", unpreempted)),
+    ],
+)
+def test_no_response_passes_the_bound(test, draw, sets):
+    rng, left, attained, refuted = Random(31), sets, 0, 0
+    while left:
+        system = draw(rng)
+        if bounds := bounds_of(system, test):
+            left -= 1
+            patterns = [worst(system, test, rng, late) for late in (0, *[20] * 15)]
+            seen = [max(times) for times in zip(*patterns, strict=True)]
+            assert all(a <= b for a, b in zip(seen, bounds, strict=True)), (seen, bounds, system)
+            attained += tuple(seen) == bounds
+            wrong = bounds_of(without(system), test)
+            refuted += any(a > b for a, b in zip(seen, wrong, strict=False))
+        elif draw is unpreempted:  # refuted, exactly: some schedule misses
+            late = ([*worst(system, test, rng, 20)] for _ in range(600))
+            ends = [task.deadline for task in system.tasks]
+            assert any(a > d for seen in late for a, d in zip(seen, ends, strict=True)), system
+    assert min(attained, refuted) > sets / 10
