@@ -11,7 +11,8 @@ import pytest
 from attrs import evolve
 
 from deadbeat import sched
-from deadbeat.model.systems import Dag, TaskSystem, TimedTask
+from deadbeat.model.systems import CriticalSection, Dag, Lock, TaskSystem, TimedTask
+from deadbeat.sched.sensitivity import MONOTONE, scaled
 
 #: Release, time, rank (less is more urgent), and the jobs that end before it starts.
 Job = tuple[int, int, tuple[int, ...], set[int]]
@@ -138,3 +139,41 @@ def test_no_response_passes_the_bound(test, draw, sets):
             ends = [task.deadline for task in system.tasks]
             assert any(a > d for seen in late for a, d in zip(seen, ends, strict=True)), system
     assert min(attained, refuted) > sets / 10
+
+
+def modelled(rng: Random, models: Iterable[str]) -> TaskSystem:
+    """On one or two processors, tasks with what a test models."""
+    processors, tasks = rng.randint(1, 2), []
+    for i in range(rng.randint(2, 3) * processors):
+        period, wcet = rng.randint(8, 40), rng.randint(1, 6)
+        some = {
+            "jitter": {"jitter": rng.randint(0, 5)},
+            "suspension": {"suspension": rng.randint(0, 3)},
+            "non-preemptive sections": dict.fromkeys(("np_max", "np_last"), rng.randint(1, wcet)),
+            "arrival curves": {"arrivals": ((1, 1), (rng.randint(2, 8), 2))},
+            "locks": {"sections": (CriticalSection(lock="a", length=rng.randint(1, wcet)),)},
+        }
+        task = TimedTask(wcet=wcet, period=period, deadline=period, priority=-i)
+        for word in models:
+            task = evolve(task, **(some.get(word, {}) if rng.random() < 0.7 else {}))
+        tasks.append(evolve(task, home=i % processors))
+    return TaskSystem(processors=processors, tasks=tuple(tasks), locks=(Lock(name="a"),))
+
+
+FAILS = pytest.mark.xfail(strict=True)
+#: Tests that do accept longer jobs again: it sees them.
+ANOMALOUS = ("np-periodic-fp", "np-periodic-edf", "edf-us-light")
+
+
+@pytest.mark.parametrize("test", [*MONOTONE, *(pytest.param(t, marks=FAILS) for t in ANOMALOUS)])
+def test_where_sensitivity_is_offered_longer_jobs_are_never_accepted_again(test):
+    rng, models, seen = Random(3), sched.tests()[test].models, set()
+    for _ in range(200):
+        system = modelled(rng, models)
+        longer = [evolve(system.tasks[0], wcet=system.tasks[0].wcet + by) for by in range(9)]
+        alone = [evolve(system, tasks=(task, *system.tasks[1:])) for task in longer]
+        for grown in (alone, [scaled(system, 700 + 100 * by) for by in range(12)]):
+            accepted = [bool(bounds_of(each, test)) for each in grown]
+            assert accepted == sorted(accepted, reverse=True), system
+            seen |= {*accepted}
+    assert seen == {True, False}

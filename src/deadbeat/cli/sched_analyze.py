@@ -113,8 +113,7 @@ def analyze(
         plain["sensitivity"] = [
             {name: _fraction(value) for name, value in asdict(each).items()} for each in grown
         ]
-        rows = [[each.test, *_growth(each)] for each in grown]
-        parts.append(table(["test", "each WCET", "factor", "one alone by"], rows))
+        parts += _sensitivities(analysis, grown)
     if admitted:
         plain["sched_deadline"] = asdict(admitted)
         parts.append(_admitted(admitted, system))
@@ -220,6 +219,15 @@ class Waits:
 
 def _fraction(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
+
+
+def _sensitivities(analysis: Analysis, grown: Sequence[Sensitivity]) -> Iterator[Part]:
+    rows = [[each.test, *_growth(each)] for each in grown]
+    yield table(["test", "each WCET", "factor", "one alone by"], rows)
+    offered = {"not applicable", "undecided", *(each.test for each in grown)}
+    names = ((result.facts.name, result.answer) for result in analysis.results)
+    if left := ", ".join(name for name, answer in names if not offered & {name, answer}):
+        yield f"no sensitivity of {left}: not shown to accept less where jobs take longer"
 
 
 def _growth(found: Sensitivity) -> list[str]:

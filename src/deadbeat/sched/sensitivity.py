@@ -24,8 +24,9 @@ else:
 
 #: Tests that accept less, never more, where jobs take longer, and tasks stay where they are.
 MONOTONE = (
-    *("gfb", "uni-rta", "qpa", "edf-response", "fifo-response", "fp-suspension"),
+    *("gfb", "uni-rta", "qpa", "edf-response", "fifo-response", "fp-suspension", "p-edf", "p-fp"),
     *("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", "msrp", "msrp-holistic"),
+    *("fp-in-reservation", "fp-arrival-curve", "edf-arrival-curve"),
 )
 STEPS = 1000
 
@@ -104,7 +105,7 @@ def _bisected(system: TaskSystem, accepts: Callable[[TaskSystem], bool]) -> Frac
     ):
         return None
     most = min(STEPS * task.deadline // task.wcet for task in system.tasks)
-    found = _last(most, lambda scale: accepts(_scaled(system, scale)))
+    found = _last(most, lambda scale: accepts(scaled(system, scale)))
     return Fraction(found, STEPS) if found else None
 
 
@@ -117,7 +118,7 @@ def _last(most: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _scaled(system: TaskSystem, scale: int) -> TaskSystem:
+def scaled(system: TaskSystem, scale: int) -> TaskSystem:
     """In a unit of 1 / STEPS, with all work times ``scale`` / STEPS."""
     work, times = (
         ("wcet", "np_max", "np_last"),
@@ -128,5 +129,7 @@ def _scaled(system: TaskSystem, scale: int) -> TaskSystem:
         factors = {**dict.fromkeys(work, scale), **dict.fromkeys(times, STEPS)}
         values = {name: getattr(task, name) * by for name, by in factors.items()}
         sections = [evolve(each, length=each.length * scale) for each in task.sections]
-        tasks.append(evolve(task, sections=tuple(sections), **values))
+        # Arrivals are as far apart as before: a window of one unit has one instant.
+        curve = tuple((STEPS * (window - 1) + 1, count) for window, count in task.arrivals)
+        tasks.append(evolve(task, sections=tuple(sections), arrivals=curve, **values))
     return evolve(system, tasks=tuple(tasks))
