@@ -486,7 +486,10 @@ const TestRegistrar registrar(
 
 namespace deadbeat::sched {
 
-std::vector<Share> pinned_shares(const System& system, const TestOptions& options) {
+std::vector<Share> pinned_shares(const System& system, TestOptions options) {
+    if (options.partition == "any") {
+        best_placement(pinned::pinned_fifo_pi, system, options, {});
+    }
     const pinned::Tasks tasks(system, options);
     if (!constrained(system) || tasks.refusal != nullptr) {
         return {};

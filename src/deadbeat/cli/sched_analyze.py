@@ -74,8 +74,8 @@ def analyze(
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
 
-    if simulate and options["priorities"] == "opa":
-        raise UsageError("--simulate takes no opa", "write the priorities found into the file")
+    if simulate and (found_by := {"opa", "any"} & {options["priorities"], options["partition"]}):
+        raise UsageError(f"--simulate takes no {min(found_by)}", "name what the tests found")
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     kernel = {name: given.pop(name) for name in _DOMAIN if name in given}
@@ -304,7 +304,9 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
             word = "not schedulable with sporadic releases (offsets are left out)"
         others = [test for test in (*found.accepted, *found.refuted) if test != found.proof]
         also = f"; also {', '.join(others)}" if others else ""
-        text = f"{word}, proved by {found.proof}{also}" if word else _unproved(analysis, found)
+        placed = analysis.result(found.proof).reason if found.proof in found.accepted else ""
+        by = f"{found.proof} ({placed})" if placed else found.proof
+        text = f"{word}, proved by {by}{also}" if word else _unproved(analysis, found)
         if name in verdicts:
             verdict = verdicts[name]
             text += (

@@ -152,6 +152,11 @@ def schedulers() -> list[str]:
     return sorted({facts.scheduler for facts in tests().values()} - {ANY_SCHEDULER})
 
 
+def placements() -> list[str]:
+    """Heuristics that place tasks, and ``any``: whichever with which a test accepts."""
+    return [*_core.partition_heuristics(), "any"]
+
+
 class TestSettings(TypedDict, total=False):
     """Settings of the tests.
 
@@ -160,7 +165,7 @@ class TestSettings(TypedDict, total=False):
         priorities: ``rm``, ``dm`` or ``given``, likewise; ``opa``: Audsley's assignment, in tests
             that it is for, on one processor.
         partition, order, admission: How tasks are placed, in tests of partitioned schedulers;
-            ``auto`` is first-fit, and exact.
+            ``auto`` is first-fit, and exact; ``any``: the first placement that is accepted.
         blocking: The longest non-preemptive section, in tests of one processor.
         supply_budget, supply_period: The reservation that all tasks run in; 0: the processor.
         budget: Elementary steps after which a test is ``undecided``.
@@ -305,7 +310,7 @@ def test_options(settings: TestSettings) -> _core.TestOptions:
     require_word("tie rule", options.ties, _core.tie_rules())
     require_word("assignment of priorities", options.priorities, ["rm", "dm", "given", "opa"])
     require_word("admission", options.admission, _core.partition_admissions())
-    require_word("partitioning heuristic", options.partition, _core.partition_heuristics())
+    require_word("partitioning heuristic", options.partition, placements())
     require_word("order of placing", options.order, _core.partition_orders())
     if options.blocking < 0:
         raise UsageError(f"blocking is {options.blocking}", "a time, 0 or more")

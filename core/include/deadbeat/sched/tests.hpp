@@ -28,7 +28,7 @@ enum class TestKind : int {
 struct TestOptions {
     std::string priorities = "rm";   // as in Options, or opa: Audsley's; fixed-priority tests
     std::string ties = "index";      // equal priorities under FP are ordered by it
-    std::string partition = "auto";  // as in Options; partitioned tests
+    std::string partition = "auto";  // as in Options, or any: what accepts; partitioned tests
     std::string order = "utilisation-desc";
     std::string admission = "auto";
     Time blocking = 0;                 // longest non-preemptive section, uniprocessor tests
@@ -67,6 +67,11 @@ struct TestVerdict {
 using TestFunction = TestVerdict (*)(const System& system, const TestOptions& options,
                                      std::span<Time> bounds);
 
+// What `test` says of the first placement that it accepts, of every heuristic in every order, which
+// `reason` names and `options` then hold; else of the last. Refuted speaks of all.
+TestVerdict best_placement(TestFunction test, const System& system, TestOptions& options,
+                           std::span<Time> bounds);
+
 struct TestEntry {
     TestInfo info;
     TestFunction test;
@@ -82,8 +87,14 @@ struct TestEntry {
         if (words == nullptr && options.supply_budget > 0 && !info.reserved) {
             words = "it ignores the reservation";
         }
-        return words != nullptr ? TestVerdict{TestAnswer::not_applicable, words}
-                                : test(system, options, bounds);
+        if (words != nullptr) {
+            return {TestAnswer::not_applicable, words};
+        }
+        if (options.partition == "any" && info.scheduler.starts_with("p-")) {
+            TestOptions placing = options;
+            return best_placement(test, system, placing, bounds);
+        }
+        return test(system, options, bounds);
     }
 };
 
@@ -102,7 +113,7 @@ struct Share {
     Time amount;
 };
 // Of the bounds of pinned-fifo-pi; where one passes its deadline, as they are then.
-std::vector<Share> pinned_shares(const System& system, const TestOptions& options);
+std::vector<Share> pinned_shares(const System& system, TestOptions options);
 
 const std::vector<TestEntry>& schedulability_tests();  // by cost, then name
 const TestEntry* find_test(const std::string& name);

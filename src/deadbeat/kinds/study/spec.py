@@ -23,7 +23,7 @@ from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.sched import Scheduler, policies, tie_rules
-from deadbeat.sched.analysis import TestSettings
+from deadbeat.sched.analysis import TestSettings, placements
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import OF_LOCKS, Laws, Recipe
 from deadbeat.sched.simulator import option_words
@@ -255,8 +255,10 @@ def _sources(spec: StudySpec) -> Iterator[Problem]:
 def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
     for key in keys:
         word = getattr(value, key)
-        if word not in option_words(key):
-            hint = nearest(str(word), option_words(key))
+        tests = not isinstance(value, Scheduler)
+        known = placements() if tests and key == "partition" else option_words(key)
+        if word not in known:
+            hint = nearest(str(word), known)
             yield Problem(f"{where}: {key}", f'"{word}" is not a choice', hint)
 
 
