@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from itertools import product
 from pathlib import Path
@@ -26,14 +27,17 @@ from deadbeat.kinds.study.chunks import (
     chunk_count,
     compute,
     compute_chunk,
+    counted,
     row_type,
 )
+from deadbeat.kinds.study.document import StudyAnswers, open_cases, short_answer
 from deadbeat.kinds.study.kind import KIND
 from deadbeat.kinds.study.preset import presets, specify
-from deadbeat.kinds.study.results import StudyResults
+from deadbeat.kinds.study.results import StudyResults, answered, columns_of
 from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.report.document import records
 from deadbeat.sched import Scheduler, TaskBatch, simulate
 from deadbeat.sched.generators import generate
 from deadbeat.store import files
@@ -113,6 +117,61 @@ def test_chunks_do_not_depend_on_threads_or_on_how_they_are_cut() -> None:
     whole = np.concatenate([compute_chunk(SPEC, i) for i in range(chunk_count(SPEC))])
     by_cell = np.concatenate([compute(SPEC, [Piece(c, 0, SPEC.sets)]) for c in range(4)])
     assert whole.tobytes() == by_cell.tobytes()
+
+
+def test_rows_that_count_sets_say_what_the_sets_say() -> None:
+    """Also of sets that do not exist, and over cells cut into several chunks."""
+    spec = small(tests="gfb,p-fp", tasks="1,4,6", policies="g-edf,p-edf")
+    chunks = [compute_chunk(spec, i) for i in range(chunk_count(spec))]
+    whole, short = (StudyResults(spec, np.concatenate(each)) for each in
+                    (chunks, [counted(rows) for rows in chunks]))  # fmt: skip
+    assert len(short.rows) < len(whole.rows) // 2
+    assert open_cases(short) == open_cases(whole) != ()
+    drawn = [[f"{float(x):.9f}" for x in re.findall(r"[0-9]+\.[0-9]+", repr(charts(each)))]
+             for each in (short, whole)]  # fmt: skip
+    assert drawn[0] == drawn[1]
+    kind = columns_of(spec)
+    assert list(records(kind, answered(short))) == list(records(kind, answered(whole)))
+
+
+LOCKED = {"generator": {"locks": 2, "section_high": 5, "protocol": "inherit"}, "policies": ""}
+
+
+def test_tests_are_asked_of_the_same_sets_with_and_without_locks() -> None:
+    words = {"tests": "pinned-fifo-pi,p-fp:without=locks,pinned-fifo-pi:partition=any", "sets": 40}
+    spec = small(**LOCKED, **words)
+    rows = np.concatenate([compute_chunk(spec, i) for i in range(chunk_count(spec))])
+    assert ((rows["t0"] == 1) <= (rows["t1"] == 1)).all() and (rows["t0"] < rows["t1"]).any()
+    assert ((rows["t0"] == 1) <= (rows["t2"] == 1)).all() and (rows["t0"] < rows["t2"]).any()
+    plain = small(tests="p-fp", policies="", sets=40)
+    found = [compute_chunk(plain, i)["t0"] for i in range(chunk_count(plain))]
+    assert (rows["t1"] == np.concatenate(found)).all()
+    assert "p-fp" not in short_answer(StudyAnswers(
+        name="", digest="", results=StudyResults(spec, rows), judgements=()))[0]  # fmt: skip
+    with pytest.raises(UsageError, match="test p-fp: it ignores locks"):
+        small(**LOCKED, tests="p-fp")
+
+
+@pytest.mark.parametrize(
+    ("more", "fewer", "says"),
+    [(0, 0, "g-edf and p-edf schedule the same, the most: 50.0 %"),
+     (5, 4, r"undecided which schedules the most, g-edf or p-edf \(5 and 4"),
+     (9, 1, "g-edf schedules the most: 68.8 %"), (0, 6, "p-edf schedules the most: 62.5 %")],
+)  # fmt: skip
+def test_the_most_is_said_where_the_sets_tell(more: int, fewer: int, says: str) -> None:
+    spec = small(tests="necessary")
+
+    def answer(label: str, cell, k: int) -> bool:
+        at = spec.cells.index(cell) * 12 + k
+        return (
+            label == "necessary"
+            or at < 24
+            or ((label == "g-edf") == (at - 24 < more) and (at - 24 < more + fewer))
+        )
+
+    results = made_up(spec, answer)
+    found = StudyAnswers(name="", digest="", results=results, judgements=())
+    assert re.match(says, short_answer(found)[0]), short_answer(found)
 
 
 def test_a_set_that_cannot_be_drawn_is_counted_and_costs_no_other() -> None:

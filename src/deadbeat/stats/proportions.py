@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.stats import special
 from deadbeat.stats.binomial import Z95
 from deadbeat.stats.intervals import Interval, student_half_width
 
@@ -87,6 +88,13 @@ def crossing(
 
     lows, highs = zip(*(count.interval for count in counts), strict=True)
     return first([count.share for count in counts]), Interval(first(highs), first(lows))
+
+
+def sign_test(more: int, fewer: int) -> int:
+    """1: more, -1: fewer, beyond chance: exact binomial under even odds (McNemar), both tails
+    together rarer than 1 in 20; else 0."""
+    by_chance = 2 * special.bdtr(min(more, fewer), more + fewer, 0.5)
+    return 0 if by_chance >= 0.05 else 1 if more > fewer else -1
 
 
 def weighted_schedulability(loads: NDArray[np.float64], yes: NDArray[np.bool_]) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat import Count, Evidence, Mask, Mean, StudyResults, all_hold
+from deadbeat.stats.proportions import sign_test
 
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
@@ -32,14 +33,7 @@ def compare(a: Count, b: Count) -> int:
 def compare_paired(a: Mask, b: Mask) -> tuple[int, int, int]:
     """Order as in ``compare``, and on how many sets only a, only b says yes; the same sets."""
     only_a, only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
-    # Exact binomial under even odds (McNemar): both tails together are rarer than 1 in 20.
-    differ = only_a + only_b
-    term = tail = 1
-    for k in range(min(only_a, only_b)):
-        term = term * (differ - k) // (k + 1)
-        tail += term
-    apart = 2 * 20 * tail < 2**differ
-    return (0 if not apart else 1 if only_a > only_b else -1), only_a, only_b
+    return sign_test(only_a, only_b), only_a, only_b
 
 
 def compare_means(a: Mean, b: Mean) -> int:

@@ -53,14 +53,14 @@ _Line = tuple[str, Mask, _Measure]
 
 def _share(results: StudyResults, label: str) -> _Measure:
     """Schedulable sets in percent of the decided."""
-    return _part(results.decided(label), results.yes(label))
+    return _part(results, results.decided(label), results.yes(label))
 
 
-def _part(whole: Mask, part: Mask) -> _Measure:
+def _part(results: StudyResults, whole: Mask, part: Mask) -> _Measure:
     """Sets of ``part`` in percent of ``whole``."""
 
     def of(mask: Mask) -> _Known | None:
-        count = Count(int(np.sum(mask & whole & part)), int(np.sum(mask & whole)))
+        count = Count(results.sets(mask & whole & part), results.sets(mask & whole))
         if not count.total:
             return None
         low, high = (100 * end for end in count.interval)
@@ -89,7 +89,7 @@ def _weight(results: StudyResults, label: str) -> _Measure:
             return None
         yes = results.yes(label)[mask]
         weighted = weighted_schedulability(results.rows["utilisation"][mask], yes)
-        return weighted, None, None, int(mask.sum())
+        return weighted, None, None, results.sets(mask)
 
     return of
 
@@ -281,7 +281,11 @@ def region(results: StudyResults) -> Iterator[Chart]:
         parts = {"accepted by a test": it.accepted, "refuted by a test": it.refuted}
         parts |= {"between": it.between, "schedulable by simulation": results.yes(it.label)}
         known = [
-            (name, every, _part(results.decided(it.label) if "simu" in name else every, part))
+            (
+                name,
+                every,
+                _part(results, results.decided(it.label) if "simu" in name else every, part),
+            )
             for name, part in parts.items()
         ]
         several = len(results.spec.sources) > 1

@@ -38,7 +38,7 @@ from deadbeat.report.document import (
 from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.stats.proportions import Count
+from deadbeat.stats.proportions import Count, sign_test
 from deadbeat.store.study import STUDY_FILE, StudyStore
 
 LABEL = "SIMULATED"
@@ -129,11 +129,19 @@ def study_document(found: StudyAnswers) -> Document:
 def short_answer(found: StudyAnswers) -> list[str]:
     if found.judgements:
         return [counted_verdicts(found.judgements)]
-    known = [row for row in _whole(found.results) if row.count.total]
-    if not known:
+    rows = [row for row in _whole(found.results) if row.count.total and row.promises]
+    if not rows:
         return ["No task set has an answer yet."]
-    best = max(known, key=lambda row: row.count.share)
-    return [f"{best.label} schedules the most: {_shares(best)} of {best.count.total:,} task sets."]
+    best, *others = sorted(rows, key=lambda row: -row.count.share)
+    shares = f"{_shares(best)} of {best.count.total:,} task sets"
+    for other in others[:1]:
+        more, fewer = best.against(other)
+        if more == fewer == 0:
+            return [f"{best.label} and {other.label} schedule the same, the most: {shares}."]
+        if sign_test(more, fewer) < 1:
+            two = f"{best.label} or {other.label} ({more} and {fewer} that the other does not)"
+            return [f"undecided which schedules the most, {two}: {shares} are too few."]
+    return [f"{best.label} schedules the most: {shares}."]
 
 
 def _answers(results: StudyResults) -> Table:
@@ -167,7 +175,7 @@ def _facts(results: StudyResults) -> tuple[tuple[str, str], ...]:
     offsets = any(source.offsets != "zero" for source in spec.sources.values())
     return (
         ("Title", spec.title),
-        ("Task sets", f"{int(results.generated.sum())} of {spec.total} asked for"),
+        ("Task sets", f"{results.sets(results.generated)} of {spec.total} asked for"),
         ("Cells", f"{len(spec.cells)}, {spec.sets} sets each"),
         ("Seed", str(spec.seed)),
         ("Ties", ", ".join(dict.fromkeys(it.ties for it in spec.contenders.values())) or "–"),
@@ -233,15 +241,16 @@ def open_cases(results: StudyResults) -> tuple[str, ...]:
     missing = ~results.generated
     if missing.any():
         cells = np.unique(results.rows["cell"][missing])
-        worst = results.spec.cells[int(np.bincount(results.rows["cell"][missing]).argmax())]
+        most = max(cells, key=lambda cell: results.sets(missing & (results.rows["cell"] == cell)))
+        worst = results.spec.cells[most]
         found.append(
-            f"{int(missing.sum())} of {results.spec.total} task sets do not exist or were not"
+            f"{results.sets(missing)} of {results.spec.total} task sets do not exist or were not"
             f" found within the attempts allowed, cells concerned: {len(cells)} (most with"
             f" m = {worst.processors}, n = {worst.tasks}, U = {worst.load / 1000:g} m,"
             f" {worst.source}); they count nowhere"
         )
     for label in results.labels():
-        if open_ones := int(results.undecided(label).sum()):
+        if open_ones := results.sets(results.undecided(label)):
             why = (
                 "are outside what the test is for, or undecided"
                 if results.is_test(label)
@@ -277,7 +286,7 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
     results = found.results
     return {
         "sets": results.spec.total,
-        "generated": int(results.generated.sum()),
+        "generated": results.sets(results.generated),
         "answers": [
             {
                 "label": row.label,

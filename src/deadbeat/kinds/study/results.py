@@ -22,7 +22,7 @@ from deadbeat.kinds.study.chunks import (
     YES,
     Rows,
 )
-from deadbeat.kinds.study.spec import StudySpec, SweepCell
+from deadbeat.kinds.study.spec import WITHOUT_LOCKS, StudySpec, SweepCell
 from deadbeat.report.document import Column
 from deadbeat.sched import Scheduler
 from deadbeat.sched import tests as test_facts
@@ -43,7 +43,8 @@ def _of_cells(name: str) -> cached_property[NDArray[Any]]:
 
 
 class StudyResults:
-    """Columns over all task sets of a study. A mask is a truth value per row.
+    """Columns over all task sets of a study. A mask is a truth value per row; where a sweep only
+    counts, a row is for ``sets`` of them.
 
     A scheduler or test is named by its label in the specification. ``load``: thousandths of the
     processors, as aimed at.
@@ -71,6 +72,11 @@ class StudyResults:
     @cached_property
     def everything(self) -> Mask:
         return np.ones(len(self.rows), dtype=np.bool_)
+
+    def sets(self, mask: Mask) -> int:
+        """Number of task sets in ``mask``: a row may stand for several."""
+        weights = self.rows.dtype.names and "sets" in self.rows.dtype.names
+        return int(self.rows["sets"][mask].sum() if weights else np.count_nonzero(mask))
 
     def labels(self) -> tuple[str, ...]:
         """Contenders, then tests."""
@@ -128,7 +134,7 @@ class StudyResults:
     def count(self, label: str, mask: Mask) -> Count:
         """Yes of all decided sets in ``mask``."""
         inside = mask & self.decided(label)
-        return Count(int(np.sum(inside & self.yes(label))), int(np.sum(inside)))
+        return Count(self.sets(inside & self.yes(label)), self.sets(inside))
 
     def mean(self, label: str, name: str, mask: Mask) -> Mean:
         """Mean of a figure over the schedulable sets in ``mask``."""
@@ -168,14 +174,29 @@ class Answered:
         return self.results.spec.contenders.get(self.label)
 
     @property
+    def promises(self) -> bool:
+        """Whether yes means schedulable, with the locks that there are."""
+        if self.scheduler:
+            return True
+        necessary = test_facts()[self.results.spec.test(self.label)[0]].kind == "necessary"
+        return not necessary and WITHOUT_LOCKS not in self.label
+
+    def against(self, other: Answered) -> tuple[int, int]:
+        """Sets to which only this one says yes, and only the other, of those that both decide."""
+        results, labels = self.results, (self.label, other.label)
+        both = results.decided(labels[0]) & results.decided(labels[1])
+        mine, its = (both & results.yes(label) for label in labels)
+        return results.sets(mine & ~its), results.sets(its & ~mine)
+
+    @property
     def undecided(self) -> int:
-        return int(self.results.undecided(self.label).sum())
+        return self.results.sets(self.results.undecided(self.label))
 
     @property
     def not_placed(self) -> int | None:
         if self.scheduler is None:
             return None
-        return int(np.sum(self.results.generated & ~self.results.placed(self.label)))
+        return self.results.sets(self.results.generated & ~self.results.placed(self.label))
 
     def total(self, name: str) -> int | None:
         """Total of a figure over the schedulable sets."""
@@ -226,7 +247,7 @@ class Region:
     @property
     def share(self) -> Count:
         """Sets between, of all."""
-        return Count(*(int(x.sum()) for x in (self.between, self._all)))
+        return Count(self.results.sets(self.between), self.results.sets(self._all))
 
     @property
     def schedulable(self) -> Count:
@@ -238,7 +259,7 @@ class Region:
         loads, every = self.results.load, self._all
         places = [int(load) for load in np.unique(loads[every])]
         counts = [
-            Count(*(int(np.sum(x & (loads == load))) for x in (self.between, every)))
+            Count(*(self.results.sets(x & (loads == load)) for x in (self.between, every)))
             for load in places
         ]
         return crossing([load / 1000 for load in places], counts, starts)
@@ -268,8 +289,8 @@ COLUMNS = (
     Column(key="label"),
     _figure("policy", lambda row: row.scheduler and row.scheduler.policy),
     _figure("ties", lambda row: row.scheduler and row.scheduler.ties),
-    _figure("sets", lambda row: len(row.results.rows)),
-    _figure("not_generated", lambda row: int(np.sum(~row.results.generated))),
+    _figure("sets", lambda row: row.results.sets(row.results.everything)),
+    _figure("not_generated", lambda row: row.results.sets(~row.results.generated)),
     Column(key="undecided"),
     Column(key="not_placed"),
     _figure("decided", attrgetter("count.total")),
@@ -309,8 +330,9 @@ def columns_of(spec: StudySpec) -> tuple[Column, ...]:
 def answered(results: StudyResults) -> Iterator[Answered]:
     """The rows of ``cells.csv``."""
     spec = results.spec
-    # Rows are in the order of cells, ``spec.sets`` each.
+    # Rows are in the order of cells.
+    ends = np.searchsorted(results.rows["cell"], np.arange(len(spec.cells) + 1))
     for at, cell in enumerate(spec.cells):
-        small = StudyResults(spec, results.rows[at * spec.sets : (at + 1) * spec.sets])
+        small = StudyResults(spec, results.rows[ends[at] : ends[at + 1]])
         for label in small.labels():
             yield Answered(cell, label, small)

@@ -26,6 +26,7 @@ from deadbeat.kinds.study.chunks import (
     chunk_count,
     compute,
     compute_chunk,
+    counted,
     pieces,
     row_type,
 )
@@ -101,10 +102,13 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
 
 
 def load(spec: StudySpec, store: StudyStore, chunks: Iterable[int] | None = None) -> Rows:
-    """Every row of a complete study, in the order of cells; or of some ``chunks``. Raises
-    DataError: a chunk is missing or damaged."""
+    """Every row of a complete study, in the order of cells; or of some ``chunks``. A sweep that
+    only counts has a row per cell and combination of answers, of a chunk. Raises DataError: a chunk
+    is missing or damaged."""
     kind, every = row_type(spec), range(chunk_count(spec))
-    return np.concatenate([store.rows(i, kind) for i in (every if chunks is None else chunks)])
+    counts = not (spec.preset or spec.metrics or spec.run_on)
+    found = (store.rows(i, kind) for i in (every if chunks is None else chunks))
+    return np.concatenate([counted(rows) if counts else rows for rows in found])
 
 
 def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:

@@ -43,6 +43,8 @@ _BOUNDED = ("lcm-limited", "goossens-macq")
 _SHOWN_MAX = 5
 #: Settings of the tests that a study varies.
 TEST_WORDS = ("partition", "order", "admission", "priorities")
+#: Of a test: it is asked about the tasks without their locks.
+WITHOUT_LOCKS = "without=locks"
 #: How names of policies and tests begin that place tasks.
 _PLACING = ("p-", "c-", "lc-")
 
@@ -91,7 +93,8 @@ class StudySpec:
         sources: Label -> how its task systems are drawn.
         cells: Scenarios, in the order of work.
         contenders: Label -> scheduler to simulate.
-        tests: Names of schedulability tests, with settings of their own: ``p-fp:order=file``.
+        tests: Names of schedulability tests, with settings of their own: ``p-fp:order=file``;
+            ``p-fp:without=locks`` is asked about the same tasks without their locks.
         partition, order, admission, priorities: For the tests that place tasks or rank them.
         metrics: Whether migrations and slack are counted, of the whole hyper-period.
         run_on: Whether response, tardiness and misses are, also past a miss.
@@ -122,8 +125,13 @@ class StudySpec:
     def test(self, label: str) -> tuple[str, TestSettings]:
         """Name and settings of one of ``tests``."""
         name, *pairs = label.split(":")
-        own: Any = dict(pair.partition("=")[::2] for pair in pairs)
+        own: Any = dict(pair.partition("=")[::2] for pair in pairs if pair != WITHOUT_LOCKS)
         return name, {word: getattr(self, word) for word in TEST_WORDS} | own
+
+    @property
+    def locks(self) -> bool:
+        """Whether the tasks of all sources share locks."""
+        return all(source.locks for source in self.sources.values())
 
     def problems(self) -> list[Problem]:
         return [
@@ -291,10 +299,14 @@ def _tests(spec: StudySpec) -> Iterator[Problem]:
     for label in spec.tests:
         name, found = spec.test(label)
         settings: dict[str, Any] = {**found}
+        asked_of_locks = spec.locks and WITHOUT_LOCKS not in label
         if name not in known_tests():
             yield Problem("tests", f'there is no test "{name}"', nearest(name, list(known_tests())))
         elif known_tests()[name].kind == "bound":
             yield Problem("tests", f"{name} gives bounds, no verdict", "leave it out")
+        elif asked_of_locks and "locks" not in known_tests()[name].models:
+            hint = f"{name}:{WITHOUT_LOCKS}, or leave it out"
+            yield Problem(f"test {label}", "it ignores locks", hint)
         for key in settings.keys() - set(TEST_WORDS):
             yield Problem(f"test {label}", f"unknown key {shown(key)}", nearest(key, TEST_WORDS))
         own = attrs.evolve(spec, **{k: v for k, v in settings.items() if k in TEST_WORDS})
