@@ -99,19 +99,25 @@ def test_less_than_promised_is_found():
 # --- a boot
 
 
+def booted(folder, script, *, initramfs=b"", retries=0, a=b"1", **how):
+    return boot(
+        scripted_emulator(folder, script, a=a),
+        AnyKernel(),
+        initramfs=initramfs,
+        retries=retries,
+        **how,
+    )
+
+
 def test_a_boot_gives_files_and_console(tmp_path):
-    qemu = scripted_emulator(tmp_path, HANDS_OVER, a=b"1")
-    found = boot(qemu, AnyKernel(), initramfs=b"image")
+    found = booted(tmp_path, HANDS_OVER)
     assert (found.files, found.console, found.attempts) == ({"/a": b"1"}, "up\n", 1)
 
 
 def test_the_emulator_is_told_all(tmp_path):
-    qemu = scripted_emulator(
-        tmp_path, "console.write(words + '|' + image.decode()); shared.write(payload)", a=b""
-    )
-    said = boot(
-        qemu, AnyKernel(), initramfs=b"i", cmdline="preempt=full", seed=7, cpus=2, memory=256
-    ).console
+    script = "console.write(words + '|' + image.decode()); shared.write(payload)"
+    how = {"cmdline": "preempt=full", "seed": 7, "cpus": 2, "memory": 256}
+    said = booted(tmp_path, script, initramfs=b"i", **how).console
     wanted = (
         *("-icount shift=0,sleep=off", "-accel tcg,thread=single", "-seed 7", "-smp 2", "-m 256"),
         *("-kernel /boot/vmlinux", "preempt=full -- init", "-nodefaults", "|i"),
@@ -143,7 +149,7 @@ def test_what_dies_once_is_booted_again(tmp_path):
             os.abort()
         shared.write(payload)
     """
-    found = boot(scripted_emulator(tmp_path, script, a=b"1"), AnyKernel(), initramfs=b"")
+    found = booted(tmp_path, script, retries=1)
     assert (dict(found.files), found.attempts) == ({"/a": b"1"}, 2)
 
 
@@ -151,7 +157,7 @@ def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path):
     said = "a\\nb\\r\\n[ 1.0] Kernel panic - not syncing: \\x1b[1mno init\\nCall Trace:\\n"
     script = f"console.write('{said}')"
     with pytest.raises(TargetError) as caught:
-        boot(scripted_emulator(tmp_path, script), AnyKernel(), initramfs=b"", retries=1)
+        booted(tmp_path, script, retries=1)
     assert caught.value.message == (
         "6.12-amd64: it ended without a result; its console ends: [ 1.0] Kernel panic -"
         " not syncing: [1mno init (2 boots)"
@@ -161,31 +167,19 @@ def test_a_kernel_that_does_not_boot_is_told_with_its_last_words(tmp_path):
 def test_an_emulator_that_fails_says_why(tmp_path):
     script = "sys.exit('qemu: could not load kernel')"
     with pytest.raises(TargetError, match=r"with status 1; the emulator said: qemu: could not"):
-        boot(scripted_emulator(tmp_path, script), AnyKernel(), initramfs=b"", retries=0)
+        booted(tmp_path, script)
 
 
 @pytest.mark.parametrize(("hangs", "limit_s"), [("time.sleep(600)", 0.03), ("while 1: pass", 0.3)])
 def test_a_machine_that_hangs_is_ended(tmp_path, hangs, limit_s):
     with pytest.raises(TargetError, match=f"did not end within {limit_s} s of processor time, or"):
-        boot(
-            scripted_emulator(tmp_path, hangs),
-            AnyKernel(),
-            initramfs=b"",
-            timeout_s=limit_s,
-            retries=0,
-        )
+        booted(tmp_path, hangs, timeout_s=limit_s)
 
 
 def test_a_busy_host_does_not_end_a_boot(tmp_path):
     """What waits for others takes no processor time."""
     script = "time.sleep(1.1); shared.write(payload)"
-    found = boot(
-        scripted_emulator(tmp_path, script, a=b"1"),
-        AnyKernel(),
-        initramfs=b"",
-        timeout_s=1,
-        retries=0,
-    )
+    found = booted(tmp_path, script, timeout_s=1)
     assert found.files == {"/a": b"1"}
 
 
@@ -193,7 +187,7 @@ def test_a_boot_that_nobody_wants_is_ended(tmp_path):
     stop = threading.Event()
     stop.set()
     with pytest.raises(TargetError, match="it was given up"):
-        boot(scripted_emulator(tmp_path, "time.sleep(60)"), AnyKernel(), initramfs=b"", stop=stop)
+        booted(tmp_path, "time.sleep(60)", stop=stop)
 
 
 # --- what virtual time has room for

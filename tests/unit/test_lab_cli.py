@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -93,12 +94,15 @@ def test_a_preset_names_its_kernels_itself(lab, capsys):
     assert "--preset names its kernels itself" in capsys.readouterr().err
 
 
+def asked(verb: str, runs: Path, **more: str) -> Any:
+    given = {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512, "runs": runs}
+    given |= {"fresh": False, "retry": False, "figures": None, "mode": "virtual-time", **more}
+    return asked_of(f"lab {verb}", **given)
+
+
 def stored(runs: Path, name: str, scale: float) -> None:
     """The finished matrix that a sweep would measure of a kernel that is here."""
-    given = {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512}
-    more = {"fresh": False, "retry": False, "figures": None, "runs": runs}
-    matrix = {"loads": "mixed", "duration": "1s"}
-    how = asked_of("lab sweep", name="sweep", mode="virtual-time", **given, **more, **matrix)
+    how = asked("sweep", runs, name="sweep", loads="mixed", duration="1s")
     (kernel,) = [each for each in fetched() if each.name == name]
     side = how.side(name, kernel, "")
     spec = evolve(how.spec(), name=side.name)
@@ -112,9 +116,7 @@ def stored(runs: Path, name: str, scale: float) -> None:
 
 def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(lab, tmp_path, capsys):
     (kernel,) = [each for each in fetched() if each.name == "6.12.117+deb13-amd64"]
-    given = {"cmdline": "quiet", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512}
-    more = {"fresh": False, "retry": False, "figures": None, "runs": tmp_path}
-    how = asked_of("lab run", name="lab", mode="virtual-time", **given, **more, loads="idle")
+    how = asked("run", tmp_path, name="lab", cmdline="quiet", loads="idle")
     base, one = how.side("base", kernel, ""), how.side("one", kernel, "psy=0")
     two = how.side("two", kernel, "psy=0 psi=0")
     platform = evolve(example_platform(), details={"ignored_words": ["psy=0"]})

@@ -31,6 +31,7 @@ from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.latency import LatencyRun
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets import FakeTarget
 
@@ -97,6 +98,11 @@ def guest_of(tmp_path: Path, files: dict[str, bytes] | None = None, **more: obje
     return Guest(qemu=qemu, kernel=AnyKernel(), program=program, booted=machine, **more)
 
 
+def measured(tmp_path: Path, files: dict[str, bytes]) -> LatencyRun:
+    started = "2026-01-01T00:00:00Z"
+    return run_of(files, spec_of(), keys(spec_of())[0], guest_of(tmp_path), started=started)
+
+
 def test_a_job_loads_before_it_measures():
     lines = job_of(spec_of(), keys(spec_of())[0]).text.decode().splitlines()
     verbs = [line.split()[0] for line in lines]
@@ -130,8 +136,7 @@ def test_a_late_wake_up_by_a_device_is_known_across_the_end_of_its_counter(tmp_p
 
 
 def test_what_a_machine_hands_over_is_a_run(tmp_path):
-    key = keys(spec_of())[0]
-    run = run_of(handed_over(), spec_of(), key, guest_of(tmp_path), started="2026-01-01T00:00:00Z")
+    run = measured(tmp_path, handed_over())
     assert run.kind == "virtual-time"
     assert (run.cpus[0].cycles, run.cpus[0].worst[0].latency_ns) == (200, 4000)
     assert run.load.achieved == {"0": 0.5}
@@ -140,22 +145,20 @@ def test_what_a_machine_hands_over_is_a_run(tmp_path):
 
 
 def test_a_load_that_never_ran_makes_a_run_invalid(tmp_path):
-    key = keys(spec_of())[0]
-    files = handed_over(busy=0)
-    run = run_of(files, spec_of(), key, guest_of(tmp_path), started="2026-01-01T00:00:00Z")
+    run = measured(tmp_path, handed_over(busy=0))
     assert "load-not-reached" in [p.id for p in run.problems if p.severity == "invalid"]
 
 
 def test_a_load_that_died_is_told_with_its_last_words(tmp_path):
     files = {**handed_over(load="2"), "/tmp/load0.err": b"cannot use --cpu\n"}
-    run = run_of(files, spec_of(), keys(spec_of())[0], guest_of(tmp_path), started="")
+    run = measured(tmp_path, files)
     assert run.load.died == "status 2, cannot use --cpu"
 
 
 def test_a_machine_that_measured_nothing_says_why(tmp_path):
     files = {"/tmp/probe.out": b"threads 0 1\nerror realtime-refused no\n"}
     with pytest.raises(TargetError, match="error realtime-refused no"):
-        run_of(files, spec_of(), keys(spec_of())[0], guest_of(tmp_path), started="")
+        measured(tmp_path, files)
 
 
 def test_seeds_are_the_repeats_and_a_second_call_measures_nothing(tmp_path):
