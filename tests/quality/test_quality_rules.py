@@ -76,108 +76,79 @@ def test_publications_stand_outside(path, source, count):
     assert len(rules.publication_violations(path, source)) == count
 
 
+#: Rule -> where it holds, where it does not, what breaks it, and what resembles that.
+TEXTS = {
+    rules.print_violations: (
+        EXECUTOR,
+        ("src/deadbeat/cli/profile.py", "src/deadbeat/build/__main__.py"),
+        ("print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)",
+         "exit()"),
+        ("'print(x)'\nfingerprint(1)\n# exit()",),
+    ),
+    rules.process_violations: (
+        EXECUTOR,
+        ("src/deadbeat/targets/local.py", "src/deadbeat/build/native.py"),
+        (
+            "import subprocess", "from subprocess import run", "import multiprocessing.pool",
+            "import os\nos.fork()", "import os\nos.execvp('x', [])",
+            "import os\nstart = os.posix_spawn",
+            "from concurrent.futures import ProcessPoolExecutor",
+        ),
+        ("import os\nos.getpid()\nfrom concurrent.futures import ThreadPoolExecutor",),
+    ),
+    rules.write_violations: (
+        EXECUTOR,
+        tuple(f"src/deadbeat/{package}/x.py" for package in ("store", "build", "report")),
+        (
+            "open(path, 'w')", "open(path, mode='ab')", "path.open('x')", "path.open(mode='r+')",
+            "gzip.open(path, 'wb')", "path.write_text('x')", "path.write_bytes(b'')",
+            "os.open(path, os.O_CREAT | os.O_WRONLY)", "figure.savefig(path)",
+        ),
+        (
+            "open(path)", "open(path, 'rb')", "path.open()", "executor.open(requests, settings)",
+            "os.open(path, os.O_RDONLY)", "os.open(os.devnull, os.O_WRONLY)",
+            "session.open('water')",
+        ),
+    ),
+    rules.home_violations: (
+        "docs/x.md",
+        (),
+        (HOME, f"fine\nsee {HOME}\n", "/ro" + "ot/x", "cd '/wo" + "rk/x'"),
+        ("the home/ folder", "teamwork/x", "src/home/x", "~/x", "at root / x"),
+    ),
+    rules.registry_violations: (
+        "requirements.lock", (), (REGISTRY, "--index" + "-url x"), ("attrs==26.1.0",),
+    ),
+    rules.os_conditional_violations: (
+        "runtime/src/x.c",
+        ("runtime/port/linux/x.c",),
+        ("#ifdef __linux__", "# if defined(_WIN32)", "  #ifndef __APPLE__",
+         "#elif defined __linux__"),
+        ("#ifndef DEADBEAT_LINUX_H\n#ifdef __x86_64__\n#include <linux/futex.h>\n// #if linux?",),
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "source",
-    ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"],
+    ("rule", "text"), [(rule, text) for rule, (_, _, broken, _) in TEXTS.items() for text in broken]
 )
-def test_printing_and_exiting_is_found_outside_cli(source):
-    assert len(rules.print_violations(EXECUTOR, source)) == 1
-    assert rules.print_violations("src/deadbeat/cli/profile.py", source) == []
-    assert rules.print_violations("src/deadbeat/build/__main__.py", source) == []
-
-
-def test_words_like_print_are_no_printing():
-    assert rules.print_violations(EXECUTOR, "'print(x)'\nfingerprint(1)\n# exit()") == []
+def test_what_breaks_a_rule_is_found_where_it_holds(rule, text):
+    path, elsewhere, _, _ = TEXTS[rule]
+    assert len(rule(path, f"\n{text}\n")) == 1
+    assert [rule(other, text) for other in elsewhere] == [[]] * len(elsewhere)
 
 
 @pytest.mark.parametrize(
-    "source",
-    [
-        "import subprocess",
-        "from subprocess import run",
-        "import multiprocessing.pool",
-        "import os\nos.fork()",
-        "import os\nos.execvp('x', [])",
-        "import os\nstart = os.posix_spawn",
-        "from concurrent.futures import ProcessPoolExecutor",
-    ],
+    ("rule", "text"), [(rule, text) for rule, (_, _, _, fine) in TEXTS.items() for text in fine]
 )
-def test_starting_a_process_is_found_outside_targets_and_build(source):
-    assert len(rules.process_violations(EXECUTOR, source)) == 1
-    assert rules.process_violations("src/deadbeat/targets/local.py", source) == []
-    assert rules.process_violations("src/deadbeat/build/native.py", source) == []
-
-
-def test_other_uses_of_os_start_no_process():
-    source = "import os\nos.getpid()\nfrom concurrent.futures import ThreadPoolExecutor"
-    assert rules.process_violations(EXECUTOR, source) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "open(path, 'w')",
-        "open(path, mode='ab')",
-        "path.open('x')",
-        "path.open(mode='r+')",
-        "gzip.open(path, 'wb')",
-        "path.write_text('x')",
-        "path.write_bytes(b'')",
-        "os.open(path, os.O_CREAT | os.O_WRONLY)",
-        "figure.savefig(path)",
-    ],
-)
-def test_writing_a_file_is_found_outside_store_build_and_report(source):
-    assert len(rules.write_violations(EXECUTOR, source)) == 1
-    for package in ("store", "build", "report"):
-        assert rules.write_violations(f"src/deadbeat/{package}/x.py", source) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    ["open(path)", "open(path, 'rb')", "path.open()", "executor.open(requests, settings)",
-     "os.open(path, os.O_RDONLY)", "os.open(os.devnull, os.O_WRONLY)", "session.open('water')"],
-)  # fmt: skip
-def test_reading_is_no_writing(source):
-    assert rules.write_violations(EXECUTOR, source) == []
+def test_what_resembles_it_is_fine(rule, text):
+    assert rule(TEXTS[rule][0], text) == []
 
 
 def test_an_undeclared_import_is_found():
     source = "import os\nimport numpy.typing\nfrom scipy import stats\nimport deadbeat.model"
     found = rules.dependency_violations(EXECUTOR, source, ["numpy"])
     assert found == [f"{EXECUTOR}:3: scipy is not a declared dependency"]
-
-
-@pytest.mark.parametrize("text", [HOME, f"see {HOME}", "/ro" + "ot/x", "cd '/wo" + "rk/x'"])
-def test_a_path_of_one_machine_is_found(text):
-    assert len(rules.home_violations("docs/x.md", f"fine\n{text}\n")) == 1
-
-
-@pytest.mark.parametrize(
-    "text", ["the home/ folder", "teamwork/x", "src/home/x", "~/x", "at root / x"]
-)
-def test_other_paths_are_fine(text):
-    assert rules.home_violations("docs/x.md", text) == []
-
-
-@pytest.mark.parametrize("text", [REGISTRY, "--index" + "-url x"])
-def test_a_registry_is_found(text):
-    assert len(rules.registry_violations("requirements.lock", text)) == 1
-    assert rules.registry_violations("requirements.lock", "attrs==26.1.0") == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["#ifdef __linux__", "# if defined(_WIN32)", "  #ifndef __APPLE__", "#elif defined __linux__"],
-)
-def test_an_os_conditional_is_found_outside_the_ports(line):
-    assert len(rules.os_conditional_violations("runtime/src/x.c", f"int a;\n{line}\n")) == 1
-    assert rules.os_conditional_violations("runtime/port/linux/x.c", line) == []
-
-
-def test_other_conditionals_are_fine():
-    text = "#ifndef DEADBEAT_LINUX_H\n#ifdef __x86_64__\n#include <linux/futex.h>\n// #if linux?"
-    assert rules.os_conditional_violations("runtime/src/x.c", text) == []
 
 
 def test_a_long_file_is_found():
