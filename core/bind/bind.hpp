@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "deadbeat/sched/system.hpp"
+#include "deadbeat/sched/verdict.hpp"
 
 namespace deadbeat::bind {
 
@@ -57,6 +58,8 @@ nb::object array_of(const T* values, std::size_t rows, std::size_t columns = 0) 
     }
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(copy, {rows, columns}, owner));
 }
+
+nb::dict verdict_dict(const sched::Verdict& verdict);
 
 void bind_simulator(nb::module_& m);
 void bind_batch(nb::module_& m);

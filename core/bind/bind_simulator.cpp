@@ -66,6 +66,8 @@ nb::object releases_of(const Verdict& verdict) {
     return array_of(rows.empty() ? nullptr : rows.front().data(), rows.size(), 2);
 }
 
+}  // namespace
+
 nb::dict verdict_dict(const Verdict& verdict) {
     static_assert(sizeof(JobRecord) == 6 * sizeof(std::int64_t));
     static_assert(sizeof(Segment) == 5 * sizeof(std::int64_t));
@@ -99,6 +101,8 @@ nb::dict verdict_dict(const Verdict& verdict) {
                                   result.segments.size(), 5);
     return answer;
 }
+
+namespace {
 
 nb::dict facts_dict(const PolicyInfo& info) {
     nb::dict d;

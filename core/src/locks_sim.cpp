@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "deadbeat/sched/random.hpp"
@@ -11,7 +12,7 @@ namespace deadbeat::sched::locks {
 
 namespace {
 
-enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin, served };
+enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin, served, omlp };
 
 struct Protocol {
     const char* name;
@@ -20,6 +21,9 @@ struct Protocol {
     bool stays;  // a waiter keeps its processor from who is less urgent (msrp: from all)
     bool steal;  // a released lock is free: a more urgent requester may be faster than the waiter
 };
+
+// The first letter: bound to processors, in clusters (as many as the homes name), or global.
+constexpr std::array kPolicies{"p-fp", "c-fp", "g-fp", "p-edf", "c-edf", "g-edf"};
 
 // srp and protect: no nesting, so to run at the ceiling from the request on is both.
 constexpr std::array kProtocols{
@@ -33,6 +37,7 @@ constexpr std::array kProtocols{
     Protocol{"fmlp+", Rule::fmlp, true, false, false},
     Protocol{"msrp", Rule::spin, true, true, false},
     Protocol{"dpcp", Rule::served, false, false, false},
+    Protocol{"omlp", Rule::omlp, true, false, false},
 };
 
 const Protocol* find(const std::string& name) {
@@ -45,45 +50,74 @@ constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
 std::size_t home(const Task& task) { return task.home < 0 ? 0 : at(task.home); }
 
+bool is_edf(const std::string& policy) { return policy.ends_with("edf"); }
+
+std::int64_t clusters_of(const System& system, const std::string& policy) {
+    if (policy[0] == 'c') {
+        return static_cast<std::int64_t>(home(std::ranges::max(system.tasks, {}, home))) + 1;
+    }
+    return policy[0] == 'g' ? 1 : system.processors;
+}
+
+// What a machine writes down beside responses.
+struct Log {
+    std::vector<TaskMetrics> tasks;  // how often jobs were preempted, or moved
+    std::int64_t events = 0;
+    bool whole = false;  // the following, too
+    std::vector<JobRecord> jobs;
+    std::vector<Segment> segments;
+    std::vector<Hold> holds;
+};
+
 class Machine {
   public:
-    Machine(const System& system, const Protocol& protocol, bool together)
-        : system_(system), protocol_(protocol), together_(together), active_(system.tasks.size()) {
+    Machine(const System& system, const Scheduling& how, bool together)
+        : system_(system),
+          protocol_(*find(how.protocol)),
+          edf_(is_edf(how.policy)),
+          global_(clusters_of(system, how.policy) == 1),
+          together_(together),
+          active_(system.tasks.size()),
+          local_(at(clusters_of(system, how.policy))),
+          running_(at(system.processors)),
+          ran_(running_.size()) {
+        size_ = running_.size() / local_.size();
         std::size_t count = 0;
         for (const Section& section : system.sections) {
             count = std::max(count, at(section.lock) + 1);
         }
         locks_.resize(count);
         for (Lock& lock : locks_) {
-            lock.outside.assign(at(system.processors), kNone);
+            lock.outside.assign(local_.size(), kNone);
         }
         for (const Section& section : system.sections) {
             const Task& task = system.tasks[at(section.task)];
             Lock& lock = locks_[at(section.lock)];
-            lock.ceiling = std::max(lock.ceiling, task.priority);
+            lock.ceiling = std::max(lock.ceiling, level(task));
             for (std::size_t k = 0; k < lock.outside.size(); k++) {
-                if (k != home(task)) {
+                if (k != cluster(task)) {
                     lock.outside[k] = std::max(lock.outside[k], task.priority);
                 }
             }
         }
-        local_.resize(at(system.processors));
         for (std::size_t i = 0; i < system.tasks.size(); i++) {
             for (std::size_t k = 0; k < local_.size(); k++) {
-                if (k == home(system.tasks[i]) || protocol.rule == Rule::served) {
+                if (k == cluster(system.tasks[i]) || protocol_.rule == Rule::served) {
                     local_[k].push_back(i);
                 }
             }
         }
-        running_.resize(local_.size());
     }
 
-    void run(const Pattern& pattern, std::vector<Time>& responses) {
+    void run(const Pattern& pattern, std::vector<Time>& responses, Log* log = nullptr) {
         begin(pattern, responses);
         std::size_t next = 0;
         for (Time now = 0; next < pattern.jobs.size() || busy_ > 0;) {
             settle(now);
             const Time then = next_event(now, next);
+            if (log != nullptr) {
+                write(*log, now, then);
+            }
             for (const std::size_t i : running_) {
                 if (i != kNobody && progresses(i)) {
                     active_[i].left -= then - now;
@@ -111,6 +145,7 @@ class Machine {
     struct Lock {
         std::size_t owner = kNobody;
         std::vector<std::size_t> waiters;   // tasks, in order of request
+        std::size_t first = 0;              // omlp, global: of these; the others by priority
         std::int64_t ceiling = kNone;       // most urgent user,
         std::vector<std::int64_t> outside;  // and the one outside of each processor
     };
@@ -125,7 +160,11 @@ class Machine {
         bool inside = false;   // of its section or stretch
         bool waiting = false;  // for its lock
         bool away = false;     // where its lock is served
+        bool started = false;
         std::int64_t ticket = 0;
+        std::size_t donor = kNobody, donee = kNobody;   // omlp in clusters: who lends its priority
+        std::size_t last = kNobody, number = kNobody;   // where it ran, and which job
+        std::size_t segment = kNobody, hold = kNobody;  // of the log
     };
 
     // More is more urgent: first the band (1: above all priorities, 2: not preempted).
@@ -143,10 +182,12 @@ class Machine {
             each.queue.clear();
             each.head = 0;
             each.wakes = 0;
+            each.last = each.number = each.segment = each.hold = kNobody;
         }
         busy_ = 0;
         tickets_ = 0;
         std::ranges::fill(running_, kNobody);
+        std::ranges::fill(ran_, std::pair(kNobody, kNobody));
     }
 
     void release(std::size_t job) {
@@ -163,15 +204,84 @@ class Machine {
         const std::size_t job = own.queue[own.head];
         own.part = firsts_[job];
         own.end = firsts_[job + 1];
-        own.inside = own.waiting = own.away = false;
+        own.inside = own.waiting = own.away = own.started = false;
         own.left = part(i).length;
+        own.donor = own.donee = kNobody;
+        if (donates()) {
+            donate(i);
+        }
+    }
+
+    bool donates() const { return protocol_.rule == Rule::omlp && !global_; }
+
+    // To whom it displaces from those that may execute, if that one has made a request.
+    void donate(std::size_t i) {
+        for (const std::size_t v : local_[cluster(system_.tasks[i])]) {
+            Active& other = active_[v];
+            if (v != i && pending(v) && other.donee == kNobody && ahead(v, i) == size_ - 1 &&
+                effective(i) > effective(v) && requested(v)) {
+                if (other.donor != kNobody) {
+                    active_[other.donor].donee = kNobody;
+                }
+                other.donor = i;
+                active_[i].donee = v;
+                return;
+            }
+        }
+    }
+
+    bool requested(std::size_t i) const {
+        return active_[i].waiting || (active_[i].inside && part(i).what >= 0);
+    }
+
+    std::int64_t effective(std::size_t i) const {
+        return base(active_[i].donor == kNobody ? i : active_[i].donor);
+    }
+
+    // How many of its cluster, without `but`, are before it, wherever they are; donors are not.
+    std::size_t ahead(std::size_t i, std::size_t but) const {
+        const std::pair own(effective(i), -order(i));
+        return at(std::ranges::count_if(local_[cluster(system_.tasks[i])], [&](std::size_t j) {
+            return j != i && j != but && pending(j) && active_[j].donee == kNobody &&
+                   std::pair(effective(j), -order(j)) > own;
+        }));
+    }
+
+    std::size_t cluster(const Task& task) const { return global_ ? 0 : home(task); }
+
+    // As ceilings have it: the deadline under EDF.
+    std::int64_t level(const Task& task) const { return edf_ ? -task.deadline : task.priority; }
+
+    std::size_t job(std::size_t i) const { return active_[i].queue[active_[i].head]; }
+    std::int64_t order(std::size_t i) const { return static_cast<std::int64_t>(job(i)); }
+
+    // Larger is more urgent.
+    std::int64_t base(std::size_t i) const {
+        const Task& task = system_.tasks[i];
+        return edf_ ? -(pattern_->jobs[job(i)].arrival + task.deadline) : task.priority;
     }
 
     bool pending(std::size_t i) const { return active_[i].head < active_[i].queue.size(); }
     const Part& part(std::size_t i) const { return pattern_->parts[active_[i].part]; }
 
     bool ready(std::size_t i, Time now) const {
-        return pending(i) && active_[i].wakes <= now && (!active_[i].waiting || protocol_.stays);
+        return pending(i) && active_[i].wakes <= now && (!active_[i].waiting || protocol_.stays) &&
+               (!edf_ || active_[i].started || level(system_.tasks[i]) > ceiling()) &&
+               (!donates() || (active_[i].donee == kNobody && may_request(i)));
+    }
+
+    // Stack resource policy under EDF: a job begins above the ceilings of what is held.
+    std::int64_t ceiling() const {
+        std::int64_t most = kNone;
+        for (const Lock& lock : locks_) {
+            most = lock.owner == kNobody ? most : std::max(most, lock.ceiling);
+        }
+        return most;
+    }
+
+    // What is no request, or by one of the most urgent jobs of its cluster.
+    bool may_request(std::size_t i) const {
+        return part(i).what < 0 || active_[i].inside || ahead(i, kNobody) < size_;
     }
 
     bool progresses(std::size_t i) const { return !active_[i].waiting; }
@@ -184,17 +294,22 @@ class Machine {
             return {2, 0};
         }
         if (!own.inside) {
-            return {own.away ? 1 : 0, task.priority};
+            return {own.away ? 1 : 0, donates() ? effective(i) : base(i)};
         }
         if (what == kStretch) {
             return {2, 0};
         }
         const Lock& lock = locks_[at(what)];
-        const std::int64_t outside = lock.outside[home(task)];
-        std::int64_t most = task.priority;
+        const std::int64_t outside = lock.outside[cluster(task)];
+        std::int64_t most = base(i);
         switch (protocol_.rule) {
             case Rule::plain:
                 break;
+            case Rule::omlp:
+                if (!global_) {
+                    return {0, effective(i)};
+                }
+                [[fallthrough]];
             case Rule::inherit:
                 for (const std::size_t waiter : lock.waiters) {
                     most = std::max(most, system_.tasks[waiter].priority);
@@ -213,7 +328,7 @@ class Machine {
                 }
                 return {0, lock.ceiling};
             case Rule::ceiling:
-                return {0, lock.ceiling};
+                return {0, edf_ ? base(i) : lock.ceiling};
             case Rule::served:
                 return {1, lock.ceiling};
         }
@@ -222,24 +337,44 @@ class Machine {
 
     // Lock i is served on processor i modulo m.
     std::size_t place(std::size_t i) const {
-        return active_[i].away ? at(part(i).what) % local_.size() : home(system_.tasks[i]);
+        return active_[i].away ? at(part(i).what) % local_.size() : cluster(system_.tasks[i]);
     }
 
-    // Of the same urgency: who is inside, then who was released before.
-    std::size_t choose(std::size_t processor, Time now) const {
-        std::size_t best = kNobody;
-        Urgency most{};
-        for (const std::size_t i : local_[processor]) {
-            if (!ready(i, now) || place(i) != processor) {
+    // As many as a cluster has processors, the most urgent first; of the same urgency who is
+    // inside, then who was released before.
+    void choose(std::size_t cluster, Time now) {
+        chosen_.clear();
+        for (const std::size_t i : local_[cluster]) {
+            if (!ready(i, now) || place(i) != cluster) {
                 continue;
             }
             const Urgency found = urgency(i);
-            if (best == kNobody || found > most || (found == most && before(i, best))) {
-                best = i;
-                most = found;
+            const auto where = std::ranges::find_if(chosen_, [&](const auto& other) {
+                return found > other.first || (found == other.first && before(i, other.second));
+            });
+            chosen_.insert(where, {found, i});
+            chosen_.resize(std::min(chosen_.size(), size_));
+        }
+    }
+
+    // Who was on a processor of the cluster stays there.
+    void assign(std::size_t cluster) {
+        const auto first = running_.begin() + static_cast<std::ptrdiff_t>(cluster * size_);
+        const auto end = first + static_cast<std::ptrdiff_t>(size_);
+        for (auto each = first; each != end; ++each) {
+            if (std::ranges::find(chosen_, *each, &Candidate::second) == chosen_.end()) {
+                *each = kNobody;
             }
         }
-        return best;
+        for (const auto& [_, i] : chosen_) {
+            if (std::find(first, end, i) == end) {
+                const std::size_t last = active_[i].last;
+                const bool free =
+                    last < running_.size() && last / size_ == cluster && running_[last] == kNobody;
+                *(free ? running_.begin() + static_cast<std::ptrdiff_t>(last)
+                       : std::find(first, end, kNobody)) = i;
+            }
+        }
     }
 
     bool before(std::size_t a, std::size_t b) const {
@@ -247,15 +382,19 @@ class Machine {
         if (inside != (active_[b].inside || active_[b].waiting)) {
             return inside;
         }
-        return active_[a].queue[active_[a].head] < active_[b].queue[active_[b].head];
+        return job(a) < job(b);
     }
 
     // Until each processor has a job that computes: the first one with another goes first.
     void settle(Time now) {
         for (std::size_t k = 0; k < local_.size();) {
-            const std::size_t i = choose(k, now);
-            running_[k] = i;
-            k = i != kNobody && enter(i, now) ? 0 : k + 1;
+            choose(k, now);
+            const bool changed = std::ranges::any_of(
+                chosen_, [&](const Candidate& each) { return enter(each.second, now); });
+            if (!changed) {
+                assign(k);
+            }
+            k = changed ? 0 : k + 1;
         }
     }
 
@@ -263,6 +402,7 @@ class Machine {
     bool enter(std::size_t i, Time now) {
         Active& own = active_[i];
         const std::int64_t what = part(i).what;
+        own.started = true;
         if (own.inside || own.waiting || what == kCompute) {
             return false;
         }
@@ -298,11 +438,30 @@ class Machine {
             own.inside = true;
             return true;
         }
-        if (queued == lock.waiters.end()) {
+        if (queued == lock.waiters.end() && two_queues() && lock.first + 1 < running_.size()) {
+            lock.first++;
+            lock.waiters.insert(lock.waiters.begin() + static_cast<std::ptrdiff_t>(lock.first) - 1,
+                                i);
+        } else if (queued == lock.waiters.end()) {
             lock.waiters.push_back(i);
         }
         own.waiting = true;
         return true;
+    }
+
+    bool two_queues() const { return protocol_.rule == Rule::omlp && global_; }
+
+    // One is gone from the first queue: the most urgent of the second one enters it.
+    void refill(Lock& lock) {
+        const auto rest =
+            lock.waiters.begin() + static_cast<std::ptrdiff_t>(lock.first > 0 ? --lock.first : 0);
+        const auto next = std::max_element(rest, lock.waiters.end(), [&](auto a, auto b) {
+            return system_.tasks[a].priority < system_.tasks[b].priority;
+        });
+        if (next != lock.waiters.end()) {
+            std::rotate(rest, next, next + 1);
+            lock.first++;
+        }
     }
 
     // The place of the waiter that is next.
@@ -320,6 +479,10 @@ class Machine {
     void end_part(std::size_t i, Time now) {
         if (part(i).what >= 0) {
             unlock(locks_[at(part(i).what)]);
+            if (const std::size_t donor = std::exchange(active_[i].donor, kNobody);
+                donor != kNobody) {
+                active_[donor].donee = kNobody;
+            }
         }
         advance(i, now);
     }
@@ -334,6 +497,9 @@ class Machine {
         active_[next].waiting = false;
         if (!protocol_.steal) {
             lock.waiters.erase(lock.waiters.begin() + static_cast<std::ptrdiff_t>(place));
+            if (two_queues()) {
+                refill(lock);
+            }
             lock.owner = next;
             active_[next].inside = true;
         }
@@ -373,14 +539,94 @@ class Machine {
         return then;
     }
 
+    // What happens from now to then.
+    void write(Log& log, Time now, Time then) {
+        log.events++;
+        if (now == then) {
+            return;
+        }
+        for (const auto& [i, before] : ran_) {
+            if (i != kNobody && pending(i) && job(i) == before && ready(i, now) &&
+                std::ranges::find(running_, i) == running_.end()) {
+                log.tasks[i].preemptions++;
+            }
+        }
+        for (std::size_t p = 0; p < running_.size(); p++) {
+            const std::size_t i = running_[p];
+            ran_[p] = {i, i == kNobody ? kNobody : job(i)};
+            if (i != kNobody) {
+                moves(log, i, p);
+            }
+        }
+        for (std::size_t i = 0; log.whole && i < active_.size(); i++) {
+            if (pending(i)) {
+                write(log, i, now, then);
+            }
+        }
+    }
+
+    void moves(Log& log, std::size_t i, std::size_t p) {
+        Active& own = active_[i];
+        const bool moved = own.last != kNobody && own.last != p;
+        const bool resumed = own.number == job(i);
+        log.tasks[i].migrations += moved && resumed;
+        log.tasks[i].cross_cluster += moved && resumed && own.last / size_ != p / size_;
+        log.tasks[i].task_migrations += moved && !resumed;
+        own.number = job(i);
+        own.last = p;
+    }
+
+    void write(Log& log, std::size_t i, Time now, Time then) {
+        Active& own = active_[i];
+        JobRecord& record = log.jobs[job(i)];
+        const auto task = static_cast<std::int64_t>(i);
+        const auto found = std::ranges::find(running_, i);
+        if (found != running_.end()) {
+            record.start = std::min(record.start, now);
+            const std::int64_t processor = found - running_.begin();
+            extend(
+                log.segments, own.segment, {task, record.job, processor, now, then},
+                [](const Segment& s) { return std::tuple(s.job, s.processor, s.to); },
+                std::tuple(record.job, processor, now));
+        }
+        const std::size_t with = own.donee == kNobody ? i : own.donee;
+        if (own.wakes > now || !requested(with)) {
+            return;
+        }
+        const std::int64_t lock = part(with).what;
+        const std::size_t owner = locks_[at(lock)].owner;
+        const std::int64_t holder = owner == kNobody ? -1 : static_cast<std::int64_t>(owner);
+        extend(
+            log.holds, own.hold, {task, record.job, lock, holder, now, then},
+            [](const Hold& h) { return std::tuple(h.job, h.lock, h.holder, h.to); },
+            std::tuple(record.job, lock, holder, now));
+    }
+
+    // The last row of a task goes on, or another one begins.
+    template <class Row, class Key, class Value>
+    static void extend(std::vector<Row>& rows, std::size_t& last, const Row& row, Key key,
+                       const Value& same) {
+        if (last != kNobody && key(rows[last]) == same) {
+            rows[last].to = row.to;
+            return;
+        }
+        last = rows.size();
+        rows.push_back(row);
+    }
+
+    using Candidate = std::pair<Urgency, std::size_t>;
+
     const System& system_;
     const Protocol& protocol_;
-    bool together_;
+    bool edf_, global_, together_;
     std::vector<Active> active_;
     std::vector<Lock> locks_;
-    std::vector<std::vector<std::size_t>> local_;
-    std::vector<std::size_t> running_;  // the task of each processor
-    std::vector<std::size_t> firsts_;   // part of each job
+    std::vector<std::vector<std::size_t>> local_;  // tasks of each cluster
+    std::size_t size_ = 1;                         // processors of each
+    std::vector<Candidate> chosen_;
+    std::vector<std::size_t> running_;                      // the task of each processor
+    std::vector<std::pair<std::size_t, std::size_t>> ran_;  // before, and its job
+    std::vector<std::size_t> firsts_;                       // part of each job
     const Pattern* pattern_ = nullptr;
     std::vector<Time>* responses_ = nullptr;
     std::int64_t busy_ = 0, tickets_ = 0;
@@ -475,6 +721,8 @@ class Drawer {
         if (std::max(extra.np_max, extra.np_last) > 1 && pieces_.empty()) {
             return stretches(job, rest, extra);
         }
+        const Time last = extra.np_last > 1 ? extra.np_last : 0;  // see refusal()
+        rest -= last;
         const std::uint64_t kind = random_.below(8);  // 0: all before, 1: all after, 2: less
         if (kind == 2 && rest > 0 && !pieces_.empty()) {
             rest = below(rest + 1);
@@ -486,12 +734,22 @@ class Drawer {
         std::ranges::sort(cuts_);
         Time before = 0;
         for (std::size_t n = 0; n < cuts_.size(); n++) {
-            add(job, kCompute, cuts_[n] - before);
+            computes(job, cuts_[n] - before, extra.np_max);
             before = cuts_[n];
             if (n < pieces_.size()) {
                 add(job, pieces_[n].first, pieces_[n].second);
             }
         }
+        add(job, kStretch, last);
+    }
+
+    void computes(std::int64_t job, Time length, Time longest) {
+        while (longest > 1 && length > 0 && !chance(3)) {
+            const Time part = std::min(length, chance(2) ? longest : below(longest) + 1);
+            add(job, kStretch, part);
+            length -= part;
+        }
+        add(job, kCompute, length);
     }
 
     // As long as may be, or any.
@@ -518,6 +776,8 @@ class Drawer {
 
 }  // namespace
 
+std::vector<std::string> policies() { return {kPolicies.begin(), kPolicies.end()}; }
+
 std::vector<std::string> protocols() {
     std::vector<std::string> names;
     for (const Protocol& each : kProtocols) {
@@ -526,25 +786,58 @@ std::vector<std::string> protocols() {
     return names;
 }
 
-std::string refusal(const System& system, const std::string& protocol) {
-    const Protocol* found = find(protocol);
-    if (found == nullptr) {
-        return "unknown protocol " + protocol;
+namespace {
+
+std::string refusal_of(const System& system, std::size_t i, std::int64_t clusters) {
+    const Task& task = system.tasks[i];
+    const std::string name = "task " + std::to_string(i);
+    if (clusters > 1 && (task.home < 0 || task.home >= clusters)) {
+        return name + ": home is missing, or not there";
     }
-    if (found->rule == Rule::ceiling && system.processors != 1) {
-        return protocol + " is simulated on one processor";
+    Time sections = 0;
+    for (const Section& section : system.sections) {
+        sections += at(section.task) == i ? section.count * section.length : 0;
+    }
+    const Extra extra = system.extra(i);
+    if (sections > 0 && extra.np_last > 1 && sections + extra.np_last > task.wcet) {
+        return name + ": its sections leave no room for np_last";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string refusal(const System& system, const Scheduling& how) {
+    const Protocol* found = find(how.protocol);
+    if (found == nullptr) {
+        return "unknown protocol " + how.protocol;
+    }
+    if (std::ranges::find(kPolicies, how.policy) == kPolicies.end()) {
+        return "policy " + how.policy + " is not simulated with " +
+               (system.sections.empty() ? "jitter, suspension or np_max" : "locks");
+    }
+    const bool locks = !system.sections.empty(), edf = is_edf(how.policy);
+    if (locks && found->rule == Rule::ceiling && system.processors != 1) {
+        return how.protocol + " is simulated on one processor";
+    }
+    if (locks && edf && how.protocol != "srp") {
+        return how.protocol + " is not simulated under EDF, srp is";
+    }
+    if (locks && edf && (beyond(system) & kSuspension) != 0) {
+        return "suspension with locks is not simulated under EDF";
+    }
+    const std::int64_t clusters = clusters_of(system, how.policy);
+    if (clusters > system.processors || system.processors % clusters != 0) {
+        return "homes are not clusters of one size";
+    }
+    const bool anywhere =
+        found->rule == Rule::plain || found->rule == Rule::inherit || found->rule == Rule::omlp;
+    if (locks && clusters < system.processors && !anywhere) {
+        return how.protocol + " is simulated on bound tasks (p-fp)";
     }
     for (std::size_t i = 0; i < system.tasks.size(); i++) {
-        const Task& task = system.tasks[i];
-        if (system.processors > 1 && (task.home < 0 || task.home >= system.processors)) {
-            return "task " + std::to_string(i) + ": home is missing, a processor is needed";
-        }
-        const Extra extra = system.extra(i);
-        const bool sections =
-            std::ranges::any_of(system.sections, [&](const Section& s) { return at(s.task) == i; });
-        if (std::max(extra.np_max, extra.np_last) > 1 && (sections || extra.suspension > 0)) {
-            return "task " + std::to_string(i) +
-                   ": np_max with sections or suspension is not simulated";
+        if (std::string why = refusal_of(system, i, clusters); !why.empty()) {
+            return why;
         }
     }
     return "";
@@ -554,18 +847,23 @@ void draw(const System& system, const Drawing& drawing, std::uint64_t number, Pa
     Drawer(system, drawing, number, pattern).run();
 }
 
-std::vector<Time> responses(const System& system, const std::string& protocol,
-                            const Pattern& pattern, bool together) {
+std::vector<Time> responses(const System& system, const Scheduling& how, const Pattern& pattern,
+                            bool together) {
     std::vector<Time> found;
-    Machine(system, *find(protocol), together).run(pattern, found);
+    Machine(system, how, together).run(pattern, found);
     return found;
 }
 
-std::vector<Time> worst(const System& system, const std::string& protocol, const Drawing& drawing,
+namespace {
+
+bool stretched(const System& system) { return (beyond(system) & kNonPreemptive) != 0; }
+
+}  // namespace
+
+std::vector<Time> worst(const System& system, const Scheduling& how, const Drawing& drawing,
                         std::uint64_t first, std::uint64_t count) {
     std::vector<Time> worst(system.tasks.size()), found;
-    const bool together = (beyond(system) & kNonPreemptive) != 0;
-    Machine machine(system, *find(protocol), together);
+    Machine machine(system, how, stretched(system));
     Pattern pattern;
     for (std::uint64_t number = first; number < first + count; number++) {
         draw(system, drawing, number, pattern);
@@ -576,6 +874,127 @@ std::vector<Time> worst(const System& system, const std::string& protocol, const
         }
     }
     return worst;
+}
+
+namespace {
+
+constexpr std::size_t kJobsKept = 1'000'000;
+
+// Adds the jobs of a pattern, and how near to its deadline (or how far beyond) the worst one was.
+double judge(const System& system, const Pattern& pattern, const std::vector<Time>& responses,
+             Found& found) {
+    double nearest = 0;
+    for (std::size_t k = 0; k < responses.size(); k++) {
+        const Job& job = pattern.jobs[k];
+        const Time response = responses[k], deadline = system.tasks[at(job.task)].deadline;
+        TaskMetrics& own = found.verdict.result.tasks[at(job.task)];
+        if (found.all.size() < kJobsKept) {
+            found.all.push_back({job.task, own.released, job.arrival, kNever,
+                                 job.arrival + response, job.arrival + deadline});
+        }
+        own.released++;
+        own.completed++;
+        own.judged++;
+        own.missed += response > deadline;
+        own.response_min = std::min(own.response_min, response);
+        own.response_max = std::max(own.response_max, response);
+        own.tardiness_max = std::max(own.tardiness_max, response - deadline);
+        own.slack_min = std::min(own.slack_min, deadline - response);
+        own.response_sum += response;
+        own.tardiness_sum += std::max<Time>(0, response - deadline);
+        own.slack_sum += deadline - response;
+        nearest = std::max(nearest, static_cast<double>(response) / static_cast<double>(deadline));
+    }
+    return nearest;
+}
+
+// Once more, with everything.
+void show(const System& system, const Pattern& pattern, Machine& machine, Found& found) {
+    Result& result = found.verdict.result;
+    std::vector<Time> responses;
+    std::vector<std::int64_t> numbers(system.tasks.size());
+    Log log;
+    log.tasks.resize(system.tasks.size());
+    log.whole = true;
+    for (const Job& job : pattern.jobs) {
+        log.jobs.push_back({job.task, numbers[at(job.task)]++, job.arrival, kNever, kNever,
+                            job.arrival + system.tasks[at(job.task)].deadline});
+    }
+    machine.run(pattern, responses, &log);
+    found.verdict.releases.resize(system.tasks.size());
+    for (std::size_t k = 0; k < responses.size(); k++) {
+        JobRecord& job = log.jobs[k];
+        job.finish = job.release + responses[k];
+        result.until = std::max(result.until, job.finish);
+        found.verdict.releases[at(job.task)].push_back(job.release);
+        if (job.finish > job.deadline && job.deadline < result.first_miss) {
+            result.first_miss = job.deadline;
+            result.first_miss_task = static_cast<std::int32_t>(job.task);
+            result.first_miss_job = job.job;
+        }
+    }
+    result.jobs = std::move(log.jobs);
+    result.segments = std::move(log.segments);
+    found.holds = std::move(log.holds);
+}
+
+}  // namespace
+
+Found decide(const System& system, const Scheduling& how, const Drawing& longer,
+             const Drawing& dense, std::uint64_t patterns, std::int64_t budget) {
+    Found found;
+    Verdict& verdict = found.verdict;
+    Machine machine(system, how, stretched(system));
+    Pattern pattern;
+    std::vector<Time> responses;
+    Log log;
+    log.tasks.resize(system.tasks.size());
+    verdict.result.tasks.resize(system.tasks.size());
+    double most = -1;
+    std::uint64_t shown = 0, number = 0;
+    const auto drawing = [&](std::uint64_t n) { return n % 2 == 0 ? longer : dense; };
+    for (; number < patterns && (number == 0 || log.events < budget); number++) {
+        draw(system, drawing(number), number, pattern);
+        machine.run(pattern, responses, &log);
+        const double nearest = judge(system, pattern, responses, found);
+        if (most <= 1 && nearest > most) {
+            most = nearest;
+            shown = number;
+        }
+    }
+    draw(system, drawing(shown), shown, pattern);
+    show(system, pattern, machine, found);
+    Result& result = verdict.result;
+    result.events = log.events;
+    for (std::size_t i = 0; i < system.tasks.size(); i++) {
+        TaskMetrics &own = result.tasks[i], &moved = log.tasks[i];
+        own.preemptions = moved.preemptions;
+        own.migrations = moved.migrations;
+        own.cross_cluster = moved.cross_cluster;
+        own.task_migrations = moved.task_migrations;
+    }
+    const std::string of = " of " + std::to_string(number);
+    const std::string which = "random pattern " + std::to_string(shown) + of + " (seed " +
+                              std::to_string(longer.seed) + ")";
+    verdict.because = "no job is late in" + of.substr(3) +
+                      " random patterns: simulation proves no more than what it refutes";
+    if (result.first_miss != kNever) {
+        verdict.answer = Answer::no;
+        verdict.proved = true;
+        verdict.proof = "miss";
+        verdict.because = "a job of task " + std::to_string(result.first_miss_task) +
+                          " misses its deadline at " + std::to_string(result.first_miss) + " in " +
+                          which;
+        verdict.pattern = which;
+    } else {
+        result.remarks.push_back("pictures show " + which + ", the nearest to a miss");
+    }
+    for (const Task& task : system.tasks) {
+        if (clusters_of(system, how.policy) > 1) {
+            result.placed.push_back(static_cast<std::int32_t>(task.home));
+        }
+    }
+    return found;
 }
 
 }  // namespace deadbeat::sched::locks

@@ -77,11 +77,13 @@ def _simulated(
     model: Model | None,
     method: str,
     horizon: int | None,
+    patterns: int,
     **options: Any,
 ) -> Shown:
     """``options``: files to write, and those of the scheduler."""
     loaded = load(file, processors)
     system = loaded.system
+    options["policy"] = options["policy"] or ("p-fp" if system.beyond else "g-edf")
     outputs = {kind: options.pop(kind) for kind in _WRITTEN}
     outputs = {kind: path for kind, path in outputs.items() if path is not None}
     _check_outputs(file, outputs)
@@ -89,7 +91,7 @@ def _simulated(
     running: dict[str, Any] = {"run_on": run_on, "budget": budget}
 
     def work() -> tuple[ScheduleAnswer, dict[str, Picture], list[NDArray[np.int64]] | None]:
-        asked = {"model": model, "method": method, "horizon": horizon, **running}
+        asked = dict(model=model, method=method, horizon=horizon, patterns=patterns, **running)
         verdict, ties = _simulate(system, scheduler_of(**options), **asked)
         answer = answer_of(system, verdict, **running)
         if ties:
@@ -224,6 +226,11 @@ def _parts(
     """The verdict, what it rests on, what was simulated, and a row per task."""
     yield from verdict_lines(answer)
     yield from (f"{name}: {text}" for name, text in schedule_facts(answer))
+    for wait in answer.get("waits", ())[:1]:
+        yield (
+            f"longest wait: {wait['end'] - wait['start']}, {wait['task']} (job {wait['job']}) for"
+            f" {wait['lock']}, held by {wait['holder']}, from {wait['start']} to {wait['end']}"
+        )
     if answer["tasks"]:
         yield ""
         yield partial(print_part, tasks_table(system, answer))

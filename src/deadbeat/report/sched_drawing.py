@@ -62,7 +62,7 @@ def schedule_chart(picture: Picture, *, title: str = "") -> Chart:
             *(f"processor {index}" for index in range(system.processors)),
             *(_row_name(system, index) for index in range(len(system.tasks))),
         ),
-        spans=(*_waiting(picture), *_pieces(picture), *_late(picture)),
+        spans=(*_waiting(picture), *_pieces(picture), *_locks(picture), *_late(picture)),
         curves=tuple(_arrows(picture)),
         marks=tuple(_first_miss(picture)),
         x_limits=(start - room, end + room),
@@ -128,6 +128,19 @@ def _waiting(picture: Picture) -> Iterator[Spans]:
         end = job.finish if job.finish >= 0 else max(picture.until, job.release)
         found.append((first + job.task, job.release, end, f"{_name(picture, job)}: pending"))
     return _spans("pending", _BLACK, _THIN, picture, found)
+
+
+def _locks(picture: Picture) -> Iterator[Spans]:
+    """Who waits for which lock held by whom, and who holds it."""
+    first = picture.system.processors
+    for label, look, holding in (("holds a lock", _BLACK, True), ("waits for a lock", _RED, False)):
+        found = []
+        for task, number, lock, holder, start, end in picture.holds:
+            if (task == holder) is holding:
+                name, words = picture.system.label(task), picture.hold_words(task, lock, holder)
+                text = f"{name}, job {number}: {words}, {as_text(start)} to {as_text(end)}"
+                found.append((first + task, start, end, text))
+        yield from _spans(label, look, _THICK, picture, found)
 
 
 def _late(picture: Picture) -> Iterator[Spans]:

@@ -19,14 +19,14 @@ from deadbeat.store.files import tool_version
 #: Microseconds of a unit, which is what the format counts in; other units count as one.
 _EXACT = {"ns": 1, "us": 1000, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 MICROSECONDS = {unit: Fraction(of, 1000) for unit, of in _EXACT.items()}
-_PROCESSORS, _TASKS = 1, 2
+_PROCESSORS, _TASKS, _LOCKS = 1, 2, 3
 
 
 def schedule_trace(picture: Picture) -> str:
     """The trace as JSON; times in microseconds, see MICROSECONDS."""
     scale = MICROSECONDS.get(picture.system.unit, Fraction(1))
-    records = chain(_names(picture), _pieces(picture, scale), _instants(picture, scale))
-    return trace_text(records, _facts(picture))
+    parts = (_pieces(picture, scale), _locks(picture, scale), _instants(picture, scale))
+    return trace_text(chain(_names(picture), *parts), _facts(picture))
 
 
 def _facts(picture: Picture) -> dict[str, str]:
@@ -52,11 +52,12 @@ def _time(value: int, scale: Fraction) -> int | float:
 
 def _names(picture: Picture) -> Iterator[TraceRecord]:
     system = picture.system
+    tasks = [f"{index} {system.label(index)}" for index in range(len(system.tasks))]
     tracks = (
         (_PROCESSORS, f"processors ({caption(picture.verdict)})",
          [f"processor {index}" for index in range(system.processors)]),
-        (_TASKS, "tasks (simulated)",
-         [f"{index} {system.label(index)}" for index in range(len(system.tasks))]),
+        (_TASKS, "tasks (simulated)", tasks),
+        *([(_LOCKS, "locks, by task (simulated)", tasks)] if picture.holds else ()),
     )  # fmt: skip
     for process, name, _ in tracks:
         yield record("M", process, -1, "process_name", args={"name": name})
@@ -86,6 +87,15 @@ def _pieces(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
                 phase, _PROCESSORS, processor, "resumes",
                 id=f"{task}.{job}", cat="job", bp="e", ts=_time(start, scale),
             )  # fmt: skip
+
+
+def _locks(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:
+    for task, job, lock, holder, start, end in picture.holds:
+        yield record(
+            "X", _LOCKS, task, picture.hold_words(task, lock, holder), cat="lock",
+            ts=_time(start, scale), dur=_time(end - start, scale),
+            args={"job": job, "simulated": True},
+        )  # fmt: skip
 
 
 def _instants(picture: Picture, scale: Fraction) -> Iterator[TraceRecord]:

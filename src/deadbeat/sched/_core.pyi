@@ -247,7 +247,21 @@ def run_test(
     extras: numpy.typing.NDArray[numpy.int64],
     details: numpy.typing.NDArray[numpy.int64],
 ) -> tuple[int, str, numpy.typing.NDArray[numpy.int64]]: ...
+def lock_policies() -> list[str]: ...
 def lock_protocols() -> list[str]: ...
+def decide_locks(
+    processors: int,
+    tasks: numpy.typing.NDArray[numpy.int64],
+    sections: numpy.typing.NDArray[numpy.int64],
+    extras: numpy.typing.NDArray[numpy.int64],
+    policy: str,
+    protocol: str,
+    horizon: int,
+    window: int,
+    seed: int,
+    patterns: int,
+    budget: int,
+) -> dict[str, Any]: ...
 def draw_locks(
     processors: int,
     tasks: numpy.typing.NDArray[numpy.int64],
@@ -263,6 +277,7 @@ def simulate_locks(
     tasks: numpy.typing.NDArray[numpy.int64],
     sections: numpy.typing.NDArray[numpy.int64],
     extras: numpy.typing.NDArray[numpy.int64],
+    policy: str,
     protocol: str,
     jobs: numpy.typing.NDArray[numpy.int64],
     parts: numpy.typing.NDArray[numpy.int64],
@@ -273,6 +288,7 @@ def worst_locks(
     tasks: numpy.typing.NDArray[numpy.int64],
     sections: numpy.typing.NDArray[numpy.int64],
     extras: numpy.typing.NDArray[numpy.int64],
+    policy: str,
     protocol: str,
     horizon: int,
     window: int,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import Json
 from deadbeat.sched.picture import observe
-from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
+from deadbeat.sched.simulator import HOLD_FIELDS, JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
 
 #: Jobs up to which all are recorded for the sake of percentiles.
 JOBS_RECORDED = 1_000_000
@@ -164,6 +164,7 @@ class ScheduleAnswer(TypedDict, total=False):
     placed: list[int | None]
     remarks: list[str]
     tasks: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
     robustness: str
     shown_ties: str
     by_ties: dict[str, dict[str, Any]]
@@ -174,6 +175,8 @@ def responses_of(
 ) -> list[NDArray[np.int64]] | None:
     """Response times of each task, ascending; None where the jobs are too many to record."""
     released = verdict.figures.get("released", ())
+    if len(verdict.all_jobs) and len(verdict.all_jobs) == sum(released):
+        return response_times(verdict.all_jobs, len(system.tasks))
     if len(released) != len(system.tasks) or verdict.until < 1 or sum(released) > JOBS_RECORDED:
         return None
     records = observe(
@@ -241,7 +244,26 @@ def answer_of(
         "remarks": [named(system, remark) for remark in verdict.remarks],
         "tasks": [{**row, "placed": placed[row["task"]] if placed else None} for row in rows],
     }
+    if system.locks:
+        answer["waits"] = waits_of(system, verdict)
     return answer
+
+
+def waits_of(system: TaskSystem, verdict: Verdict) -> list[dict[str, Any]]:
+    """Who waits for which lock, held by whom, from when to when, in the recorded pattern; longest
+    first, no more than RELEASES_LISTED."""
+    rows = [dict(zip(HOLD_FIELDS, row, strict=True)) for row in verdict.holds.tolist()]
+    rows = [row for row in rows if row["task"] != row["holder"]]
+    rows.sort(key=lambda row: row["start"] - row["end"])
+    return [
+        row
+        | {
+            "task": system.label(row["task"]),
+            "lock": system.locks[row["lock"]].name,
+            "holder": system.label(row["holder"]) if row["holder"] >= 0 else None,
+        }
+        for row in rows[:RELEASES_LISTED]
+    ]
 
 
 def named(system: TaskSystem, text: str) -> str:

@@ -1,10 +1,13 @@
-"""Simulation of bound tasks with locks: the longest responses over many patterns of releases."""
+"""Simulation of tasks with locks, jitter, suspension and stretches without preemption, over random
+patterns of releases, sections and execution times: what it sees refutes, and proves nothing else.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
@@ -17,6 +20,11 @@ else:
     from deadbeat.sched.core import lazy as _core
 
 _Rows = NDArray[np.int64]
+#: Longest periods that a pattern lasts unless given, and about how many jobs it has at most.
+_PERIODS, _JOBS = 10, 20_000
+PATTERNS = 64
+#: How equal priorities are ordered.
+_TIES = "release"
 
 
 def protocols() -> list[str]:
@@ -25,9 +33,75 @@ def protocols() -> list[str]:
     return list(_core.lock_protocols())
 
 
+def protocol_of(system: TaskSystem, policy: str, given: str = "any") -> str:
+    """``given``, else that of the system's locks, else what the policy is known with.
+
+    Raises UsageError: the locks have several.
+    """
+    named = sorted({lock.protocol for lock in system.locks} - {"any"})
+    if given == "any" and len(named) > 1:
+        raise UsageError(f"locks have protocols {', '.join(named)}", "choose one by --protocol")
+    usual = "none" if not system.locks else "srp" if policy.endswith("edf") else "inherit"
+    return given if given != "any" else [*named, usual][0]
+
+
+def decide(
+    system: TaskSystem,
+    *,
+    policy: str,
+    protocol: str = "any",
+    priorities: str = "given",
+    ties: str = "index",
+    model: str | None = None,
+    costs: bool = False,
+    horizon: int | None = None,
+    patterns: int = PATTERNS,
+    seed: int = 0,
+    budget: int = 5_000_000,
+) -> dict[str, Any]:
+    """What the core says of a simulated system, as of one without locks, and ``all`` jobs and
+    ``holds`` (who holds a lock or waits for it), ``scheduler``: its full name and tie rule. In turn
+    patterns are long, and dense: the first releases lie within the time that a job of each takes.
+
+    Raises:
+        UsageError: The system is not simulated so, with the reason.
+    """
+    known = policy in _core.lock_policies()
+    has = ", ".join(system.rare if known and system.rare else system.beyond)
+    if not known or system.rare:
+        raise UsageError(f"not applicable: {policy} ignores {has}", "leave that out" if known else "--policy p-fp")
+    for what, wrong, hint in (
+        (f"model {model}", model not in (None, "sporadic"), "leave out --model"),
+        (f"ties by {ties}", ties not in ("index", _TIES), "leave out --ties"),
+        ("costs of switches", costs, "add them to the wcet"),
+        (f"{patterns} patterns", not 1 <= patterns <= 1_000_000, "1 to 1000000"),
+        (f"the seed {seed}", seed < 0, "0 or more"),
+        (f"the budget {budget}", budget < 1, "1 or more"),
+    ):
+        if wrong:
+            raise UsageError(f"not simulated with {has}: {what}", hint)
+    protocol = protocol_of(system, policy, protocol)
+    tasks = system.tasks
+    keys = {"rm": [-task.period for task in tasks], "dm": [-task.deadline for task in tasks]}
+    ranks = keys.get(priorities, [task.priority for task in tasks])
+    ranked = (evolve(task, priority=rank) for task, rank in zip(tasks, ranks, strict=True))
+    rate = sum(1 / task.period for task in tasks)
+    span = horizon or min(_PERIODS * max(task.period for task in tasks), int(_JOBS / rate))
+    window = min(sum(task.wcet for task in tasks), 1 << 60)
+    arrays = rows(evolve(system, tasks=tuple(ranked)))
+    try:
+        found: dict[str, Any] = _core.decide_locks(
+            *arrays, policy, protocol, span, window, seed, patterns, budget
+        )
+    except ValueError as error:
+        raise UsageError(f"no simulation: {error}", "change what it names") from None
+    return found | {"scheduler": {"policy": f"{policy}+{protocol}", "ties": _TIES}}
+
+
 def worst_responses(
     system: TaskSystem,
     *,
+    policy: str = "p-fp",
     protocol: str = "inherit",
     patterns: int = 24,
     horizon: int = 2400,
@@ -36,7 +110,7 @@ def worst_responses(
 ) -> tuple[int | None, ...]:
     """The longest response of each task, from its arrival, over random patterns.
 
-    Fixed priorities as given (of equal ones who was released first), each task on its home.
+    Priorities as given, of equal ones who was released first; tasks on their homes.
     Sections, suspension and stretches without preemption lie anywhere in a job; releases are
     together, or at random with or without delays.
 
@@ -52,7 +126,7 @@ def worst_responses(
         raise UsageError(f"patterns is {patterns}", "give 1 or more")
     try:
         found = _core.worst_locks(
-            *rows(system), protocol, horizon, window, seed, 0, patterns
+            *rows(system), policy, protocol, horizon, window, seed, 0, patterns
         ).tolist()
     except ValueError as error:
         raise UsageError(f"no simulation: {error}", "change what it names") from None

@@ -46,6 +46,7 @@ class Picture:
         note: What is not shown, or ""; one line.
         releases: Which of the releases that the model allows these are, or "" where there is but
             one pattern; a few words.
+        holds: See `Verdict`.
     """
 
     system: TaskSystem
@@ -57,6 +58,14 @@ class Picture:
     jobs: NDArray[np.int64] = field(eq=False, repr=False)
     note: str = ""
     releases: str = ""
+    holds: tuple[tuple[int, ...], ...] = ()
+
+    def hold_words(self, task: int, lock: int, holder: int) -> str:
+        """``waits for bus, held by logger``, or ``holds bus``."""
+        name, label = self.system.locks[lock].name, self.system.label
+        if task == holder:
+            return f"holds {name}"
+        return f"waits for {name}, " + (f"held by {label(holder)}" if holder >= 0 else "free")
 
     @property
     def drawn_jobs(self) -> list[DrawnJob]:
@@ -116,6 +125,10 @@ def observe(
     Args:
         start: What is over before this instant is not recorded.
     """
+    if system.beyond:  # recorded
+        return Records(
+            until=verdict.until, truncated=False, jobs=verdict.jobs, segments=verdict.segments
+        )
     options = core_options(verdict.scheduler)
     options.budget = budget
     options.stop_at_miss = not run_on
@@ -172,6 +185,7 @@ def picture(
         jobs=jobs[near],
         note=_note(verdict, found, start, last),
         releases=releases_words(verdict),
+        holds=tuple(tuple(row) for row in verdict.holds.tolist() if row[5] > start < last > row[4]),
     )
 
 
@@ -179,6 +193,8 @@ def releases_words(verdict: Verdict) -> str:
     """Which of the sporadic releases ``observe`` simulates; "" for periodic models."""
     if verdict.model != "sporadic":
         return ""
+    if not verdict.pattern and len(verdict.releases):
+        return "one random pattern of many"
     if not verdict.pattern:
         return "synchronous periodic releases, one pattern of many"
     if verdict.proof == "exploration":

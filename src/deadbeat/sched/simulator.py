@@ -14,6 +14,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, task_rows
+from deadbeat.sched.locks import PATTERNS, decide
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
@@ -33,6 +34,8 @@ _NEVER = np.iinfo(np.int64).max
 TIME_MAX = 1 << 60
 
 JOB_FIELDS = ("task", "job", "release", "start", "finish", "deadline")
+HOLD_FIELDS = ("task", "job", "lock", "holder", "start", "end")
+_NO_ROWS: NDArray[np.int64] = np.empty((0, 6), dtype=np.int64)
 
 
 @frozen(kw_only=True)
@@ -58,7 +61,8 @@ class Scheduler:
     """A policy and its options; ``policies()`` lists which policy looks at which.
 
     Partition ``auto`` is first-fit on single processors, worst-fit on clusters; admission ``auto``
-    is exact for p-edf and p-fp, by utilisation for other policies.
+    is exact for p-edf and p-fp, by utilisation for other policies. Protocol: how locks are taken;
+    ``any``: as they say themselves.
     """
 
     policy: str = "g-edf"
@@ -71,6 +75,7 @@ class Scheduler:
     balance: str = "both"
     cluster_size: int = 2
     threshold: tuple[int, int] | None = None
+    protocol: str = "any"
     costs: Costs = field(factory=Costs)
 
 
@@ -117,6 +122,8 @@ class Verdict:
         segments: int64, a row (task, job, processor, start, end) per stretch; likewise.
         releases: int64, a row (task, release) per release of ``pattern`` before ``until``, by
             release; empty where all tasks are released at 0 and periodically from there on.
+        holds: int64, a row HOLD_FIELDS per stretch that a job of the recorded pattern waits for a
+            lock, or holds it itself; ``all_jobs``: of all patterns. Of systems with locks.
         truncated: More was to record than asked for.
         placed: Cluster of each task; empty where tasks are not bound.
         scheduler: What was asked for, with what ``auto`` stood for.
@@ -148,6 +155,8 @@ class Verdict:
     jobs: NDArray[np.int64] = field(eq=False, repr=False)
     segments: NDArray[np.int64] = field(eq=False, repr=False)
     releases: NDArray[np.int64] = field(eq=False, repr=False)
+    holds: NDArray[np.int64] = field(eq=False, repr=False, default=_NO_ROWS)
+    all_jobs: NDArray[np.int64] = field(eq=False, repr=False, default=_NO_ROWS)
 
 
 @frozen(kw_only=True)
@@ -185,13 +194,18 @@ def option_words(option: str) -> tuple[str, ...]:
 
 def facts_of(scheduler: Scheduler) -> PolicyFacts:
     """What its policy declares under its options. Raises UsageError as ``core_options``."""
+    name, _, protocol = scheduler.policy.partition("+")
+    if protocol:  # placed by homes
+        own = policies()[name]
+        title = f"{own.title}, locks: {protocol}"
+        return evolve(own, name=scheduler.policy, title=title, partitions=False, clusters=False)
     return PolicyFacts(**_core.policy_facts(core_options(scheduler)))
 
 
 def resolved(scheduler: Scheduler) -> Scheduler:
     """With what ``auto`` stands for, where the policy places tasks."""
-    facts = policies()[scheduler.policy]
-    if not facts.partitions:
+    facts = policies().get(scheduler.policy)
+    if facts is None or not facts.partitions:
         return scheduler
     capacity = scheduler.cluster_size if facts.clusters else 1
     return evolve(
@@ -218,7 +232,7 @@ def simulate(
     record_jobs: bool = False,
     record_segments: bool = False,
     seed: int = 0,
-    patterns: int = 64,
+    patterns: int = PATTERNS,
     states: int = 500_000,
 ) -> Verdict:
     """Simulates ``system`` as long as the verdict for ``model`` needs.
@@ -233,7 +247,8 @@ def simulate(
             budget used up). Those of one instant come together.
         run_on: Go on after a miss, for figures; late jobs keep their priority.
         seed: Model sporadic: number of the first random release pattern.
-        patterns: Model sporadic: how many of them are simulated.
+        patterns: Model sporadic, and systems with locks, jitter, suspension or stretches without
+            preemption (then always sporadic): how many of them are simulated.
         states: Model sporadic: how many states are explored before it is ``undecided``; 0: none.
 
     Raises:
@@ -245,7 +260,12 @@ def simulate(
     require_model(system, chosen, method)
     require_sound(system)
     if system.beyond:
-        raise UsageError(f"not applicable: {known.policy} ignores {', '.join(system.beyond)}")
+        words = {name: getattr(known, name) for name in ("policy", "protocol", "priorities", "ties")}
+        asked = {"horizon": horizon, "patterns": patterns, "seed": seed, "budget": budget}
+        found = decide(system, **words, **asked, model=model, costs=bool(known.costs))
+        return _verdict(found, evolve(known, **found["scheduler"]), "sporadic", method)
+    if known.protocol != "any":
+        raise UsageError("a protocol is of locks, there are none", "leave out --protocol")
     options = core_options(known, system)
     options.horizon = horizon or 0
     options.budget = _require("the budget", budget, least=1)
@@ -474,4 +494,6 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
         remarks=tuple(found["remarks"]),
         figures=found["metrics"],
         jobs=jobs,
+        holds=found.get("holds", _NO_ROWS),
+        all_jobs=found.get("all", _NO_ROWS),
     )

@@ -1,5 +1,5 @@
-// Jobs of tasks that are bound to processors, with sections at given places, under fixed
-// priorities and a protocol of locks: what the bounds of core/src/tests are attacked with.
+// Jobs with sections at given places, under fixed priorities or EDF and a protocol of locks, bound
+// to processors, in clusters or global: what the bounds of core/src/tests are attacked with.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "deadbeat/sched/system.hpp"
+#include "deadbeat/sched/verdict.hpp"
 
 namespace deadbeat::sched::locks {
 
@@ -40,22 +41,47 @@ struct Drawing {
     std::uint64_t seed;
 };
 
-// Names of the protocols that are simulated.
+// Names of the policies and protocols that are simulated.
+std::vector<std::string> policies();
 std::vector<std::string> protocols();
 
-// Why `system` is not simulated under `protocol`; empty: it is.
-std::string refusal(const System& system, const std::string& protocol);
+struct Scheduling {
+    std::string policy, protocol;
+};
+
+// Why `system` is not simulated so; empty: it is.
+std::string refusal(const System& system, const Scheduling& how);
 
 void draw(const System& system, const Drawing& drawing, std::uint64_t number, Pattern& pattern);
 
 // Response of each job of `pattern`. At an instant parts end first; then jobs are released, one
 // after the other as listed, and processors choose after each. `together`: they choose when all
 // are released, so that what is not preempted began an instant before at the latest.
-std::vector<Time> responses(const System& system, const std::string& protocol,
-                            const Pattern& pattern, bool together);
+std::vector<Time> responses(const System& system, const Scheduling& how, const Pattern& pattern,
+                            bool together);
 
 // The longest response of each task over patterns number first to first + count - 1; 0: no job.
-std::vector<Time> worst(const System& system, const std::string& protocol, const Drawing& drawing,
+std::vector<Time> worst(const System& system, const Scheduling& how, const Drawing& drawing,
                         std::uint64_t first, std::uint64_t count);
+
+// `task` waits for a lock that `holder` holds (-1: nobody yet), or holds it itself.
+struct Hold {
+    std::int64_t task, job, lock, holder;
+    Time from, to;
+};
+inline constexpr std::size_t kHoldFields = 6;
+
+// What patterns say: of all of them the figures of each task, and their jobs where these are few;
+// of the first that misses, else of the one that is nearest to it, everything.
+struct Found {
+    Verdict verdict;
+    std::vector<JobRecord> all;
+    std::vector<Hold> holds;
+};
+
+// `patterns` of them, drawn as `longer` and `dense` in turn; fewer where `budget` instants are used
+// up.
+Found decide(const System& system, const Scheduling& how, const Drawing& longer,
+             const Drawing& dense, std::uint64_t patterns, std::int64_t budget);
 
 }  // namespace deadbeat::sched::locks
