@@ -143,9 +143,10 @@ nb::dict decide_drawn(std::int32_t processors, const TaskArray& tasks, const Fou
 void bind_locks(nb::module_& m) {
     m.def("lock_policies", &locks::policies);
     m.def("lock_protocols", &locks::protocols);
-    m.def("decide_locks", &decide_drawn, nb::arg("processors"), nb::arg("tasks"), nb::arg("sections"),
-          nb::arg("extras"), nb::arg("policy"), nb::arg("protocol"), nb::arg("horizon"),
-          nb::arg("window"), nb::arg("seed"), nb::arg("patterns"), nb::arg("budget"),
+    m.def("decide_locks", &decide_drawn, nb::arg("processors"), nb::arg("tasks"),
+          nb::arg("sections"), nb::arg("extras"), nb::arg("policy"), nb::arg("protocol"),
+          nb::arg("horizon"), nb::arg("window"), nb::arg("seed"), nb::arg("patterns"),
+          nb::arg("budget"),
           nb::sig("def decide_locks(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
                   "sections: numpy.typing.NDArray[numpy.int64], extras: "
                   "numpy.typing.NDArray[numpy.int64], policy: str, protocol: str, horizon: int, "

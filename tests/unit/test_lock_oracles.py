@@ -142,6 +142,21 @@ def test_waiting_as_execution(kind, capsys, tmp_path):
         assert found["bounds"] == [bounds[task.get("home", 0)].pop(0) for task in system["tasks"]]
 
 
+def test_a_plain_mutex_waits_for_strangers(tmp_path, capsys):
+    """The most urgent task's response grows with the wcet of a task that shares nothing."""
+    [example] = examples("plain-mutex")
+    for row in example["expected"]["rows"]:
+        example["system"]["tasks"][1]["wcet"] = row["wcet_of_middle"]
+        (tmp_path / "system.json").write_text(json.dumps(system_of(example)))
+        for protocol, key in (("none", "plain_mutex"), ("inherit", "with_inheritance")):
+            words = ("--priorities", "given", "--protocol", protocol, "--set", "patterns=2000")
+            main(("sched", "simulate", str(tmp_path / "system.json"), *words, "--json"))
+            found = answer_of(capsys.readouterr().out)["tasks"]
+            seen = [task["response_max"] for task in found]
+            assert all(a >= b for a, b in zip(seen, row[f"{key}_observed"], strict=True)), seen
+            assert protocol == "none" or seen[0] == 2 + 3
+
+
 @pytest.mark.parametrize(
     ("kind", "protocol"),
     [

@@ -15,9 +15,10 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.analysis import analyze
 from deadbeat.sched.blocking import longest_accepted, shares, wait_words
 from deadbeat.sched.files import load_task_system, parse_task_system
-from deadbeat.sched.simulator import simulate
+from deadbeat.sched.simulator import Scheduler, simulate
 from deadbeat.store.tasksystems import task_system_text, write_task_system
 
+KINDS = ("perfetto", "report", "gantt")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sched/locks.json"
 
 
@@ -53,8 +54,54 @@ def test_a_system_with_locks_is_written_as_it_was_read(tmp_path: Path) -> None:
     assert again == system and system.beyond == ("locks",)
     with pytest.raises(UsageError, match="CSV has no locks"):
         write_task_system(tmp_path / "out.csv", system)
-    with pytest.raises(UsageError, match="not applicable: g-edf ignores locks"):
-        simulate(system)
+    with pytest.raises(UsageError, match="not applicable: pd2 ignores locks"):
+        simulate(system, Scheduler(policy="pd2"))
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
+    assert main(["sched", "simulate", *options, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["results"]
+
+
+def test_a_simulated_system_names_pattern_lock_and_holder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    written = [tmp_path / name for name in ("trace.json", "page.html", "chart.svg")]
+    options = (f"--{kind}={path}" for kind, path in zip(KINDS, written, strict=True))
+    found = simulated(capsys, str(EXAMPLE), "--priorities=given", *options)
+    assert (found["schedulable"], found["proved"], found["policy"]) == ("no", True, "p-fp+inherit")
+    assert "in random pattern" in found["because"] and found["judged"] == found["jobs"]
+    wait = found["waits"][0]
+    assert (wait["task"], wait["lock"], wait["holder"]) == ("control", "map_lock", "logger")
+    assert 800 < wait["end"] - wait["start"] <= 900
+    assert found["tasks"][0]["response_max"] == 1100  # its bound
+    assert all("waits for map_lock, held by logger" in path.read_text() for path in written[:2])
+    assert written[2].stat().st_size > 1000
+    (tmp_path / "short.json").write_text(EXAMPLE.read_text().replace("900", "100"))
+    found = simulated(
+        capsys, str(tmp_path / "short.json"), "--priorities=given", "--set=patterns=5"
+    )
+    assert (found["schedulable"], found["proved"], found["pattern"]) == ("undecided", False, None)
+    assert found["because"].startswith("no job is late in 5 random patterns")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy=g-edf"], "inherit is not simulated under EDF, srp is"),
+        (["--policy=pd2"], "pd2 ignores locks"),
+        (["--policy=g-fp", "--protocol=mpcp"], "mpcp is simulated on bound tasks"),
+        (["--protocol=srp"], "srp is simulated on one processor"),
+        (["--ties=all"], "ties by "),
+        (["--set=model=periodic-sync"], "model periodic-sync"),
+    ],
+)
+def test_what_is_not_simulated_is_one_clear_line(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sched", "simulate", str(EXAMPLE), *options]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
 
 
 def test_a_waiter_pays_for_the_holder_and_the_cure_is_exact() -> None:

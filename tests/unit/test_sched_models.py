@@ -38,6 +38,7 @@ from deadbeat.model.systems import (
 )
 from deadbeat.sched.admission import RootDomain, admit
 from deadbeat.sched.arrays import TaskBatch
+from deadbeat.sched.core import core
 from deadbeat.sched.files import parse_task_system
 from deadbeat.sched.locks import worst_responses
 from deadbeat.sched.sensitivity import sensitivity

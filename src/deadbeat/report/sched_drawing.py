@@ -18,7 +18,7 @@ _EXACT = 2**53
 #: Where on a task's row releases and deadlines stand; shares of the row that lines take.
 _BELOW, _ABOVE, _THIN, _THICK = 0.31, -0.31, 0.08, 0.2
 #: Looks: marks, and what lies over bars, which few tasks share.
-_UP, _DOWN, _CROSS, _BLACK, _RED = 2, 4, 6, 13, 22
+_UP, _DOWN, _CROSS, _BLACK, _HATCHED, _RED = 2, 4, 6, 13, 20, 22
 
 
 def unit_words(system: TaskSystem) -> str:
@@ -133,7 +133,10 @@ def _waiting(picture: Picture) -> Iterator[Spans]:
 def _locks(picture: Picture) -> Iterator[Spans]:
     """Who waits for which lock held by whom, and who holds it."""
     first = picture.system.processors
-    for label, look, holding in (("holds a lock", _BLACK, True), ("waits for a lock", _RED, False)):
+    for label, look, holding in (
+        ("holds a lock", _BLACK, True),
+        ("waits for a lock", _HATCHED, False),
+    ):
         found = []
         for task, number, lock, holder, start, end in picture.holds:
             if (task == holder) is holding:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import Json
 from deadbeat.sched.picture import observe
-from deadbeat.sched.simulator import HOLD_FIELDS, JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
+from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
 
 #: Jobs up to which all are recorded for the sake of percentiles.
 JOBS_RECORDED = 1_000_000
@@ -113,6 +113,17 @@ def relevant_options(verdict: Verdict) -> dict[str, Json]:
     return chosen
 
 
+class Wait(TypedDict):
+    """``task`` waits for ``lock`` from start to end; ``holder`` has it, None: nobody yet."""
+
+    task: str
+    job: int
+    lock: str
+    holder: str | None
+    start: int
+    end: int
+
+
 class ScheduleAnswer(TypedDict, total=False):
     """Everything known of one simulation, as plain values; times in the system's unit.
 
@@ -164,7 +175,7 @@ class ScheduleAnswer(TypedDict, total=False):
     placed: list[int | None]
     remarks: list[str]
     tasks: list[dict[str, Any]]
-    waits: list[dict[str, Any]]
+    waits: list[Wait]
     robustness: str
     shown_ties: str
     by_ties: dict[str, dict[str, Any]]
@@ -249,20 +260,20 @@ def answer_of(
     return answer
 
 
-def waits_of(system: TaskSystem, verdict: Verdict) -> list[dict[str, Any]]:
-    """Who waits for which lock, held by whom, from when to when, in the recorded pattern; longest
-    first, no more than RELEASES_LISTED."""
-    rows = [dict(zip(HOLD_FIELDS, row, strict=True)) for row in verdict.holds.tolist()]
-    rows = [row for row in rows if row["task"] != row["holder"]]
-    rows.sort(key=lambda row: row["start"] - row["end"])
+def waits_of(system: TaskSystem, verdict: Verdict) -> list[Wait]:
+    """Who waits in the recorded pattern; longest first, no more than RELEASES_LISTED."""
+    rows = [row for row in verdict.holds.tolist() if row[0] != row[3]]
+    rows.sort(key=lambda row: row[4] - row[5])
     return [
-        row
-        | {
-            "task": system.label(row["task"]),
-            "lock": system.locks[row["lock"]].name,
-            "holder": system.label(row["holder"]) if row["holder"] >= 0 else None,
-        }
-        for row in rows[:RELEASES_LISTED]
+        Wait(
+            task=system.label(task),
+            job=job,
+            lock=system.locks[lock].name,
+            holder=system.label(holder) if holder >= 0 else None,
+            start=start,
+            end=end,
+        )
+        for task, job, lock, holder, start, end in rows[:RELEASES_LISTED]
     ]
 
 

@@ -58,7 +58,7 @@ def decide(
     patterns: int = PATTERNS,
     seed: int = 0,
     budget: int = 5_000_000,
-) -> dict[str, Any]:
+) -> Any:
     """What the core says of a simulated system, as of one without locks, and ``all`` jobs and
     ``holds`` (who holds a lock or waits for it), ``scheduler``: its full name and tie rule. In turn
     patterns are long, and dense: the first releases lie within the time that a job of each takes.
@@ -66,10 +66,9 @@ def decide(
     Raises:
         UsageError: The system is not simulated so, with the reason.
     """
-    known = policy in _core.lock_policies()
-    has = ", ".join(system.rare if known and system.rare else system.beyond)
-    if not known or system.rare:
-        raise UsageError(f"not applicable: {policy} ignores {has}", "leave that out" if known else "--policy p-fp")
+    has = ", ".join(system.rare or system.beyond)
+    if policy not in _core.lock_policies() or system.rare:
+        raise UsageError(f"not applicable: {policy} ignores {has}", "p-fp knows locks and jitter")
     for what, wrong, hint in (
         (f"model {model}", model not in (None, "sporadic"), "leave out --model"),
         (f"ties by {ties}", ties not in ("index", _TIES), "leave out --ties"),
@@ -90,9 +89,7 @@ def decide(
     window = min(sum(task.wcet for task in tasks), 1 << 60)
     arrays = rows(evolve(system, tasks=tuple(ranked)))
     try:
-        found: dict[str, Any] = _core.decide_locks(
-            *arrays, policy, protocol, span, window, seed, patterns, budget
-        )
+        found = _core.decide_locks(*arrays, policy, protocol, span, window, seed, patterns, budget)
     except ValueError as error:
         raise UsageError(f"no simulation: {error}", "change what it names") from None
     return found | {"scheduler": {"policy": f"{policy}+{protocol}", "ties": _TIES}}

@@ -34,7 +34,6 @@ _NEVER = np.iinfo(np.int64).max
 TIME_MAX = 1 << 60
 
 JOB_FIELDS = ("task", "job", "release", "start", "finish", "deadline")
-HOLD_FIELDS = ("task", "job", "lock", "holder", "start", "end")
 _NO_ROWS: NDArray[np.int64] = np.empty((0, 6), dtype=np.int64)
 
 
@@ -122,8 +121,9 @@ class Verdict:
         segments: int64, a row (task, job, processor, start, end) per stretch; likewise.
         releases: int64, a row (task, release) per release of ``pattern`` before ``until``, by
             release; empty where all tasks are released at 0 and periodically from there on.
-        holds: int64, a row HOLD_FIELDS per stretch that a job of the recorded pattern waits for a
-            lock, or holds it itself; ``all_jobs``: of all patterns. Of systems with locks.
+        holds: int64, a row (task, job, lock, holder, start, end) per stretch that a job of the
+            recorded pattern waits for a lock, or is itself the holder. ``all_jobs``: of all
+            patterns. Both of systems with locks only.
         truncated: More was to record than asked for.
         placed: Cluster of each task; empty where tasks are not bound.
         scheduler: What was asked for, with what ``auto`` stood for.
@@ -195,7 +195,7 @@ def option_words(option: str) -> tuple[str, ...]:
 def facts_of(scheduler: Scheduler) -> PolicyFacts:
     """What its policy declares under its options. Raises UsageError as ``core_options``."""
     name, _, protocol = scheduler.policy.partition("+")
-    if protocol:  # placed by homes
+    if protocol:
         own = policies()[name]
         title = f"{own.title}, locks: {protocol}"
         return evolve(own, name=scheduler.policy, title=title, partitions=False, clusters=False)
@@ -260,9 +260,10 @@ def simulate(
     require_model(system, chosen, method)
     require_sound(system)
     if system.beyond:
-        words = {name: getattr(known, name) for name in ("policy", "protocol", "priorities", "ties")}
-        asked = {"horizon": horizon, "patterns": patterns, "seed": seed, "budget": budget}
-        found = decide(system, **words, **asked, model=model, costs=bool(known.costs))
+        own = ("policy", "protocol", "priorities", "ties")
+        asked: dict[str, Any] = {name: getattr(known, name) for name in own}
+        asked |= {"horizon": horizon, "patterns": patterns, "seed": seed, "budget": budget}
+        found = decide(system, **asked, model=model, costs=bool(known.costs))
         return _verdict(found, evolve(known, **found["scheduler"]), "sporadic", method)
     if known.protocol != "any":
         raise UsageError("a protocol is of locks, there are none", "leave out --protocol")
