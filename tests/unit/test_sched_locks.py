@@ -85,6 +85,21 @@ def test_a_simulated_system_names_pattern_lock_and_holder(
     assert found["because"].startswith("no job is late in 5 random patterns")
 
 
+def test_bound_and_worst_simulated_stand_side_by_side(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "short.json").write_text(EXAMPLE.read_text().replace("900", "800"))
+    words = ["sched", "analyze", str(tmp_path / "short.json"), "--priorities=given", "--simulate"]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    [pinned] = [test for test in found["tests"] if test["test"] == "pinned-fifo-pi"]
+    seen = found["worst_simulated"]["responses"]
+    assert pinned["bounds"][0] == seen[0] == 1000
+    assert all(a >= b > 0 for a, b in zip(pinned["bounds"], seen, strict=True))
+    assert found["schedulers"]["p-fp+inherit"]["simulation"]["schedulable"] == "undecided"
+    assert main(words) == 0 and "worst simulated" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

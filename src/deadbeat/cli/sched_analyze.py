@@ -35,9 +35,11 @@ from deadbeat.sched.blocking import (
     PINNED,
     REMOTE,
     BlockingShare,
+    WorstSimulated,
     longest_accepted,
     shares,
     wait_words,
+    worst_simulated,
 )
 from deadbeat.sched.sensitivity import Sensitivity
 from deadbeat.sched.sensitivity import sensitivity as sensitivity_of
@@ -102,7 +104,7 @@ def analyze(
     headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
     waits = Waits.of(analysis, of_tests)
     lines = [headline, *(waits.lines() if waits else ())]
-    plain = _plain(analysis, verdicts) | ({"waits": waits.plain()} if waits else {})
+    plain = _plain(analysis, verdicts) | (waits.plain() if waits else {})
     tail = [waits.table()] if waits else []
     parts = [*lines, "", *tail, *_parts(analysis, verdicts)]
     if analysis.assigned:
@@ -148,6 +150,7 @@ class Waits:
     result: TestResult
     parts: Sequence[BlockingShare]
     settings: TestSettings
+    worst_simulated: WorstSimulated | None
 
     @classmethod
     def of(cls, analysis: Analysis, settings: TestSettings) -> Waits | None:
@@ -157,7 +160,11 @@ class Waits:
                 parts = shares(analysis.system, **settings) if analysis.system.locks else ()
                 if parts:
                     return cls(
-                        system=analysis.system, result=result, parts=parts, settings=settings
+                        system=analysis.system,
+                        result=result,
+                        parts=parts,
+                        settings=settings,
+                        worst_simulated=worst_simulated(analysis.system, analysis.priorities),
                     )
         return None
 
@@ -194,25 +201,26 @@ class Waits:
                     least = f"at most {most}, not {section.length}"
                     yield f"accepted if the section of {which} is {least}"
 
-    def plain(self) -> list[Json]:
-        label = self.system.label
-        return [
+    def plain(self) -> dict[str, Json]:
+        label, simulated = self.system.label, self.worst_simulated
+        waits = [
             {**asdict(part), "task": label(part.task), "other": label(part.other)}
             for part in self.parts
         ]
+        return {"waits": waits, "worst_simulated": asdict(simulated) if simulated else None}
 
     def table(self) -> Part:
-        rows = []
+        rows, simulated = [], self.worst_simulated
         for i, task in enumerate(self.system.tasks):
-            bound = self.result.bounds[i]
+            bound, seen = self.result.bounds[i], simulated and simulated.responses[i]
             rows.append(
                 [
                     *(self.system.label(i), str(task.wcet), str(self.total(i, "local"))),
                     *(str(self.total(i, "boost")), str(self.total(i, *REMOTE))),
-                    *("-" if bound is None else str(bound), str(task.deadline)),
+                    *("-" if bound is None else str(bound), str(seen or "-"), str(task.deadline)),
                 ]
             )
-        columns = ["task", "C", "local", "boost", "remote", "bound", "D"]
+        columns = ["task", "C", "local", "boost", "remote", "bound", "worst simulated", "D"]
         title = "pinned SCHED_FIFO, mutexes with priority inheritance: what a response is made of"
         return table(columns, rows, title=title, numeric=columns[1:])
 
@@ -258,9 +266,11 @@ def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> d
     words = {name: getattr(analysis, name) for name in ("ties", *_WORDS)}
     found = {}
     for name in analysis.schedulers:
-        if name in policies():
+        policy, _, protocol = name.partition("+")
+        if policy in policies() and bool(protocol) is bool(system.locks):
+            how = Scheduler(policy=policy, protocol=protocol or "any", **words)
             try:
-                found[name] = simulate(system, Scheduler(policy=name, **words), model=model)
+                found[name] = simulate(system, how, model=model)
             except UsageError:  # not defined for such deadlines: there is nothing to show beside
                 continue
             require_agreement(analysis, name, found[name])

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from attrs import evolve, frozen
 
+from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.analysis import TestSettings, analyze, test_options
 from deadbeat.sched.arrays import section_rows, task_rows
+from deadbeat.sched.locks import PATTERNS, decide
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
@@ -55,6 +57,29 @@ def shares(system: TaskSystem, **settings: Unpack[TestSettings]) -> tuple[Blocki
             amount=amount,
         )
         for task, kind, other, lock, amount in rows.tolist()
+    )
+
+
+@frozen(kw_only=True)
+class WorstSimulated:
+    """The longest response of each task over random ``patterns``."""
+
+    policy: str
+    patterns: int
+    responses: tuple[int, ...]
+
+
+def worst_simulated(system: TaskSystem, priorities: str) -> WorstSimulated | None:
+    """Of pinned threads with inheriting mutexes, to stand beside their bounds; None: they are not
+    simulated."""
+    try:
+        found = decide(system, policy="p-fp", protocol="inherit", priorities=priorities)
+    except UsageError:
+        return None
+    return WorstSimulated(
+        policy=found["scheduler"]["policy"],
+        patterns=PATTERNS,
+        responses=tuple(found["metrics"]["response_max"].tolist()),
     )
 
 
