@@ -1,5 +1,4 @@
-"""Truth: sessions in which nothing differs but what a session does to each cell by itself, figures
-cut off to whole steps, and sizes beyond any that mean something."""
+"""Truth: figures cut off to whole steps, and sizes beyond any that mean something."""
 
 from __future__ import annotations
 
@@ -10,66 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from aa import RunFigure, Side
-from attrs import evolve
 from judges import compare_sides, options_of
 
-from deadbeat.compare.words import bound_text, effect_text, interval_text, verdict_text
+from deadbeat.compare.words import bound_text, effect_text, interval_text
 from deadbeat.kinds.latency.observe import METRICS, _slack, _value
 from deadbeat.model.comparison import CellComparison
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.observations import Cell
 
-OPTIONS = options_of("latency")
 P50, P99, P999 = METRICS[0], METRICS[2], METRICS[3]
-LATENCIES = ("p50", "mean", "p99", "p99.9", "max")
 
 
 def cell(number: int) -> Cell:
     return Cell(f"load{number} prober", -1, -1.0, -1.0, 0.0)
-
-
-def session(
-    name: str, random: np.random.Generator, *, common: float, own: float, cells: int = 5
-) -> Side:
-    """Five runs of each cell that scatter by 2 %; the session shifts all cells, and each."""
-    whole, runs = random.normal(0, common), {}
-    for number in range(cells):
-        shift = whole + random.normal(0, own)
-        for repeat in range(5):
-            values: dict[str, float | None] = {
-                metric: 20_000 * math.exp(shift + random.normal(0, 0.02)) for metric in LATENCIES
-            }
-            runs[f"{number}.{repeat}"] = RunFigure(
-                cell=cell(number), block=f"{repeat}", values={**values, "missed_ratio": 0.0}
-            )
-    return Side(name=name, runs=runs)
-
-
-def alarms(comparisons: int, repeats: int, *, common: float, own: float, cells: int = 5) -> int:
-    random = np.random.default_rng(17)
-    found = 0
-    for _ in range(comparisons):
-        a, b, *rest = (
-            session(f"s{n}", random, common=common, own=own, cells=cells)
-            for n in range(2 + repeats)
-        )
-        found += compare_sides(a, b, rest, options=OPTIONS).verdict in ("worse", "better")
-    return found
-
-
-def test_sessions_that_move_cells_apart_are_no_difference() -> None:
-    """With a gate over all cells alone 10 of 30 were called one: it averaged their shifts out."""
-    assert alarms(30, 2, common=0.0, own=0.1) <= 4
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("repeats", [1, 2, 3])
-@pytest.mark.parametrize(("common", "own", "cells"), [(0, 0.1, 5), (0.03, 0.05, 5), (0, 0.05, 24)])
-def test_few_sessions_are_called_different(
-    common: float, own: float, cells: int, repeats: int
-) -> None:
-    """Alarms at 5 % would exceed 16 of 200 once in forty."""
-    assert alarms(200, repeats, common=common, own=own, cells=cells) <= 16
 
 
 def same_cells(name: str, metric: str, values: Sequence[float], **more: Any) -> Side:
@@ -189,31 +141,3 @@ def test_a_row_has_one_unit(effect: float, low: float, high: float, text: str) -
         effect=effect, low=low, high=high,
     )  # fmt: skip
     assert interval_text(row) == text
-
-
-def test_a_side_has_its_own_mean_with_and_without_repeats() -> None:
-    rng = np.random.default_rng(5)
-    one, two, again = (session(name, rng, common=0.1, own=0.01) for name in ("a", "b", "r"))
-    options = options_of("latency", ("p50",))
-    for plain, repeated in zip(
-        compare_sides(one, two, options=options).metrics[0].cells,
-        compare_sides(one, two, [again], options=options).metrics[0].cells,
-        strict=True,
-    ):
-        assert (plain.baseline, plain.other) == (repeated.baseline, repeated.other)
-        assert plain.effect != repeated.effect
-
-
-def test_equal_over_cells_of_which_some_are_undecided_is_so_on_average() -> None:
-    side, twin = (
-        session(name, np.random.default_rng(seed), common=0, own=0.001)
-        for name, seed in (("a", 1), ("b", 2))
-    )
-    repeats = [session("r", np.random.default_rng(3), common=0, own=0.001)]
-    (metric,) = compare_sides(side, twin, repeats, options=options_of("latency", ("p50",))).metrics
-    equal = evolve(
-        metric, verdict="equal", cells=tuple(evolve(c, verdict="equal") for c in metric.cells)
-    )
-    assert verdict_text(equal) == "equal"
-    cells = (evolve(equal.cells[0], verdict="undecided"), *equal.cells[1:])
-    assert verdict_text(evolve(equal, cells=cells)) == "equal on average"
