@@ -33,11 +33,9 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture
 def repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uninterrupted: dict[str, Any]
+    tmp_path: Path, in_a_folder: None, uninterrupted: dict[str, Any]
 ) -> Callable[[], None]:
     """Repeats the command, in this process: the result must be that of one never ended."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
 
     def repeat() -> None:
         assert main(TINY_OPTIONS) == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from helpers.answers import Capture
 from helpers.kinds import KINDS
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -42,11 +43,8 @@ def harmless(page: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_that_shows_a_result_carries_anything_out(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+@pytest.mark.usefixtures("in_a_folder")
+def test_nothing_that_shows_a_result_carries_anything_out(kind: str, capsys: Capture) -> None:
     assert main(KINDS[kind][0]) == 0
     name = EVIL.replace("/", "")
     folder = Path("runs/tiny").rename(Path("runs", name))

@@ -151,11 +151,6 @@ def test_loads_of_one_side_only_are_told_and_left_out() -> None:
     assert len(result.comparisons[0].metrics[0].cells) == 2
 
 
-def invalid_at(one: Matrix, load: str) -> Matrix:
-    runs = [evolve(r, problems=INVALID) if r.key.load.text == load else r for r in one.runs]
-    return of_runs(one.name, runs)
-
-
 def blind(run: LatencyRun, missed: int) -> LatencyRun:
     """As cyclictest sees it: no correction, missed periods counted."""
     cpus = (
@@ -198,10 +193,11 @@ def test_the_page_shows_microseconds_and_the_loads() -> None:
     json.dumps(result.parameters)
 
 
-def leaving_out(one: Matrix, repeats: int) -> Matrix:
-    """Without the first ``repeats`` repeats, as invalid."""
-    runs = [evolve(r, problems=INVALID) if r.key.repeat < repeats else r for r in one.runs]
-    return of_runs(one.name, runs)
+def leaving_out(one: Matrix, repeats: int, load: str = "") -> Matrix:
+    """Without the first ``repeats`` repeats (of that load), as invalid."""
+    kept = ({"problems": INVALID} if r.key.repeat < repeats and load in r.key.load.text else {}
+            for r in one.runs)  # fmt: skip
+    return of_runs(one.name, [evolve(r, **more) for r, more in zip(one.runs, kept, strict=True)])
 
 
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.4])
@@ -221,7 +217,7 @@ def test_a_fifth_of_the_other_left_out_is_no_advantage() -> None:
 
 
 def test_a_cell_of_which_the_baseline_has_no_valid_run_is_not_equal() -> None:
-    result = compared(invalid_at(matrix("a", 1), "cpu-100"), matrix("b", 2))
+    result = compared(leaving_out(matrix("a", 1), 99, "cpu-100"), matrix("b", 2))
     assert result.verdict == "undecided"
     cells = [cell for cell in result.comparisons[0].metrics[0].cells if not cell.pairs]
     assert [cell.group for cell in cells] == ["cpu-100 simulated"]

@@ -16,27 +16,26 @@ from deadbeat.model.latency import Circumstances, CpuLatency, LatencyRun, LoadRe
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/latency.md").read_text(encoding="utf-8")
 VALIDITY = ROOT / "src/deadbeat/model/validity.py"
-FILES = (ROOT / "docs/reference/latency.md").read_text(encoding="utf-8")
 
 
-def section(page: str, heading: str) -> str:
-    (text,) = [part for part in re.split(r"^## ", page, flags=re.M) if part.startswith(heading)]
+def section(heading: str) -> str:
+    (text,) = [part for part in re.split(r"^## ", PAGE, flags=re.M) if part.startswith(heading)]
     return text
 
 
-def first_cells(page: str, heading: str) -> list[str]:
-    cells = re.findall(r"^\| (`[^|]*)\|", section(page, heading), flags=re.M)
+def first_cells(heading: str) -> list[str]:
+    cells = re.findall(r"^\| (`[^|]*)\|", section(heading), flags=re.M)
     return re.findall(r"`([\w-]+)`", " ".join(cells))
 
 
 def test_every_key_is_explained() -> None:
     """Those with an option stand in the table that tools/docs writes, the others below it."""
-    named = set(re.findall(r"`(\w+)`", section(PAGE, "Keys")))
+    named = set(re.findall(r"`(\w+)`", section("Keys")))
     assert {*attrs.fields_dict(LatencySpec)} <= named
 
 
 def test_every_problem_is_explained() -> None:
-    told = set(first_cells(PAGE, "Is a run"))
+    told = set(first_cells("Is a run"))
     sources = "".join(
         path.read_text(encoding="utf-8")
         for path in (*(ROOT / "src/deadbeat/kinds/latency").rglob("*.py"), VALIDITY)
@@ -62,20 +61,20 @@ def test_what_does_not_count_is_marked() -> None:
 
 
 def test_every_engine_and_load_is_explained_with_its_command() -> None:
-    assert set(ENGINES) == set(first_cells(PAGE, "Engines"))
+    assert set(ENGINES) == set(first_cells("Engines"))
     for name, profile in LOADS.items():
-        (row,) = re.findall(rf"^\| `{name}[^|]*\| ([^|]*)\|", section(PAGE, "Loads"), flags=re.M)
+        (row,) = re.findall(rf"^\| `{name}[^|]*\| ([^|]*)\|", section("Loads"), flags=re.M)
         words = profile.commands(100, (0, 1, 2))[0]
         for option in (word for word in words if word.startswith("--") and word != "--taskset"):
             assert option in row, name
 
 
 def test_every_circumstance_is_explained() -> None:
-    assert sorted(first_cells(PAGE, "`circumstances`")) == sorted(attrs.fields_dict(Circumstances))
+    assert sorted(first_cells("`circumstances`")) == sorted(attrs.fields_dict(Circumstances))
 
 
 def test_every_key_of_a_run_is_explained() -> None:
-    text = section(PAGE, "Files")
+    text = section("Files")
     for kind in (LatencyRun, CpuLatency, LoadReport):
         for name in attrs.fields_dict(kind):
             assert f"`{name}`" in text, name

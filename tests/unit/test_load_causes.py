@@ -122,23 +122,19 @@ def test_a_part_that_stays_is_shared_out() -> None:
     assert shares == {"rt-bandwidth": 0.6, "fair-server": 0.4}
 
 
-def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
-    limited = [crowd(wait_ns=wait * MS)[place] for place, wait in enumerate((40, 60, 50))]
-    free = [
-        crowd(wait_ns=wait * MS, machine=FREE, condition="rt-bandwidth")[place]
-        for place, wait in enumerate((50, 45, 40))
-    ]
-    (cause,) = causes([*limited, *free], SceneMachine(kernel=(6, 18)))
-    assert cause.name == "fair-server"
-    assert "45.0 [32.6, 57.4] ms remain" in cause.evidence
-
-
 def crowds(condition: str, waits_ms: Sequence[int], machine: dict[str, Any]) -> list[LoadRun]:
     """A run of each waiting, in ms of a second."""
     return [
         crowd(wait_ns=wait * MS, machine=machine, condition=condition)[place]
         for place, wait in enumerate(waits_ms)
     ]
+
+
+def test_a_part_that_is_within_what_runs_differ_by_is_not_shared_out() -> None:
+    runs = [*crowds("plain", (40, 60, 50), LIMITED), *crowds("rt-bandwidth", (50, 45, 40), FREE)]
+    (cause,) = causes(runs, SceneMachine(kernel=(6, 18)))
+    assert cause.name == "fair-server"
+    assert "45.0 [32.6, 57.4] ms remain" in cause.evidence
 
 
 def in_four(*waits_ms: Sequence[int], seen: Sequence[LoadRun] = ()) -> dict[str, Cause]:
@@ -185,28 +181,23 @@ def test_the_traced_run_counts_nowhere() -> None:
     assert {cell.condition for cell in summary.cells} == {"plain"}
 
 
-def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
-    def stopped(ticks: int | None) -> Cause:
-        gaps = Gaps.of_rows([[SECOND // 2, 30 * MS, 0, 0, 0, 0]])
-        rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
-        machine = {**LIMITED, "steal_ticks": ticks}
-        run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine=machine)
-        (cause,) = causes([run], SceneMachine(kernel=(6, 1), virtual=True))
-        return cause
+def stopped(**ticks: Any) -> list[Cause]:
+    """Nothing moved for 30 ms, in one round."""
+    gaps = Gaps.of_rows([[SECOND // 2, 30 * MS, 0, 0, 0, 0]])
+    rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
+    run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine={**LIMITED, **ticks})
+    return causes([run], SceneMachine(kernel=(6, 1), virtual=True))
 
-    assert stopped(3).name == "steal"
-    assert stopped(0).name == "host-or-interrupt"
-    assert stopped(None).certainty == "unknown"
-    assert "a virtual machine" in stopped(0).evidence
+
+def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
+    (some,), (none,), (unread,) = (stopped(steal_ticks=ticks) for ticks in (3, 0, None))
+    assert (some.name, none.name, unread.certainty) == ("steal", "host-or-interrupt", "unknown")
+    assert "a virtual machine" in none.evidence
 
 
 def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> None:
     def found(by_cpu: dict[str, int]) -> dict[str, float]:
-        gaps = Gaps.of_rows([[SECOND // 2, 30 * MS, 0, 0, 0, 0]])
-        rounds = back_to_back([10 * MS] * 50 + [40 * MS] + [10 * MS] * 140)
-        machine = {**LIMITED, "steal_ticks": sum(by_cpu.values()), "steal_ticks_by_cpu": by_cpu}
-        run = run_of(rounds, window_ns=WINDOW, gaps=gaps, machine=machine)
-        told = causes([run], SceneMachine(kernel=(6, 1), virtual=True))
+        told = stopped(steal_ticks=sum(by_cpu.values()), steal_ticks_by_cpu=by_cpu)
         return {cause.name: round(cause.share or 0, 2) for cause in told}
 
     assert found({"0": 1, "1": 0}) == {"steal": 0.33, "host-or-interrupt": 0.67}

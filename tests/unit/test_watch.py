@@ -28,9 +28,7 @@ MADE = ("latency", "--simulated", "--no-figures", "--loads", "idle", "--duration
 
 
 @pytest.fixture
-def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DEADBEAT_RUNS", raising=False)
+def followed(in_a_folder: None) -> Followed:
     assert main((*MADE, "--name", "tiny", "--repeats", "2")) == 0
     kind, path = find(Path("runs"), "tiny")
     return Followed(kind=kind, path=path)
