@@ -140,7 +140,7 @@ def short_answer(found: StudyAnswers) -> list[str]:
             return [f"{best.label} and {other.label} schedule the same, the most: {shares}."]
         if sign_test(more, fewer) < 1:
             two = f"{best.label} or {other.label} ({more} and {fewer} that the other does not)"
-            return [f"undecided which schedules the most, {two}: {shares} are too few."]
+            return [f"undecided which schedules the most, {two}: {shares}."]
     return [f"{best.label} schedules the most: {shares}."]
 
 
