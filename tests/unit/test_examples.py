@@ -27,3 +27,10 @@ def test_each_example_runs(path: Path, tmp_path: Path) -> None:
     options = ("--simulated", "--no-figures", "--runs", str(tmp_path), *few)
     assert main((str(verb), "--file", str(path), *options)) == 0
     assert (tmp_path / path.stem / "report.html").is_file()
+
+
+def test_the_example_study_runs(tmp_path: Path) -> None:
+    words = ("--sets", "2", "--no-figures", "--runs", str(tmp_path))
+    path = EXAMPLES[0].parent / "sched/study-locks.toml"
+    assert main(("sched", "study", "--file", str(path), *words)) == 0
+    assert (tmp_path / "locks" / "report.html").is_file()

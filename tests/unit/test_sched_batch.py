@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from numpy.typing import NDArray
 
+from deadbeat import sched
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.sched import Recipe, TaskBatch, _core, analyze, generate, simulate_batch, test_batch
@@ -191,5 +192,5 @@ def test_a_batch_of_tests_is_the_tests_one_by_one_with_locks(protocol: str) -> N
         (0, 0), (1, 0), (3, 5), (3, 4)
     }  # fmt: skip
     assert (test_batch(batch.independent(), ["p-fp"])[:40, 0] != 3).all()
-    with pytest.raises(UsageError, match="not applicable: g-edf ignores"):
-        simulate_batch(batch)
+    with pytest.raises(UsageError, match="not applicable: pd2 ignores locks"):
+        simulate_batch(batch, sched.Scheduler(policy="pd2"))

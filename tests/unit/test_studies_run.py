@@ -148,8 +148,43 @@ def test_tests_are_asked_of_the_same_sets_with_and_without_locks() -> None:
     assert (rows["t1"] == np.concatenate(found)).all()
     assert "p-fp" not in short_answer(StudyAnswers(
         name="", digest="", results=StudyResults(spec, rows), judgements=()))[0]  # fmt: skip
-    with pytest.raises(UsageError, match="test p-fp: it ignores locks"):
-        small(**LOCKED, tests="p-fp")
+
+
+def test_simulation_of_tasks_with_locks_refutes_and_the_rest_is_the_undecided_region(
+    tmp_path: Path,
+) -> None:
+    words = {"tests": "pinned-fifo-pi,mpcp", "policies": "p-fp", "utilisation": "0.5,0.95"}
+    spec = small(**LOCKED | words, run_on=True, scheduler={"partition": "worst-fit"})
+    assert spec.test("mpcp")[1]["partition"] == "worst-fit", "as the policies"
+    rows = np.concatenate([compute_chunk(spec, i) for i in range(chunk_count(spec))])
+    late, results = rows["s0.answer"] == 0, StudyResults(spec, rows)
+    assert not (late & (rows["t0"] == 1)).any() and late.any() and (~late & (rows["t0"] != 1)).any()
+    assert ((rows["s0.missed"] > 0) == (late & rows["s0.placed"])).all()
+    (region,) = results.regions()
+    assert region.accepted.tolist() == (rows["t0"] == 1).tolist(), "mpcp is another protocol"
+    assert region.refuted.tolist() == (late & rows["s0.placed"]).tolist()
+    assert not region.schedulable.total and results.count("p-fp", ~late).share == 1
+    assert results.title("p-fp") == "p-fp+inherit, not refuted"
+    cell = spec.cells[-1]
+    drawn = generate(spec.sources[cell.source].recipe(cell), seed=cell_seed(spec, cell), count=12)
+    for i, row in enumerate(rows[-12:]):  # as `sched simulate` of the file, homes left out
+        write_task_system(tmp_path / "one.json", drawn.system(i))
+        command = ["sched", "simulate", f"{tmp_path}/one.json", "--policy", "p-fp", "--json"]
+        found = CliRunner().invoke(root, [*command, "--partition", "worst-fit"])
+        assert (row["s0.missed"], row["s0.response_max"]) == (0, 0) if not row["s0.placed"] else (
+            answer_of(found.stdout)["misses"] == row["s0.missed"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [({"policies": "pd2"}, "policy pd2: not applicable: pd2 ignores locks"),
+     ({"policies": "p-fp", "metrics": True}, "migrations and slack are not counted with locks"),
+     ({"tests": "gfb"}, "test gfb: it ignores locks"),
+     ({"policies": "p-fp:protocol=mcpp"}, "unknown protocol mcpp")],
+)  # fmt: skip
+def test_what_ignores_locks_is_refused(changes, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        small(**LOCKED | {"tests": "mpcp"} | changes)
 
 
 @pytest.mark.parametrize(

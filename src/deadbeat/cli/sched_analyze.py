@@ -68,7 +68,11 @@ def analyze(
     if file.is_dir():
         return in_folder(
             partial(analyze, simulate=simulate, model=model, sensitivity=sensitivity, **options),
-            lambda it: {name: each["schedulable"] for name, each in it["schedulers"].items()},
+            lambda it: {
+                name: each["schedulable"]
+                for name, each in it["schedulers"].items()
+                if each["accepted"] or each["refuted"] or each["silent"]
+            },
             file,
             processors,
         )

@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 #: A file that is standard input or output.
 STANDARD = "-"
+#: Task systems of a folder that a terminal shows.
+_ROWS = 50
 #: After this a person wants to know that something is going on.
 _PATIENCE_S = 3.0
 _FLAGS = {
@@ -121,13 +123,21 @@ def in_folder(
     columns = ("yes", "no", "undecided")
     rows = [[name, *(f"{count[word]:,}" for word in columns)] for name, count in answers.items()]
     whole = f"of {len(files):,} task systems"
-    none = [name for name, each in found.items() if "yes" not in answers_of(each.plain).values()]
-    rest = [f"under none: {', '.join(none[:5])}{' ...' * (len(none) > 5)}"] if none else []
+    each_file = [
+        [name, *(" ".join(k for k, v in answers_of(it.plain).items() if v == word) or "-"
+                 for word in columns[:2])]
+        for name, it in found.items()
+    ]  # fmt: skip
+    rest = [f"{len(files) - _ROWS} more: --json"] if len(files) > _ROWS else []
     said = (f"{name} {count['yes']:,}" for name, count in answers.items())
     return Shown(
         headline=f"schedulable {whole}: {', '.join(said)}",
         plain={"systems": [{"file": name, **each.plain} for name, each in found.items()]},
-        parts=[table(["schedulable", *columns], rows, title=whole, numeric=columns), *rest],
+        parts=[
+            table(["schedulable", *columns], rows, title=whole, numeric=columns),
+            table(["task system", *columns[:2]], each_file[:_ROWS]),
+            *rest,
+        ],
         cases=[named(name, case) for name, each in found.items() for case in each.cases],
         status=max(each.status for each in found.values()),
     )

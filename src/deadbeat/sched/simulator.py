@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest
-from deadbeat.sched.arrays import TaskBatch, task_rows
+from deadbeat.sched.arrays import EXTRAS, TaskBatch, task_rows
 from deadbeat.sched.locks import PATTERNS, decide
 
 if TYPE_CHECKING:
@@ -263,7 +263,9 @@ def simulate(
         own = ("policy", "protocol", "priorities", "ties")
         asked: dict[str, Any] = {name: getattr(known, name) for name in own}
         asked |= {"horizon": horizon, "patterns": patterns, "seed": seed, "budget": budget}
-        found = decide(system, **asked, model=model, costs=bool(known.costs))
+        if (placed := placed_by(known, system)) is None:
+            raise UsageError("the tasks find no place", "name a home for each, or --partition")
+        found = decide(placed, **asked, model=model, costs=bool(known.costs))
         return _verdict(found, evolve(known, **found["scheduler"]), "sporadic", method)
     if known.protocol != "any":
         raise UsageError("a protocol is of locks, there are none", "leave out --protocol")
@@ -330,18 +332,55 @@ def simulate_batch(
 ) -> dict[str, NDArray[Any]]:
     """Verdicts (0 no, 1 yes, 2 undecided) and sums of every system, a column per figure.
 
-    The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp. Raises
-    UsageError: tasks share locks, or the like.
+    The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp; of tasks
+    with locks those of a study that runs on past misses. Raises UsageError as ``simulate``.
     """
     options = core_options(known := scheduler or Scheduler())
     if len(batch.sections) or len(batch.extras):
-        raise UsageError(f"not applicable: {known.policy} ignores what tasks do but compute")
+        return _one_by_one(batch, known, budget)
     options.budget = _require("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.metrics = metrics
     columns: dict[str, NDArray[Any]] = _core.decide_batch(
         batch.tasks, batch.starts, batch.processors, options, MODELS.index(model), threads
     )
+    return columns
+
+
+def placed_by(scheduler: Scheduler, system: TaskSystem) -> TaskSystem | None:
+    """Homes where tasks are bound, as of tasks that only compute; None: not all find a place."""
+    bound = scheduler.policy.startswith(("p-", "c-"))
+    if not bound or all(task.home is not None for task in system.tasks):
+        return system
+    none: dict[str, Any] = {"sections": (), **dict.fromkeys(EXTRAS, 0)}
+    plain = evolve(system, locks=(), tasks=tuple(evolve(task, **none) for task in system.tasks))
+    if plain.beyond:
+        return system
+    placed = simulate(plain, evolve(scheduler, protocol="any"), horizon=1).placed
+    homes = zip(system.tasks, placed, strict=True)
+    tasks = tuple(evolve(task, home=home) for task, home in homes)
+    return None if min(placed) < 0 else evolve(system, tasks=tasks)
+
+
+def _one_by_one(batch: TaskBatch, scheduler: Scheduler, budget: int) -> dict[str, NDArray[Any]]:
+    """Of systems with locks, where each task is placed as without them."""
+    names = ("judged", "missed", "response_max", "tardiness_max", "response_mean", "tardiness_mean")
+    columns: dict[str, NDArray[Any]] = {name: np.zeros(len(batch)) for name in names}
+    columns["answer"] = np.zeros(len(batch), dtype=np.int64)
+    columns["placed"] = np.ones(len(batch), dtype=np.int64)
+    for i in range(len(batch)):
+        system = placed_by(scheduler, batch.system(i))
+        if system is None:
+            columns["placed"][i] = 0
+            continue
+        found = simulate(system, scheduler, budget=budget)
+        columns["answer"][i] = _ANSWERS.index(found.schedulable)
+        for name in names:
+            kind, _, of = name.partition("_")
+            values = found.figures[f"{kind}_sum" if of == "mean" else name]
+            jobs = max(1, found.figures["completed"].sum())
+            total = values.max() if of == "max" else values.sum()
+            columns[name][i] = total / jobs if of == "mean" else total
     return columns
 
 

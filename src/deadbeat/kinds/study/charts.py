@@ -181,7 +181,7 @@ def curves(results: StudyResults) -> Iterator[Chart]:
         if not mask.any():
             continue
         title = f"m = {m}" + (f", {source}" if len(results.spec.sources) > 1 else "")
-        lines = ((label, label, mask) for label in results.labels())
+        lines = ((results.title(label), label, mask) for label in results.labels())
         panels.append(shares_panel(results, title, lines))
     counts = np.unique(results.tasks)
     tasks = f"n = {counts[0]}" if len(counts) == 1 else f"all n from {counts[0]} to {counts[-1]}"
@@ -278,23 +278,21 @@ def region(results: StudyResults) -> Iterator[Chart]:
     panels = []
     for it in results.regions():
         every = it.accepted | it.refuted | it.between
-        parts = {"accepted by a test": it.accepted, "refuted by a test": it.refuted}
-        parts |= {"between": it.between, "schedulable by simulation": results.yes(it.label)}
-        known = [
-            (
-                name,
-                every,
-                _part(results, results.decided(it.label) if "simu" in name else every, part),
-            )
-            for name, part in parts.items()
-        ]
+        locks = results.only_refutes(it.label)
+        refuted = f"refuted by {'simulation' if locks else 'a test'}"
+        parts = {"accepted by a test": it.accepted, refuted: it.refuted, "between": it.between}
+        simulated = "schedulable by simulation"
+        parts |= {} if locks else {simulated: results.yes(it.label)}
+        decided = dict.fromkeys(parts, every) | {simulated: results.decided(it.label)}
+        known = [(name, every, _part(results, decided[name], part)) for name, part in parts.items()]
         several = len(results.spec.sources) > 1
-        title = f"{it.label}, m = {it.processors}" + f", {it.source}" * several
+        name = results.title(it.label).removesuffix(", not refuted")
+        title = f"{name}, m = {it.processors}" + f", {it.source}" * several
         panel = _panel(title, "sets (%)", known, results.load, _U_AXIS, per=1000)
         panels.append(evolve(panel, y_limits=(-2.0, 102.0)))
     caption = (
-        "Sets that a test accepts, that one refutes, those between, and by simulation the"
-        f" schedulable ones; {resting(panels)} sets a point. Bands: 95 %, Wilson."
+        "Sets that are accepted, refuted and between, and by simulation schedulable ones where it"
+        f" shows them; {resting(panels)} sets a point. Bands: 95 %, Wilson."
     )
     yield from _split("region", "The region that tests leave undecided", caption, panels)
 

@@ -205,7 +205,7 @@ def _weighted(row: Answered) -> str | None:
 
 #: Answers of the whole study: a row per scheduler and test.
 _ANSWERS = (
-    said("scheduler or test", lambda row: row.label if row.scheduler else f"test {row.label}"),
+    said("scheduler or test", lambda row: "test " * (not row.scheduler) + row.title),
     said("sets", attrgetter("count.total"), format=str),
     said("schedulable", attrgetter("count.yes"), format=str),
     said("share [95 %]", _shares),
@@ -231,7 +231,7 @@ _REGIONS = (
     said("source", lambda it: it.source if len(it.results.spec.sources) > 1 else None, spare=True),
     said("region starts at U/m", lambda it: it.edge_text()),
     said("undecided by tests", lambda it: _percent(it.share)),
-    said("of these schedulable", lambda it: _percent(it.schedulable)),
+    said("of these schedulable", lambda it: _percent(it.schedulable), spare=True),
 )
 
 
@@ -290,7 +290,7 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
         "answers": [
             {
                 "label": row.label,
-                "kind": "simulation" if row.scheduler else "test",
+                "kind": row.kind,
                 "decided": row.count.total,
                 "schedulable": row.count.yes,
                 "share": row.count.share if row.count.total else None,

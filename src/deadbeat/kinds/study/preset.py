@@ -12,7 +12,7 @@ from attrs import frozen
 from cattrs import Converter
 
 from deadbeat.kinds.study.results import StudyResults
-from deadbeat.kinds.study.spec import BUDGET, Source, StudySpec, SweepCell
+from deadbeat.kinds.study.spec import BUDGET, TEST_WORDS, Source, StudySpec, SweepCell
 from deadbeat.kinds.study.sweep import Sweep, Written
 from deadbeat.model.conclusion import Conclusion
 from deadbeat.model.errors import UsageError
@@ -94,7 +94,13 @@ def _swept(sweep: Sweep) -> StudySpec:
         metrics=sweep.metrics,
         run_on=sweep.run_on,
         budget=sweep.budget or BUDGET,
+        **_fields("scheduler", _for_tests(sweep), StudySpec),
     )
+
+
+def _for_tests(sweep: Sweep) -> Written:
+    """What of [scheduler] tests look at, too."""
+    return {key: word for key, word in (sweep.scheduler or {}).items() if key in TEST_WORDS}
 
 
 def _sources(sweep: Sweep) -> dict[str, Source]:

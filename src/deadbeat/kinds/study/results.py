@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deadbeat.kinds.study.chunks import (
     ACCEPTED,
+    NO,
     NOT_APPLICABLE,
     REFUTED,
     TEST_UNDECIDED,
@@ -22,7 +23,7 @@ from deadbeat.kinds.study.chunks import (
     YES,
     Rows,
 )
-from deadbeat.kinds.study.spec import WITHOUT_LOCKS, StudySpec, SweepCell
+from deadbeat.kinds.study.spec import WITHOUT_LOCKS, StudySpec, SweepCell, full_name
 from deadbeat.report.document import Column
 from deadbeat.sched import Scheduler
 from deadbeat.sched import tests as test_facts
@@ -91,9 +92,22 @@ class StudyResults:
             self.rows[f"{self._place[label]}.answer" if simulated else self._test[label]]
         )
 
+    def only_refutes(self, label: str) -> bool:
+        """Simulation of tasks with locks: what no pattern refutes is as that of necessary tests."""
+        return self.spec.locks and not self.is_test(label)
+
+    def title(self, label: str) -> str:
+        """``p-fp+inherit, not refuted`` where it only refutes."""
+        if not self.only_refutes(label):
+            return label
+        it, source = self.spec.contenders[label], next(iter(self.spec.sources.values()))
+        return f"{label.replace(it.policy, full_name(it, source), 1)}, not refuted"
+
     def yes(self, label: str) -> Mask:
         """Schedulable, or accepted; of a necessary test: not refuted."""
         answers = self._answers(label)
+        if self.only_refutes(label):
+            return self.generated & np.not_equal(answers, NO)
         if label in self._test and test_facts()[self.spec.test(label)[0]].kind == "necessary":
             return self.decided(label) & np.not_equal(answers, REFUTED)
         return np.equal(answers, ACCEPTED if self.is_test(label) else YES)
@@ -103,7 +117,7 @@ class StudyResults:
         return self.generated & ~self.undecided(label)
 
     def undecided(self, label: str) -> Mask:
-        open_ = _OPEN if self.is_test(label) else (UNDECIDED,)
+        open_ = _OPEN if self.is_test(label) else (UNDECIDED,) * (not self.only_refutes(label))
         return self.generated & np.isin(self._answers(label), open_)
 
     def placed(self, label: str) -> Mask:
@@ -113,19 +127,26 @@ class StudyResults:
     def regions(self) -> Iterator[Region]:
         """What is undecided, of every scheduler that has tests which accept and which refute."""
         facts = {name: test_facts()[self.spec.test(name)[0]] for name in self._test}
-        for label, scheduler in self.spec.contenders.items():
-            about = (ANY_SCHEDULER, scheduler.policy)
-            mine = {name: it.kind for name, it in facts.items() if it.scheduler in about}
-            kinds = set(mine.values())
+        axes = product(self.spec.contenders, np.unique(self.processors), self.spec.sources)
+        for label, m, source in axes:
+            drawn = self.spec.sources[source]
+            about = (ANY_SCHEDULER, full_name(self.spec.contenders[label], drawn))
+            mine = {
+                name: it.kind
+                for name, it in facts.items()
+                if it.scheduler in about and not (drawn.locks and WITHOUT_LOCKS in name)
+            }
+            kinds = {*mine.values(), *["necessary"] * bool(drawn.locks)}  # what simulation is then
             if not (kinds & {"sufficient", "exact"} and kinds & {"necessary", "exact"}):
                 continue
             answers = [self._answers(name) for name in mine]
             accepted, refuted = (np.any(np.equal(answers, a), axis=0) for a in (ACCEPTED, REFUTED))
-            for m, source in product(np.unique(self.processors), self.spec.sources):
-                here = (self.processors == m) & (self.source == source) & self.generated
-                if here.any():
-                    masks = (accepted & here, refuted & here, here & ~accepted & ~refuted)
-                    yield Region(label, int(m), source, *masks, self)
+            if drawn.locks:
+                refuted = refuted | np.equal(self._answers(label), NO) & self.placed(label)
+            here = (self.processors == m) & (self.source == source) & self.generated
+            if here.any():
+                masks = (accepted & here, refuted & here, here & ~accepted & ~refuted)
+                yield Region(label, int(m), source, *masks, self)
 
     def figure(self, label: str, name: str) -> NDArray[Any]:
         """A column of the simulation, ``migrations`` for example."""
@@ -174,10 +195,15 @@ class Answered:
         return self.results.spec.contenders.get(self.label)
 
     @property
+    def kind(self) -> str:
+        refutes = self.results.only_refutes(self.label)
+        return "refutation" if refutes else "simulation" if self.scheduler else "test"
+
+    @property
     def promises(self) -> bool:
         """Whether yes means schedulable, with the locks that there are."""
         if self.scheduler:
-            return True
+            return not self.results.only_refutes(self.label)
         necessary = test_facts()[self.results.spec.test(self.label)[0]].kind == "necessary"
         return not necessary and WITHOUT_LOCKS not in self.label
 
@@ -187,6 +213,10 @@ class Answered:
         both = results.decided(labels[0]) & results.decided(labels[1])
         mine, its = (both & results.yes(label) for label in labels)
         return results.sets(mine & ~its), results.sets(its & ~mine)
+
+    @property
+    def title(self) -> str:
+        return self.results.title(self.label)
 
     @property
     def undecided(self) -> int:
@@ -251,8 +281,9 @@ class Region:
 
     @property
     def schedulable(self) -> Count:
-        """Schedulable ones of those between, by simulation."""
-        return self.results.count(self.label, self.between)
+        """Schedulable ones of those between, by simulation; of none where that only refutes."""
+        known = not self.results.only_refutes(self.label)
+        return self.results.count(self.label, self.between) if known else Count(0, 0)
 
     def edge(self, starts: float = STARTS) -> tuple[float, Interval]:
         """From which U/m on more than the share ``starts`` of the sets is between."""
@@ -285,7 +316,7 @@ COLUMNS = (
     *(_figure(key, attrgetter(f"cell.{key}")) for key in ("processors", "tasks")),
     _figure("utilisation_per_processor", lambda row: row.cell.load / 1000),
     _figure("source", attrgetter("cell.source")),
-    _figure("kind", lambda row: "simulation" if row.scheduler else "test"),
+    Column(key="kind"),
     Column(key="label"),
     _figure("policy", lambda row: row.scheduler and row.scheduler.policy),
     _figure("ties", lambda row: row.scheduler and row.scheduler.ties),

@@ -21,8 +21,9 @@ from deadbeat.kinds.study.sweep import SETS_MAX
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import usage
+from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.words import Json, nearest, shown
-from deadbeat.sched import Scheduler, policies, tie_rules
+from deadbeat.sched import Scheduler, policies, simulate, tie_rules
 from deadbeat.sched.analysis import TestSettings, placements
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import OF_LOCKS, Laws, Recipe
@@ -202,7 +203,8 @@ def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
         found.pop("run_on", None)
     # Who places no task is whom studies called admitted by utilisation before it was `auto`.
     found["contenders"] = {
-        label: it if it["policy"].startswith(_PLACING) else {**it, "admission": "utilisation"}
+        label: {key: word for key, word in it.items() if (key, word) != ("protocol", "any")}
+        | ({} if it["policy"].startswith(_PLACING) else {"admission": "utilisation"})
         for label, it in found["contenders"].items()
     }
     found["sources"] = {
@@ -260,6 +262,17 @@ def _sources(spec: StudySpec) -> Iterator[Problem]:
     yield from list(found.values())[:_SHOWN_MAX]
 
 
+def full_name(it: Scheduler, source: Source) -> str:
+    """Its policy, and with locks how they are taken. Raises UsageError: it ignores locks."""
+    if not source.locks:
+        return it.policy
+    held = (CriticalSection(lock="a", length=1),)
+    task = TimedTask(wcet=1, period=2, deadline=2, home=0, sections=held)
+    locks = (Lock(name="a", protocol=source.protocol),)
+    system = TaskSystem(processors=1, tasks=(task,), locks=locks)
+    return simulate(system, it, patterns=1).scheduler.policy
+
+
 def _choices(where: str, value: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
     for key in keys:
         word = getattr(value, key)
@@ -293,6 +306,18 @@ def _contender(label: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
                 yield Problem(where, found, "leave one out")
     if min(attrs.astuple(it.costs)) < 0:
         yield Problem(f"{where}: costs", "a cost is below 0", "0 or more")
+    yield from _locked(where, it, spec) if facts else ()
+
+
+def _locked(where: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
+    locked = {source.protocol: source for source in spec.sources.values() if source.locks}
+    for source in locked.values():
+        try:
+            full_name(it, source)
+        except UsageError as error:
+            yield Problem(where, error.message, error.hint or "leave it out")
+    if locked and spec.metrics:
+        yield Problem(where, "migrations and slack are not counted with locks", "leave --metrics")
 
 
 def _tests(spec: StudySpec) -> Iterator[Problem]:
