@@ -22,6 +22,10 @@ class Drawer {
         const std::uint64_t start = random_.below(4);  // 0: all together, 1: least urgent first
         const bool delays = chance(2);
         const bool late = chance(2);  // the first job as late after its arrival as it may be
+        Time most = 0;
+        for (const Extra& extra : system_.extras) {
+            most = std::max(most, extra.jitter);
+        }
         std::vector<std::pair<Job, std::int64_t>> drawn;
         for (std::size_t i = 0; i < system_.tasks.size(); i++) {
             const Task& task = system_.tasks[i];
@@ -31,13 +35,17 @@ class Drawer {
                 arrival = least(i) ? 0 : below(std::min<Time>(window, 3) + 1);
             }
             const Time jitter = system_.extra(i).jitter;
+            arrival += late && start <= 1 ? most - jitter : 0;  // released together
             bool first = true;
+            std::int64_t rank = 0;
             for (Time before = 0; arrival <= drawing_.horizon || first;) {
                 const Time lag = first && late ? jitter : late ? 0 : below(jitter + 1);
+                // Of one instant the less urgent ones first, or in any order; a task's in theirs.
+                if (first || arrival + lag > before) {
+                    rank =
+                        start <= 1 ? task.priority : static_cast<std::int64_t>(random_.bits() >> 2);
+                }
                 before = std::max(before, arrival + lag);
-                // Of one instant the less urgent ones first, or in any order.
-                const std::int64_t rank =
-                    start <= 1 ? task.priority : static_cast<std::int64_t>(random_.bits() >> 2);
                 drawn.push_back({{static_cast<std::int64_t>(i), arrival, before}, rank});
                 arrival += task.period + (delays && chance(3) ? below(task.period / 2 + 1) : 0);
                 first = false;
