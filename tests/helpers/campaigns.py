@@ -197,3 +197,9 @@ def deadbeat(*arguments: str, cwd: Path, **options: Any) -> subprocess.Completed
         check=False,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )
+
+
+def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """The command line in a process beside this one."""
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    return subprocess.Popen([sys.executable, "-m", "deadbeat", *arguments], **given)

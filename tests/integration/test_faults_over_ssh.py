@@ -19,6 +19,7 @@ from random import Random
 
 import pytest
 from attrs import frozen
+from helpers.campaigns import started
 from helpers.kills import run_files
 from helpers.processes import running
 from helpers.sshd import Sshd, private_sshd
@@ -115,14 +116,9 @@ def board(folder: Path) -> Iterator[Board]:
 
 def start(kind: str, server: Sshd, folder: Path, *more: str) -> subprocess.Popen[str]:
     # What it says fits a pipe: nobody reads while it runs.
-    return subprocess.Popen(
-        [sys.executable, "-m", "deadbeat", *COMMANDS[kind], "--target", server.word, *more],
-        cwd=folder,
-        env={**os.environ, "DEADBEAT_SSH_CONFIG": str(server.config)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    own = {**os.environ, "DEADBEAT_SSH_CONFIG": str(server.config)}
+    words = (*COMMANDS[kind], "--target", server.word, *more)
+    return started(*words, cwd=folder, env=own, stderr=subprocess.STDOUT)
 
 
 #: What happens -> what does it, and what ends it.

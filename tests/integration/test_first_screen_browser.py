@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.kinds import KINDS
+from helpers.kinds import KINDS, MORE_KINDS
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -15,11 +15,8 @@ from deadbeat.cli.main import main
 
 pytestmark = pytest.mark.browser
 
-STUDY = (
-    *("sched", "study", "--sets", "2", "--tasks", "4", "--processors", "2", "--policy", "g-edf"),
-    *("--utilisation", "0.5,0.9", "--no-figures", "--name", "tiny"),
-)
-COMMANDS = {name: command for name, (command, _) in KINDS.items()} | {"study": STUDY}
+COMMANDS = {name: command for name, (command, _) in KINDS.items()}
+COMMANDS |= {name: MORE_KINDS[name] for name in ("primitives", "study")}
 
 #: Those that a user meets first.
 QUICK = ("profile", "latency")

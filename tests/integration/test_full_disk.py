@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.kinds import _MORE, KINDS
+from helpers.campaigns import started
+from helpers.kinds import KINDS, MORE_KINDS
 
-COMMANDS = {words[0]: words for words in (*(words for words, _ in KINDS.values()), *_MORE)}
+COMMANDS = {words[0]: words for words in (*(w for w, _ in KINDS.values()), *MORE_KINDS.values())}
 #: A mount that goes with its namespace. Sizes in kB, a command; "END status", in each size and then
 #: with room.
 _SCRIPT = """
@@ -73,13 +74,7 @@ def test_a_disk_that_fills_up_is_one_line_and_the_command_goes_on(
     "verb", ["load", *(pytest.param(v, marks=pytest.mark.slow) for v in COMMANDS)]
 )
 def test_a_folder_that_is_removed_meanwhile_is_one_line(verb: str, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "deadbeat", *COMMANDS[verb], "--no-figures"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(*COMMANDS[verb], cwd=tmp_path, stdout=subprocess.DEVNULL)
     while process.poll() is None:  # as soon as it is there, again and again
         shutil.rmtree(tmp_path / "runs", ignore_errors=True)
         time.sleep(0.01)

@@ -6,12 +6,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from helpers.answers import answer_of
+from helpers.campaigns import deadbeat, started
 from helpers.processes import running, until
 
 from deadbeat.kinds.latency.stress import COMMAND, FILES, StressLoads, look_of
@@ -32,19 +32,13 @@ WORDS = ("--loads", "cpu:50", "--engine", "prober", "--repeats", "1", "--no-figu
 
 def command(folder: Path, *words: str) -> list[str]:
     runs = ("--runs", str(folder / "runs"))
-    return [sys.executable, "-m", "deadbeat", "latency", *WORDS, *words, *runs]
+    return ["latency", *WORDS, *words, *runs]
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     """A matrix in a session of its own; all that it puts on the machine lies below ``folder``."""
-    return subprocess.Popen(
-        command(folder, *words),
-        env={**os.environ, "TMPDIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    own = {**os.environ, "TMPDIR": str(folder)}
+    return started(*command(folder, *words), env=own, start_new_session=True)
 
 
 def started_below(folder: Path, *, name: str = "") -> list[int]:
@@ -94,9 +88,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, make
         killed.communicate()
     until(lambda: not started_below(tmp_path))
     assert not LatencyStore.open(tmp_path / "runs/latency").committed()
-    again = subprocess.run(
-        command(tmp_path, *words, "--json"), capture_output=True, text=True, check=False
-    )
+    again = deadbeat(*command(tmp_path, *words, "--json"), cwd=tmp_path)
     # Whether a busy host lets the load reach its share is not asked here: 1 is "no run counts".
     assert again.returncode in (0, 1)
     answer = answer_of(again.stdout)

@@ -6,13 +6,13 @@ import csv
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from attrs import evolve
+from helpers.campaigns import started
 from helpers.hardware import LOCK_WAIT
 from helpers.processes import running, until, words_of
 
@@ -205,19 +205,14 @@ def processes_about(word: str) -> list[int]:
 
 def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:
     words = ["primitives", "--runtimes", "jvm", "--tests", "clock", "--placements", "one"]
-    command = [sys.executable, "-m", "deadbeat", *words, "--duration", "50"]
-    started = subprocess.Popen(
-        [*command, "--runs", str(tmp_path / "runs")],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    words += ["--duration", "50", "--runs", str(tmp_path / "runs")]
+    process = started(*words, env={**os.environ, "TMPDIR": str(tmp_path)})
     try:
-        until(lambda: processes_about(str(tmp_path)) or started.poll() is not None, 60 + LOCK_WAIT)
+        until(lambda: processes_about(str(tmp_path)) or process.poll() is not None, 60 + LOCK_WAIT)
         assert processes_about(str(tmp_path))
     finally:
-        started.kill()
-        started.wait()
+        process.kill()
+        process.communicate()
     until(lambda: not processes_about(str(tmp_path)), 60 + LOCK_WAIT)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from helpers.campaigns import started
 
 WORDS = [
     "sched",
@@ -26,13 +26,7 @@ WORDS += ["--sets", "70", "--no-figures", "--workers", "1", "--name", "s"]
 
 
 def _start(runs: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "deadbeat", *WORDS, "--runs", str(runs)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    return started(*WORDS, "--runs", str(runs), env={**os.environ, "PYTHONUNBUFFERED": "1"})
 
 
 def _chunks(runs: Path) -> dict[str, bytes]:

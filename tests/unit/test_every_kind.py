@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from itertools import cycle
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.answers import Capture, answer
-from helpers.kinds import KINDS
+from helpers.kinds import KINDS, MORE_KINDS
 from helpers.terminal import Terminal
 
 from deadbeat.cli._progress import Watch
@@ -172,24 +171,15 @@ def test_the_answer_and_its_picture_fit_a_screen(
 _FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└┘┴┬┳╋┼┤├╰╯╭╮", " "))
 
 
-MADE_UP = ("--simulated", "--no-figures", "--name", "tiny")
-MORE_KINDS = {
-    "primitives": ("primitives", *MADE_UP, "--tests", "copy", "--repeats", "1"),
-    "interfere": ("interfere", *MADE_UP, "--quick"),
-    "study": (
-        *("sched", "study", "--no-figures", "--name", "tiny", "--processors", "2", "--sets", "2"),
-        *("--tasks", "4", "--utilisation", "0.6", "--policy", "g-edf", "--test", "gfb"),
-    ),
-    "import": ("latency", "--no-figures", "--name", "tiny", "--import", "steady.json"),
-}
+IMPORTED = str(Path(__file__).parent / "foreign" / "29-long-and-steady-1.json")
+IMPORT = ("latency", "--no-figures", "--name", "tiny", "--import", IMPORTED)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS])
+@pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS, "import"])
 def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
     kind: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = MORE_KINDS.get(kind) or KINDS[kind][0]
-    Path("steady.json").write_text(steady("3", "4"))
+    words = KINDS[kind][0] if kind in KINDS else MORE_KINDS.get(kind, IMPORT)
 
     def page(_: object) -> str:
         raise OverflowError("made up")
@@ -209,20 +199,3 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
     assert (row["state"], row["done"]) == ("measured", row["planned"])
     assert main(("report", "runs/tiny", "--no-figures")) == 0
     assert answer(capsys, "runs")[0]["state"] == "finished"
-
-
-def steady(*values_us: str) -> str:
-    """A result of cyclictest: a million wake-ups, 90 % of the first value."""
-    counts = dict(zip(values_us, (900_000, 100_000), strict=True))
-    thread = {"histogram": counts, "cycles": 1_000_000, "min": 3, "max": 4, "avg": 3.1, "cpu": 1}
-    return json.dumps(
-        {
-            "file_version": 1,
-            "cmdline:": "cyclictest -q -t1 -a1 -p95 -i1000 -h100 -D1000s",
-            "rt_test_version:": "2.40",
-            "start_time": "Tue, 03 Mar 2026 09:00:00 +0000",
-            "sysinfo": {"nodename": "b", "release": "6.6", "version": "#1", "realtime": 1},
-            "resolution_in_ns": 0,
-            "thread": {"0": thread},
-        }
-    )
