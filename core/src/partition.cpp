@@ -81,8 +81,9 @@ class Packing {
         return std::move(partition_);
     }
 
-    // Depth first, the largest tasks first. Of processors that are still empty one stands for all,
-    // and of two equal tasks the later one never goes to the lower processor.
+    // Depth first, the largest tasks first. Where no task has an affinity set, one of the
+    // processors that are still empty stands for all, and of two equal tasks the later one never
+    // goes to the lower processor.
     std::optional<bool> search(std::int64_t steps) {
         begin();
         steps_ = steps;
@@ -132,7 +133,7 @@ class Packing {
     // No schedule changes when they are exchanged: under fixed priorities no task ranks between.
     bool alike(std::int32_t a, std::int32_t b) const {
         const Task &one = system_.tasks[at(a)], &other = system_.tasks[at(b)];
-        return one.wcet == other.wcet && one.period == other.period &&
+        return symmetric_ && one.wcet == other.wcet && one.period == other.period &&
                one.deadline == other.deadline && one.priority == other.priority &&
                (!fixed_priority_ || std::abs(rank_[at(a)] - rank_[at(b)]) == 1);
     }
@@ -141,7 +142,7 @@ class Packing {
         bool empty_seen = false;
         for (std::int32_t k = 0; k < clusters_ && !undecided_; k++) {
             const bool empty = members_[at(k)].empty();
-            if (k >= first && !(empty && empty_seen) && fits(task, k)) {
+            if (k >= first && !(symmetric_ && empty && empty_seen) && fits(task, k)) {
                 return k;
             }
             empty_seen = empty_seen || empty;
@@ -173,8 +174,17 @@ class Packing {
                        std::to_string(system_.tasks[i].home) + ", there are " +
                        std::to_string(clusters_);
             }
+            if (system_.tasks[i].home >= 0 && !allowed(i, system_.tasks[i].home)) {
+                return "task " + std::to_string(i) + " is bound to a cluster that is not for it";
+            }
         }
         return admission_ == "exact" ? refuse_exact() : "";
+    }
+
+    // By its affinity set.
+    bool allowed(std::size_t task, std::int64_t cluster) const {
+        const auto cpus = details_of(system_, task, DetailKind::cpu);
+        return cpus.empty() || std::ranges::find(cpus, cluster, &Detail::a) != cpus.end();
     }
 
     std::string refuse_exact() {
@@ -266,7 +276,8 @@ class Packing {
     bool fits(std::int32_t task, std::int32_t cluster) {
         const Task& one = system_.tasks[at(task)];
         const Time whole = admission_ == "density" ? window(one) : one.period;
-        if (loads()[at(cluster)].compare_with(one.wcet, whole, capacity_) > 0) {
+        if (!allowed(at(task), cluster) ||
+            loads()[at(cluster)].compare_with(one.wcet, whole, capacity_) > 0) {
             return false;
         }
         if (admission_ != "exact") {
@@ -324,6 +335,7 @@ class Packing {
     const Options& options_;
     const std::int32_t clusters_, capacity_;
     const bool fixed_priority_;
+    const bool symmetric_ = (beyond(system_) & kAffinity) == kNothing;
     const std::string &heuristic_, &admission_;
     std::vector<std::int64_t> levels_;
     std::vector<std::int32_t> rank_;

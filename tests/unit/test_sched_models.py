@@ -12,9 +12,10 @@ import struct
 import subprocess
 import time
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from operator import eq
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -222,8 +223,8 @@ _HAS = {
 }
 
 
-#: No analysis has them yet.
-_NO_TEST = ("chains", "affinity sets")
+#: No analysis has them.
+_NO_TEST = ("chains",)
 
 
 @pytest.mark.parametrize("word", BEYOND)
@@ -247,3 +248,25 @@ def test_what_a_test_does_not_model_it_does_not_answer(word, tmp_path):
         with pytest.raises(UsageError, match=word):
             other(system)
     assert parse_task_system(task_system_text(system).encode(), source="").system == system
+
+
+def test_partitions_keep_to_affinity_sets():
+    """Refuted where no home for every task is accepted, of all that the sets allow."""
+    rng, seen, tests = Random(4), set(), ["p-edf", "p-fp"]
+    for _ in range(60):
+        free = []
+        for period in rng.choices(range(4, 13), k=4):
+            cpus = rng.choice([(0,), (2,), (0, 1), (1, 2), ()])
+            task = TimedTask(wcet=rng.randint(1, period - 1), period=period, deadline=period)
+            free.append(evolve(task, affinity=cpus))
+        bound = [
+            [evolve(task, home=cpu, affinity=()) for cpu in task.affinity or range(3)]
+            for task in free
+        ]
+        placed = [TaskSystem(processors=3, tasks=tasks) for tasks in product(*bound)]
+        works = (sched.test_batch(TaskBatch.of(placed), tests) == 1).any(axis=0)
+        system = TaskSystem(processors=3, tasks=tuple(free))
+        for result, one in zip(sched.analyze(system, names=tests).results, works, strict=True):
+            assert (result.answer == "refuted") != one, system
+            seen |= {result.answer}
+    assert {"accepted", "refuted"} <= seen

@@ -48,7 +48,8 @@ const TestRegistrar registrar({.name = "necessary",
                                .ties = "any",
                                .deadlines = "arbitrary",
                                .kind = TestKind::necessary,
-                               .cost = 11},
+                               .cost = 11,
+                               .models = kAffinity},
                               run);
 
 }  // namespace

@@ -2,7 +2,8 @@
 // them, then each processor is tested exactly.
 //
 // Accepted is what this placement schedules; refuted only what no placement does (that keeps the
-// homes of tasks), which a search decides. Blocking, if any, is that of every processor.
+// homes and affinity sets of tasks), which a search decides. Blocking, if any, is that of every
+// processor.
 #include <array>
 
 #include "deadbeat/sched/partition.hpp"
@@ -94,7 +95,8 @@ const TestRegistrar registrar_edf({.name = "p-edf",
                                    .ties = "any",
                                    .deadlines = "arbitrary",
                                    .kind = TestKind::exact,
-                                   .cost = 14},
+                                   .cost = 14,
+                                   .models = kAffinity},
                                   p_edf);
 
 const TestRegistrar registrar_fp(
@@ -106,7 +108,8 @@ const TestRegistrar registrar_fp(
      .ties = "given",
      .deadlines = "arbitrary",
      .kind = TestKind::exact,
-     .cost = 14},
+     .cost = 14,
+     .models = kAffinity},
     p_fp);
 
 }  // namespace

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import BEYOND, RARE, Lock, TaskSystem
+from deadbeat.model.systems import BEYOND, Lock, TaskSystem
 from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
@@ -32,6 +32,8 @@ TEST_KINDS: tuple[TestKind, ...] = get_args(TestKind)
 ANY_SCHEDULER = "any"
 #: ``TestFacts.ties`` of a test that holds for the tie rule it is given.
 GIVEN_TIES = "given"
+#: What tests are made for, and left out where a system has none.
+_SPECIAL = {"arrival curves", "DAGs", "shorter jobs"}
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -216,9 +218,9 @@ def analyze(
 
 def _is_for(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> bool:
     """Whether it is asked about such systems unless it is named: schedulers without locks are the
-    plain ones, and a test of a rare model has something of it to look at."""
-    if rare := set(facts.models) & set(RARE):
-        return bool(rare & set(system.rare))
+    plain ones."""
+    if special := _SPECIAL & set(facts.models):
+        return bool(special & set(system.beyond))
     within = "reservation" * bool(options.supply_budget)
     return bool(system.locks) or facts.scheduler.partition("+")[2] == within
 
