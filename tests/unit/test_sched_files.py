@@ -408,6 +408,7 @@ def test_every_file_is_right_or_refused_by_name(name: str) -> None:
 def test_what_rt_app_says_beside_times_is_kept() -> None:
     motor, camera, _, logger = load_task_system(FOREIGN / "30-rt-app.json").system.tasks
     assert (motor.priority, motor.home, camera.priority) == (80, 1, 40)
+    assert (camera.home, camera.affinity) == (None, (0, 1))
     assert (logger.budget, logger.home, logger.priority) == (2000, 0, 0)
 
 

@@ -84,6 +84,8 @@ def test_admission_follows_the_kernels_files(capsys, tmp_path):
     assert answers("fair-runtime=50000000") == ["EBUSY", "admitted", "EBUSY", None]
     assert answers("fair-runtime=0") == ["admitted", "EBUSY", "EBUSY", None]
     assert answers("rt-runtime=-1") == ["admitted", "admitted", "admitted", None]
+    system = {**system, "processors": 2, "tasks": [{**tasks[0], "affinity": [1]}]}
+    assert answers("rt-runtime=-1") == ["EPERM"]  # not all of the root domain
 
 
 def asked(process: int, runtime: int, deadline: int, period: int) -> str:
