@@ -162,7 +162,7 @@ class TaskSystem:
 
     def bound(self, task: TimedTask) -> bool:
         """Whether some processor is not for ``task``."""
-        return len(task.affinity) not in (0, self.processors)
+        return bool(task.affinity) and {*task.affinity} != {*range(self.processors)}
 
     def label(self, index: int) -> str:
         """The task's name, or ``task 3`` (counted from 0, as in the file)."""

@@ -66,7 +66,7 @@ def detail_rows(system: TaskSystem) -> NDArray[np.int64]:
         chains = ((n, each.tasks) for n, each in enumerate(system.chains))
         pairs: tuple[Iterable[tuple[int, int]], ...] = (
             task.arrivals,
-            enumerate(dag.nodes) if dag else (),
+            enumerate(dag.nodes or (0,)) if dag else (),
             dag.edges if dag else (),
             [(n, tasks.index(i)) for n, tasks in chains if i in tasks],
             [(cpu, 0) for cpu in task.affinity if system.bound(task)],
