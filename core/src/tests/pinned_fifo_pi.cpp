@@ -15,6 +15,10 @@
 // responses found, until nothing changes. Any joint fixed point is a proof: look at the first job
 // to exceed its bound; until then no other had. The remote part is bounded over the response
 // (window form), or request by request; the smaller one counts.
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+
 #include "pinned.hpp"
 
 namespace deadbeat::sched::pinned {
@@ -42,24 +46,28 @@ struct Issuer {
     std::int64_t requests;
 };
 
+// All that is built for one system, and freed with it.
+using Arena = std::pmr::memory_resource;
+template <class T>
+using Vector = std::pmr::vector<T>;
+
 // Blockers whose sections count once for each hand-over, and `first` times more.
 struct Boost {
+    explicit Boost(Arena* arena) : blockers(arena), issuers(arena) {}
+    Vector<Blocker> blockers;
+    Vector<Issuer> issuers;
     std::int64_t first = 0;
-    std::vector<Blocker> blockers;
-    std::vector<Issuer> issuers;
 };
 
 // What keeps a job that uses some of its locks.
 struct View {
-    Wide from = 1;  // what a request waited at least, by the responses so far
+    explicit View(Arena* arena) : local(arena), remote(arena), workers(arena), held(arena) {}
     Boost local;
-    std::vector<Boost> remote;
-    std::vector<Worker> workers;
-    std::vector<Share> held;  // sections that are held when a request comes
+    Vector<Boost> remote;
+    Vector<Worker> workers;
+    Vector<Share> held;  // sections that are held when a request comes
+    Wide from = 1;       // what a request waited at least, by the responses so far
 };
-
-// Tasks of a processor that there is room for from the start.
-constexpr std::size_t kUsual = 8;
 
 class Bound {
   public:
@@ -69,18 +77,19 @@ class Bound {
           home_(tasks.home),
           sections_(tasks.sections),
           steps_(options),
-          ceiling_(at(tasks.locks), std::numeric_limits<std::int64_t>::min()) {
+          counts_(tasks.size() * at(tasks.locks), &arena_),
+          ceiling_(at(tasks.locks), std::numeric_limits<std::int64_t>::min(), &arena_) {
+        response_.reserve(tasks.size());
+        plans_.reserve(tasks.size());
         for (const Section& section : system_.sections) {
             auto& ceiling = ceiling_[at(section.lock)];
             ceiling = std::max(ceiling, urgency_[at(section.task)]);
         }
         for (std::size_t i = 0; i < system_.tasks.size(); i++) {
             response_.push_back(system_.tasks[i].wcet);
-            std::vector<std::int64_t> counts(ceiling_.size());
             for (const Section& section : sections_[i]) {
-                counts[at(section.lock)] += section.count;
+                counts_[i * ceiling_.size() + at(section.lock)] += section.count;
             }
-            counts_.push_back(std::move(counts));
         }
     }
 
@@ -142,22 +151,23 @@ class Bound {
 
   private:
     struct Plan {
+        explicit Plan(Arena* arena) : window(arena), local(arena), requests(arena) {}
         View window;
-        std::vector<Worker> local;
-        std::vector<std::pair<View, std::int64_t>> requests;  // of each lock, and how many
+        Vector<Worker> local;
+        Vector<std::pair<View, std::int64_t>> requests;  // of each lock, and how many
     };
 
     bool here(std::size_t a, std::size_t b) const { return home_[a] == home_[b]; }
 
-    bool uses(std::size_t task, const std::vector<std::int64_t>& locks) const {
-        return std::ranges::any_of(locks,
-                                   [&](std::int64_t lock) { return counts_[task][at(lock)] > 0; });
+    // Of `lock` with each job.
+    std::int64_t requests(std::size_t task, std::int64_t lock) const {
+        return counts_[task * ceiling_.size() + at(lock)];
     }
 
-    std::int64_t requests(std::size_t task, const std::vector<std::int64_t>& locks) const {
+    std::int64_t requests(std::size_t task, std::span<const std::int64_t> locks) const {
         std::int64_t sum = 0;
         for (const std::int64_t lock : locks) {
-            sum += counts_[task][at(lock)];
+            sum += requests(task, lock);
         }
         return sum;
     }
@@ -172,41 +182,41 @@ class Bound {
         return 0;
     }
 
-    Plan plan(std::size_t i) const {
-        Plan plan;
-        plan.local.reserve(kUsual);
+    Plan plan(std::size_t i) {
+        Plan plan(&arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j != i && here(i, j) && urgency_[j] >= urgency_[i]) {
                 plan.local.push_back({j, sections_[j].empty() && urgency_[j] > urgency_[i], 0});
             }
         }
-        std::vector<std::int64_t> locks;
+        Vector<std::int64_t> locks(&arena_);
         for (const Section& section : sections_[i]) {
             if (std::ranges::find(locks, section.lock) == locks.end()) {
                 locks.push_back(section.lock);
             }
         }
         plan.window = view(i, locks, false);
-        for (const std::int64_t lock : locks) {
-            plan.requests.emplace_back(view(i, {lock}, true), counts_[i][at(lock)]);
+        plan.requests.reserve(locks.size());
+        for (const std::int64_t& lock : locks) {
+            plan.requests.emplace_back(view(i, {&lock, 1}, true), requests(i, lock));
         }
         return plan;
     }
 
     // `once`: of a single request of the one lock.
-    View view(std::size_t i, const std::vector<std::int64_t>& locks, bool once) const {
-        View view;
+    View view(std::size_t i, std::span<const std::int64_t> locks, bool once) {
+        View view(&arena_);
         view.workers.reserve(system_.tasks.size());
         const std::int64_t mine = urgency_[i];
         view.local.first = (once ? 1 : requests(i, locks)) + 1;
         // Processors of other users, and the least priority at which a holder there runs.
-        std::vector<std::pair<std::int32_t, std::int64_t>> processors;
+        Vector<std::pair<std::int32_t, std::int64_t>> processors(&arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j == i) {
                 continue;
             }
             if (!here(i, j)) {
-                if (!uses(j, locks)) {
+                if (!requests(j, locks) > 0) {
                     continue;
                 }
                 const std::int64_t h = std::max(mine, urgency_[j]);
@@ -242,35 +252,34 @@ class Bound {
                 if (length > 0) {
                     view.held.push_back({static_cast<std::int64_t>(i), ShareKind::held,
                                          static_cast<std::int64_t>(j), lock,
-                                         length * (once ? 1 : counts_[i][at(lock)])});
+                                         length * (once ? 1 : requests(i, lock))});
                 }
             }
         }
         return view;
     }
 
-    void add(std::vector<Blocker>& blockers, std::size_t task, std::int64_t ceiling) const {
+    void add(Vector<Blocker>& blockers, std::size_t task, std::int64_t ceiling) const {
         if (longest(task, ceiling) > 0) {
             blockers.push_back({task, ceiling});
         }
     }
 
-    void remote(View& view, std::size_t i, const std::vector<std::int64_t>& locks, std::int32_t k,
-                std::int64_t h) const {
+    void remote(View& view, std::size_t i, std::span<const std::int64_t> locks, std::int32_t k,
+                std::int64_t h) {
         std::size_t users = 0;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
-            users += home_[j] == k && uses(j, locks) ? 1 : 0;
+            users += home_[j] == k && requests(j, locks) > 0 ? 1 : 0;
         }
-        Boost boost;
-        boost.blockers.reserve(kUsual);
-        boost.issuers.reserve(kUsual);
+        Boost boost(&arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (home_[j] != k) {
                 continue;
             }
             if (urgency_[j] >= h) {
                 Time sections = 0;
-                if (users == 1 && uses(j, locks)) {  // p_v >= p_i: nothing else of it is in the way
+                if (users == 1 &&
+                    requests(j, locks) > 0) {  // p_v >= p_i: nothing else of it is in the way
                     for (const Section& section : sections_[j]) {
                         if (std::ranges::find(locks, section.lock) != locks.end()) {
                             sections += section.count * section.length;
@@ -295,14 +304,14 @@ class Bound {
         Wide sum = 0;
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (home_[j] == k) {
-                user = user || counts_[j][at(lock)] > 0;
+                user = user || requests(j, lock) > 0;
                 sum += urgency_[j] < h ? longest(j, h) : 0;
             }
         }
         return user ? sum : 0;
     }
 
-    static Wide sum_of(const std::vector<Share>& shares) {
+    static Wide sum_of(std::span<const Share> shares) {
         Wide sum = 0;
         for (const Share& share : shares) {
             sum += share.amount;
@@ -353,7 +362,7 @@ class Bound {
                    : found;
     }
 
-    Wide work(const std::vector<Worker>& workers, Wide x) const {
+    Wide work(std::span<const Worker> workers, Wide x) const {
         Wide sum = 0;
         for (const Worker& worker : workers) {
             sum += work(worker, x);
@@ -434,13 +443,17 @@ class Bound {
         const Task& task = system_.tasks[i];
         Plan& plan = plans_[i];
         const auto requests = by_request(plan, task.deadline);
-        Wide x = response_[i];
+        Wide x = response_[i], away = 0;
+        bool each = false;
         while (x <= task.deadline) {
             if (!steps_.spend(system_.tasks.size())) {
                 return kNever;
             }
-            Wide away = remote(plan.window, x);
-            away = requests ? std::min(away, *requests) : away;
+            if (!each) {  // grows with x
+                away = remote(plan.window, x);
+                each = requests && *requests <= away;
+                away = each ? *requests : away;
+            }
             const Wide next = task.wcet + work(plan.local, x) + work(plan.window.local, x) + away;
             if (next <= x) {
                 break;
@@ -450,15 +463,17 @@ class Bound {
         return static_cast<Time>(std::min<Wide>(x, kTimeMax));
     }
 
+    std::array<std::byte, 1 << 14> room_;
+    std::pmr::monotonic_buffer_resource arena_{room_.data(), room_.size()};
     const System& system_;
     const std::vector<std::int64_t>& urgency_;
     const std::vector<std::int32_t>& home_;
     const std::vector<std::vector<Section>>& sections_;
-    std::vector<std::vector<std::int64_t>> counts_;  // [task][lock]: requests of a job
     Steps steps_;
-    std::vector<std::int64_t> ceiling_;
-    std::vector<Time> response_;
-    std::vector<Plan> plans_;
+    Vector<std::int64_t> counts_;  // of requests of a job, by task and lock
+    Vector<std::int64_t> ceiling_;
+    Vector<Time> response_{&arena_};
+    Vector<Plan> plans_{&arena_};
 };
 
 TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
