@@ -27,19 +27,27 @@ class Responses {
         }
         const bool plain = given_ == 0 && beyond(system_) == kNothing;
         for (std::size_t i = 0; i < system_.tasks.size(); i++) {
-            Wide worst = system_.tasks[i].wcet;
+            const Time tail = std::max<Time>(system_.extra(i).np_last, 1);
+            Time worst = system_.tasks[i].wcet, before = kNever;
+            Time start = 0;
             for (const Time a : releases(i, *busy)) {
-                const auto found = respond(i, a);
-                if (!found) {
+                if (*busy - a <= worst) {  // it ends by then
+                    break;
+                }
+                // Starts are later at later releases, unless less blocks.
+                const Time blocking = blocking_at(a + system_.tasks[i].deadline);
+                start = blocking == before ? start : 0;
+                before = blocking;
+                if (!respond(i, a, blocking - tail, start)) {
                     return kBudget;
                 }
-                worst = std::max(worst, *found);
+                worst = std::max(worst, start + tail - a);
             }
             if (worst > system_.tasks[i].deadline) {
                 return plain ? refuted("a job misses") : kTooLong;
             }
             if (!bounds.empty()) {
-                bounds[i] = static_cast<Time>(worst);
+                bounds[i] = worst;
             }
         }
         return kAccepted;
@@ -58,7 +66,8 @@ class Responses {
         while (length <= kTimeMax / 2 && steps_.spend(system_.tasks.size())) {
             Wide next = blocking;
             for (const Task& task : system_.tasks) {
-                next += (length + task.period - 1) / task.period * task.wcet;
+                next +=
+                    Wide{(static_cast<Time>(length) + task.period - 1) / task.period} * task.wcet;
             }
             if (next == length) {
                 return static_cast<Time>(length);
@@ -84,41 +93,50 @@ class Responses {
         return found;
     }
 
-    std::optional<Wide> respond(std::size_t i, Time a) {
-        const Task& mine = system_.tasks[i];
-        const Time tail = std::max<Time>(system_.extra(i).np_last, 1);
-        const Time due = a + mine.deadline;
+    Time blocking_at(Time due) const {
         Time blocking = given_;
-        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+        for (std::size_t j = 0; j < system_.tasks.size() && !system_.extras.empty(); j++) {
             if (system_.tasks[j].deadline > due) {
                 blocking = std::max(blocking, longest(static_cast<std::int64_t>(j)));
             }
         }
-        const Wide fixed = blocking + (Wide{1} + a / mine.period) * mine.wcet - tail;
-        Wide start = fixed;
-        while (true) {
-            if (!steps_.spend(system_.tasks.size())) {
-                return std::nullopt;
+        return blocking;
+    }
+
+    // `start` from below to where the last stretch begins: within the busy period, so that no sum
+    // passes 64 bits.
+    bool respond(std::size_t i, Time a, Time besides, Time& start) {
+        const Task& mine = system_.tasks[i];
+        const Time fixed = besides + (1 + a / mine.period) * mine.wcet;
+        most_.clear();
+        for (std::size_t j = 0; j < system_.tasks.size(); j++) {
+            const Task& other = system_.tasks[j];
+            if (const Time room = a + mine.deadline - other.deadline; j != i && room >= 0) {
+                most_.push_back({other.period, other.wcet, 1 + room / other.period});
             }
-            Wide next = fixed;
-            for (std::size_t j = 0; j < system_.tasks.size(); j++) {
-                const Task& other = system_.tasks[j];
-                if (j != i && other.deadline <= due) {
-                    next += std::min(start / other.period + 1,
-                                     Wide{1} + (due - other.deadline) / other.period) *
-                            other.wcet;
-                }
+        }
+        start = std::max(start, fixed);
+        while (steps_.spend(most_.size() + 1)) {
+            Time next = fixed;
+            for (const auto& [period, wcet, jobs] : most_) {
+                next += std::min(start / period + 1, jobs) * wcet;
             }
             if (next == start) {
-                return start + tail - a;
+                return true;
             }
             start = next;
         }
+        return false;
     }
+
+    struct Most {
+        Time period, wcet, jobs;  // with deadlines that count
+    };
 
     const System& system_;
     Time given_;
     Steps steps_;
+    std::vector<Most> most_;
 };
 
 TestVerdict edf_response(const System& system, const TestOptions& options, std::span<Time> bounds) {

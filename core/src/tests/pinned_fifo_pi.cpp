@@ -216,7 +216,7 @@ class Bound {
                 continue;
             }
             if (!here(i, j)) {
-                if (!requests(j, locks) > 0) {
+                if (requests(j, locks) == 0) {
                     continue;
                 }
                 const std::int64_t h = std::max(mine, urgency_[j]);

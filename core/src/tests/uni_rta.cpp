@@ -53,7 +53,8 @@ Found respond(const Level& own, std::span<const Level> above, Time blocking, Tim
             }
             Wide next = mine;
             for (const Level& other : above) {
-                next += ((start + other.extra.jitter) / other.task.period + 1) * other.task.wcet;
+                const Time window = static_cast<Time>(start) + other.extra.jitter;
+                next += Wide{window / other.task.period + 1} * other.task.wcet;
             }
             if (next == start) {
                 break;
