@@ -52,6 +52,9 @@ def recipes(draw: st.DrawFn) -> Recipe:
         deadline_low=places[0],
         deadline_high=places[1],
         offsets=draw(st.sampled_from(["zero", "uniform"])),
+        locks=draw(st.integers(0, 3)),
+        requests=draw(st.integers(1, 4)),
+        section_high=draw(st.integers(1, 200)),
         tolerance=draw(st.none() | st.floats(0, 0.5)),
         attempts=draw(st.integers(1, 2000)),
     )
@@ -75,6 +78,7 @@ def test_systems_keep_what_the_recipe_says(recipe: Recipe, seed: int, first: int
         assert abs(system.utilisation - aim) <= Fraction(recipe.sum_tolerance) + Fraction(1, 10**9)
         assert system.utilisation <= recipe.processors or aim > recipe.processors
         for task in system.tasks:
+            assert sum(each.count * each.length for each in task.sections) <= task.wcet
             assert 1 <= task.wcet <= min(task.deadline, task.period)
             assert recipe.period_low <= task.period <= recipe.period_high
             assert task.period % recipe.granularity == 0

@@ -180,17 +180,14 @@ def test_a_batch_of_tests_is_the_tests_one_by_one_with_locks(protocol: str) -> N
     recipe = Recipe(processors=2, tasks=6, utilisation=1.0, locks=2, section_high=4,
                     protocol=protocol)  # fmt: skip
     drawn = [generate(recipe, seed=3, count=40), generate(evolve(recipe, locks=0), seed=4, count=9)]
-    jittery = evolve(drawn[1].system(0).tasks[0], jitter=1)
-    odd = TaskBatch.of([TaskSystem(processors=1, tasks=(jittery,))])
-    batch = TaskBatch.concatenate([*drawn, TaskBatch.of(b.system(0) for b in drawn), odd])
+    odd = TaskSystem(processors=1, tasks=(evolve(drawn[1].system(0).tasks[0], jitter=1),))
+    batch = TaskBatch.concatenate([*drawn, TaskBatch.of([*(b.system(0) for b in drawn), odd])])
     names = ["pinned-fifo-pi", "mpcp", "msrp", "fmlp-plus", "p-fp", "uni-rta"]
     answers = test_batch(batch, names)
     for i in range(len(batch)):
         results = {it.facts.name: it.answer for it in analyze(batch.system(i), names=names).results}
         assert [TEST_ANSWERS[a] for a in answers[i]] == [results[name] for name in names], i
-    assert {(a, b) for a in range(5) for b in range(6) if (answers[:, b] == a).any()} >= {
-        (0, 0), (1, 0), (3, 5), (3, 4)
-    }  # fmt: skip
+    assert {0, 1, 3} <= {*answers.ravel().tolist()}
     assert (test_batch(batch.independent(), ["p-fp"])[:40, 0] != 3).all()
     with pytest.raises(UsageError, match="not applicable: pd2 ignores locks"):
         simulate_batch(batch, sched.Scheduler(policy="pd2"))

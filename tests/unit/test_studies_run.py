@@ -123,8 +123,8 @@ def test_rows_that_count_sets_say_what_the_sets_say() -> None:
     """Also of sets that do not exist, and over cells cut into several chunks."""
     spec = small(tests="gfb,p-fp", tasks="1,4,6", policies="g-edf,p-edf")
     chunks = [compute_chunk(spec, i) for i in range(chunk_count(spec))]
-    whole, short = (StudyResults(spec, np.concatenate(each)) for each in
-                    (chunks, [counted(rows) for rows in chunks]))  # fmt: skip
+    whole = StudyResults(spec, np.concatenate(chunks))
+    short = StudyResults(spec, np.concatenate([counted(rows) for rows in chunks]))
     assert len(short.rows) < len(whole.rows) // 2
     assert open_cases(short) == open_cases(whole) != ()
     drawn = [[f"{float(x):.9f}" for x in re.findall(r"[0-9]+\.[0-9]+", repr(charts(each)))]
@@ -134,57 +134,39 @@ def test_rows_that_count_sets_say_what_the_sets_say() -> None:
     assert list(records(kind, answered(short))) == list(records(kind, answered(whole)))
 
 
-LOCKED = {"generator": {"locks": 2, "section_high": 5, "protocol": "inherit"}, "policies": ""}
+LOCKED = {"generator": {"locks": 2, "section_high": 5, "protocol": "inherit"}, "policies": "p-fp"}
 
 
-def test_tests_are_asked_of_the_same_sets_with_and_without_locks() -> None:
-    words = {"tests": "pinned-fifo-pi,p-fp:without=locks,pinned-fifo-pi:partition=any", "sets": 40}
-    spec = small(**LOCKED, **words)
-    rows = np.concatenate([compute_chunk(spec, i) for i in range(chunk_count(spec))])
-    assert ((rows["t0"] == 1) <= (rows["t1"] == 1)).all() and (rows["t0"] < rows["t1"]).any()
-    assert ((rows["t0"] == 1) <= (rows["t2"] == 1)).all() and (rows["t0"] < rows["t2"]).any()
-    plain = small(tests="p-fp", policies="", sets=40)
-    found = [compute_chunk(plain, i)["t0"] for i in range(chunk_count(plain))]
-    assert (rows["t1"] == np.concatenate(found)).all()
-    assert "p-fp" not in short_answer(StudyAnswers(
-        name="", digest="", results=StudyResults(spec, rows), judgements=()))[0]  # fmt: skip
-
-
-def test_simulation_of_tasks_with_locks_refutes_and_the_rest_is_the_undecided_region(
-    tmp_path: Path,
-) -> None:
-    words = {"tests": "pinned-fifo-pi,mpcp", "policies": "p-fp", "utilisation": "0.5,0.95"}
-    spec = small(**LOCKED | words, run_on=True, scheduler={"partition": "worst-fit"})
-    assert spec.test("mpcp")[1]["partition"] == "worst-fit", "as the policies"
-    rows = np.concatenate([compute_chunk(spec, i) for i in range(chunk_count(spec))])
-    late, results = rows["s0.answer"] == 0, StudyResults(spec, rows)
-    assert not (late & (rows["t0"] == 1)).any() and late.any() and (~late & (rows["t0"] != 1)).any()
-    assert ((rows["s0.missed"] > 0) == (late & rows["s0.placed"])).all()
+def test_tests_are_asked_with_and_without_locks_and_simulation_refutes() -> None:
+    tests = "pinned-fifo-pi,p-fp:without=locks,pinned-fifo-pi:partition=any,mpcp"
+    words = {"tests": tests, "utilisation": "0.5,0.95", "run_on": True}
+    spec = small(**LOCKED | words, scheduler={"partition": "worst-fit"})
+    plain = small(tests="p-fp:partition=worst-fit", policies="", utilisation="0.5,0.95")
+    rows, alone = (
+        np.concatenate([compute_chunk(it, i) for i in range(chunk_count(it))])
+        for it in (spec, plain)
+    )
+    bound, without, best = (rows[f"t{k}"] == 1 for k in range(3))
+    assert (bound <= without).all() and (bound <= best).all() and (bound < best).any()
+    assert (rows["t1"] == alone["t0"]).all()
+    late, results = (rows["s0.answer"] == 0) & rows["s0.placed"], StudyResults(spec, rows)
+    assert not (late & bound).any() and late.any() and (~late & ~bound).any()
     (region,) = results.regions()
-    assert region.accepted.tolist() == (rows["t0"] == 1).tolist(), "mpcp is another protocol"
-    assert region.refuted.tolist() == (late & rows["s0.placed"]).tolist()
-    assert not region.schedulable.total and results.count("p-fp", ~late).share == 1
-    assert results.title("p-fp") == "p-fp+inherit, not refuted"
+    assert (region.accepted == best).all() and (region.refuted == (late & ~best)).all()
+    assert not region.schedulable.total and results.title("p-fp") == "p-fp+inherit, not refuted"
     cell = spec.cells[-1]
     drawn = generate(spec.sources[cell.source].recipe(cell), seed=cell_seed(spec, cell), count=12)
-    for i, row in enumerate(rows[-12:]):  # as `sched simulate` of the file, homes left out
-        write_task_system(tmp_path / "one.json", drawn.system(i))
-        command = ["sched", "simulate", f"{tmp_path}/one.json", "--policy", "p-fp", "--json"]
-        found = CliRunner().invoke(root, [*command, "--partition", "worst-fit"])
-        assert (row["s0.missed"], row["s0.response_max"]) == (0, 0) if not row["s0.placed"] else (
-            answer_of(found.stdout)["misses"] == row["s0.missed"])  # fmt: skip
+    for i in np.flatnonzero(rows["s0.placed"][-12:]):
+        found = simulate(drawn.system(int(i)), spec.contenders["p-fp"])
+        assert found.figures["missed"].sum() == rows["s0.missed"][i - 12]
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [({"policies": "pd2"}, "policy pd2: not applicable: pd2 ignores locks"),
-     ({"policies": "p-fp", "metrics": True}, "migrations and slack are not counted with locks"),
-     ({"tests": "gfb"}, "test gfb: it ignores locks"),
-     ({"policies": "p-fp:protocol=mcpp"}, "unknown protocol mcpp")],
-)  # fmt: skip
-def test_what_ignores_locks_is_refused(changes, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        small(**LOCKED | {"tests": "mpcp"} | changes)
+def test_what_ignores_locks_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        small(**LOCKED | {"policies": "pd2,p-fp:protocol=mcpp", "metrics": True, "tests": "gfb"})
+    for part in ("pd2 ignores locks", "unknown protocol mcpp", "slack are not counted with locks",
+                 "test gfb: it ignores locks (gfb:without=locks"):  # fmt: skip
+        assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -197,12 +179,9 @@ def test_the_most_is_said_where_the_sets_tell(more: int, fewer: int, says: str) 
     spec = small(tests="necessary")
 
     def answer(label: str, cell, k: int) -> bool:
-        at = spec.cells.index(cell) * 12 + k
-        return (
-            label == "necessary"
-            or at < 24
-            or ((label == "g-edf") == (at - 24 < more) and (at - 24 < more + fewer))
-        )
+        at = spec.cells.index(cell) * 12 + k - 24
+        one = (label == "g-edf") == (at < more) and at < more + fewer
+        return label == "necessary" or at < 0 or one
 
     results = made_up(spec, answer)
     found = StudyAnswers(name="", digest="", results=results, judgements=())

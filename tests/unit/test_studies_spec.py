@@ -31,30 +31,18 @@ def test_a_preset_is_sound_and_survives_its_file(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "m"), [("thesis-fig2", 4), ("thesis-fig3", 8)])
-def test_figures_2_and_3_are_on_the_thesis_grid(name: str, m: int) -> None:
-    spec = presets()[name].build()
-    tasks = {cell.tasks for cell in spec.cells}
-    loads = {cell.load for cell in spec.cells}
-    assert {cell.processors for cell in spec.cells} == {m}
-    assert (min(tasks), max(tasks)) == (m + 2, 10 * m)
-    assert (min(loads), max(loads)) == (600, 990)
-    assert len(spec.cells) == len(tasks) * len(loads)
-    assert spec.sets == 30
-    (source,) = spec.sources.values()
-    assert (source.period_low, source.period_high) == (10, 250)
-    assert (source.periods, source.lcm_limit) == ("lcm-limited", 100_000)
-    assert (source.deadlines, source.offsets) == ("implicit", "zero")
-    assert spec.tests == ("gfb",)
-
-
-def test_the_whole_grid_is_about_ten_thousand_sets_and_shares_those_of_the_figures() -> None:
-    grid, figure = presets()["thesis-grid"].build(), presets()["thesis-fig3"].build()
-    assert grid.total == 9720
-    assert {cell.processors for cell in grid.cells} == {2, 4, 6, 8}
-    assert set(figure.cells) < set(grid.cells)
-    assert [cell_seed(grid, c) for c in figure.cells] == [
-        cell_seed(figure, c) for c in figure.cells
-    ]
+def test_the_whole_grid_is_about_ten_thousand_sets_and_shares_those_of_the_figures(name, m) -> None:
+    grid, figure = presets()["thesis-grid"].build(), presets()[name].build()
+    tasks, loads = ({getattr(cell, key) for cell in figure.cells} for key in ("tasks", "load"))
+    assert {cell.processors for cell in grid.cells} == {2, 4, 6, 8} and grid.total == 9720
+    assert {cell.processors for cell in figure.cells} == {m} and figure.sets == 30
+    assert (min(tasks), max(tasks), min(loads), max(loads)) == (m + 2, 10 * m, 600, 990)
+    assert len(figure.cells) == len(tasks) * len(loads) and set(figure.cells) < set(grid.cells)
+    (source,) = figure.sources.values()
+    assert (source.period_low, source.period_high, source.bound) == (10, 250, 100_000)
+    assert (source.deadlines, source.offsets, figure.tests) == ("implicit", "zero", ("gfb",))
+    seeds = [cell_seed(grid, cell) for cell in figure.cells]
+    assert seeds == [cell_seed(figure, cell) for cell in figure.cells]
 
 
 @pytest.mark.parametrize("name", ["thesis-fig4", "thesis-fig5", "thesis-fig6"])

@@ -38,14 +38,6 @@ def test_newcombes_difference_tells_apart_as_in_his_table() -> None:
     assert compare(Count(0, 0), Count(3, 5)) == 0
 
 
-def test_paired_comparison_counts_only_what_differs() -> None:
-    a = np.array([True] * 20 + [False] * 10)
-    b = np.array([True] * 12 + [False] * 18)
-    assert compare_paired(a, b) == (1, 8, 0)
-    assert compare_paired(b, a) == (-1, 0, 8)
-    assert compare_paired(a, a) == (0, 0, 0)
-
-
 def test_paired_comparison_tells_apart_as_the_sign_test() -> None:
     # Critical values of the two-sided sign test at 5 %, by n.
     for n, most in ((6, 0), (20, 5), (50, 17), (100, 39)):

@@ -141,8 +141,9 @@ class StudyResults:
                 continue
             answers = [self._answers(name) for name in mine]
             accepted, refuted = (np.any(np.equal(answers, a), axis=0) for a in (ACCEPTED, REFUTED))
-            if drawn.locks:
-                refuted = refuted | np.equal(self._answers(label), NO) & self.placed(label)
+            if drawn.locks:  # of its placement: a test may accept another
+                late = np.equal(self._answers(label), NO) & self.placed(label)
+                refuted = (refuted | late) & ~accepted
             here = (self.processors == m) & (self.source == source) & self.generated
             if here.any():
                 masks = (accepted & here, refuted & here, here & ~accepted & ~refuted)
