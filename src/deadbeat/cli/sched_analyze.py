@@ -3,6 +3,7 @@ a campaign's task sets, simulated, beside what was measured."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -110,7 +111,7 @@ def analyze(
     lines = [headline, *(waits.lines() if waits else ())]
     plain = _plain(analysis, verdicts) | (waits.plain() if waits else {})
     tail = [waits.table()] if waits else []
-    parts = [*lines, "", *tail, *_parts(analysis, verdicts)]
+    parts = [*lines, "", *tail, *_sources(system), *_parts(analysis, verdicts)]
     if analysis.assigned:
         plain["assigned"] = [*analysis.assigned]
         words = (f"{system.label(i)} {rank}" for i, rank in enumerate(analysis.assigned))
@@ -128,6 +129,15 @@ def analyze(
 
 def _beyond(system: TaskSystem) -> str:
     return " and ".join(system.beyond)
+
+
+def _sources(system: TaskSystem) -> Iterator[str]:
+    """Where times are from that are not given."""
+    sections = [each for task in system.tasks for each in task.sections]
+    for what, every in (("C", system.tasks), ("sections", sections)):
+        labels = Counter(each.source.split(":")[0] or "given" for each in every)
+        if set(labels) - {"given"}:
+            yield f"{what}: {', '.join(f'{n} {label}' for label, n in labels.items())}; no maximum"
 
 
 def _why_nothing(analysis: Analysis) -> str:
@@ -190,6 +200,9 @@ class Waits:
         words = wait_words(self.system, self.parts, task)
         if words:
             yield words
+        seen = self.worst_simulated.responses[task] if self.worst_simulated else 0
+        if seen > (most := self.system.tasks[task].deadline):
+            yield f"it can miss: simulated, {self.system.label(task)} takes {seen} of {most}"
         if self.result.answer != "accepted":
             yield from self._cures(task)
 

@@ -45,12 +45,14 @@ class Lock:
 @frozen(kw_only=True)
 class CriticalSection:
     """At most ``count`` requests of ``lock`` (a name) by a job, of at most ``length`` each, which
-    is part of the wcet. ``site``: where, for people."""
+    is part of the wcet. ``site``: where, ``source``: given, measured or derived, and how; both for
+    people."""
 
     lock: str
     length: int
     count: int = 1
     site: str = ""
+    source: str = ""
 
 
 @frozen(kw_only=True)
@@ -93,6 +95,7 @@ class TimedTask:
             empty: one a period.
         affinity: Processors that it may execute on; empty: all.
         bcet: What a job executes at least; 0: the wcet.
+        source: Of the wcet, for people: given, measured or derived, and how.
     """
 
     wcet: int
@@ -114,6 +117,7 @@ class TimedTask:
     dag: Dag | None = None
     affinity: tuple[int, ...] = ()
     bcet: int = 0
+    source: str = ""
 
     @property
     def utilisation(self) -> Fraction:

@@ -54,6 +54,7 @@ Rule = TypedDict(
         "minimum": int,
         "maximum": int,
         "maxLength": int,
+        "pattern": str,
         "enum": list[str],
         "examples": list[Json],
         "minItems": int,
@@ -238,6 +239,9 @@ def _string(value: str, rule: Rule, path: Path) -> Iterator[Defect]:
         yield Defect(path, f"{len(value)} characters", f"{most} at most")
     if value not in (words := rule.get("enum", [value])):
         yield Defect(path, f"{shown(value)} is not a choice", nearest(value, words))
+    if not re.match(rule.get("pattern", ""), value):
+        hint = 'write "measured: how", for example'
+        yield Defect(path, f"{shown(value)} is not given, measured or derived", hint)
     if "not" in rule and re.search(rule["not"]["pattern"], value):
         yield Defect(path, f"{shown(value)} holds a control character", "write it in one line")
 
@@ -434,6 +438,7 @@ def _system(document: Any) -> TaskSystem:
                 arrivals=_pairs(entry.get("arrivals", {"steps": ()})["steps"]),
                 dag=_dag(entry["dag"]) if "dag" in entry else None,
                 affinity=tuple(sorted(set(entry.get("affinity", ())))),
+                source=entry.get("source", ""),
                 **values,
             )
         )

@@ -24,10 +24,10 @@ _COLUMNS = (
 )
 
 
+#: Of a task, where it has them.
+EXTRAS = ("jitter", "suspension", "np_max", "np_last", "affinity", "bcet", "source")
 #: A name that a spreadsheet would calculate; it is written behind an apostrophe, and so is one that
 #: begins with that.
-#: Of a task, where it has them.
-EXTRAS = ("jitter", "suspension", "np_max", "np_last", "affinity", "bcet")
 FORMULA = re.compile(r"[=@+'-]")
 
 

@@ -6,6 +6,7 @@ import math
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 from attrs import asdict, fields, frozen
 
 from deadbeat.kinds.base import Shown
@@ -13,9 +14,12 @@ from deadbeat.kinds.contention.emitting import key_in
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
+from deadbeat.model.jobs import JOB_DTYPE
+from deadbeat.model.results import RunKey
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.words import us_text
+from deadbeat.prices.stage import prices_in
 from deadbeat.report.document import Column, Table, counted
 from deadbeat.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.store.place import BREAKDOWN
@@ -26,7 +30,7 @@ LOCKS = {
     "mutex_ceiling": "protect",
     **dict.fromkeys(("mutex_normal", "mutex_robust", "futex"), "none"),
 }
-_SITE = "derived: an operation alone"
+_ALONE = "derived: an operation alone, as calibrated"
 _WIDTH = 60
 _MARKS = {None: "·", "own": "▒", "shared": "█"}
 _KEY = "· computation   ▒ synchronisation on the core's own object   █ on a shared one"
@@ -41,7 +45,7 @@ _COLUMNS = (
 def drawn_set(runs: Path, run: str, text: str) -> Shown:
     """The task set with key ``text`` of a campaign or breakdown search.
     Raises UsageError: there is no such run, or no such set in it."""
-    found, costs = _opened(runs, run, text)
+    _, _, found, costs = _opened(runs, run, text)
     tasks = [_task(task, found, costs) for task in found.tasks]
     headline = (
         f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(tasks), 'task')} on"
@@ -63,55 +67,108 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
     )
 
 
-def _opened(runs: Path, run: str, text: str) -> tuple[TaskSet, Calibration]:
+def _opened(runs: Path, run: str, text: str) -> tuple[CampaignStore, RunKey, TaskSet, Calibration]:
     path = BREAKDOWN.find(runs, run)
     store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
     costs, keys = store.load_calibration(), sorted(store.programs.keys())
     if costs is None or not keys:
         raise UsageError(f"{run} holds no task sets yet", "measure it first")
-    found = store.programs.task_set(key_in(text, keys, store.path.resolve().name, "--task-set"))
-    return found, costs
+    key = key_in(text, keys, store.path.resolve().name, "--task-set")
+    return store, key, store.programs.task_set(key), costs
 
 
 def task_system(runs: Path, run: str, text: str) -> tuple[TaskSystem, tuple[str, ...]]:
     """The task set as tasks with critical sections, ns, and what of it was left out.
 
     An object of LOCKS is a lock, each operation a request. Its length is derived: what the
-    operation takes alone, more than the lock is held. A use of another object is execution.
+    operation takes alone, more than the lock is held. A use of another object is execution. Each
+    request has its contended path, and each job a wake-up, as execution.
     """
-    found, costs = _opened(runs, run, text)
+    store, key, found, costs = _opened(runs, run, text)
     left = {each.fragment for each in found.resources} - {*LOCKS}
-    tasks = []
+    simulated = "SIMULATED: " * costs.platform.made_up
+    tasks, paths = [], _contended_paths(store)
+    wake_up, jobs = _wake_up(store, key, found)
     for task in found.tasks:
-        sections = []
+        sections, path = [], 0
         every = [cost for part in costs.job_costs_ps(task) for cost in part]
         for use, cost_ps in zip(task.uses, every, strict=True):
             if use.resource is not None and use.entry.fragment in LOCKS:
                 count = use.repeats * use.entry.size
                 length = max(1, math.ceil(cost_ps / count / 1000))
                 lock = f"{use.entry.fragment}-{use.resource}"
-                sections.append(CriticalSection(lock=lock, count=count, length=length, site=_SITE))
+                path += count * paths.get(use.entry.fragment, 0)
+                sections.append(
+                    CriticalSection(lock=lock, count=count, length=length, source=_ALONE)
+                )
         held = sum(each.count * each.length for each in sections)
+        alone = max(task.wcet_ns, math.ceil(sum(every) / 1000), held)
         tasks.append(
             TimedTask(
                 name=task.name,
-                wcet=max(task.wcet_ns, math.ceil(sum(every) / 1000), held),
+                wcet=alone + path + wake_up,
                 period=task.period_ns,
                 deadline=task.deadline_ns,
                 offset=task.offset_ns,
                 priority=task.priority,
                 home=task.core,
                 sections=tuple(sections),
+                source=f"derived: {alone} alone + {path} contended requests + {wake_up} wake-up",
             )
         )
     names = dict.fromkeys(each.lock for task in tasks for each in task.sections)
     locks = tuple(Lock(name=each, protocol=LOCKS[each.rpartition("-")[0]]) for each in names)
     system = TaskSystem(
-        processors=found.cores, tasks=tuple(tasks), name=f"{run} {text}", unit="ns", locks=locks
+        processors=found.cores,
+        tasks=tuple(tasks),
+        name=f"{simulated}{run} {text}",
+        unit="ns",
+        locks=locks,
     )
-    notes = [f"lengths of sections are {_SITE}"] * bool(locks)
+    notes = [f"lengths of sections are {_ALONE}"] * bool(locks)
+    used = {each.rpartition("-")[0] for each in names}
+    notes += [
+        f"a contended request of {each} takes {paths[each]} ns more: measured, a mean with a wait"
+        if each in paths
+        else f"contended requests of {each} cost no more: no price was measured"
+        for each in sorted(used)
+    ]
+    notes.append(
+        f"a wake-up takes {wake_up} ns: measured, the longest of {jobs} on an idle core"
+        if jobs
+        else "wake-ups cost nothing: no job is known that found its core idle"
+    )
     notes += [f"as execution, no locks: {', '.join(sorted(left))}"] * bool(left)
-    return system, tuple(notes)
+    return system, tuple(f"{simulated}{note}" for note in notes)
+
+
+def _contended_paths(store: CampaignStore) -> dict[str, int]:
+    """Fragment -> ns that an operation takes more beside another core than alone, at 95 %."""
+    table = prices_in(store)
+    known = table.of(state=table.usual(), others=1) if table else []
+    found: dict[str, int] = {}
+    for price in known:
+        most = price.high_ns if price.high_ns is not None else price.shared_ns
+        if most is not None:
+            more = max(0, math.ceil((most - price.alone_ns) / price.size))
+            found[price.object] = max(more, found.get(price.object, 0))
+    return found
+
+
+def _wake_up(store: CampaignStore, key: RunKey, found: TaskSet) -> tuple[int, int]:
+    """Longest time from release to start of jobs that found their core idle, ns, and of how many;
+    0 of 0: there is none, or the set was not run."""
+    every = store.table(key).jobs if key in store.committed() else np.zeros(0, JOB_DTYPE)
+    cores = np.array([task.core for task in found.tasks])
+    late = []
+    for core in range(found.cores):
+        jobs = np.sort(every[cores[every["task"]] == core], order="release_ns")
+        busy_until = np.maximum.accumulate(jobs["finish_ns"])
+        idle = jobs["release_ns"][1:-1] >= busy_until[:-2]
+        alone = jobs["start_ns"][1:-1] < jobs["release_ns"][2:]
+        late.append((jobs["start_ns"] - jobs["release_ns"])[1:-1][idle & alone])
+    all_late = np.concatenate(late)
+    return int(all_late.max(initial=0)), len(all_late)
 
 
 @frozen
