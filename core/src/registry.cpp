@@ -1,7 +1,9 @@
 // The lists that policies and tests enter by themselves when the library is loaded.
 #include <algorithm>
+#include <array>
 
 #include "deadbeat/sched/generators.hpp"
+#include "deadbeat/sched/partition.hpp"
 #include "deadbeat/sched/policy.hpp"
 #include "deadbeat/sched/tests.hpp"
 
@@ -68,5 +70,37 @@ PeriodRegistrar::PeriodRegistrar(Sampler info, decltype(PeriodEntry::make) make)
 }
 const std::vector<PeriodEntry>& period_samplers() { return list<PeriodEntry>(); }
 const PeriodEntry* find_period_sampler(const std::string& name) { return find<PeriodEntry>(name); }
+
+TestVerdict best_placement(TestFunction test, const System& system, TestOptions& options,
+                           std::span<Time> bounds) {
+    static const auto placements = [] {
+        std::vector<std::array<std::string, 3>> all;
+        for (const std::string& order : partition_orders()) {
+            for (const char* heuristic : {"first-fit", "worst-fit", "best-fit", "next-fit"}) {
+                all.push_back({heuristic, order, heuristic + (", " + order)});
+            }
+        }
+        return all;
+    }();
+    TestVerdict found;
+    const std::string first = options.order;
+    for (const bool preferred : {true, false}) {
+        for (const auto& [heuristic, order, name] : placements) {
+            if ((order == first) != preferred) {
+                continue;
+            }
+            options.partition = heuristic;
+            options.order = order;
+            found = test(system, options, bounds);
+            if (found.answer == TestAnswer::accepted && system.processors > 1) {
+                return {TestAnswer::accepted, name.c_str()};
+            }
+            if (found.answer != TestAnswer::not_accepted || system.processors == 1) {
+                return found;
+            }
+        }
+    }
+    return found;
+}
 
 }  // namespace deadbeat::sched

@@ -16,7 +16,8 @@ from helpers.answers import answer_of
 from helpers.sched import read_task_system
 
 from deadbeat.cli.main import main
-from deadbeat.sched import TaskSystem, TimedTask, policies, simulate, tests
+from deadbeat.sched import TaskSystem, TimedTask, policies, simulate
+from deadbeat.sched import tests as schedulability_tests
 from deadbeat.sched.analysis import analyze, require_agreement
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
@@ -347,7 +348,7 @@ def test_lists_say_what_there_is(capsys):
     text = told(capsys, "sched", "policies")
     assert all(name in text for name in policies())
     text = told(capsys, "sched", "tests")
-    assert all(name in text for name in tests())
+    assert all(name in text for name in schedulability_tests())
 
 
 # --- long work ------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@
 // Accepted is what this placement schedules; refuted only what no placement does (that keeps the
 // homes and affinity sets of tasks), which a search decides. Blocking, if any, is that of every
 // processor.
-#include <array>
-
 #include "deadbeat/sched/partition.hpp"
 #include "shared.hpp"
 
@@ -116,38 +114,4 @@ const TestRegistrar registrar_fp(
 
 }  // namespace deadbeat::sched::partitioned
 
-namespace deadbeat::sched {
-
-TestVerdict best_placement(TestFunction test, const System& system, TestOptions& options,
-                           std::span<Time> bounds) {
-    static const auto placements = [] {
-        std::vector<std::array<std::string, 3>> all;
-        for (const std::string& order : partition_orders()) {
-            for (const char* heuristic : {"first-fit", "worst-fit", "best-fit", "next-fit"}) {
-                all.push_back({heuristic, order, heuristic + (", " + order)});
-            }
-        }
-        return all;
-    }();
-    TestVerdict found;
-    const std::string first = options.order;
-    for (const bool preferred : {true, false}) {
-        for (const auto& [heuristic, order, name] : placements) {
-            if ((order == first) != preferred) {
-                continue;
-            }
-            options.partition = heuristic;
-            options.order = order;
-            found = test(system, options, bounds);
-            if (found.answer == TestAnswer::accepted && system.processors > 1) {
-                return {TestAnswer::accepted, name.c_str()};
-            }
-            if (found.answer != TestAnswer::not_accepted || system.processors == 1) {
-                return found;
-            }
-        }
-    }
-    return found;
-}
-
-}  // namespace deadbeat::sched
+namespace deadbeat::sched {}  // namespace deadbeat::sched
