@@ -322,35 +322,6 @@ def test_files_and_figures_are_of_the_same_results(tmp_path: Path) -> None:
     assert {"breakdown-cores.svg", "breakdown-contended-ratio.svg"} <= names
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--steps", "99"), '--steps: "99" is out of range'),
-        (("--steps", "9"), "--steps: 9 halvings of 0.05 to 1.1 end below 0.00242"),
-        (("--search-from", "1", "--search-to", "0.9"), "--search-from: 1 is not below high = 0.9"),
-        (("--priorities", "rm"), '--priorities[0]: "rm" is not a choice'),
-        (("--tasks-per-core", "0"), '--tasks-per-core[0]: "0" is out of range'),
-        (("--spare", "x%"), '--spare: "x" is not a number'),
-        (("--miss-share", "2"), '--miss-share: "2" is out of range'),
-        (("--cores", "9"), "--cores: M = 9 asked"),
-        (("--sets", "900"), "--sets: 3600 task sets in all"),
-        (("--preset", "paper"), '--preset: "paper" is not a choice'),
-        (("--segments-max", "0"), '--segments-max: "0" is out of range'),
-    ],
-)
-def test_bad_input_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
-) -> None:
-    options = () if "--preset" in words else ("--quick",)
-    where = ("--runs", str(tmp_path / "runs"))
-    assert main(("breakdown", *options, "--simulated", *words, *where)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"deadbeat: error: {said}")
-    assert len(err.splitlines()) == 1
-    assert not (tmp_path / "runs").exists()
-
-
 def test_a_search_without_a_result_has_no_answer(tmp_path: Path) -> None:
     store = begin(tmp_path, tiny())
     result = summarise(store)

@@ -22,6 +22,10 @@ BOARD, BOTH_HERE = ("--target", "ssh://board"), ("--target", "local,ssh://board"
 PER_TASK = ("--per-task", "--sync-share", "1", "--contended-ratio", "1")
 BOTH = ("--utilisation", "0.3", "--deadline-factor", "5")
 THREE_TASKS = ("--utilisation", "0.5", "--tasks-per-core", "3", "--utilisation-min", "0.4")
+SEARCH = ("breakdown", "--quick", "--simulated")
+BACKWARDS = ("--search-from", "1", "--search-to", "0.9")
+MATRIX, LOAD = ("latency", "--simulated"), ("load", "--simulated")
+SHORT_PERIODS = ("--form=periodic", "--round=9ms", "--period=5ms")
 
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
@@ -136,6 +140,42 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("doctor", *BOTH_HERE, "--openmetrics"), 2, "of one machine"),
         ((*PROVE, "--executor", "freertos"), 2, "the self-test is about a real machine ("),
         ((*PROVE, "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
+        ((*SEARCH, "--steps", "99"), 2, 'error: --steps: "99" is out of range'),
+        ((*SEARCH, "--steps", "9"), 2, "--steps: 9 halvings of 0.05 to 1.1 end below 0.00242"),
+        ((*SEARCH, *BACKWARDS), 2, "error: --search-from: 1 is not below high = 0.9 (lower"),
+        ((*SEARCH, "--priorities", "rm"), 2, 'error: --priorities[0]: "rm" is not a choice'),
+        ((*SEARCH, "--tasks-per-core", "0"), 2, 'error: --tasks-per-core[0]: "0" is out of range'),
+        ((*SEARCH, "--spare", "x%"), 2, 'error: --spare: "x" is not a number'),
+        ((*SEARCH, "--miss-share", "2"), 2, 'error: --miss-share: "2" is out of range'),
+        ((*SEARCH, "--cores", "9"), 2, "error: --cores: M = 9 asked"),
+        ((*SEARCH, "--sets", "900"), 2, "error: --sets: 3600 task sets in all"),
+        (("breakdown", "--preset", "paper"), 2, 'error: --preset: "paper" is not a choice'),
+        ((*SEARCH, "--segments-max", "0"), 2, 'error: --segments-max: "0" is out of range'),
+        ((*MATRIX, "--cpus", "7"), 2, "--cpus: there is no CPU 7 to use (use 0, 1"),
+        ((*MATRIX, "--interval", "2s"), 2, "(from 50us to 1s)"),
+        ((*MATRIX, "--duration", "1y"), 2, "--duration: "),
+        ((*MATRIX, "--duration", "1w"), 2, "--duration: "),
+        (("latency", "--import", "cpu:50="), 2, "cpu:50=: no file is named (write it cpu:50=FILE)"),
+        (("latency", "--import", ""), 2, "--import: no file is named"),
+        (("doctor", "--workload", "compte"), 2, "did you mean compute"),
+        (("doctor", "--fail-on", "hihg"), 2, "did you mean high"),
+        (("doctor", "--only", "kernl"), 2, "did you mean kernel"),
+        (("doctor", "--rt-cpus", "x"), 2, "--rt-cpus: "),
+        (("doctor", "--rt-cpus", "60000"), 2, "--rt-cpus: CPU 60000 is not online here (online: 0"),
+        (("doctor", "--rt-cpus", "0,0"), 2, "twice"),
+        (("doctor", "--rt-cpus", ""), 2, "--rt-cpus"),
+        (("doctor", "--hardening-cost", "a", "b", "--only", "kernel"), 2, "(leave out --only)"),
+        (("doctor", "--hardening-cost", "a"), 2, "--hardening-cost"),
+        ((*LOAD, "--remedies", "pim"), 2, "did you mean pin"),
+        ((*LOAD, "--cpus", "9"), 2, "there is no CPU 9 to use"),
+        ((*LOAD, *SHORT_PERIODS), 2, "--period: 5 ms is no longer"),
+        ((*LOAD, "--quick", "--preset", "paper"), 2, "--quick and --preset paper exclude each"),
+        ((*LOAD, "--fail-on", "mises"), 2, '--fail-on: "mises" is not a choice'),
+        (("contention", "--simulated", "--set", "pool"), 2, "no KEY=VALUE"),
+        (("contention", "--simulated", "--set", "run.secnds=1"), 2, "did you mean seconds?"),
+        ((*RUN, "--pool", "full", "--set", "pool=quick"), 2, "mean the same"),
+        (("sched", "generate", "--set", "heavy-sharr=0.5"), 2, "did you mean heavy-share?"),
+        (("sched", "generate", "--set", "heavy-share=x"), 2, "not a valid float"),
     ],
 )
 def test_one_line_a_hint_and_the_right_status(

@@ -166,25 +166,6 @@ def test_fail_on_sets_the_exit_status(capsys, tmp_path: Path) -> None:
     assert f"page: {page}" in grave[1] and page.is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--workload", "compte"), "did you mean compute"),
-        (("--fail-on", "hihg"), "did you mean high"),
-        (("--only", "kernl"), "did you mean kernel"),
-        (("--rt-cpus", "x"), "--rt-cpus: "),
-        (("--rt-cpus", "60000"), "--rt-cpus: CPU 60000 is not online here (online: 0"),
-        (("--rt-cpus", "0,0"), "twice"),
-        (("--rt-cpus", ""), "--rt-cpus"),
-    ],
-)
-def test_bad_input_is_one_line_and_says_how_to_mend_it(capsys, words, told) -> None:
-    status, out, err = run(capsys, *words)
-    assert (status, out) == (2, "")
-    assert err.startswith("deadbeat: error: ") and err.count("\n") == 1
-    assert told in err
-
-
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 60)])
 def test_the_first_screen_is_the_answer(columns: int, rows: int, monkeypatch) -> None:
     found = diagnose()

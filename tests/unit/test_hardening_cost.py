@@ -98,17 +98,3 @@ def test_the_command_quotes_the_comparison(tmp_path: Path, capsys) -> None:
     plain = answer_of(capsys.readouterr().out)
     assert [each["name"] for each in plain["differs"]] == ["init-on-free"]
     assert plain["comparison"]["comparisons"][0]["metrics"]
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--hardening-cost", "a", "b"), "a"),
-        (("--hardening-cost", "a", "b", "--only", "kernel"), "leave out --only"),
-        (("--hardening-cost", "a"), "--hardening-cost"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, tmp_path: Path, words, told) -> None:
-    assert main(["doctor", "--runs", str(tmp_path), *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and told in err and err.count("\n") == 1

@@ -183,21 +183,6 @@ def test_a_key_is_set_by_its_path_its_option_or_the_old_spelling(
         assert found["spec"]["tasks"]["wcet_min"] == "10000ns"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("contention --simulated --set pool", "no KEY=VALUE"),
-        ("contention --simulated --set run.secnds=1", "did you mean seconds?"),
-        ("contention --simulated --pool full --set pool=quick", "mean the same"),
-        ("sched generate --set heavy-sharr=0.5", "did you mean heavy-share?"),
-        ("sched generate --set heavy-share=x", "not a valid float"),
-    ],
-)
-def test_a_wrong_key_is_one_line(words: str, said: str, capsys: Capture) -> None:
-    assert main(tuple(words.split())) == 2
-    assert said in capsys.readouterr().err
-
-
 def test_verbs_stand_under_titles(capsys: Capture) -> None:
     assert main(("--help",)) == 0
     told = capsys.readouterr().out

@@ -39,26 +39,6 @@ def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("--cpus", "7"), "--cpus: there is no CPU 7 to use (use 0, 1"),
-        (("--interval", "2s"), "(from 50us to 1s)"),
-        (("--duration", "1y"), "--duration: "),
-        (("--duration", "1w"), "--duration: "),
-        (("--import", "cpu:50="), "--import cpu:50=: no file is named (write it cpu:50=FILE)"),
-        (("--import", ""), "--import: no file is named"),
-    ],
-)
-def test_bad_input_is_refused_in_words_of_what_was_typed(
-    words: tuple[str, ...], told: str, tmp_path: Path, capsys: Capture
-) -> None:
-    simulated = () if "--import" in words else ("--simulated",)
-    assert main(("latency", *simulated, *words, "--runs", str(tmp_path / "runs"))) == 2
-    assert told in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()
-
-
 @pytest.mark.parametrize("text", ["1", "1s", "1000ms"])
 def test_both_verbs_take_all_forms_of_a_length(text: str, tmp_path: Path, capsys: Capture) -> None:
     short = ("--repeats=1", "--no-figures", "--json", f"--runs={tmp_path}", f"--duration={text}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,26 +43,6 @@ def test_show_has_the_table_the_remedies_and_the_causes(
     assert "rt-bandwidth" in out
     assert "fewer failures" in out
     assert "finished: 64 of 64 runs" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        (["--remedies", "pim"], "--remedies.*did you mean pin"),
-        (["--cpus", "9"], "there is no CPU 9 to use"),
-        (["--form=periodic", "--round=9ms", "--period=5ms"], "--period: 5 ms is no longer"),
-        (["--quick", "--preset", "paper"], r"--quick and --preset paper exclude.* \(drop one\)"),
-        (["--fail-on", "mises"], '--fail-on: "mises" is not a choice .*did you mean misses?'),
-    ],
-)
-def test_wrong_words_are_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], found: str
-) -> None:
-    status, out, err = answer(capsys, "load", "--simulated", "--runs", str(tmp_path), *words)
-    assert (status, out) == (2, "")
-    assert len(err.strip().splitlines()) == 1
-    assert re.search(found, err), err
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_ends_with_status_1() -> None:

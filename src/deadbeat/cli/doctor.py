@@ -68,7 +68,8 @@ def doctor(
         }
         if beside := [option for option, value in given.items() if value]:
             raise UsageError(
-                f"--hardening-cost compares two matrices and checks nothing: leave out {beside[0]}"
+                "--hardening-cost compares two matrices and checks nothing",
+                f"leave out {beside[0]}",
             )
         return _cost(runs, hardening_cost)
     checks = of_families(only) if only else None

@@ -99,7 +99,8 @@ class SearchSpec:
 
     def problems(self) -> Iterator[Problem]:
         if self.low >= self.high:
-            yield Problem("low", f"{float(self.low):g} is not below high = {float(self.high):g}")
+            text = f"{float(self.low):g} is not below high = {float(self.high):g}"
+            yield Problem("low", text, "lower it or raise high")
             return
         # Runs are identified by n / U in thousandths, and the last one lies between two levels.
         finest = 2 * self.high**2 / 1000
