@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from helpers.campaigns import started
+from helpers.processes import until
 
 WORDS = [
     "sched",
@@ -55,11 +55,7 @@ def test_what_was_stored_is_kept_and_the_same_command_continues(
     tmp_path: Path, whole: dict[str, bytes], how: signal.Signals
 ) -> None:
     process = _start(tmp_path)
-    until = time.monotonic() + 60
-    while len(list((tmp_path / "s" / "chunks").glob("*.rows"))) < 3:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.002)
+    until(lambda: len(list((tmp_path / "s" / "chunks").glob("*.rows"))) >= 3)
     process.send_signal(how)
     _, talk = process.communicate(timeout=60)
     kept = _chunks(tmp_path)

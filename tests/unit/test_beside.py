@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers import campaigns
 from helpers.answers import Capture
 from helpers.kinds import KINDS
 from helpers.processes import is_alive, until
@@ -165,10 +164,7 @@ def test_a_command_to_repeat_leaves_the_program_alone() -> None:
 def test_it_ends_with_deadbeat(number: signal.Signals, tmp_path: Path) -> None:
     script = "trap '' TERM INT HUP; echo $$; echo $$ >started; while :; do sleep 0.1; done"
     asked = "--loads idle --engine prober --policy other --duration 60 --repeats 1 --no-figures"
-    words = ("-m", "deadbeat", "latency", *asked.split(), "--beside", "--", "sh", "-c", script)
-    running = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    running = campaigns.started("latency", *asked.split(), "--beside", "--", "sh", "-c", script)
     try:
         until(lambda: lines(Path("started")))
     finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.answers import Capture, answer_of
+from helpers.campaigns import started
 from helpers.processes import is_alive, until
 
 import deadbeat
@@ -174,8 +175,7 @@ def test_a_killed_deadbeat_leaves_nothing_behind(tmp_path: Path) -> None:
         "trap '' TERM INT HUP; setsid sleep 100 & echo $$ $! $DEADBEAT_MARKS > told;"
         " while :; do sleep 0.1; done"
     )
-    words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
-    running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    running = started("run", "--", "sh", "-c", script, stderr=subprocess.DEVNULL, stdout=None)
     try:
         until(lambda: Path("told").is_file() and Path("told").read_text().endswith("\n"))
     finally:
@@ -191,8 +191,7 @@ def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
     endless = example("python").replace("range(100)", "iter(int, 1)")
     Path("loop.py").write_text(endless + "    open('marked', 'w')\n")
     script = f"{sys.executable} loop.py & wait"
-    words = [sys.executable, "-m", "deadbeat", "run", "--", "sh", "-c", script]
-    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    running = started("run", "--", "sh", "-c", script)
     until(lambda: Path("marked").is_file())
     os.kill(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=30)

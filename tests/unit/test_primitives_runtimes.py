@@ -48,18 +48,23 @@ def test_every_class_has_the_variants_that_its_file_describes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtimes", "said"),
+    ("key", "asked", "said"),
     [
-        ("ruby", 'there is no runtime "ruby"'),
-        ("jvm:eight", 'there is no runtime "jvm:eight"'),
-        ("native,jvm:25:Zorro", 'no JVM has a collector "Zorro"'),
-        ("jvm:25:G1:half", '"half" is not a choice'),
-        ("external:my-vm", 'there is no runtime "external:my-vm"'),
+        ("runtimes", "ruby", 'there is no runtime "ruby"'),
+        ("runtimes", "jvm:eight", 'there is no runtime "jvm:eight"'),
+        ("runtimes", "native,jvm:25:Zorro", 'no JVM has a collector "Zorro"'),
+        ("runtimes", "jvm:25:G1:half", '"half" is not a choice'),
+        ("runtimes", "external:my-vm", 'there is no runtime "external:my-vm"'),
+        ("external", "rt", "is no external runtime"),
+        ("external", "my-vm=./x", "is no external runtime"),
+        ("external", "rt=", "is no external runtime"),
+        ("external", "rt='./x", "is no external runtime"),
+        ("external", "rt=./x,rt=./y", "two external runtimes have one name"),
     ],
 )
-def test_runtimes_asked_in_vain_are_named(runtimes: str, said: str) -> None:
+def test_runtimes_asked_in_vain_are_named(key: str, asked: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        read(PrimitivesSpec, {}, {"runtimes": runtimes})
+        read(PrimitivesSpec, {}, {key: asked})
 
 
 def test_words_of_a_runtime() -> None:
@@ -193,21 +198,6 @@ def test_an_external_runtime_runs_what_it_lists() -> None:
     assert refused == {"copy": "not a primitive of external:rt"}
     assert {PrimitiveKey.parse(key.text) for key in plan(spec, TWO)} == set(plan(spec, TWO))
     assert read(PrimitivesSpec, plain_of(spec)) == spec
-
-
-@pytest.mark.parametrize(
-    ("external", "said"),
-    [
-        ("rt", "is no external runtime"),
-        ("my-vm=./x", "is no external runtime"),
-        ("rt=", "is no external runtime"),
-        ("rt='./x", "is no external runtime"),
-        ("rt=./x,rt=./y", "two external runtimes have one name"),
-    ],
-)
-def test_commands_given_in_vain_are_named(external: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        read(PrimitivesSpec, {}, {"external": external})
 
 
 @pytest.mark.parametrize("listed", [{"malloc": []}, {"alloc": ["smoke"]}])
