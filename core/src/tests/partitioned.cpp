@@ -113,5 +113,3 @@ const TestRegistrar registrar_fp(
 }  // namespace
 
 }  // namespace deadbeat::sched::partitioned
-
-namespace deadbeat::sched {}  // namespace deadbeat::sched
