@@ -5,6 +5,7 @@ from __future__ import annotations
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import analyze, test_batch, tests
 from deadbeat.sched.arrays import TaskBatch
+from deadbeat.sched.batches import simulate_batch
 from deadbeat.sched.generators import (
     Recipe,
     generate,
@@ -19,7 +20,6 @@ from deadbeat.sched.simulator import (
     Verdict,
     policies,
     simulate,
-    simulate_batch,
     simulate_ties,
     tie_rules,
 )

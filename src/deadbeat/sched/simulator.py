@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest
-from deadbeat.sched.arrays import EXTRAS, TaskBatch, task_rows
+from deadbeat.sched.arrays import EXTRAS, task_rows
 from deadbeat.sched.locks import PATTERNS, decide
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Execution = Literal["up-to-wcet", "exactly-wcet"]
 Robustness = Literal["robust", "fragile", "never", "undecided"]
 
 MODELS: tuple[Model, ...] = get_args(Model)
-_ANSWERS: tuple[Answer, ...] = ("no", "yes", "undecided")
+ANSWERS: tuple[Answer, ...] = ("no", "yes", "undecided")
 _NEVER = np.iinfo(np.int64).max
 #: Bound of every parameter, cost and horizon (kParameterMax in time.hpp).
 TIME_MAX = 1 << 60
@@ -256,7 +256,7 @@ def simulate(
     """
     known = scheduler or Scheduler()
     chosen = model or default_model(system)
-    _require("the horizon", horizon if horizon is not None else 1, least=1)
+    require_number("the horizon", horizon if horizon is not None else 1, least=1)
     require_model(system, chosen, method)
     require_sound(system)
     if system.beyond:
@@ -271,15 +271,15 @@ def simulate(
         raise UsageError("a protocol is of locks, there are none", "leave out --protocol")
     options = core_options(known, system)
     options.horizon = horizon or 0
-    options.budget = _require("the budget", budget, least=1)
+    options.budget = require_number("the budget", budget, least=1)
     options.stop_at_miss = not run_on
     options.record_jobs = record_jobs
     options.record_segments = record_segments
     rows = task_rows(system.tasks)
     if chosen == "sporadic":
-        options.seed = _require("the seed", seed, least=0)
-        states = _require("the budget of states", states, least=0)
-        patterns = _require("the number of patterns", patterns, least=0, most=1_000_000)
+        options.seed = require_number("the seed", seed, least=0)
+        states = require_number("the budget of states", states, least=0)
+        patterns = require_number("the number of patterns", patterns, least=0, most=1_000_000)
         found = _core.decide_sporadic(system.processors, rows, options, states, patterns)
     else:
         index = MODELS.index(chosen)
@@ -320,33 +320,6 @@ def _robustness(answers: set[Answer]) -> Robustness:
     return "robust" if answers == {"yes"} else "never"
 
 
-def simulate_batch(
-    batch: TaskBatch,
-    scheduler: Scheduler | None = None,
-    *,
-    model: Model = "periodic-sync",
-    budget: int = 5_000_000,
-    run_on: bool = False,
-    metrics: bool = False,
-    threads: int = 1,
-) -> dict[str, NDArray[Any]]:
-    """Verdicts (0 no, 1 yes, 2 undecided) and sums of every system, a column per figure.
-
-    The columns are the fields of ``BatchRow`` in core/include/deadbeat/sched/batch.hpp; of tasks
-    with locks those of a study that runs on past misses. Raises UsageError as ``simulate``.
-    """
-    options = core_options(known := scheduler or Scheduler())
-    if len(batch.sections) or len(batch.extras):
-        return _one_by_one(batch, known, budget)
-    options.budget = _require("the budget", budget, least=1)
-    options.stop_at_miss = not run_on
-    options.metrics = metrics
-    columns: dict[str, NDArray[Any]] = _core.decide_batch(
-        batch.tasks, batch.starts, batch.processors, options, MODELS.index(model), threads
-    )
-    return columns
-
-
 def placed_by(scheduler: Scheduler, system: TaskSystem) -> TaskSystem | None:
     """Homes where tasks are bound, as of tasks that only compute; None: not all find a place."""
     bound = scheduler.policy.startswith(("p-", "c-"))
@@ -360,28 +333,6 @@ def placed_by(scheduler: Scheduler, system: TaskSystem) -> TaskSystem | None:
     homes = zip(system.tasks, placed, strict=True)
     tasks = tuple(evolve(task, home=home) for task, home in homes)
     return None if min(placed) < 0 else evolve(system, tasks=tasks)
-
-
-def _one_by_one(batch: TaskBatch, scheduler: Scheduler, budget: int) -> dict[str, NDArray[Any]]:
-    """Of systems with locks, where each task is placed as without them."""
-    names = ("judged", "missed", "response_max", "tardiness_max", "response_mean", "tardiness_mean")
-    columns: dict[str, NDArray[Any]] = {name: np.zeros(len(batch)) for name in names}
-    columns["answer"] = np.zeros(len(batch), dtype=np.int64)
-    columns["placed"] = np.ones(len(batch), dtype=np.int64)
-    for i in range(len(batch)):
-        system = placed_by(scheduler, batch.system(i))
-        if system is None:
-            columns["placed"][i] = 0
-            continue
-        found = simulate(system, scheduler, budget=budget)
-        columns["answer"][i] = _ANSWERS.index(found.schedulable)
-        for name in names:
-            kind, _, of = name.partition("_")
-            values = found.figures[f"{kind}_sum" if of == "mean" else name]
-            jobs = max(1, found.figures["completed"].sum())
-            total = values.max() if of == "max" else values.sum()
-            columns[name][i] = total / jobs if of == "mean" else total
-    return columns
 
 
 def simulate_jobs(
@@ -444,7 +395,7 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
         options.threshold_numerator, options.threshold_denominator = above, below
     costs = _core.Costs()
     for name, value in asdict(scheduler.costs).items():
-        setattr(costs, name, _require(f"the cost {name}", value, least=0))
+        setattr(costs, name, require_number(f"the cost {name}", value, least=0))
     options.costs = costs
     return options
 
@@ -457,11 +408,11 @@ def require_sound(system: TaskSystem) -> None:
         raise UsageError(f"there are {len(system.tasks)} tasks", "1 to 65535")
     for index, task in enumerate(system.tasks):
         for name in ("wcet", "period", "deadline"):
-            _require(f"{name} of {system.label(index)}", getattr(task, name), least=1)
+            require_number(f"{name} of {system.label(index)}", getattr(task, name), least=1)
         for name in ("offset", "home", "budget", "server_period", "server_deadline"):
             value = getattr(task, name)
             if value is not None:
-                _require(f"{name} of {system.label(index)}", value, least=0)
+                require_number(f"{name} of {system.label(index)}", value, least=0)
         if abs(task.priority) > TIME_MAX:
             raise UsageError(f"the priority of {system.label(index)} is {task.priority}")
 
@@ -503,7 +454,7 @@ def require_word(what: str, word: str, known: Sequence[str]) -> None:
         raise UsageError(f'there is no {what} "{word}"', nearest(word, known))
 
 
-def _require(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
+def require_number(what: str, value: int, *, least: int, most: int = TIME_MAX) -> int:
     if not least <= value <= most:
         raise UsageError(f"{what} is {value}", f"{least} to {'2^60' if most == TIME_MAX else most}")
     return value
@@ -523,7 +474,7 @@ def _verdict(found: dict[str, Any], scheduler: Scheduler, model: Model, method: 
     jobs[jobs == _NEVER] = -1
     return Verdict(
         **{name: found[name] for name in _AS_FOUND},
-        schedulable=_ANSWERS[found["answer"]],
+        schedulable=ANSWERS[found["answer"]],
         model=model,
         method=method,
         scheduler=resolved(scheduler),

@@ -30,6 +30,14 @@ class Count:
     def interval(self) -> Interval:
         return wilson(self.yes, self.total)
 
+    @property
+    def leaning(self) -> int:
+        """1: more yes than no, -1: fewer, beyond chance: exact binomial under even odds (McNemar),
+        both tails together rarer than 1 in 20; else 0."""
+        no = self.total - self.yes
+        by_chance = 2 * special.bdtr(min(self.yes, no), self.total, 0.5)
+        return 0 if by_chance >= 0.05 else 1 if self.yes > no else -1
+
     def text(self) -> str:
         """``61.3 % [58.0, 64.5] of 450``."""
         if not self.total:
@@ -88,13 +96,6 @@ def crossing(
 
     lows, highs = zip(*(count.interval for count in counts), strict=True)
     return first([count.share for count in counts]), Interval(first(highs), first(lows))
-
-
-def sign_test(more: int, fewer: int) -> int:
-    """1: more, -1: fewer, beyond chance: exact binomial under even odds (McNemar), both tails
-    together rarer than 1 in 20; else 0."""
-    by_chance = 2 * special.bdtr(min(more, fewer), more + fewer, 0.5)
-    return 0 if by_chance >= 0.05 else 1 if more > fewer else -1
 
 
 def weighted_schedulability(loads: NDArray[np.float64], yes: NDArray[np.bool_]) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat import Count, Evidence, Mask, Mean, StudyResults, all_hold
-from deadbeat.stats.proportions import sign_test
 
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
@@ -33,7 +32,7 @@ def compare(a: Count, b: Count) -> int:
 def compare_paired(a: Mask, b: Mask) -> tuple[int, int, int]:
     """Order as in ``compare``, and on how many sets only a, only b says yes; the same sets."""
     only_a, only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
-    return sign_test(only_a, only_b), only_a, only_b
+    return Count(only_a, only_a + only_b).leaning, only_a, only_b
 
 
 def compare_means(a: Mean, b: Mean) -> int:

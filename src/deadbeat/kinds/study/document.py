@@ -38,7 +38,7 @@ from deadbeat.report.document import (
 from deadbeat.report.paper import Words
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
-from deadbeat.stats.proportions import Count, sign_test
+from deadbeat.stats.proportions import Count
 from deadbeat.store.study import STUDY_FILE, StudyStore
 
 LABEL = "SIMULATED"
@@ -138,7 +138,7 @@ def short_answer(found: StudyAnswers) -> list[str]:
         more, fewer = best.against(other)
         if more == fewer == 0:
             return [f"{best.label} and {other.label} schedule the same, the most: {shares}."]
-        if sign_test(more, fewer) < 1:
+        if Count(more, more + fewer).leaning < 1:
             two = f"{best.label} or {other.label} ({more} and {fewer} that the other does not)"
             return [f"undecided which schedules the most, {two}: {shares}."]
     return [f"{best.label} schedules the most: {shares}."]

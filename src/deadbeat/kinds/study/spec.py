@@ -215,7 +215,7 @@ def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def _of_tasks(source: Mapping[str, Any]) -> dict[str, Any]:
+def _of_tasks(source: Mapping[str, Json]) -> dict[str, Json]:
     """What the tasks depend on: with and without locks they are the same."""
     return {key: value for key, value in source.items() if key not in OF_LOCKS}
 
