@@ -114,7 +114,7 @@ def relevant_options(verdict: Verdict) -> dict[str, Json]:
 
 
 class Wait(TypedDict):
-    """``task`` waits for ``lock`` from start to end; ``holder`` has it, None: nobody yet."""
+    """``task`` waits for ``lock`` from start to end; ``holder`` has it, None: no task yet."""
 
     task: str
     job: int

@@ -70,7 +70,7 @@ class WorstSimulated:
 
 
 def worst_simulated(system: TaskSystem, priorities: str) -> WorstSimulated | None:
-    """Of pinned threads with inheriting mutexes, to stand beside their bounds; None: they are not
+    """For pinned threads with inheriting mutexes, to stand beside their bounds; None: they are not
     simulated."""
     try:
         found = decide(system, policy="p-fp", protocol="inherit", priorities=priorities)

@@ -23,6 +23,8 @@ _Rows = NDArray[np.int64]
 #: Longest periods that a pattern lasts unless given, and about how many jobs it has at most.
 _PERIODS, _JOBS = 10, 20_000
 PATTERNS = 64
+#: Stands for the protocol where there are none.
+NO_LOCKS = "no-locks"
 #: How equal priorities are ordered.
 _TIES = "release"
 
@@ -92,7 +94,8 @@ def decide(
         found = _core.decide_locks(*arrays, policy, protocol, span, window, seed, patterns, budget)
     except ValueError as error:
         raise UsageError(f"no simulation: {error}", "change what it names") from None
-    return found | {"scheduler": {"policy": f"{policy}+{protocol}", "ties": _TIES}}
+    name = f"{policy}+{protocol if system.locks else NO_LOCKS}"
+    return found | {"scheduler": {"policy": name, "ties": _TIES}}
 
 
 def worst_responses(

@@ -14,7 +14,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.model.words import nearest
 from deadbeat.sched.arrays import EXTRAS, task_rows
-from deadbeat.sched.locks import PATTERNS, decide
+from deadbeat.sched.locks import NO_LOCKS, PATTERNS, decide
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
@@ -197,7 +197,7 @@ def facts_of(scheduler: Scheduler) -> PolicyFacts:
     name, _, protocol = scheduler.policy.partition("+")
     if protocol:
         own = policies()[name]
-        title = f"{own.title}, locks: {protocol}"
+        title = own.title + f", locks: {protocol}" * (protocol != NO_LOCKS)
         return evolve(own, name=scheduler.policy, title=title, partitions=False, clusters=False)
     return PolicyFacts(**_core.policy_facts(core_options(scheduler)))
 
