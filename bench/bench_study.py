@@ -17,8 +17,18 @@ STUDIES = {
     "study thesis-grid": ("<= 10 s on two cores", ("thesis-grid",), 3),
     "study of 1,000,000 sets, 3 tests": (
         "<= 60 s on two cores",
-        ("--processors", "4", "--tasks", "10", "--utilisation", "0.5..0.95:0.05")
-        + ("--test", "gfb,p-fp,p-edf", "--sets", "100000"),
+        (
+            "--processors",
+            "4",
+            "--tasks",
+            "10",
+            "--utilisation",
+            "0.5..0.95:0.05",
+            "--test",
+            "gfb,p-fp,p-edf",
+            "--sets",
+            "100000",
+        ),
         1,
     ),
 }
@@ -32,8 +42,17 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 began = time.perf_counter()
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "deadbeat", "sched", "study", *words]
-                    + ["--runs", folder, "--json"],
+                    [
+                        sys.executable,
+                        "-m",
+                        "deadbeat",
+                        "sched",
+                        "study",
+                        *words,
+                        "--runs",
+                        folder,
+                        "--json",
+                    ],
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
