@@ -1,0 +1,95 @@
+"""What is recorded of a program that runs: events of the kernel and of the shim, one record each.
+
+The recorder (runtime/observe/recorder.c) writes events of the kernel, the shim
+(runtime/observe/shim.c) those of locks; both on CLOCK_MONOTONIC, so that they share a time axis.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+#: An event: when, whose, what, on which CPU, and what `Kind` says of a, b and c.
+RECORD = np.dtype(
+    [
+        ("ns", "<u8"),
+        ("tid", "<u4"),
+        ("kind", "<u2"),
+        ("cpu", "<u2"),
+        ("a", "<i8"),
+        ("b", "<i8"),
+        ("c", "<i8"),
+    ]
+)
+
+
+class Kind(IntEnum):
+    """What a record says of a, b, c; tid: the thread that it is about."""
+
+    SWITCH = 1  # tid goes; a: tid that comes, b: state of tid, c: prio of tid | prio of a << 32
+    WAKING = 2  # tid is woken; a: tid that ran, b: its common_flags (in an interrupt or not)
+    RUNTIME = 3  # tid is charged a ns
+    SLEEP_TIMER = 4  # tid starts a timer of its sleep; a: softexpires, b: expires
+    DEADLINE_TIMER = 5  # of SCHED_DEADLINE's next release, as SLEEP_TIMER
+    ENTER = 6  # tid calls; a: number of the call, b, c: its first and second argument
+    EXIT = 7  # a call of tid returns; a: number of the call, b: what it returns
+    FORK = 8  # tid makes thread or process a
+    EXEC = 9  # tid becomes another program
+    END = 10  # tid ends
+    PRIORITY = 11  # tid is boosted, or no more; a: prio before, b: prio now
+    MIGRATE = 12  # a: CPU before, b: CPU now
+    LOST = 13  # a: events of this CPU that were lost before this instant
+    # Of the shim; a: object, b: caller's address, c: more
+    INIT = 32  # c: protocol | type << 8 | robust << 16
+    WANT = 33  # a lock is about to be waited for (it was taken); only where it was not free
+    GOT = 34  # c: 0 mutex, 1 reader, 2 writer, 3 spin, 4 C11
+    UNLOCK = 35
+    TAKE = 36  # semaphore; c: 1 where it waited
+    POST = 37
+    COND_WAIT = 38  # waits for condition a with mutex c (which it gives up, and gets back by GOT)
+    SIGNAL = 39  # c: 1 all
+    BARRIER = 40  # c: 0 it came, 1 it goes on
+
+
+@frozen(kw_only=True)
+class Thread:
+    """A thread as it last was. ``number``: place among threads of its name, in order of creation.
+
+    Attributes:
+        policy: As in sched(7): other, fifo, rr, batch, idle, deadline.
+        priority: Of fifo and rr, else 0.
+        cpus: CPUs it may run on.
+        runtime_ns, deadline_ns, period_ns: Of deadline, else 0.
+        cpu_ns: All CPU time it had, by the kernel; -1: not known.
+        begin_ns: When it was made, or recording began.
+    """
+
+    tid: int
+    pid: int
+    name: str
+    policy: str = "other"
+    priority: int = 0
+    cpus: tuple[int, ...] = ()
+    runtime_ns: int = 0
+    deadline_ns: int = 0
+    period_ns: int = 0
+    cpu_ns: int = -1
+    begin_ns: int = 0
+
+
+@frozen(kw_only=True, eq=False)
+class Recording:
+    """Events in order of time. ``lost``: events that the buffers could not hold; ``not_seen``: what
+    is not in it, a line each; ``symbols``: address -> where in the program, as far as known."""
+
+    events: NDArray[np.void]
+    threads: tuple[Thread, ...]
+    begin_ns: int
+    end_ns: int
+    calls: dict[int, str] = field(factory=dict)  # numbers of system calls -> names
+    symbols: dict[int, str] = field(factory=dict)
+    lost: int = 0
+    not_seen: tuple[str, ...] = ()
