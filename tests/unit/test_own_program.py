@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,9 @@ import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.kinds.program.results import tasks_of
-from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.rules import RefusedError
 from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
 
@@ -97,7 +99,7 @@ def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
     first, second = tasks_of(marks, ProgramSpec(command=("x",)))
     assert (first.cpu, first.response.total, first.misses, first.skipped) == (0, 2, 1, 0)
     assert (second.cpu, second.response.total, second.misses, second.skipped) == (1, 2, 0, 2)
-    (first, _) = tasks_of(marks, ProgramSpec(command=("x",), deadline=2 * MS))
+    (first, _) = tasks_of(marks, ProgramSpec(command=("x",), deadline=(("", 2 * MS),)))
     assert (first.deadline_ns, first.misses) == (2 * MS, 2)
     (first, second) = tasks_of(marks, ProgramSpec(command=("x",), period=30 * MS))
     assert (first.misses, second.skipped) == (0, 0)
@@ -215,3 +217,20 @@ def test_marks_have_all_their_room_or_are_refused(
     with pytest.raises(DeadbeatError, match=r"No space left on device.*TMPDIR"):
         create(path, 1000)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [("5ms", [("", 5 * MS)]), ("a=5ms, b=1s", [("a", 5 * MS), ("b", 1000 * MS)]), (None, [])],
+)
+def test_deadlines_are_of_all_tasks_or_by_name(text: str | None, pairs: list[Any]) -> None:
+    rule = Deadlines()
+    found = rule.parse(text)
+    assert found == tuple(pairs) == rule.parse(rule.plain(found))
+    spec = ProgramSpec(command=("x",), deadline=found)
+    assert spec.deadline_of("a", 7) == dict(pairs).get("a", dict(pairs).get("", 7))
+
+
+def test_two_deadlines_of_one_task_are_refused() -> None:
+    with pytest.raises(RefusedError, match="two deadlines of a"):
+        Deadlines().parse("a=1ms,a=2ms")

@@ -88,7 +88,7 @@ def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
         jobs = marks.records[marks.records["task"] == task.number]
         jobs = jobs[np.argsort(jobs["release"], kind="stable")]
         period = task.period_ns if spec.period is None else spec.period
-        deadline = (task.deadline_ns if spec.deadline is None else spec.deadline) or period
+        deadline = spec.deadline_of(task.name, task.deadline_ns) or period
         release, start, finish = (
             jobs[name].astype(np.int64) for name in ("release", "start", "finish")
         )

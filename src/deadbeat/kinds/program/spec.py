@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import frozen
 
 from deadbeat.experiment import fields
@@ -9,6 +11,28 @@ from deadbeat.model import rules
 from deadbeat.model.specification import keyed
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
+
+
+@frozen
+class Deadlines:
+    """``5ms`` (of every task), ``NAME=5ms``, or several with commas between; canonical: pairs of a
+    name ("": every task) and ns."""
+
+    def parse(self, value: Any) -> tuple[tuple[str, int], ...]:
+        words = value.split(",") if isinstance(value, str) else value if value else ()
+        found: dict[str, int] = {}
+        for word in words if isinstance(words, list | tuple) else [words]:
+            name, _, text = (
+                word.strip().rpartition("=") if isinstance(word, str) else ("", "", word)
+            )
+            if name in found:
+                raise rules.refuse(f"two deadlines of {name or 'every task'}", "give one")
+            found[name] = _TIME.parse(text)
+        return tuple(found.items())
+
+    @staticmethod
+    def plain(found: tuple[tuple[str, int], ...]) -> list[str]:
+        return [f"{name}={ns}ns" if name else f"{ns}ns" for name, ns in found]
 
 
 @frozen(kw_only=True)
@@ -29,10 +53,16 @@ class ProgramSpec:
         "Time between releases of every task, 1ms.  [what the program says]",
         default=None,
     )
-    deadline: int | None = keyed(
-        _TIME,
-        "--deadline TIME",
-        "Deadline of every task after its release.  [what the program says, or the period]",
-        default=None,
+    deadline: tuple[tuple[str, int], ...] = keyed(
+        Deadlines(),
+        "--deadline LIST",
+        "Deadline of every task, 5ms, or of threads by name: control=5ms,logger=1s."
+        "  [what the program says, or the period]",
+        default=(),
     )
     repeats: int = fields.repeats("Times the program is run.", 1)
+
+    def deadline_of(self, name: str, otherwise: int = 0) -> int:
+        """Of the task ``name``, ns; ``otherwise`` where none was given."""
+        given = dict(self.deadline)
+        return given.get(name, given.get("", otherwise))
