@@ -140,7 +140,7 @@ def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "status", "said"),
     [
-        ("raise SystemExit(5)", 0, "with status 5"),
+        ("raise SystemExit(5)", 5, "with status 5"),
         ("import os; os.kill(os.getpid(), 7)", 3, "by signal SIGBUS, 100 jobs marked"),
         (
             "import os, subprocess; p = os.getpid();"
@@ -157,7 +157,7 @@ def test_a_program_that_fails_is_told(ending: str, status: int, said: str, capsy
     answer = answer_of(capsys.readouterr().out)
     assert any(said in found["message"] for found in answer["findings"])
     assert said.removeprefix("the ") in answer["headline"]
-    assert ("missed their deadline" in answer["headline"]) == (status == 0)
+    assert ("missed their deadline" in answer["headline"]) == (status == 5)
 
 
 def test_the_whole_group_ends(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_an_interrupt_keeps_what_was_marked(tmp_path: Path) -> None:
     running = started("run", "--", "sh", "-c", script)
     until(lambda: Path("marked").is_file())
     os.kill(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    out, _ = running.communicate(timeout=30)
     assert running.returncode == 128 + signal.SIGINT
-    assert "1 of 1 runs are kept" in err
+    assert "jobs missed their deadline" in out and "Interrupted after" in out
     assert deadbeat.open("runs/sh").columns["jobs"].sum() > 0
 
 
@@ -234,3 +234,12 @@ def test_deadlines_are_of_all_tasks_or_by_name(text: str | None, pairs: list[Any
 def test_two_deadlines_of_one_task_are_refused() -> None:
     with pytest.raises(RefusedError, match="two deadlines of a"):
         Deadlines().parse("a=1ms,a=2ms")
+
+
+def test_a_program_keeps_its_input_and_output() -> None:
+    Path("twice.py").write_text(f"import sys\nprint(2 * sys.stdin.read())\n{example('python')}")
+    for words in ([], ["--json"]):
+        command = [sys.executable, "-m", "deadbeat", "run", "--no-figures", "--fresh", *words]
+        command += ["--", sys.executable, "twice.py"]
+        ran = subprocess.run(command, input="so", capture_output=True, text=True, check=True)
+        assert ("soso" in ran.stdout, "soso" in ran.stderr) == (not words, bool(words))

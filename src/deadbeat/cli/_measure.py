@@ -75,7 +75,7 @@ class Ended:
         if bad:
             more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
             say(f"--fail-on {fail_on}: {bad[0].message} ({bad[0].name}){more}")
-        return int(bool(bad))
+        return 1 if bad else self.shown.status
 
 
 def measure(
@@ -131,6 +131,7 @@ def measure(
         budget_s=quick_s if time_budget is None else budget_seconds(time_budget),
         given={**given, "quick": quick},
         words=words_typed(command),
+        as_json=as_json,
         say=say,
     )
     _check_beside(begin)

@@ -96,7 +96,7 @@ class Begin:
         budget_s: What all may take from ``started`` on; None: as long as it takes.
         cross: What builds programs for it (`Toolchain.find`); None: what is found for it.
         given: Options of the kind alone that are no part of its specification.
-        words: The command as it was typed.
+        words: The command as it was typed. ``as_json``: standard output is for its answer alone.
         say: Tells the person a line.
         held: Closes, when all is over, what is entered here.
     """
@@ -116,6 +116,7 @@ class Begin:
     started: float = field(factory=time.monotonic)
     given: Mapping[str, Any] = field(factory=dict)
     words: Sequence[str] = ()
+    as_json: bool = False
     say: Callable[[str], None] = field(default=lambda text: None)
     held: ExitStack = field(factory=ExitStack)
 

@@ -9,10 +9,11 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,14 @@ from typing import Any
 from deadbeat.model.errors import UsageError
 from deadbeat.targets.local import HostKeeper, environment
 
-#: Starts only once its keeper watches: whoever dies before leaves nothing behind.
-_GATE = 'read -r go && exec "$@" </dev/null'
+#: Starts only once its keeper watches: whoever dies before leaves nothing behind. Python ignores
+#: SIGPIPE and SIGXFSZ, and so would the program.
+_GATE = """import os, signal, sys
+go = os.read(int(sys.argv[1]), 1)
+os.close(int(sys.argv[1]))
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+go and os.execvp(sys.argv[2], sys.argv[2:])"""
 #: In the environment of the program, and so of all that it starts, in whatever session.
 _OWN = "DEADBEAT_PROGRAM"
 #: Run where deadbeat was killed: the group, what left it, and the file.
@@ -76,6 +83,20 @@ def found(program: str) -> None:
         raise UsageError(f"no program {shlex.quote(program)} here", hint)
 
 
+def _foreground(owner: int, group: int) -> bool:
+    """Gives the terminal of our input from the group ``owner`` to ``group``; whether it was its."""
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    try:
+        if os.isatty(0) and os.tcgetpgrp(0) == owner:
+            os.tcsetpgrp(0, group)
+            return True
+    except OSError:  # another session's
+        pass
+    finally:
+        signal.signal(signal.SIGTTOU, before)
+    return False
+
+
 class GuardedProgram:
     """Starts ``command``; `close` ends it and all that it started. ``stood``: how it stood still
     while it was waited for; "": it did not.
@@ -83,23 +104,42 @@ class GuardedProgram:
     Args:
         more: Added to its environment.
         file: Removed if deadbeat is killed.
+        quiet: It has no input; else ours, and the terminal's foreground.
+        output: File that its standard output goes to; None: ours.
+        ready: Called with its process id before it begins.
 
     Raises:
         UsageError: There is no such program.
     """
 
     def __init__(
-        self, command: Sequence[str], *, more: Mapping[str, str] | None = None, file: str = ""
+        self,
+        command: Sequence[str],
+        *,
+        more: Mapping[str, str] | None = None,
+        file: str = "",
+        quiet: bool = True,
+        output: int | None = 2,
+        ready: Callable[[int], None] = lambda pid: None,
     ) -> None:
         found(command[0])
         self._own = os.urandom(8).hex()
-        self._process = subprocess.Popen(
-            ("sh", "-c", _GATE, "deadbeat-gate", *command),
-            stdin=subprocess.PIPE,
-            stdout=2,  # stdout is for answers
-            env={**environment(), **(more or {}), _OWN: self._own},
-            process_group=0,
-        )
+        gate, go = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                (sys.executable, "-I", "-S", "-c", _GATE, str(gate), *command),
+                stdin=subprocess.DEVNULL if quiet else None,
+                stdout=output,
+                env={**environment(), **(more or {}), _OWN: self._own},
+                process_group=0,
+                pass_fds=(gate,),
+            )
+        except BaseException:
+            os.close(go)
+            raise
+        finally:
+            os.close(gate)
+        self._terminal = not quiet and _foreground(os.getpgrp(), self._process.pid)
         self.status: int | None = None
         self.stood = ""
         self._keeper: HostKeeper | None = None
@@ -108,12 +148,13 @@ class GuardedProgram:
             if threading.current_thread() is threading.main_thread():  # only that has handlers
                 self._before = signal.signal(signal.SIGCHLD, self._on_child)
             self._keeper = HostKeeper(_AFTER, str(self._process.pid), file, self._own)
-            assert self._process.stdin is not None
-            self._process.stdin.write(b"go\n")
-            self._process.stdin.close()
+            ready(self._process.pid)
+            os.write(go, b"g")
         except BaseException:
             self.close()
             raise
+        finally:
+            os.close(go)
 
     def _on_child(self, *_: object) -> None:
         with suppress(ChildProcessError):
@@ -179,8 +220,8 @@ class GuardedProgram:
                 time.sleep(_SWEEP_S)
             if self._before is not None:
                 signal.signal(signal.SIGCHLD, self._before)
-            if self._process.stdin is not None and not self._process.stdin.closed:
-                self._process.stdin.close()
+            if self._terminal:
+                _foreground(self._process.pid, os.getpgrp())
         if self._keeper is not None:
             self._keeper.call_off()
         return self.status

@@ -74,7 +74,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
     said = [
         f"{each.message[0].upper()}{each.message[1:]}."
         for each in found.findings
-        if each.id in ("program-ended", "stood-still")
+        if each.id in ("program-ended", "ended-early", "stood-still")
     ]
     if not found.cells:
         return (*said, "No run that counts has a marked job.")
@@ -186,6 +186,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "planned": found.spec.repeats,
         "done": found.done,
         "seconds": found.seconds,
+        "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
         "report": str(store.path / REPORT_FILE),

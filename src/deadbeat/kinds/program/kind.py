@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shlex
+import signal
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -52,6 +53,7 @@ ADD = (
 class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _spec: ProgramSpec
     _simulated: bool = False
+    _output: int | None = 2  # where its output goes
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
@@ -70,7 +72,11 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         stopped: KeyboardInterrupt | None = None
         try:
             program = GuardedProgram(
-                self._spec.command, more={marks.VARIABLE: str(path)}, file=str(path)
+                self._spec.command,
+                more={marks.VARIABLE: str(path)},
+                file=str(path),
+                quiet=False,
+                output=self._output,
             )
             ended = False
             try:
@@ -114,11 +120,11 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             key=key,
             started=started,
             seconds=seconds,
-            status=status if ended else None,
+            status=-signal.SIGINT if stopped else status if ended else None,
             tasks=tasks_of(found, self._spec),
             problems=tuple(problems),
         )
-        if stopped is not None:
+        if stopped is not None and self._spec.repeats > 1:
             raise stopped
 
     def _made_up(self, key: ProgramKey) -> ProgramRun:
@@ -170,7 +176,12 @@ def begin(asked: Begin) -> Begun:
         f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
     )
     experiment = ProgramExperiment(
-        spec, asked.simulated, store=store, planned=runs, retry_invalid=asked.retry_invalid
+        spec,
+        asked.simulated,
+        2 if asked.as_json else None,
+        store=store,
+        planned=runs,
+        retry_invalid=asked.retry_invalid,
     )
     return Begun(experiment=experiment)
 
@@ -204,4 +215,5 @@ KIND = TableKind(
         if cell.deadline_ns
     ],
     lines=(UNTRACED,),
+    judged=lambda found, store: {"status": found.status},
 ).kind(begin)

@@ -143,7 +143,8 @@ class ProgramCell:
 
 @frozen(kw_only=True)
 class ProgramSummary:
-    """What is known of a program."""
+    """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
+    it."""
 
     name: str
     spec: ProgramSpec
@@ -152,6 +153,7 @@ class ProgramSummary:
     labels: tuple[str, ...]
     findings: tuple[Finding, ...]
     cells: tuple[ProgramCell, ...]
+    status: int = 0
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
@@ -192,4 +194,5 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         labels=("SIMULATED",) if store.platform.kind == "simulated" else (),
         findings=tuple(each for run in runs for each in run.problems),
         cells=tuple(cells),
+        status=next((128 - s if s < 0 else s for run in runs if (s := run.status or 0)), 0),
     )
