@@ -262,6 +262,15 @@ def link_program(
     return kept(path, linked)
 
 
+def one_file_program(toolchain: Toolchain, source: Path) -> Path:
+    """A program of one source that needs nothing but the C library."""
+    key = key_of(*identity_of(toolchain), source.read_bytes(), " ".join(_flags(toolchain)))
+    path = cache_root() / "programs" / f"{source.stem}-{key}"
+    words = STATIC if toolchain.static else ()
+    argv = [*_command(toolchain, _flags(toolchain)), *words, str(source), *toolchain.link_flags]
+    return made(path, argv, source.name)
+
+
 def verb_program(
     toolchain: Toolchain, *, fragments_root: Path | None = None, extra: Sequence[str] = ()
 ) -> Path:

@@ -29,7 +29,9 @@ RECORD = np.dtype(
 class Kind(IntEnum):
     """What a record says of a, b, c; tid: the thread that it is about."""
 
-    SWITCH = 1  # tid goes; a: tid that comes, b: state of tid, c: prio of tid | prio of a << 32
+    # tid goes; a: tid that comes, b: state of tid (0: runs on, 0x100: preempted), c: prio of tid |
+    # prio of a << 32
+    SWITCH = 1
     WAKING = 2  # tid is woken; a: tid that ran, b: its common_flags (in an interrupt or not)
     RUNTIME = 3  # tid is charged a ns
     SLEEP_TIMER = 4  # tid starts a timer of its sleep; a: softexpires, b: expires
@@ -38,10 +40,10 @@ class Kind(IntEnum):
     EXIT = 7  # a call of tid returns; a: number of the call, b: what it returns
     FORK = 8  # tid makes thread or process a
     EXEC = 9  # tid becomes another program
-    END = 10  # tid ends
+    END = 10  # tid ends; a, b: its name, c: its prio
     PRIORITY = 11  # tid is boosted, or no more; a: prio before, b: prio now
     MIGRATE = 12  # a: CPU before, b: CPU now
-    LOST = 13  # a: events of this CPU that were lost before this instant
+    LOST = 13  # a: events of this CPU, or more, that were lost before this instant
     # Of the shim; a: object, b: caller's address, c: more
     INIT = 32  # c: protocol | type << 8 | robust << 16
     WANT = 33  # a lock is about to be waited for (it was taken); only where it was not free
@@ -63,7 +65,8 @@ class Thread:
         priority: Of fifo and rr, else 0.
         cpus: CPUs it may run on.
         runtime_ns, deadline_ns, period_ns: Of deadline, else 0.
-        cpu_ns: All CPU time it had, by the kernel; -1: not known.
+        cpu_ns: CPU time it had since recording began, by the kernel, at ``sampled_ns``; -1: not
+            known. A thread that ended was last looked at up to 50 ms before.
         begin_ns: When it was made, or recording began.
     """
 
@@ -77,6 +80,7 @@ class Thread:
     deadline_ns: int = 0
     period_ns: int = 0
     cpu_ns: int = -1
+    sampled_ns: int = 0
     begin_ns: int = 0
 
 

@@ -49,7 +49,7 @@ class Tracer:
     Args:
         cpus: CPUs to record.
         place: Where tracefs is, or where it is mounted if need be.
-        more: Events that are recorded besides EVENTS, where the kernel has them.
+        events: What is recorded, where the kernel has it.
         buffer_kb: Ring buffer of each CPU; what does not fit in it is the oldest.
 
     Attributes:
@@ -62,7 +62,7 @@ class Tracer:
         *,
         cpus: Sequence[int],
         place: str = PLACE,
-        more: Sequence[str] = (),
+        events: Sequence[str] = EVENTS,
         buffer_kb: int = BUFFER_KB,
     ) -> None:
         self.unavailable = ""
@@ -74,7 +74,7 @@ class Tracer:
         self._kept = f"{target.folder}/trace"
         self._process: Process | None = None
         try:
-            self._process = target.start(_command(place, cpus, more, buffer_kb))
+            self._process = target.start(_command(place, cpus, events, buffer_kb))
             self.folder = self._hear("ready").partition(" ")[2]
         except UnreachableError:
             raise
@@ -83,6 +83,10 @@ class Tracer:
         except BaseException:  # an interrupt: no other code could close it
             self.close()
             raise
+
+    def set(self, file: str, value: str) -> bool:
+        """Write ``value`` to a file of the instance; whether the kernel took it."""
+        return self._ask(f"set {file} {value}") == "ok"
 
     def start(self) -> None:
         """Empties the buffers and begins."""
@@ -163,11 +167,11 @@ class Tracer:
 
 
 def _command(
-    place: str, cpus: Sequence[int], more: Sequence[str] = (), buffer_kb: int = BUFFER_KB
+    place: str, cpus: Sequence[int], events: Sequence[str] = (), buffer_kb: int = BUFFER_KB
 ) -> tuple[str, ...]:
     """The script for ``cpus``; without any it only removes what others left."""
     kb = min(buffer_kb, BUFFERS_KB // max(len(cpus), 1))
-    others = " ".join(event for event in (*EVENTS, *more) if event not in _NEEDED)
+    others = " ".join(event for event in events if event not in _NEEDED)
     words = (place, str(kb), " ".join(map(str, cpus)), " ".join(_NEEDED), others)
     text = script("session.sh", __package__)
     return ("sh", "-c", text, text, "0", *words, cpu_mask(cpus) if cpus else "")

@@ -21,7 +21,7 @@ for old in "$root"/instances/deadbeat-*; do  # refused where its shell lives and
 done
 [ -n "$mask" ] || exit 0
 i=$root/instances/deadbeat-$$
-trap 'exec 9<&-; [ ! -d "$i" ] || drop "$i" || { sleep 0.1; drop "$i"; }' EXIT
+trap 'exec 9<&-; for try in 1 2 3 4 5 6 7 8 9; do [ -d "$i" ] && ! drop "$i" || break; sleep 0.1; done' EXIT
 trap 'exit 0' TERM
 why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
 exec 9< "$i/tracing_on"  # the kernel removes no instance that has an open file
@@ -61,6 +61,7 @@ while read -r word path; do
     save)
         why=$({ cat "$i/trace" > "$path"; } 2>&1) && say ok || { rm -f "$path"; say "no the trace could not be copied: $why"; }
         ;;
+    set) set_to "${path#* }" "$i/${path%% *}" && say ok || say "ok refused" ;;
     forget) rm -f "$path" && say ok || say "no the copied trace could not be removed" ;;
     *) say "no such word: $word" ;;
     esac

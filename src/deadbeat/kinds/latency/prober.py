@@ -23,6 +23,7 @@ from deadbeat.model.latency import CpuLatency, LateWakeUp, PathSplit
 from deadbeat.model.validity import problem
 from deadbeat.store.files import tool_version
 from deadbeat.targets.base import Process, Target
+from deadbeat.trace import session
 from deadbeat.trace.session import Tracer
 from deadbeat.trace.wakeups import EVENTS, Traced, kept_worst, split_path
 
@@ -32,6 +33,7 @@ WORST = 20
 PATIENCE_S = 90.0
 #: Buffer of each CPU for a traced run, and for the trace of one wake-up.
 TRACE_KB, KEPT_KB = 4096, 1024
+_RECORDED = (*session.EVENTS, *EVENTS)
 _VERSION = 1
 _HINT = "a defect: the runtime wrote it"
 
@@ -127,7 +129,7 @@ class ProberEngine:
         short = evolve(request, seconds=min(request.seconds, TRACE_S))
         machine = read_machine(target)
         cpus = machine.timer_cpus(request.cpus)
-        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=TRACE_KB) as tracer:
+        with Tracer(target, cpus=cpus, events=_RECORDED, buffer_kb=TRACE_KB) as tracer:
             tracer.start()
             if not tracer.unavailable:
                 plain = self._run(target, short, _marks(tracer))
@@ -142,7 +144,7 @@ class ProberEngine:
         """The run that counts, with the kernel's events, and why its worst wake-up was late."""
         machine = read_machine(target)
         cpus = machine.timer_cpus(request.cpus)
-        with Tracer(target, cpus=cpus, more=EVENTS, buffer_kb=KEPT_KB) as tracer:
+        with Tracer(target, cpus=cpus, events=_RECORDED, buffer_kb=KEPT_KB) as tracer:
             tracer.start()
             if tracer.unavailable:
                 split = untraced(request.cpus, tracer.unavailable)

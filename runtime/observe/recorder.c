@@ -1,0 +1,717 @@
+/* What event tracing says of a program, as records (src/deadbeat/derive/records.py), and its threads.
+ *
+ *   recorder INSTANCE FILE KALLSYMS PID...
+ *       Drains a private instance of tracefs into FILE, in order of time, and looks at the threads of
+ *       the processes and of their children. INSTANCE "-": there is none, only threads are looked at.
+ *       Says "threads TIME TID..." when it is ready and for each line of its input; the CPU time of
+ *       a thread counts from the first line. Ends with its input or SIGTERM, after a last look; then
+ *       says what it found.
+ *   recorder gate FD COMMAND...
+ *       Becomes COMMAND once a byte can be read from FD; ends where FD ends before.
+ *
+ * Nothing in it needs a right beyond those of reading: sub-buffers come from trace_pipe_raw, one a
+ * read, as include/linux/ring_buffer.h and events/header_page of the kernel describe them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NS 50000000        /* between looks at buffers and threads */
+#define LOOK_SHARE 50           /* looks at threads take at most this part of a CPU: 1 in 50 */
+#define LATE_NS 1000000         /* an event may be in its buffer so long after its time stamp */
+#define PENDING_MOST (1u << 19) /* records that wait for their turn: 20 MB, and as much to sort */
+#define FILE_MOST (25u << 20)   /* records of a file: 1 GB */
+#define THREADS_MOST (1u << 16)
+#define CPUS_MOST 1024
+#define TEXT_BYTES 16384
+#define SUBBUF_MOST (1u << 18)
+
+enum kind {
+    SWITCH = 1,
+    WAKING,
+    RUNTIME,
+    SLEEP_TIMER,
+    DEADLINE_TIMER,
+    ENTER,
+    EXIT,
+    FORK,
+    EXEC,
+    END,
+    PRIORITY,
+    MIGRATE,
+    LOST
+};
+
+struct record {
+    uint64_t ns;
+    uint32_t tid;
+    uint16_t kind, cpu;
+    int64_t a, b, c;
+};
+_Static_assert(sizeof(struct record) == 40, "as records.py has it");
+
+struct field {
+    unsigned offset, size;
+    bool is_signed;
+};
+
+enum { TID, A, B, C, HIGH, EXTRA, FIELDS }; /* HIGH: upper half of C; EXTRA: of no record */
+
+struct event {
+    uint16_t kind;
+    struct field field[FIELDS];
+    char call[40]; /* of system calls */
+    int64_t number;
+};
+
+static const struct {
+    const char *path;
+    uint16_t kind;
+    const char *field[FIELDS];
+} TABLE[] = {
+    {"sched/sched_switch", SWITCH, {"prev_pid", "next_pid", "prev_state", "prev_prio", "next_prio", 0}},
+    {"sched/sched_waking", WAKING, {"pid", "common_pid", "common_flags", 0, 0, 0}},
+    {"sched/sched_stat_runtime", RUNTIME, {"pid", "runtime", 0, 0, 0, 0}},
+    {"timer/hrtimer_start", SLEEP_TIMER, {"common_pid", "softexpires", "expires", 0, 0, "function"}},
+    {"sched/sched_process_fork", FORK, {"parent_pid", "child_pid", 0, 0, 0, 0}},
+    {"sched/sched_process_exec", EXEC, {"pid", "old_pid", 0, 0, 0, 0}},
+    {"sched/sched_process_exit", END, {"pid", 0, 0, "prio", 0, "comm"}},
+    {"sched/sched_pi_setprio", PRIORITY, {"pid", "oldprio", "newprio", 0, 0, 0}},
+    {"sched/sched_migrate_task", MIGRATE, {"pid", "orig_cpu", "dest_cpu", 0, 0, 0}},
+};
+
+struct thread {
+    uint32_t tid, pid;
+    bool ended;
+    char comm[17];
+    uint32_t policy, priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+    int64_t cpu_ns, cpu_before_ns;
+    uint64_t begin_ns, sampled_ns;
+    uint64_t cpus[CPUS_MOST / 64];
+};
+
+static struct event *events[1u << 16]; /* by the id that this kernel gave them */
+static unsigned header_bytes = 16, commit_bytes = 8, subbuf_bytes = 4096;
+static uint64_t deadline_function, sleep_function;
+static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
+static const struct record *order[PENDING_MOST];
+static size_t pending_count, written, dropped;
+static uint64_t full_ns;
+static struct thread *threads;
+static size_t thread_count, thread_room;
+static int out = -1;
+static volatile sig_atomic_t stopped;
+
+static void on_term(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int fail(const char *what)
+{
+    printf("failed %s: %s\n", what, strerror(errno));
+    fflush(stdout);
+    return 1;
+}
+
+/* A small file as text; its length, -1 where it cannot be read. */
+static ssize_t text_of(const char *path, char *text, size_t bytes)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    size_t length = 0;
+    ssize_t n = 0;
+    while (length + 1 < bytes && (n = read(file, text + length, bytes - 1 - length)) > 0)
+        length += (size_t)n;
+    close(file);
+    text[length] = 0;
+    return n < 0 ? -1 : (ssize_t)length;
+}
+
+/* -- formats */
+
+/* The n-th field of a format, and its name without type and brackets; whether there is one. */
+static bool nth_field(const char *format, unsigned n, struct field *field, char name[40])
+{
+    for (const char *at = strstr(format, "field:"); at; at = strstr(at + 6, "field:")) {
+        if (n-- > 0)
+            continue;
+        const char *end = strchr(at, ';'), *begin = end;
+        int is_signed;
+        if (!end ||
+            sscanf(end, "; offset:%u; size:%u; signed:%d", &field->offset, &field->size, &is_signed) != 3)
+            return false;
+        while (begin > at && begin[-1] != ' ' && begin[-1] != '*')
+            begin--;
+        snprintf(name, 40, "%.*s", (int)strcspn(begin, "[;"), begin);
+        field->is_signed = is_signed != 0;
+        return true;
+    }
+    return false;
+}
+
+static struct field named_field(const char *format, const char *name)
+{
+    struct field field;
+    char found[40];
+    for (unsigned n = 0; name && nth_field(format, n, &field, found); n++)
+        if (strcmp(found, name) == 0)
+            return field;
+    return (struct field){0};
+}
+
+/* The format of an event that is on; null where there is none. */
+static struct event *event_of(const char *instance, const char *path, char *format)
+{
+    char name[512];
+    unsigned id;
+    snprintf(name, sizeof name, "%s/events/%s/enable", instance, path);
+    if (text_of(name, format, TEXT_BYTES) > 0 && format[0] == '0')
+        return NULL;
+    snprintf(name, sizeof name, "%s/events/%s/format", instance, path);
+    const char *at = text_of(name, format, TEXT_BYTES) > 0 ? strstr(format, "ID:") : NULL;
+    if (!at || sscanf(at, "ID: %u", &id) != 1 || id >= 1u << 16)
+        return NULL;
+    if (!events[id])
+        events[id] = calloc(1, sizeof *events[id]);
+    return events[id];
+}
+
+/* Fields of all system calls are the four common ones, the number, then arguments or what it returned. */
+static bool know_call(const char *instance, const char *name, char *format)
+{
+    static const struct {
+        const char *prefix;
+        uint16_t kind;
+    } sides[] = {{"sys_enter_", ENTER}, {"sys_exit_", EXIT}};
+    bool known = false;
+    for (unsigned side = 0; side < 2; side++) {
+        size_t skip = strlen(sides[side].prefix);
+        char path[300], found[40];
+        snprintf(path, sizeof path, "syscalls/%s", name);
+        struct event *event =
+            strncmp(name, sides[side].prefix, skip) == 0 ? event_of(instance, path, format) : NULL;
+        if (!event)
+            continue;
+        event->kind = sides[side].kind;
+        event->number = -1;
+        event->field[TID] = named_field(format, "common_pid");
+        for (unsigned n = 0; n < 3; n++)
+            if (!nth_field(format, 4 + n, &event->field[A + n], found))
+                event->field[A + n] = (struct field){0};
+        snprintf(event->call, sizeof event->call, "%s", name + skip);
+        known = true;
+    }
+    return known;
+}
+
+static void know_events(const char *instance)
+{
+    static char format[TEXT_BYTES];
+    char path[512];
+    snprintf(path, sizeof path, "%s/events/header_page", instance);
+    if (text_of(path, format, sizeof format) > 0) {
+        struct field commit = named_field(format, "commit"), data = named_field(format, "data");
+        commit_bytes = commit.size;
+        header_bytes = data.offset;
+        subbuf_bytes = data.offset + data.size;
+    }
+    for (unsigned i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
+        struct event *event = event_of(instance, TABLE[i].path, format);
+        if (!event) {
+            printf("missing %s\n", TABLE[i].path);
+            continue;
+        }
+        event->kind = TABLE[i].kind;
+        for (unsigned n = 0; n < FIELDS; n++)
+            event->field[n] = named_field(format, TABLE[i].field[n]);
+    }
+    snprintf(path, sizeof path, "%s/events/syscalls", instance);
+    DIR *folder = opendir(path);
+    bool found = false;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        found |= know_call(instance, entry->d_name, format);
+    if (folder)
+        closedir(folder);
+    if (!found)
+        puts("missing syscalls");
+}
+
+/* hrtimer_start names its function by address only. */
+static void know_timers(const char *kallsyms)
+{
+    char line[512], name[128];
+    uint64_t address;
+    FILE *file = fopen(kallsyms, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "%" SCNx64 " %*c %127s", &address, name) != 2)
+            continue;
+        else if (strcmp(name, "dl_task_timer") == 0)
+            deadline_function = address;
+        else if (strcmp(name, "hrtimer_wakeup") == 0)
+            sleep_function = address;
+    if (file)
+        fclose(file);
+    if (!deadline_function || !sleep_function)
+        puts("missing kallsyms");
+}
+
+/* -- threads */
+
+static struct thread *thread_of(uint32_t tid)
+{
+    for (size_t i = thread_count; i-- > 0;)
+        if (threads[i].tid == tid && !threads[i].ended)
+            return &threads[i];
+    return NULL;
+}
+
+static struct thread *new_thread(uint32_t tid, uint32_t pid, uint64_t ns)
+{
+    if (thread_count == thread_room) {
+        size_t room = thread_room ? thread_room * 2 : 64;
+        void *more = room <= THREADS_MOST ? realloc(threads, room * sizeof *threads) : NULL;
+        if (!more)
+            return NULL;
+        threads = more;
+        thread_room = room;
+    }
+    struct thread *made = &threads[thread_count++];
+    *made = (struct thread){.tid = tid, .pid = pid, .cpu_ns = -1, .begin_ns = ns};
+    return made;
+}
+
+/* What the kernel says of a thread now; false where it is gone: what was known stays. */
+static bool look_at(struct thread *thread)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attr = {.size = sizeof attr};
+    char path[64], text[64];
+    int64_t cpu_ns;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) <= 0)
+        return false;
+    text[strcspn(text, "\n")] = 0;
+    snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
+    uint64_t now = now_ns();
+    snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) > 0 && sscanf(text, "%" SCNd64, &cpu_ns) == 1) {
+        thread->cpu_ns = cpu_ns;
+        thread->sampled_ns = now;
+    }
+    if (syscall(SYS_sched_getattr, thread->tid, &attr, sizeof attr, 0) == 0) {
+        thread->policy = attr.policy;
+        thread->priority = attr.priority;
+        bool deadline = attr.policy == 6; /* of others runtime is the slice */
+        thread->runtime_ns = deadline ? attr.runtime : 0;
+        thread->deadline_ns = deadline ? attr.deadline : 0;
+        thread->period_ns = deadline ? attr.period : 0;
+    }
+    uint64_t cpus[CPUS_MOST / 64] = {0};
+    if (syscall(SYS_sched_getaffinity, thread->tid, sizeof cpus, cpus) > 0)
+        memcpy(thread->cpus, cpus, sizeof cpus);
+    return true;
+}
+
+/* Finds the threads of a process, and the processes that these made. */
+static void find_threads(uint32_t pid)
+{
+    char path[64], text[TEXT_BYTES];
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (!tid)
+            continue;
+        struct thread *thread = thread_of(tid);
+        if (!thread)
+            new_thread(tid, pid, now_ns());
+        else
+            thread->pid = pid;
+        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, tid);
+        char *at = text, *end;
+        if (text_of(path, text, sizeof text) > 0)
+            for (uint32_t child; (child = (uint32_t)strtoul(at, &end, 10)) != 0; at = end)
+                if (!thread_of(child))
+                    new_thread(child, child, now_ns());
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void look_at_threads(void)
+{
+    for (size_t i = 0; i < thread_count; i++) /* also over those that are found meanwhile */
+        if (!threads[i].ended && threads[i].tid == threads[i].pid)
+            find_threads(threads[i].pid);
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].ended)
+            (void)look_at(&threads[i]);
+}
+
+/* What an event says of threads; those that no look found are known by it alone. */
+static void follow(const struct record *record)
+{
+    if (record->kind == FORK) {
+        uint32_t tid = (uint32_t)record->a;
+        const struct thread *found = thread_of(record->tid);
+        struct thread parent = found ? *found : (struct thread){.pid = tid};
+        struct thread *child = thread_of(tid);
+        if (!child)
+            child = new_thread(tid, parent.pid, record->ns);
+        if (!child)
+            return;
+        char status[TEXT_BYTES], path[64];
+        snprintf(path, sizeof path, "/proc/%u/status", tid);
+        const char *at = text_of(path, status, sizeof status) > 0 ? strstr(status, "\nTgid:") : NULL;
+        child->begin_ns = record->ns;
+        if (at)
+            child->pid = (uint32_t)strtoul(at + 6, NULL, 10);
+        if (!look_at(child) && !child->sampled_ns) { /* inherited */
+            memcpy(child->comm, parent.comm, sizeof child->comm);
+            memcpy(child->cpus, parent.cpus, sizeof child->cpus);
+            child->policy = parent.policy;
+            child->priority = parent.priority;
+        }
+    }
+    struct thread *thread = thread_of(record->tid);
+    if (!thread)
+        return;
+    if (record->kind == EXEC)
+        thread->pid = record->tid;
+    if (record->kind == END) {
+        if (!look_at(thread)) {
+            int64_t prio = record->c;
+            memcpy(thread->comm, (const char *)record + offsetof(struct record, a), 16); /* and b */
+            if (!thread->sampled_ns && prio < 100) {
+                thread->policy = prio < 0 ? 6 : 1;
+                thread->priority = prio < 0 ? 0 : (uint32_t)(99 - prio);
+            }
+        }
+        thread->ended = true;
+    }
+}
+
+static void say_threads(void)
+{
+    for (size_t i = 0; i < thread_count; i++) {
+        const struct thread *t = &threads[i];
+        if (!*t->comm)
+            continue;
+        printf("thread %u %u %d %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64
+               " ",
+               t->tid, t->pid, t->ended, t->policy, t->priority, t->runtime_ns, t->deadline_ns, t->period_ns,
+               t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
+        const char *comma = "";
+        for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)
+            if (t->cpus[cpu / 64] >> cpu % 64 & 1) {
+                printf("%s%u", comma, cpu);
+                comma = ",";
+            }
+        printf("%s %s\n", *comma ? "" : "-", t->comm);
+    }
+}
+
+/* The threads that there are, and the time of this look; what they had so far does not count. */
+static void say_present(bool count_from_now)
+{
+    look_at_threads();
+    printf("threads %" PRIu64, now_ns());
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].ended && threads[i].sampled_ns) {
+            printf(" %u", threads[i].tid);
+            if (count_from_now)
+                threads[i].cpu_before_ns = threads[i].cpu_ns;
+        }
+    puts("");
+    fflush(stdout);
+}
+
+/* -- records */
+
+static int earlier(const void *a, const void *b)
+{
+    const struct record *x = *(const struct record *const *)a, *y = *(const struct record *const *)b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x < y ? -1 : x > y; /* as they came: the order of one CPU stays */
+}
+
+/* Writes what is older than ``until``, in order of time; the rest waits. */
+static int flush_until(uint64_t until)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pending_count; i++)
+        order[i] = &pending[i];
+    qsort(order, pending_count, sizeof *order, earlier);
+    for (size_t i = 0; i < pending_count; i++) {
+        sorted[i] = *order[i];
+        if (sorted[i].ns > until)
+            continue;
+        count++;
+        if (sorted[i].kind == FORK || sorted[i].kind == EXEC || sorted[i].kind == END)
+            follow(&sorted[i]);
+    }
+    size_t kept = written + count > FILE_MOST ? FILE_MOST - written : count;
+    if (kept < count && !full_ns)
+        full_ns = sorted[kept].ns;
+    const char *at = (const char *)sorted;
+    for (size_t left = kept * sizeof *sorted; left;) {
+        ssize_t n = write(out, at, left);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        at += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    written += kept;
+    dropped += count - kept;
+    pending_count -= count;
+    memcpy(pending, sorted + count, pending_count * sizeof *pending);
+    return 0;
+}
+
+static int keep(const struct record *record)
+{
+    if (pending_count == PENDING_MOST && flush_until(UINT64_MAX) != 0)
+        return -1;
+    pending[pending_count++] = *record;
+    return 0;
+}
+
+static int64_t value_of(const struct field *field, const unsigned char *data, size_t bytes)
+{
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+    } value;
+    if (!field->size || field->size > 8 || field->offset + field->size > bytes)
+        return 0;
+    memcpy(&value, data + field->offset, field->size);
+    switch (field->size) {
+    case 1:
+        return field->is_signed ? value.i8 : value.u8;
+    case 2:
+        return field->is_signed ? value.i16 : value.u16;
+    case 4:
+        return field->is_signed ? (int64_t)value.i32 : (int64_t)value.u32;
+    default:
+        return value.i64;
+    }
+}
+
+static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, uint16_t cpu)
+{
+    uint16_t id;
+    memcpy(&id, data, sizeof id);
+    struct event *event = bytes >= sizeof id ? events[id] : NULL;
+    if (!event)
+        return 0;
+    int64_t value[HIGH + 1];
+    for (unsigned n = 0; n <= HIGH; n++)
+        value[n] = value_of(&event->field[n], data, bytes);
+    struct record record = {ns, (uint32_t)value[TID], event->kind, cpu, value[A], value[B], value[C]};
+    if (event->field[HIGH].size)
+        record.c = (int64_t)((uint64_t)value[HIGH] << 32 | (uint32_t)value[C]);
+    if (*event->call)
+        event->number = record.a;
+    else if (record.kind == SLEEP_TIMER && deadline_function && sleep_function) {
+        uint64_t function = (uint64_t)value_of(&event->field[EXTRA], data, bytes);
+        if (function == deadline_function)
+            record.kind = DEADLINE_TIMER;
+        else if (function != sleep_function)
+            return 0;
+    }
+    const struct field *comm = &event->field[EXTRA];
+    if (record.kind == END && comm->size == 16 && comm->offset + comm->size <= bytes)
+        memcpy((char *)&record + offsetof(struct record, a), data + comm->offset, 16);
+    return keep(&record);
+}
+
+/* Decodes one sub-buffer; the time of its last event is kept in ``last``. */
+static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_t *last)
+{
+    uint64_t ns, commit = 0, missed = 0;
+    uint32_t head, more;
+    memcpy(&ns, page, sizeof ns);
+    if (commit_bytes == 4) {
+        memcpy(&head, page + 8, 4);
+        commit = head;
+    } else
+        memcpy(&commit, page + 8, 8);
+    const unsigned char *at = page + header_bytes, *end = at + (commit & ((1u << 27) - 1));
+    if (end > page + bytes)
+        end = page + bytes;
+    if (commit & 1u << 31) {
+        if (commit & 1u << 30 && end + commit_bytes <= page + bytes)
+            memcpy(&missed, end, commit_bytes); /* a long, behind the events */
+        struct record lost = {.ns = ns, .kind = LOST, .cpu = cpu, .a = missed ? (int64_t)missed : 1};
+        if (keep(&lost) != 0)
+            return -1;
+    }
+    while (at + 4 <= end) {
+        memcpy(&head, at, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        uint32_t type = head >> 27, delta = head & ((1u << 27) - 1);
+#else
+        uint32_t type = head & 31, delta = head >> 5;
+#endif
+        at += 4;
+        more = 0;
+        if ((type == 0 || type > 28) && at + 4 <= end)
+            memcpy(&more, at, 4);
+        size_t length = type == 0 || type == 29 ? (more + 3) & ~3u : type > 29 ? 4 : type * 4;
+        if ((type == 29 && delta == 0) || length > (size_t)(end - at))
+            break;      /* the rest is empty */
+        if (type == 31) /* its upper five bits are left out */
+            ns = (ns & ~((UINT64_C(1) << 59) - 1)) | ((uint64_t)more << 27 | delta);
+        else
+            ns += type == 30 ? (uint64_t)more << 27 | delta : delta;
+        size_t skip = type == 0 ? 4 : 0;
+        if (type < 29 && length >= skip + 4 && decode_event(at + skip, length - skip, ns, cpu) != 0)
+            return -1;
+        at += length;
+    }
+    *last = ns;
+    return 0;
+}
+
+/* Decodes what was recorded on a CPU until ``until``. */
+static int drain(int file, uint16_t cpu, uint64_t until)
+{
+    static unsigned char page[SUBBUF_MOST];
+    uint64_t last = 0;
+    ssize_t n;
+    while (last <= until && (n = read(file, page, subbuf_bytes)) >= (ssize_t)header_bytes)
+        if (decode(page, (size_t)n, cpu, &last) != 0)
+            return -1;
+    return 0;
+}
+
+static unsigned open_buffers(const char *instance, struct pollfd *files, uint16_t *cpus)
+{
+    char path[512];
+    unsigned count = 0, cpu;
+    snprintf(path, sizeof path, "%s/per_cpu", instance);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && count < CPUS_MOST && (entry = readdir(folder));) {
+        if (sscanf(entry->d_name, "cpu%u", &cpu) != 1)
+            continue;
+        snprintf(path, sizeof path, "%s/per_cpu/cpu%u/trace_pipe_raw", instance, cpu);
+        files[count].fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        cpus[count] = (uint16_t)cpu;
+        count += files[count].fd >= 0;
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static int record_until_end(const char *instance)
+{
+    static struct pollfd files[CPUS_MOST];
+    static uint16_t cpus[CPUS_MOST];
+    unsigned count = open_buffers(instance, files, cpus);
+    say_present(false);
+    for (uint64_t due = 0, asked = 0; !stopped;) {
+        struct pollfd input = {.fd = 0, .events = POLLIN};
+        char line[64];
+        if (poll(&input, 1, LOOK_NS / 1000000) > 0) {
+            if (read(0, line, sizeof line) <= 0)
+                stopped = 1;
+            else
+                say_present(asked++ == 0);
+        }
+        uint64_t begin = now_ns(), until = stopped ? UINT64_MAX : begin;
+        for (unsigned i = 0; i < count; i++)
+            if (drain(files[i].fd, cpus[i], until) != 0)
+                return fail("file of events");
+        if (flush_until(stopped ? UINT64_MAX : begin - LATE_NS) != 0)
+            return fail("file of events");
+        uint64_t looked = now_ns();
+        if (looked >= due || stopped) {
+            look_at_threads();
+            due = looked + (now_ns() - looked) * LOOK_SHARE;
+        }
+    }
+    for (unsigned i = 0; i < count; i++)
+        close(files[i].fd);
+    return 0;
+}
+
+static int gate(int file, char **command)
+{
+    char byte;
+    if (read(file, &byte, 1) != 1)
+        return 1;
+    close(file);
+    execvp(command[0], command);
+    fprintf(stderr, "deadbeat: %s: %s\n", command[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 3 && strcmp(argv[1], "gate") == 0)
+        return gate(atoi(argv[2]), argv + 3);
+    if (argc < 4) {
+        fputs("recorder INSTANCE FILE KALLSYMS PID... | recorder gate FD COMMAND...\n", stderr);
+        return 2;
+    }
+    struct sigaction term = {.sa_handler = on_term};
+    sigaction(SIGTERM, &term, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    if ((out = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
+        return fail(argv[2]);
+    if (strcmp(argv[1], "-") != 0) {
+        know_events(argv[1]);
+        know_timers(argv[3]);
+    }
+    if (subbuf_bytes > SUBBUF_MOST || header_bytes > 64 || (commit_bytes != 4 && commit_bytes != 8)) {
+        errno = EINVAL;
+        return fail("header_page");
+    }
+    for (int i = 4; i < argc; i++)
+        new_thread((uint32_t)strtoul(argv[i], NULL, 10), (uint32_t)strtoul(argv[i], NULL, 10), now_ns());
+    if (record_until_end(argv[1]) != 0)
+        return 1;
+    for (unsigned id = 0; id < 1u << 16; id++)
+        if (events[id] && *events[id]->call && events[id]->number >= 0)
+            printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
+    say_threads();
+    printf("ended %zu %zu %" PRIu64 "\n", written, dropped, full_ns);
+    return 0;
+}
