@@ -1,0 +1,121 @@
+"""Kind of arrival of a task's jobs, by their releases: a grid is fitted, not a mean."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+KINDS = ("periodic", "sporadic", "bursty", "chained", "relative", "none")
+#: A release is on the grid within this share of its period; of a periodic task so many are.
+NEAR, ON_GRID = 0.05, 0.8
+#: Gaps below this share of the mean one are within a burst; of bursts, from this share on.
+BURST_GAP, BURSTS = 0.05, 0.15
+#: So many gaps of the same multiple in a row are a second mode.
+MODE_RUN = 10
+#: Least gaps of n releases, for n = 2..32.
+DELTA_MAX = 32
+_ROUNDS = 6
+
+
+@frozen(kw_only=True, eq=False)
+class Grid:
+    """``numbers``: each release's place; ``apart``: from it, ns; ``share`` near their place."""
+
+    period: float
+    offset: float
+    numbers: Numbers
+    apart: NDArray[np.float64]
+    share: float
+
+    @property
+    def fits(self) -> bool:
+        return self.share >= ON_GRID
+
+    @property
+    def skipped(self) -> int:
+        """Places between the first and the last release at which nothing was released."""
+        return max(int(self.numbers[-1]) + 1 - len(np.unique(self.numbers)), 0)
+
+    @property
+    def jitter(self) -> int:
+        """From the earliest release that is near its place to the latest."""
+        near = self.apart[np.abs(self.apart) <= NEAR * self.period]
+        return int(np.ptp(near)) if len(near) else 0
+
+    @property
+    def mode(self) -> int:
+        """Multiple of the period in long runs; 1: none."""
+        steps = np.diff(self.numbers)
+        edges = np.flatnonzero(np.diff(np.concatenate([[-1], steps, [-1]])))
+        runs = np.diff(edges)
+        long = [int(steps[at]) for at, n in zip(edges, runs, strict=False) if n >= MODE_RUN]
+        return max(long, default=1)
+
+
+def fit(releases: Numbers) -> Grid | None:
+    """The grid that most releases are on; None: fewer than three. From the median gap, and where
+    a second mode has more from a smaller one."""
+    gaps = np.diff(releases)
+    gaps = gaps[gaps > 0]
+    if len(gaps) < 2:
+        return None
+    found = [_fit(releases, float(first)) for first in np.quantile(gaps, [0.5, 0.15])]
+    return max(found, key=lambda grid: round(grid.share, 2))
+
+
+def _fit(releases: Numbers, period: float) -> Grid:
+    at = (releases - releases[0]).astype(float)
+    steps = np.rint(np.diff(at) / period)
+    numbers = np.append(0, np.cumsum(steps))
+    kept = np.ones(len(at), bool)
+    offset = 0.0
+    for _ in range(_ROUNDS):
+        if len(np.unique(numbers[kept])) < 2:
+            break
+        period, offset = (float(value) for value in np.polyfit(numbers[kept], at[kept], 1))
+        near = np.abs(at - offset - period * numbers) <= NEAR * period
+        if near.sum() < 3 or (near == kept).all():
+            break
+        kept = near
+    apart = at - offset - period * numbers
+    near = np.abs(apart) <= NEAR * period
+    near[1:] &= steps > 0
+    return Grid(
+        period=period,
+        offset=float(releases[0]) + offset,
+        numbers=numbers.astype(np.int64),
+        apart=apart,
+        share=float(near.mean()),
+    )
+
+
+def least_gaps(releases: Numbers) -> tuple[int, ...]:
+    """Least time in which n releases come, n = 2..32, as far as there are so many."""
+    ordered = np.sort(releases)
+    upto = min(DELTA_MAX, len(ordered))
+    return tuple(
+        int((ordered[n - 1 :] - ordered[: len(ordered) - n + 1]).min()) for n in range(2, upto + 1)
+    )
+
+
+def bursts(releases: Numbers) -> tuple[int, Numbers] | None:
+    """Most jobs of a burst, and when bursts begin; None: releases do not come in bursts."""
+    gaps = np.diff(releases)
+    if len(gaps) < 4:
+        return None
+    within = gaps < BURST_GAP * gaps.mean()
+    if within.mean() < BURSTS:
+        return None
+    begins = np.append(0, np.flatnonzero(~within) + 1)
+    return int(np.diff(np.append(begins, len(releases))).max()), releases[begins]
+
+
+def constant_sleep(sleeps: NDArray[np.float64], work: NDArray[np.float64]) -> bool:
+    """Whether a thread sleeps for as long whatever it worked: not until the next of a schedule."""
+    if len(sleeps) < 3:
+        return False
+    spread, varied = (float(np.ptp(np.quantile(each, [0.1, 0.9]))) for each in (sleeps, work))
+    return spread <= 0.3 * varied or (spread <= 0.02 * float(np.median(sleeps)) and varied < spread)

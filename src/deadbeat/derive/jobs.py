@@ -1,0 +1,227 @@
+"""Jobs of a thread: from one return of its job site to its next entry."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.derive.arrivals import Grid, fit
+from deadbeat.derive.records import Kind
+from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, OWN, Site, Track
+
+#: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
+#: life only.
+JOBS_MIN, LIFE_MIN = 3, 0.5
+#: Most waits of a kind.
+MOST = 0.8
+_TIMEOUTS = (-110, -62)
+
+#: ``before``: when the wait for it began; ``c``: CPU time from begin to end; ``charged``: with that
+#: of the wait before; ``pieces``: jobs that nothing separates, 1 or more; ``exact``: the release
+#: was seen; ``waker``: who released it (0: a timer, a device, or not known).
+JOB = np.dtype(
+    [
+        *((name, "<i8") for name in ("before", "release", "begin", "end")),
+        *((name, "<f8") for name in ("c", "charged", "suspension", "lock_wait")),
+        *(("pieces", "<i8"), ("exact", "?"), ("waker", "<i8")),
+    ]
+)
+
+
+@frozen(kw_only=True, eq=False)
+class Jobs:
+    """Jobs of a thread at a site. ``sleep``: what is asked of a sleep, ns (of each but the first
+    job)."""
+
+    site: Site
+    what: str
+    rows: NDArray[np.void]
+    sleep: NDArray[np.float64]
+
+
+def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
+    """Place of the site whose return begins a job, and what it is: yield, absolute, timer,
+    relative, event or unknown, the first of these that there is; None: no task."""
+    waits = track.waits
+    if len(waits) < JOBS_MIN:
+        return None
+    life = float(track.end - max(int(track.on[0]) if len(track.on) else 0, 0))
+    found: list[tuple[int, int, int, str]] = []
+    order = ("yield", "absolute", "timer", "relative", "event", "unknown")
+    for place, site in enumerate(track.sites):
+        mine = waits[waits["site"] == place]
+        blocked = mine[mine["blocked"]]
+        if site.what == "lock" or len(blocked) < JOBS_MIN:
+            continue
+        last = min(int(mine["exit"][-1]), track.end)
+        if last - int(mine["enter"][0]) < LIFE_MIN * life:
+            continue
+        what = site.what
+        if what == "sleep":
+            what = "absolute" if site.object else "relative"
+        elif what == "event":
+            what = _event(blocked)
+            if what == "event" and _answers(track, blocked, wakers) >= MOST:
+                found.append((len(order), -len(blocked), place, what))
+                continue
+        found.append((order.index(what), -len(blocked), place, what))
+    if not found:
+        return None
+    _, _, place, what = min(found)
+    return place, what
+
+
+def _event(waits: NDArray[np.void]) -> str:
+    if np.isin(waits["ret"], _TIMEOUTS).mean() >= MOST:
+        return "relative"
+    if ((waits["flags"] & IN_INTERRUPT) > 0).mean() >= MOST:
+        grid = fit(waits["wake"])
+        return "timer" if grid and grid.fits else "event"
+    return "event"
+
+
+def _answers(track: Track, waits: NDArray[np.void], others: dict[int, Track]) -> float:
+    """Share of waits that end by a thread which this one woke since the wait before."""
+    since = np.append(0, waits["wake"][:-1])
+    found = np.zeros(len(waits), bool)
+    for waker in {int(tid) for tid in waits["waker"]} & {*others} - {track.thread.tid}:
+        wakes = others[waker].wakes
+        asked = wakes["ns"][wakes["a"] == track.thread.tid]
+        between = np.searchsorted(asked, waits["wake"]) > np.searchsorted(asked, since)
+        found |= between & (waits["waker"] == waker)
+    return float(found.mean())
+
+
+def jobs_of(track: Track, place: int, what: str) -> Jobs:
+    """Complete jobs: those in progress at either end of the recording are left out."""
+    site, waits = track.sites[place], track.waits
+    mine = waits[waits["site"] == place]
+    if what in ("event", "timer") and site.call == "futex":
+        mine = mine[mine["blocked"]]  # who finds the word changed goes round again
+    elif site.call not in ("condition", "semaphore", "barrier"):
+        mine = mine[mine["blocked"] | (mine["ret"] >= 0)]  # there was nothing: no job
+    rows = np.zeros(max(len(mine) - 1, 0), JOB)
+    if not len(rows):
+        return Jobs(site=site, what=what, rows=rows, sleep=np.zeros(0))
+    ends = np.minimum(mine["enter"][1:], track.end)
+    rows["before"], rows["begin"], rows["end"] = mine["enter"][:-1], mine["exit"][:-1], ends
+    first = mine[:-1]
+    timed = (first["timer"] != 0) & (what in ("yield", "absolute", "relative"))
+    rows["release"] = np.where(
+        timed, first["timer"], np.where(first["blocked"], first["wake"], first["enter"])
+    )
+    rows["exact"] = timed | first["blocked"]
+    by_thread = first["blocked"] & ((first["flags"] & IN_INTERRUPT) == 0)
+    rows["waker"] = np.where(by_thread, first["waker"], 0)
+    enter, leave, end = (track.cpu_time(rows[name]) for name in ("before", "begin", "end"))
+    rows["c"], rows["charged"], rows["pieces"] = end - leave, end - enter, 1
+    inside = waits[(waits["site"] != place) & (waits["exit"] != NEVER)]
+    locks = np.isin(inside["site"], [n for n, s in enumerate(track.sites) if s.what == "lock"])
+    lengths = np.where(locks, inside["exit"] - inside["enter"], 0)
+    rows["lock_wait"] = _sums(inside["enter"], lengths, rows)
+    blocks = track.blocks
+    held = inside[locks]
+    free = np.ones(len(blocks), bool)
+    if len(held):
+        last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
+        free = (last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])
+    away = blocks[free]
+    rows["suspension"] = _sums(away["enter"], away["wake"] - away["enter"], rows)
+    sleep = np.where(timed, rows["release"] - rows["before"], 0).astype(float)
+    whole = rows["begin"] <= rows["end"]
+    return Jobs(site=site, what=what, rows=rows[whole], sleep=sleep[whole])
+
+
+def _sums(
+    at: NDArray[np.int64], amounts: NDArray[np.int64], rows: NDArray[np.void]
+) -> NDArray[np.float64]:
+    """Per job the sum of ``amounts`` at instants within it."""
+    sums = np.append(0, np.cumsum(amounts, dtype=np.float64))
+    begin, end = (np.searchsorted(at, rows[name], "left") for name in ("begin", "end"))
+    return np.asarray(sums[np.maximum(begin, end)] - sums[begin])
+
+
+def pair(jobs: Jobs, tracks: dict[int, Track]) -> None:
+    """Releases of jobs taken without waiting: the n-th trigger releases the n-th job, counted from
+    the last job that waited."""
+    rows, triggers = jobs.rows, _triggers(jobs, tracks)
+    if not len(triggers) or rows["exact"].all():
+        return
+    at = triggers["ns"]
+    after = np.searchsorted(at, rows["release"], "right")
+    # A post is recorded just before it wakes or just after.
+    left, right = np.maximum(after - 1, 0), np.minimum(after, len(at) - 1)
+    number = np.where(
+        rows["release"] - at[left] <= np.abs(at[right] - rows["release"]), left, right
+    )
+    last = -1
+    for place in range(len(rows)):
+        if rows["exact"][place]:
+            last = int(number[place])
+        elif 0 <= last < len(at) - 1 and at[last + 1] <= rows["begin"][place]:
+            last += 1
+            rows["release"][place], rows["exact"][place] = at[last], True
+            rows["waker"][place] = triggers["tid"][last]
+        else:
+            last = -1
+
+
+def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
+    """What releases the jobs: posts or signals of the object, or the calls of others in which they
+    were woken."""
+    kinds = {"semaphore": Kind.POST, "condition": Kind.SIGNAL}
+    if jobs.site.call in kinds:
+        found = events_of(tracks, (kinds[jobs.site.call],))
+        return found[found["a"] == jobs.site.object]
+    parts = [np.zeros(0, OWN)]
+    for tid in {int(waker) for waker in jobs.rows["waker"]} & {*tracks}:
+        calls = tracks[tid].of(Kind.ENTER)
+        woken = jobs.rows["release"][jobs.rows["waker"] == tid]
+        within = (
+            calls[np.maximum(np.searchsorted(calls["ns"], woken) - 1, 0)] if len(calls) else calls
+        )
+        keys = {(int(a), int(b)) for a, b in within[["a", "b"]]}
+        names = tracks[tid].names
+        keys = {key for key in keys if names.get(key[0], "").startswith(("write", "send"))}
+        parts += [calls[(calls["a"] == a) & (calls["b"] == b)] for a, b in keys]
+    found = np.concatenate(parts)
+    return found[np.argsort(found["ns"], kind="stable")]
+
+
+def backlog(jobs: Jobs) -> None:
+    """Releases of jobs that did not wait, where the grid has a place for each."""
+    rows = jobs.rows
+    exact = np.flatnonzero(rows["exact"])
+    if len(exact) == len(rows) or len(exact) < JOBS_MIN:
+        return
+    grid = fit(rows["release"][exact])
+    if grid is None or not grid.fits:
+        return
+    for left, right, before, after in zip(
+        exact[:-1], exact[1:], grid.numbers[:-1], grid.numbers[1:], strict=True
+    ):
+        if right - left > 1 and after - before == right - left:
+            places = before + np.arange(1, right - left)
+            rows["release"][left + 1 : right] = np.rint(grid.offset + places * grid.period)
+            rows["exact"][left + 1 : right] = True
+
+
+def merge(jobs: Jobs, grid: Grid | None) -> None:
+    """Finds jobs that nothing separates: the loop skipped its wait since it was late. Such a job
+    reaches into k periods and took at most k times as long as the longest single one."""
+    rows = jobs.rows
+    if grid is None or not grid.fits or len(rows) < JOBS_MIN:
+        return
+    late = np.floor((rows["end"] - rows["release"]) / grid.period).astype(np.int64)
+    gap = np.append(np.diff(grid.numbers), 1)
+    pieces = np.where((late > 0) & (gap > 1), np.minimum(late + 1, gap), 1)
+    single = rows["c"][pieces == 1]
+    if len(single):
+        rows["pieces"] = np.where(rows["c"] <= pieces * single.max(), pieces, 1)
+
+
+def events_of(tracks: dict[int, Track], kinds: tuple[Kind, ...]) -> NDArray[np.void]:
+    """Records of all threads, in order of time."""
+    found = np.concatenate([track.of(*kinds) for track in tracks.values()])
+    return found[np.argsort(found["ns"], kind="stable")]

@@ -1,0 +1,318 @@
+"""The task set of a program that ran: its tasks, locks and chains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import evolve, field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.derive import arrivals
+from deadbeat.derive.arrivals import Grid
+from deadbeat.derive.jobs import JOBS_MIN, Jobs, backlog, job_site, jobs_of, merge, pair
+from deadbeat.derive.records import Kind, Recording, Thread
+from deadbeat.derive.sections import DerivedSection, LockWait, locks_of
+from deadbeat.derive.tracks import Track, tracks
+
+#: First jobs are warm-up where they took so much longer than any later one; at most so many.
+WARM_UP, WARM_UP_MAX = 1.2, 3
+#: A link has this share of the jobs at least; of a chained task all links have the second.
+LINK_MIN, CHAINED_MIN = 0.05, 0.5
+#: Jobs below this number leave the kind of arrival unsure.
+SURE_JOBS = 20
+_CONFIDENCE = 0.05
+
+
+@frozen(kw_only=True)
+class DerivedTask:
+    """A thread and what its jobs were; times in ns. None: not known.
+
+    Attributes:
+        kind: One of arrivals.KINDS; ``unsure``: why it may be another; "": it is sure.
+        site: Where it waits for its next job.
+        gaps_ns: Least time in which n jobs were released, n = 2..32.
+        jitter_ns: From the earliest release to the latest, by the grid.
+        jobs: With those that nothing separates: ``merged`` of them. ``skipped``: releases left out.
+        mode: In long runs it has this multiple of the period; 1: none.
+        burst: Most jobs of a burst; then ``period_ns`` is the distance of bursts.
+        warm_up: First jobs left out of C, since they took longer than any later one.
+        c_max_ns: Largest of the ``jobs``; a job is longer with a probability of at most
+            1 - ``quantile``, with a confidence of 95 %. ``charged``: with system calls and wake-up.
+        charged_share: Sum of charges over the thread's CPU time as the kernel has it.
+    """
+
+    name: str
+    tid: int
+    kind: str
+    unsure: str = ""
+    site: str = ""
+    period_ns: int | None = None
+    min_gap_ns: int | None = None
+    gaps_ns: tuple[int, ...] = ()
+    jitter_ns: int | None = None
+    offset_ns: int | None = None
+    jobs: int = 0
+    merged: int = 0
+    skipped: int = 0
+    mode: int = 1
+    burst: int = 1
+    warm_up: int = 0
+    c_mean_ns: float | None = None
+    c_max_ns: int | None = None
+    charged_mean_ns: float | None = None
+    charged_max_ns: int | None = None
+    quantile: float | None = None
+    charged_share: float | None = None
+    deadline_ns: int | None = None
+    deadline_from: str = ""
+    policy: str
+    priority: int
+    cpus: tuple[int, ...]
+    runtime_ns: int = 0
+    suspension_mean_ns: float = 0.0
+    suspension_max_ns: int = 0
+    sections: tuple[DerivedSection, ...] = ()
+    response_max_ns: int | None = None
+    misses: int | None = None
+
+
+@frozen(kw_only=True)
+class DerivedLock:
+    """``holders``: who was waited for -> how often; ``wait_max_ns``: the longest wait."""
+
+    name: str
+    protocol: str
+    users: tuple[str, ...]
+    longest_ns: int
+    count: int
+    waits: int
+    wait_max_ns: int
+    holders: dict[str, int]
+
+
+@frozen(kw_only=True)
+class Link:
+    """``share`` of the jobs of ``to`` that ``from_`` released."""
+
+    from_: str
+    to: str
+    share: float
+
+
+@frozen(kw_only=True)
+class Derived:
+    """``rows``: name -> jobs, as jobs.JOB. ``dropped``: jobs left out, since events were lost."""
+
+    tasks: tuple[DerivedTask, ...]
+    locks: tuple[DerivedLock, ...]
+    chains: tuple[Link, ...]
+    lost: int
+    dropped: int
+    not_seen: tuple[str, ...]
+    begin_ns: int
+    rows: dict[str, NDArray[np.void]] = field(factory=dict, eq=False, repr=False)
+    waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)
+
+
+def names_of(threads: tuple[Thread, ...]) -> dict[int, str]:
+    """tid -> name; several of one name are numbered in order of creation."""
+    count = Counter(thread.name for thread in threads)
+    place: Counter[str] = Counter()
+    found = {}
+    for thread in sorted(threads, key=lambda each: (each.begin_ns, each.tid)):
+        place[thread.name] += 1
+        several = f"#{place[thread.name]}" * (count[thread.name] > 1)
+        found[thread.tid] = thread.name + several
+    return found
+
+
+def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) -> Derived:
+    """The task set.
+
+    Args:
+        deadlines: Name of a task -> its deadline, ns. ``worker`` is every worker#n as well, ""
+            every task that is not named.
+    """
+    all_tracks, names = tracks(recording), names_of(recording.threads)
+    found = {}
+    for tid, track in all_tracks.items():
+        if (chosen := job_site(track, all_tracks)) is not None:
+            jobs = jobs_of(track, *chosen)
+            if len(jobs.rows) >= JOBS_MIN:
+                found[tid] = jobs
+    dropped = 0
+    gone = _losses(recording)
+    for tid, jobs in found.items():
+        pair(jobs, all_tracks)
+        backlog(jobs)
+        whole = np.ones(len(jobs.rows), bool)
+        for begin, end in gone:
+            whole &= (jobs.rows["end"] < begin) | (jobs.rows["before"] > end)
+        dropped += int((~whole).sum())
+        found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
+    found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
+    held = locks_of(all_tracks, recording.symbols)
+    chains = [
+        Link(from_=names[waker], to=names[tid], share=count / len(jobs.rows))
+        for tid, jobs in found.items()
+        for waker, count in Counter(jobs.rows["waker"].tolist()).items()
+        if waker in found and waker != tid
+        if count >= max(JOBS_MIN, LINK_MIN * len(jobs.rows))
+    ]
+    tasks = []
+    for tid, track in all_tracks.items():
+        name = names[tid]
+        sections = tuple(each for lock in held for each in lock.sections.get(tid, ()))
+        chained = sum(link.share for link in chains if link.to == name) >= CHAINED_MIN
+        plain = _thread(track, name, sections)
+        task = _task(plain, track, found[tid], chained) if tid in found else plain
+        tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
+    return Derived(
+        tasks=tuple(tasks),
+        locks=tuple(
+            DerivedLock(
+                name=lock.name,
+                protocol=lock.protocol,
+                users=tuple(
+                    names[tid]
+                    for tid in sorted({*lock.sections} | {wait.waiter for wait in lock.waits})
+                ),
+                longest_ns=max(
+                    (s.max_ns for each in lock.sections.values() for s in each), default=0
+                ),
+                count=sum(s.count for each in lock.sections.values() for s in each),
+                waits=len(lock.waits),
+                wait_max_ns=max((wait.ns for wait in lock.waits), default=0),
+                holders=dict(Counter(names.get(w.holder, "not seen") for w in lock.waits)),
+            )
+            for lock in held
+        ),
+        chains=tuple(chains),
+        lost=recording.lost,
+        dropped=dropped,
+        not_seen=recording.not_seen,
+        begin_ns=recording.begin_ns,
+        rows={names[tid]: jobs.rows for tid, jobs in found.items()},
+        waits={lock.name: lock.waits for lock in held},
+    )
+
+
+def _losses(recording: Recording) -> list[tuple[int, int]]:
+    """From when to when events of a CPU were lost: since its last one before."""
+    events, found = recording.events, []
+    for row in events[events["kind"] == Kind.LOST]:
+        earlier = events[(events["cpu"] == row["cpu"]) & (events["ns"] < row["ns"])]["ns"]
+        begin = int(earlier[-1]) if len(earlier) else recording.begin_ns
+        found.append((begin - recording.begin_ns, int(row["ns"]) - recording.begin_ns))
+    return found
+
+
+def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:
+    thread = track.thread
+    charged = track.of(Kind.RUNTIME)["a"].sum()
+    return DerivedTask(
+        name=name,
+        tid=thread.tid,
+        kind="none",
+        policy=thread.policy,
+        priority=thread.priority,
+        cpus=thread.cpus,
+        runtime_ns=thread.runtime_ns,
+        sections=sections,
+        charged_share=float(charged / thread.cpu_ns) if thread.cpu_ns > 0 else None,
+    )
+
+
+def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> DerivedTask:
+    rows = jobs.rows
+    releases = (
+        rows["release"][rows["exact"]] if rows["exact"].sum() >= JOBS_MIN else rows["release"]
+    )
+    grid = arrivals.fit(releases)
+    merge(jobs, arrivals.fit(rows["release"]))
+    bunches = None if jobs.what in ("yield", "absolute", "relative") else arrivals.bursts(releases)
+    kind = _kind(jobs, grid, bunches is not None, chained)
+    burst = bunches[0] if bunches and kind == "bursty" else 1
+    if bunches and kind == "bursty":
+        grid = arrivals.fit(bunches[1])
+    on_grid = grid if grid and grid.fits else None
+    first = _warm_up(rows)
+    kept = rows[first:]
+    single = kept[kept["pieces"] == 1] if (kept["pieces"] == 1).any() else kept
+    pieces = int(kept["pieces"].sum())
+    measured = len(track.on) > 0
+    gaps = arrivals.least_gaps(releases)
+    relative = kind == "relative"
+    unsure = "few jobs" if len(rows) < SURE_JOBS else ""
+    unsure = "jobs by wake-ups of a call that is not traced" if jobs.what == "unknown" else unsure
+    return evolve(
+        plain,
+        kind=kind,
+        unsure=unsure,
+        site=str(jobs.site),
+        period_ns=round(on_grid.period) if on_grid and not relative else None,
+        min_gap_ns=gaps[0] if gaps else None,
+        gaps_ns=gaps,
+        jitter_ns=on_grid.jitter if on_grid and not relative else None,
+        offset_ns=round(on_grid.offset) if on_grid and not relative else None,
+        jobs=int(rows["pieces"].sum()),
+        merged=int(rows["pieces"][rows["pieces"] > 1].sum()),
+        skipped=max(on_grid.skipped - int((rows["pieces"] - 1).sum()), 0)
+        if on_grid and kind == "periodic"
+        else 0,
+        mode=on_grid.mode if on_grid and kind == "periodic" else 1,
+        burst=burst,
+        warm_up=first,
+        c_mean_ns=float(kept["c"].sum() / pieces) if measured else None,
+        c_max_ns=int(single["c"].max()) if measured else None,
+        charged_mean_ns=float(kept["charged"].sum() / pieces) if measured else None,
+        charged_max_ns=int(single["charged"].max()) if measured else None,
+        quantile=_CONFIDENCE ** (1 / len(single)),
+        suspension_mean_ns=float(kept["suspension"].sum() / pieces),
+        suspension_max_ns=int(single["suspension"].max()),
+    )
+
+
+def _kind(jobs: Jobs, grid: Grid | None, bursty: bool, chained: bool) -> str:
+    if bursty:
+        return "bursty"
+    if chained:
+        return "chained"
+    rows = jobs.rows
+    if jobs.what in ("absolute", "relative"):
+        work = (rows["end"] - rows["begin"]).astype(float)[:-1]
+        if arrivals.constant_sleep(jobs.sleep[1:], work):
+            return "relative"
+    return "periodic" if grid and grid.fits else "sporadic"
+
+
+def _warm_up(rows: NDArray[np.void]) -> int:
+    """First jobs that took longer than any later one."""
+    for first in range(min(WARM_UP_MAX, len(rows) - JOBS_MIN), 0, -1):
+        if (rows["c"][:first] > WARM_UP * rows["c"][first:].max()).all():
+            return first
+    return 0
+
+
+def _judged(
+    task: DerivedTask, jobs: Jobs | None, thread: Thread, deadlines: Mapping[str, int]
+) -> DerivedTask:
+    """With its deadline and how often it missed it."""
+    if jobs is None:
+        return task
+    named = next((n for n in (task.name, thread.name, "") if n in deadlines), None)
+    deadline, source = task.period_ns, "assumed: the period"
+    if named is not None:
+        deadline, source = deadlines[named], "declared"
+    elif thread.policy == "deadline":
+        deadline, source = thread.deadline_ns or thread.period_ns, "SCHED_DEADLINE"
+    response = jobs.rows["end"] - jobs.rows["release"]
+    return evolve(
+        task,
+        deadline_ns=deadline,
+        deadline_from=source if deadline is not None else "",
+        response_max_ns=int(response.max()),
+        misses=None if deadline is None else int((response > deadline).sum()),
+    )

@@ -1,0 +1,386 @@
+"""What one thread did, by its records: when it ran, what it was charged, where it waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from deadbeat.derive.records import RECORD, Kind, Recording, Thread
+
+Times = NDArray[np.int64]
+
+#: Records with instants since the recording's begin.
+OWN = np.dtype([(name, "<i8" if name == "ns" else RECORD[name]) for name in RECORD.names or ()])
+#: A wait: at which site (place in ``Track.sites``), when; ``blocked``: it left its CPU; when and by
+#: whom it was woken (0: not seen); expiry of its timer (0: none); what the call returned.
+WAIT = np.dtype(
+    [
+        *(("site", "<i8"), ("enter", "<i8"), ("exit", "<i8"), ("blocked", "?")),
+        *(("wake", "<i8"), ("waker", "<i8"), ("flags", "<i8"), ("timer", "<i8"), ("ret", "<i8")),
+    ]
+)
+#: Of common_flags: in an interrupt or a softirq.
+IN_INTERRUPT = 0x18
+#: The call has not returned when recording ends.
+NEVER = np.iinfo(np.int64).max
+#: What the kernel itself calls again.
+_RESTARTED = (-512, -513, -514, -516)
+#: A futex that is waited for again after so little was woken for nothing.
+_SPURIOUS_NS = 3_000
+_SLEEPS = ("clock_nanosleep", "nanosleep")
+_FUTEX_PI = (6, 11, 13)
+_FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
+_CONTROL = 0x7F
+#: A clock whose readings are so far from the records' is another one.
+_OTHER_CLOCK_NS = 3_600_000_000_000
+
+
+@frozen
+class Site:
+    """Where a thread waits. ``what``: yield, sleep, event, lock or unknown; ``call``: name of the
+    call; ``object``: flags of a sleep, file, futex word, condition or semaphore."""
+
+    what: str
+    call: str
+    object: int
+
+    def __str__(self) -> str:
+        if self.what == "unknown":
+            return f"wake-ups of {self.call}"
+        if self.call in _SLEEPS:
+            return f"{self.call} ({'absolute' if self.object & 1 else 'relative'})"
+        return (
+            f"{self.call} of {self.object:#x}"
+            if self.object > 0xFFFF
+            else (f"{self.call} of {self.object}")
+        )
+
+
+@frozen(kw_only=True, eq=False)
+class Track:
+    """All of a thread; instants in ns since the recording's begin.
+
+    Attributes:
+        on, off: When it got a CPU and left it; ``state``: as what it left, ``cpu``: which.
+        charges: Instants and sums of charges.
+        wakes: WAKING records of it.
+        waits: As WAIT, in order of time; ``sites``: their sites.
+        mine: All its records.
+    """
+
+    thread: Thread
+    on: Times
+    off: Times
+    state: Times
+    cpu: Times
+    wakes: NDArray[np.void]
+    mine: NDArray[np.void]
+    end: int
+    names: Mapping[int, str]
+    sites: list[Site] = field(factory=list)
+
+    @cached_property
+    def _edges(self) -> tuple[Times, Times]:
+        edges = np.column_stack([self.on, self.off]).ravel()
+        lengths = np.cumsum(self.off - self.on)
+        return edges, np.column_stack([lengths - (self.off - self.on), lengths]).ravel()
+
+    def on_cpu(self, at: Times) -> NDArray[np.float64]:
+        """Time on CPUs until ``at``."""
+        edges, sums = self._edges
+        return np.interp(at, edges, sums) if len(edges) else np.zeros(len(at))
+
+    @cached_property
+    def _charged(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        charges = self.of(Kind.RUNTIME)
+        if not len(charges):
+            sums = np.array([0.0, float((self.off - self.on).sum())])
+            return sums, sums
+        at = np.maximum.accumulate(self.on_cpu(charges["ns"]))
+        sums = np.cumsum(charges["a"], dtype=np.float64)
+        rest = max(self._edges[1][-1] - at[-1], 0.0) if len(self.on) else 0.0
+        return np.concatenate([[0.0], at, [at[-1] + rest]]), np.concatenate(
+            [[0.0], sums, [sums[-1] + rest]]
+        )
+
+    def cpu_time(self, at: Times) -> NDArray[np.float64]:
+        """CPU time until ``at``: between charges in proportion to the time on CPUs."""
+        return np.interp(self.on_cpu(at), *self._charged)
+
+    def of(self, *kinds: Kind) -> NDArray[np.void]:
+        return self.mine[np.isin(self.mine["kind"], kinds)]
+
+    def site(self, site: Site) -> int:
+        if site not in self.sites:
+            self.sites.append(site)
+        return self.sites.index(site)
+
+    @cached_property
+    def blocks(self) -> NDArray[np.void]:
+        """Stretches without the CPU that it asked for: from off to on; ``wake``: when it was
+        woken in between."""
+        away = np.flatnonzero(self.state & 0xFF)
+        away = away[away + 1 < len(self.on)]
+        found = np.zeros(len(away), WAIT)
+        found["enter"], found["exit"] = self.off[away], self.on[away + 1]
+        found["blocked"] = True
+        if len(self.wakes) and len(away):
+            last = np.searchsorted(self.wakes["ns"], found["exit"], "right") - 1
+            woken = self.wakes[np.maximum(last, 0)]
+            # A wake-up can come before the thread has left its CPU: the last one before it is on.
+            earlier = np.append(0, found["exit"][:-1])
+            there = (last >= 0) & (woken["ns"] >= earlier)
+            for name, source in (("wake", "ns"), ("waker", "a"), ("flags", "b")):
+                found[name][there] = woken[source][there]
+        found["wake"][found["wake"] == 0] = found["exit"][found["wake"] == 0]
+        return found
+
+    @cached_property
+    def waits(self) -> NDArray[np.void]:
+        calls = _calls(self)
+        shim = _shim_waits(self)
+        inside = _within(calls["enter"], shim)
+        found = np.concatenate([calls[~inside], shim])
+        found = np.sort(found, order="enter")
+        _fill(self, found)
+        lone = self.blocks[~_within(self.blocks["enter"], found)]
+        lone["site"] = self.site(Site("unknown", "a call that is not traced", 0))
+        return np.sort(np.concatenate([found, lone]), order="enter")
+
+
+def _within(at: Times, waits: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Which of ``at`` lie in one of ``waits``."""
+    if not len(waits):
+        return np.zeros(len(at), bool)
+    last = np.searchsorted(waits["enter"], at, "right") - 1
+    return np.asarray((last >= 0) & (at <= waits["exit"][np.maximum(last, 0)]))
+
+
+def _calls(track: Track) -> NDArray[np.void]:
+    """Calls in which a thread can wait; those that the kernel restarts are one."""
+    rows = track.of(Kind.ENTER, Kind.EXIT)
+    enters = np.flatnonzero(rows["kind"] == Kind.ENTER)
+    found = np.zeros(len(enters), WAIT)
+    if not len(enters):
+        return found
+    after = np.minimum(enters + 1, len(rows) - 1)
+    ended = (rows["kind"][after] == Kind.EXIT) & (rows["a"][after] == rows["a"][enters])
+    found["enter"] = rows["ns"][enters]
+    found["exit"] = np.where(ended, rows["ns"][after], NEVER)
+    found["ret"] = np.where(ended, rows["b"][after], 0)
+    keys, place = np.unique(rows[["a", "b", "c"]][enters], return_inverse=True)
+    woken = {
+        int(b) for a, b, c in keys if _name(track, a) == "futex" and c & _CONTROL in (_FUTEX_WAKES)
+    }
+    sites = [_site(track, int(a), int(b), int(c), woken) for a, b, c in keys]
+    numbers = np.array([-1 if site is None else track.site(site) for site in sites])
+    found["site"] = numbers[place.ravel()]
+    # A last call may not return; others without a return lost it.
+    keep = (found["site"] >= 0) & (ended | (enters == enters[-1]))
+    found = found[keep]
+    futexes = np.isin(found["site"], [n for n, s in enumerate(track.sites) if s.call == "futex"])
+    work = track.on_cpu(found["enter"][1:]) - track.on_cpu(found["exit"][:-1])
+    again = (found["site"][1:] == found["site"][:-1]) & (
+        np.isin(found["ret"][:-1], _RESTARTED) | (futexes[1:] & (work < _SPURIOUS_NS))
+    )
+    first = np.flatnonzero(np.append(True, ~again)) if len(found) else np.array([], int)
+    last = np.append(first[1:], len(found)) - 1 if len(first) else first
+    merged = found[first]
+    merged["exit"], merged["ret"] = found["exit"][last], found["ret"][last]
+    return merged
+
+
+def _name(track: Track, number: int) -> str:
+    return track.names.get(int(number), f"call {number}").removesuffix("_time64")
+
+
+def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -> Site | None:
+    name = _name(track, number)
+    if name == "sched_yield":
+        return Site("yield", name, 0) if track.thread.policy == "deadline" else None
+    if name == "clock_nanosleep":
+        return Site("sleep", name, second & 1)
+    if name == "nanosleep":
+        return Site("sleep", name, 0)
+    if name == "futex":
+        word = first & 0xFFFFFFFFFFFFFFFF
+        operation = second & _CONTROL
+        if operation in _FUTEX_PI and operation != 11:
+            return Site("lock", name, word)
+        if operation == 0:
+            # Whoever waits for a word and wakes others at it uses it as a lock.
+            return Site("lock" if first in woken else "event", name, word)
+        # The two words of a condition variable of glibc are one site.
+        return Site("event", name, word & ~7) if operation in (9, 11) else None
+    if name in ("write", "writev", "sendto", "sendmsg"):
+        return None
+    return Site("event", name, first)
+
+
+def _shim_waits(track: Track) -> NDArray[np.void]:
+    """Waits for locks, conditions, semaphores and at barriers, by the shim. A condition is waited
+    for from the lock before it to the last one after it, whether or not it had to be waited for:
+    bursts are taken without."""
+    kinds = (Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.TAKE, Kind.COND_WAIT, Kind.BARRIER)
+    rows = track.of(*kinds)
+    found: list[tuple[Site, int, int]] = []
+    conditions = rows[rows["kind"] == Kind.COND_WAIT]
+    before = {int(row["c"]): int(row["a"]) for row in conditions}  # mutex -> condition
+    entries: set[tuple[int, int]] = set()  # (mutex, caller) of locks before a wait
+    got: dict[int, int] = {}
+    again: set[int] = set()
+    for row in rows[np.isin(rows["kind"], (Kind.GOT, Kind.COND_WAIT))] if before else ():
+        if row["kind"] == Kind.GOT:
+            if int(row["a"]) not in again:
+                got[int(row["a"])] = int(row["b"])
+            again.discard(int(row["a"]))
+        elif int(row["c"]) in got:
+            entries.add((int(row["c"]), got[int(row["c"])]))
+            again.add(int(row["c"]))
+    want: dict[int, int] = {}
+    entered: dict[int, tuple[int, int]] = {}  # mutex -> when, and the last GOT since
+    came: dict[int, int] = {}
+    futexes = track.of(Kind.ENTER)
+    for row in rows:
+        kind, ns, what = Kind(row["kind"]), int(row["ns"]), int(row["a"])
+        if kind == Kind.WANT:
+            want[what] = ns
+        elif kind == Kind.GOT:
+            since = want.pop(what, ns)
+            if what in entered:
+                entered[what] = entered[what][0], ns
+            elif (what, int(row["b"])) in entries:
+                entered[what] = since, ns
+            elif since < ns:
+                found.append((Site("lock", "lock", what), since, ns))
+        elif kind == Kind.UNLOCK and what in entered:
+            found.append((Site("event", "condition", before[what]), *entered.pop(what)))
+        elif kind == Kind.TAKE:
+            since = ns
+            if row["c"]:
+                last = int(np.searchsorted(futexes["ns"], row["ns"])) - 1
+                near = last >= 0 and _name(track, futexes["a"][last]) == "futex"
+                since = int(futexes["ns"][last]) if near else ns
+            found.append((Site("event", "semaphore", what), since, ns))
+        elif kind == Kind.BARRIER:
+            if not row["c"]:
+                came[what] = ns
+            elif what in came:
+                found.append((Site("event", "barrier", what), came.pop(what), ns))
+    for mutex, (since, _) in entered.items():  # it waits when recording ends
+        found.append((Site("event", "condition", before[mutex]), since, NEVER))
+    waits = np.zeros(len(found), WAIT)
+    for place, (site, enter, leave) in enumerate(found):
+        waits[place]["site"] = track.site(site)
+        waits[place]["enter"], waits[place]["exit"] = enter, leave
+    return np.sort(waits, order="enter")
+
+
+def _fill(track: Track, waits: NDArray[np.void]) -> None:
+    """Which of ``waits`` blocked, who ended them, and which timer."""
+    blocks, timers = track.blocks, track.of(Kind.SLEEP_TIMER, Kind.DEADLINE_TIMER)
+    last = np.searchsorted(blocks["enter"], waits["exit"], "right") - 1
+    there = (
+        (last >= 0) & (blocks["enter"][np.maximum(last, 0)] >= waits["enter"])
+        if len(blocks)
+        else np.zeros(len(waits), bool)
+    )
+    waits["blocked"] = there
+    for name in ("wake", "waker", "flags"):
+        waits[name][there] = blocks[name][last[there]]
+    if not len(timers):
+        return
+    yields = np.isin(waits["site"], [n for n, s in enumerate(track.sites) if s.what == "yield"])
+    for kind, column, which in (
+        (Kind.SLEEP_TIMER, "a", ~yields),
+        (Kind.DEADLINE_TIMER, "b", yields),
+    ):
+        mine = timers[timers["kind"] == kind]
+        if not len(mine):
+            continue
+        last = np.searchsorted(mine["ns"], waits["exit"], "right") - 1
+        there = which & (last >= 0)
+        there &= mine["ns"][np.maximum(last, 0)] >= waits["enter"]
+        waits["timer"][there] = mine[column][last[there]]
+    known = (waits["timer"] != 0) & (waits["exit"] != NEVER)
+    apart = waits["exit"][known] - waits["timer"][known]
+    other = np.abs(apart) > _OTHER_CLOCK_NS
+    if other.any():  # of a sleep by the time of day
+        waits["timer"][np.flatnonzero(known)[other]] += apart[other].min()
+
+
+def tracks(recording: Recording) -> dict[int, Track]:
+    """tid -> what it did; instants since the recording's begin."""
+    events = recording.events.astype(OWN)
+    begin = recording.begin_ns
+    events["ns"] -= begin
+    timed = np.isin(events["kind"], (Kind.SLEEP_TIMER, Kind.DEADLINE_TIMER))
+    for column in ("a", "b"):
+        events[column][timed] -= begin
+    end = recording.end_ns - begin
+    switches = whole(events)
+    by_tid = events[np.argsort(events["tid"], kind="stable")]
+    wakes = by_tid[by_tid["kind"] == Kind.WAKING]
+    mine = by_tid[~np.isin(by_tid["kind"], (Kind.WAKING, Kind.SWITCH))]
+    found = {}
+    for thread in recording.threads:
+        own = mine[slice(*np.searchsorted(mine["tid"], [thread.tid, thread.tid + 1]))]
+        woken = wakes[slice(*np.searchsorted(wakes["tid"], [thread.tid, thread.tid + 1]))]
+        found[thread.tid] = Track(
+            thread=thread,
+            **_runs(switches, thread.tid, end),
+            wakes=woken,
+            mine=own,
+            end=end,
+            names=recording.calls,
+        )
+    return found
+
+
+def whole(events: NDArray[np.void]) -> NDArray[np.void]:
+    """SWITCH records, with those that are missing: who comes is who goes next on that CPU. The
+    first own record of a thread proves that it ran."""
+    switches = events[events["kind"] == Kind.SWITCH]
+    added = []
+    for cpu in np.unique(switches["cpu"]):
+        here = switches[switches["cpu"] == cpu]
+        for place in np.flatnonzero(here["a"][:-1] != here["tid"][1:]):
+            row = here[place].copy()
+            left, after = int(row["a"]), here[place + 1]
+            between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
+            own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
+            own = own[own["kind"] != Kind.WAKING]
+            row["ns"] = own["ns"][0] if len(own) else after["ns"]
+            woken = events[(events["kind"] == Kind.WAKING) & (events["tid"] == left)]["ns"]
+            back = switches[(switches["a"] == left) & (switches["ns"] > here[place]["ns"])]["ns"]
+            until = back[0] if len(back) else NEVER
+            asleep = bool(((woken > here[place]["ns"]) & (woken <= until)).any())
+            row["tid"], row["a"], row["b"] = left, after["tid"], int(asleep)
+            added.append(row)
+    if added:
+        switches = np.concatenate([switches, np.array(added, OWN)])
+    return switches[np.argsort(switches["ns"], kind="stable")]
+
+
+def _runs(switches: NDArray[np.void], tid: int, end: int) -> dict[str, Times]:
+    comes, goes = switches[switches["a"] == tid], switches[switches["tid"] == tid]
+    on, cpu = comes["ns"], comes["cpu"].astype(np.int64)
+    off, state = goes["ns"], goes["b"]
+    if len(off) and (not len(on) or off[0] < on[0]):
+        on, cpu = np.append(0, on), np.append(goes["cpu"][0], cpu)
+    # What is still missing on either side: a thread is on one CPU at a time.
+    later = np.append(on[1:], end)
+    place = np.searchsorted(off, on, "right")
+    known = place < len(off)
+    left = np.where(known, off[np.minimum(place, len(off) - 1)], end) if len(off) else later
+    why = np.where(known, state[np.minimum(place, len(off) - 1)], 0) if len(off) else 0 * on
+    return {
+        "on": on,
+        "off": np.minimum(left, later),
+        "state": np.where(left <= later, why, 0),
+        "cpu": cpu,
+    }
