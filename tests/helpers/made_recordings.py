@@ -19,6 +19,8 @@ CALLS = {
 }
 BEGIN, MS = 10**12, 10**6
 INTERRUPT = 0x8
+#: Number of a call, and its first arguments.
+SLEEP, NAP, READ, WRITE, YIELD = (230, 1, 1), (230, 1, 0), (0, 5, 0), (1, 6, 0), (24, 0, 0)
 
 
 class Made:
@@ -70,9 +72,7 @@ class Made:
         tid: int,
         enter: int,
         leave: int,
-        number: int,
-        b: int = 0,
-        c: int = 0,
+        what: tuple[int, ...],
         *,
         due: int | None = None,
         wake: int = 0,
@@ -80,14 +80,14 @@ class Made:
         ret: int = 0,
         kind: Kind = Kind.SLEEP_TIMER,
     ) -> None:
-        """A call; it sleeps where ``wake`` is given. ``due``: what its timer is set to."""
-        self.add(enter, tid, Kind.ENTER, a=number, b=b, c=c)
+        """A call: number and arguments; it sleeps where ``wake`` is given. ``due``: what its timer is set to."""
+        self.add(enter, tid, Kind.ENTER, a=what[0], b=what[1], c=what[2])
         if due is not None:
             self.add(enter, tid, kind, a=BEGIN + due, b=BEGIN + due)
         if wake:
             state = int(kind == Kind.SLEEP_TIMER)
             self.away(tid, enter, max(leave - 1, wake), state=state, wake=wake * state, by=by)
-        self.add(leave, tid, Kind.EXIT, a=number, b=ret)
+        self.add(leave, tid, Kind.EXIT, a=what[0], b=ret)
 
     def periodic(
         self, tid: int, period: int, work: list[int], *, late: int = 5_000
@@ -97,7 +97,7 @@ class Made:
         for place, c in enumerate(work):
             due = (place + 1) * period
             back = max(due + late, now + 1000)
-            self.call(tid, now, back, 230, 1, 1, due=due, wake=due if due > now else 0)
+            self.call(tid, now, back, SLEEP, due=due, wake=due if due > now else 0)
             now = back + c
             spans.append((back, now))
         self.add(now, tid, Kind.ENTER, a=230, b=1, c=1)

@@ -172,8 +172,9 @@ def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
     were woken."""
     kinds = {"semaphore": Kind.POST, "condition": Kind.SIGNAL}
     if jobs.site.call in kinds:
-        found = events_of(tracks, (kinds[jobs.site.call],))
-        return found[found["a"] == jobs.site.object]
+        posts = events_of(tracks, (kinds[jobs.site.call],))
+        posts = posts[posts["a"] == jobs.site.object]
+        return posts
     parts = [np.zeros(0, OWN)]
     for tid in {int(waker) for waker in jobs.rows["waker"]} & {*tracks}:
         calls = tracks[tid].of(Kind.ENTER)
@@ -186,7 +187,8 @@ def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
         keys = {key for key in keys if names.get(key[0], "").startswith(("write", "send"))}
         parts += [calls[(calls["a"] == a) & (calls["b"] == b)] for a, b in keys]
     found = np.concatenate(parts)
-    return found[np.argsort(found["ns"], kind="stable")]
+    ordered: NDArray[np.void] = found[np.argsort(found["ns"], kind="stable")]
+    return ordered
 
 
 def backlog(jobs: Jobs) -> None:
@@ -224,4 +226,5 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
 def events_of(tracks: dict[int, Track], kinds: tuple[Kind, ...]) -> NDArray[np.void]:
     """Records of all threads, in order of time."""
     found = np.concatenate([track.of(*kinds) for track in tracks.values()])
-    return found[np.argsort(found["ns"], kind="stable")]
+    ordered: NDArray[np.void] = found[np.argsort(found["ns"], kind="stable")]
+    return ordered

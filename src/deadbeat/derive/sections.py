@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
 from deadbeat.derive.records import Kind
@@ -49,62 +50,63 @@ class Held:
     waits: tuple[LockWait, ...] = ()
 
 
+class _Lock:
+    """What records say of one lock."""
+
+    def __init__(self) -> None:
+        self.protocol = "none"
+        self.spans: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (tid, caller) -> from, to
+        self.waits: list[LockWait] = []
+        self._held: dict[int, list[int]] = {}  # tid -> since, caller, depth
+        self._wanted: dict[int, tuple[int, int, int]] = {}  # tid -> since, holder, its caller
+
+    def take(self, row: NDArray[np.void], symbols: dict[int, str]) -> None:
+        kind, tid, ns = Kind(int(row["kind"])), int(row["tid"]), int(row["ns"])
+        if kind == Kind.INIT:
+            self.protocol = _PROTOCOLS[min(int(row["c"]) & 0xFF, 2)]
+        elif kind == Kind.WANT:
+            holder = next((other for other in self._held if other != tid), 0)
+            self._wanted[tid] = ns, holder, self._held[holder][1] if holder else 0
+        elif kind == Kind.GOT:
+            self.protocol = "spin" if row["c"] == _SPIN else self.protocol
+            if tid in self._wanted:
+                at, holder, site = self._wanted.pop(tid)
+                where = _word(site, symbols) if holder else ""
+                wait = LockWait(waiter=tid, holder=holder, at_ns=at, ns=ns - at, site=where)
+                self.waits.append(wait)
+            self._held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
+        elif tid in self._held:
+            self._held[tid][2] -= 1
+            if self._held[tid][2] == 0 or kind == Kind.COND_WAIT:
+                since, caller, _ = self._held.pop(tid)
+                self.spans.setdefault((tid, caller), []).append((since, ns))
+
+
 def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[Held, ...]:
     """Every lock that the shim saw, and those that threads waited for in the kernel."""
     kinds = (Kind.INIT, Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.COND_WAIT)
-    protocols: dict[tuple[int, int], str] = {}
-    # (lock) -> (tid, caller) -> (begin, end)
-    spans: dict[tuple[int, int], dict[tuple[int, int], list[tuple[int, int]]]] = {}
-    waits: dict[tuple[int, int], list[LockWait]] = defaultdict(list)
-    holders: dict[tuple[int, int], dict[int, list[int]]] = {}  # tid -> since, caller, depth
-    wanted: dict[tuple[tuple[int, int], int], tuple[int, int, int]] = {}
+    found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)  # by process and address
     for row in events_of(tracks, kinds):
-        kind, tid, ns = Kind(row["kind"]), int(row["tid"]), int(row["ns"])
-        what = int(row["c"] if kind == Kind.COND_WAIT else row["a"])
-        lock = tracks[tid].thread.pid, what
-        if kind == Kind.INIT:
-            protocols[lock] = _PROTOCOLS[min(int(row["c"]) & 0xFF, 2)]
-            continue
-        held, sites = holders.setdefault(lock, {}), spans.setdefault(lock, {})
-        if kind == Kind.WANT:
-            holder = next((other for other in held if other != tid), 0)
-            wanted[lock, tid] = ns, holder, held[holder][1] if holder else 0
-        elif kind == Kind.GOT:
-            if row["c"] == _SPIN:
-                protocols[lock] = "spin"
-            if (lock, tid) in wanted:
-                at, holder, site = wanted.pop((lock, tid))
-                where = _word(site, symbols) if holder else ""
-                waits[lock].append(
-                    LockWait(waiter=tid, holder=holder, at_ns=at, ns=ns - at, site=where)
-                )
-            held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
-        elif tid in held:
-            held[tid][2] -= 1
-            if held[tid][2] == 0 or kind == Kind.COND_WAIT:
-                since, caller, _ = held.pop(tid)
-                sites.setdefault((tid, caller), []).append((since, ns))
-    for track in tracks.values():
-        seen = {what for _, what in spans}
-        for wait in track.waits:
-            site = track.sites[int(wait["site"])]
-            if site.call == "futex" and site.what == "lock" and site.object not in seen:
-                lock = track.thread.pid, site.object
-                spans.setdefault(lock, {})
-                if wait["blocked"] and wait["exit"] != NEVER:
-                    ns = int(wait["exit"] - wait["enter"])
-                    times = {"at_ns": int(wait["enter"]), "ns": ns}
-                    waits[lock].append(
-                        LockWait(waiter=track.thread.tid, holder=int(wait["waker"]), **times)
-                    )
+        what = int(row["c"] if row["kind"] == Kind.COND_WAIT else row["a"])
+        found[tracks[int(row["tid"])].thread.pid, what].take(row, symbols)
+    seen = {*found}
+    for tid, track in tracks.items():
+        for wait in track.waits[track.waits["blocked"]]:
+            site, lock = track.sites[int(wait["site"])], track.thread.pid
+            if (site.call, site.what) != ("futex", "lock") or (lock, site.object) in seen:
+                continue
+            if wait["exit"] != NEVER:
+                at, ns = int(wait["enter"]), int(wait["exit"] - wait["enter"])
+                each = LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns)
+                found[lock, site.object].waits.append(each)
     return tuple(
         Held(
-            name=_word(lock[1], symbols),
-            protocol=protocols.get(lock, "none"),
-            sections=_sections(_word(lock[1], symbols), sites, tracks, symbols),
-            waits=tuple(waits[lock]),
+            name=_word(address, symbols),
+            protocol=lock.protocol,
+            sections=_sections(_word(address, symbols), lock.spans, tracks, symbols),
+            waits=tuple(lock.waits),
         )
-        for lock, sites in spans.items()
+        for (_, address), lock in found.items()
     )
 
 

@@ -211,7 +211,9 @@ def _losses(recording: Recording) -> list[tuple[int, int]]:
 
 def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:
     thread = track.thread
-    charged = track.of(Kind.RUNTIME)["a"].sum()
+    charges = track.of(Kind.RUNTIME)
+    until = thread.sampled_ns - track.begin if thread.sampled_ns else track.end
+    charged = charges["a"][charges["ns"] <= until].sum()
     return DerivedTask(
         name=name,
         tid=thread.tid,

@@ -32,7 +32,7 @@ _RESTARTED = (-512, -513, -514, -516)
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
 _SLEEPS = ("clock_nanosleep", "nanosleep")
-_FUTEX_PI = (6, 11, 13)
+_FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL = 0x7F
 #: A clock whose readings are so far from the records' is another one.
@@ -70,6 +70,7 @@ class Track:
         wakes: WAKING records of it.
         waits: As WAIT, in order of time; ``sites``: their sites.
         mine: All its records.
+        begin, end: Of the recording; ``end`` since ``begin``.
     """
 
     thread: Thread
@@ -79,6 +80,7 @@ class Track:
     cpu: Times
     wakes: NDArray[np.void]
     mine: NDArray[np.void]
+    begin: int
     end: int
     names: Mapping[int, str]
     sites: list[Site] = field(factory=list)
@@ -189,7 +191,7 @@ def _calls(track: Track) -> NDArray[np.void]:
     )
     first = np.flatnonzero(np.append(True, ~again)) if len(found) else np.array([], int)
     last = np.append(first[1:], len(found)) - 1 if len(first) else first
-    merged = found[first]
+    merged: NDArray[np.void] = found[first]
     merged["exit"], merged["ret"] = found["exit"][last], found["ret"][last]
     return merged
 
@@ -200,84 +202,98 @@ def _name(track: Track, number: int) -> str:
 
 def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -> Site | None:
     name = _name(track, number)
+    word, operation = first & 0xFFFFFFFFFFFFFFFF, second & _CONTROL
+    site: Site | None = Site("event", name, first)
     if name == "sched_yield":
-        return Site("yield", name, 0) if track.thread.policy == "deadline" else None
-    if name == "clock_nanosleep":
-        return Site("sleep", name, second & 1)
-    if name == "nanosleep":
-        return Site("sleep", name, 0)
-    if name == "futex":
-        word = first & 0xFFFFFFFFFFFFFFFF
-        operation = second & _CONTROL
-        if operation in _FUTEX_PI and operation != 11:
-            return Site("lock", name, word)
-        if operation == 0:
-            # Whoever waits for a word and wakes others at it uses it as a lock.
-            return Site("lock" if first in woken else "event", name, word)
+        site = Site("yield", name, 0) if track.thread.policy == "deadline" else None
+    elif name in _SLEEPS:
+        site = Site("sleep", name, second & 1 if name == "clock_nanosleep" else 0)
+    elif name in ("write", "writev", "sendto", "sendmsg"):
+        site = None
+    elif name == "futex" and operation in _FUTEX_PI:
+        site = Site("lock", name, word)
+    elif name == "futex" and operation == 0:
+        # Whoever waits for a word and wakes others at it uses it as a lock.
+        site = Site("lock" if first in woken else "event", name, word)
+    elif name == "futex":
         # The two words of a condition variable of glibc are one site.
-        return Site("event", name, word & ~7) if operation in (9, 11) else None
-    if name in ("write", "writev", "sendto", "sendmsg"):
-        return None
-    return Site("event", name, first)
+        site = Site("event", name, word & ~7) if operation in _FUTEX_CONDITION else None
+    return site
 
 
 def _shim_waits(track: Track) -> NDArray[np.void]:
-    """Waits for locks, conditions, semaphores and at barriers, by the shim. A condition is waited
-    for from the lock before it to the last one after it, whether or not it had to be waited for:
-    bursts are taken without."""
-    kinds = (Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.TAKE, Kind.COND_WAIT, Kind.BARRIER)
-    rows = track.of(*kinds)
-    found: list[tuple[Site, int, int]] = []
-    conditions = rows[rows["kind"] == Kind.COND_WAIT]
-    before = {int(row["c"]): int(row["a"]) for row in conditions}  # mutex -> condition
-    entries: set[tuple[int, int]] = set()  # (mutex, caller) of locks before a wait
-    got: dict[int, int] = {}
-    again: set[int] = set()
-    for row in rows[np.isin(rows["kind"], (Kind.GOT, Kind.COND_WAIT))] if before else ():
-        if row["kind"] == Kind.GOT:
-            if int(row["a"]) not in again:
-                got[int(row["a"])] = int(row["b"])
-            again.discard(int(row["a"]))
-        elif int(row["c"]) in got:
-            entries.add((int(row["c"]), got[int(row["c"])]))
-            again.add(int(row["c"]))
+    """Waits for locks, conditions, semaphores and at barriers, by the shim."""
+    found = [*_lock_waits(track), *_semaphores(track)]
+    came: dict[int, int] = {}
+    for row in track.of(Kind.BARRIER):
+        what, ns = int(row["a"]), int(row["ns"])
+        if not row["c"]:
+            came[what] = ns
+        elif what in came:
+            found.append((Site("event", "barrier", what), came.pop(what), ns))
+    waits = np.zeros(len(found), WAIT)
+    for place, (site, enter, leave) in enumerate(found):
+        waits[place]["site"] = track.site(site)
+        waits[place]["enter"], waits[place]["exit"] = enter, leave
+    return np.sort(waits, order="enter")
+
+
+def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
+    """A condition is waited for from the lock before it to the last one after it, whether or not
+    it had to be waited for: bursts are taken without."""
+    rows = track.of(Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.COND_WAIT)
+    before, entries = _conditions(rows)
+    found = []
     want: dict[int, int] = {}
     entered: dict[int, tuple[int, int]] = {}  # mutex -> when, and the last GOT since
-    came: dict[int, int] = {}
-    futexes = track.of(Kind.ENTER)
     for row in rows:
         kind, ns, what = Kind(row["kind"]), int(row["ns"]), int(row["a"])
         if kind == Kind.WANT:
             want[what] = ns
         elif kind == Kind.GOT:
             since = want.pop(what, ns)
-            if what in entered:
-                entered[what] = entered[what][0], ns
-            elif (what, int(row["b"])) in entries:
-                entered[what] = since, ns
+            if what in entered or (what, int(row["b"])) in entries:
+                entered[what] = entered.get(what, (since, ns))[0], ns
             elif since < ns:
                 found.append((Site("lock", "lock", what), since, ns))
         elif kind == Kind.UNLOCK and what in entered:
             found.append((Site("event", "condition", before[what]), *entered.pop(what)))
-        elif kind == Kind.TAKE:
-            since = ns
-            if row["c"]:
-                last = int(np.searchsorted(futexes["ns"], row["ns"])) - 1
-                near = last >= 0 and _name(track, futexes["a"][last]) == "futex"
-                since = int(futexes["ns"][last]) if near else ns
-            found.append((Site("event", "semaphore", what), since, ns))
-        elif kind == Kind.BARRIER:
-            if not row["c"]:
-                came[what] = ns
-            elif what in came:
-                found.append((Site("event", "barrier", what), came.pop(what), ns))
     for mutex, (since, _) in entered.items():  # it waits when recording ends
         found.append((Site("event", "condition", before[mutex]), since, NEVER))
-    waits = np.zeros(len(found), WAIT)
-    for place, (site, enter, leave) in enumerate(found):
-        waits[place]["site"] = track.site(site)
-        waits[place]["enter"], waits[place]["exit"] = enter, leave
-    return np.sort(waits, order="enter")
+    return found
+
+
+def _conditions(rows: NDArray[np.void]) -> tuple[dict[int, int], set[tuple[int, int]]]:
+    """Mutex -> its condition, and where it is locked before a wait: mutex, caller."""
+    waits = rows[rows["kind"] == Kind.COND_WAIT]
+    before = {int(row["c"]): int(row["a"]) for row in waits}
+    entries: set[tuple[int, int]] = set()
+    got: dict[int, int] = {}
+    again: set[int] = set()
+    mine = np.isin(rows["a"], [*before]) & (rows["kind"] == Kind.GOT)
+    for row in rows[mine | (rows["kind"] == Kind.COND_WAIT)]:
+        mutex = int(row["a"] if row["kind"] == Kind.GOT else row["c"])
+        if row["kind"] == Kind.COND_WAIT:
+            entries |= {(mutex, got[mutex])} if mutex in got else set()
+            again.add(mutex)
+        elif mutex in again:
+            again.discard(mutex)
+        else:
+            got[mutex] = int(row["b"])
+    return before, entries
+
+
+def _semaphores(track: Track) -> list[tuple[Site, int, int]]:
+    """What is taken without waiting has no call: each take begins a job."""
+    futexes = track.of(Kind.ENTER)
+    found = []
+    for row in track.of(Kind.TAKE):
+        since = ns = int(row["ns"])
+        last = int(np.searchsorted(futexes["ns"], ns)) - 1
+        if row["c"] and last >= 0 and _name(track, futexes["a"][last]) == "futex":
+            since = int(futexes["ns"][last])
+        found.append((Site("event", "semaphore", int(row["a"])), since, ns))
+    return found
 
 
 def _fill(track: Track, waits: NDArray[np.void]) -> None:
@@ -330,11 +346,16 @@ def tracks(recording: Recording) -> dict[int, Track]:
     for thread in recording.threads:
         own = mine[slice(*np.searchsorted(mine["tid"], [thread.tid, thread.tid + 1]))]
         woken = wakes[slice(*np.searchsorted(wakes["tid"], [thread.tid, thread.tid + 1]))]
+        on, off, state, cpu = _runs(switches, thread.tid, end)
         found[thread.tid] = Track(
             thread=thread,
-            **_runs(switches, thread.tid, end),
+            on=on,
+            off=off,
+            state=state,
+            cpu=cpu,
             wakes=woken,
             mine=own,
+            begin=begin,
             end=end,
             names=recording.calls,
         )
@@ -363,10 +384,11 @@ def whole(events: NDArray[np.void]) -> NDArray[np.void]:
             added.append(row)
     if added:
         switches = np.concatenate([switches, np.array(added, OWN)])
-    return switches[np.argsort(switches["ns"], kind="stable")]
+    ordered: NDArray[np.void] = switches[np.argsort(switches["ns"], kind="stable")]
+    return ordered
 
 
-def _runs(switches: NDArray[np.void], tid: int, end: int) -> dict[str, Times]:
+def _runs(switches: NDArray[np.void], tid: int, end: int) -> tuple[Times, Times, Times, Times]:
     comes, goes = switches[switches["a"] == tid], switches[switches["tid"] == tid]
     on, cpu = comes["ns"], comes["cpu"].astype(np.int64)
     off, state = goes["ns"], goes["b"]
@@ -378,9 +400,5 @@ def _runs(switches: NDArray[np.void], tid: int, end: int) -> dict[str, Times]:
     known = place < len(off)
     left = np.where(known, off[np.minimum(place, len(off) - 1)], end) if len(off) else later
     why = np.where(known, state[np.minimum(place, len(off) - 1)], 0) if len(off) else 0 * on
-    return {
-        "on": on,
-        "off": np.minimum(left, later),
-        "state": np.where(left <= later, why, 0),
-        "cpu": cpu,
-    }
+    state = np.where(left <= later, why, 0)
+    return on, np.minimum(left, later), state, cpu

@@ -1,0 +1,191 @@
+"""A derived task set as a task system, and its reductions to what a schedulability test takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve, frozen
+
+from deadbeat.derive.tasks import Derived, DerivedTask
+from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.sched.analysis import TestFacts, tests
+
+#: A jitter or suspension below this is that of switches and of tracing.
+RESOLUTION_NS = 20_000
+#: Of kernel and POSIX mutexes -> of task systems.
+_PROTOCOLS = {"spin": "any"}
+_SCHEDULERS = {"fifo": "fp", "rr": "fp", "deadline": "edf"}
+
+
+@frozen(kw_only=True)
+class Reduced:
+    """``system`` in keys that a test takes, ``lines``: how; ``unproved``: of what nothing is
+    proved, by task and key."""
+
+    system: TaskSystem
+    lines: tuple[str, ...]
+    unproved: tuple[str, ...]
+
+
+def system_of(derived: Derived, *, name: str = "") -> TaskSystem:
+    """Tasks of known separation, in ns; what has no job, period or least gap is none of them."""
+    tasks = [task for task in derived.tasks if task.charged_max_ns and _period(task)]
+    cpus = sorted({cpu for task in tasks for cpu in task.cpus})
+    place = {task.name: number for number, task in enumerate(tasks)}
+    used = {section.lock for task in tasks for section in task.sections}
+    return TaskSystem(
+        processors=max(len(cpus), 1),
+        tasks=tuple(_timed(task, cpus) for task in tasks),
+        name=name,
+        unit="ns",
+        locks=tuple(
+            Lock(name=lock.name, protocol=_PROTOCOLS.get(lock.protocol, lock.protocol))
+            for lock in derived.locks
+            if lock.name in used
+        ),
+        chains=tuple(
+            Chain(tasks=(place[link.from_], place[link.to]), name=f"{link.from_} to {link.to}")
+            for link in derived.chains
+            if link.from_ in place and link.to in place
+        ),
+    )
+
+
+def _period(task: DerivedTask) -> int:
+    """Distance of its releases at least; of bursts their distance."""
+    if task.kind in ("periodic", "bursty") and task.period_ns:
+        return task.period_ns
+    return task.min_gap_ns or 0
+
+
+def _timed(task: DerivedTask, cpus: list[int]) -> TimedTask:
+    period, wcet = _period(task), max(task.charged_max_ns or 0, 1)
+    allowed = tuple(cpus.index(cpu) for cpu in task.cpus)
+    jobs = max(task.jobs, 1)
+    source = f"measured: largest of {task.jobs} jobs"
+    return TimedTask(
+        name=task.name,
+        wcet=wcet,
+        period=period,
+        deadline=task.deadline_ns or period,
+        offset=max(task.offset_ns or 0, 0),
+        priority=task.priority,
+        home=allowed[0] if len(allowed) == 1 else None,
+        sections=tuple(
+            CriticalSection(
+                lock=section.lock,
+                length=min(max(section.max_ns, 1), wcet),
+                count=-(-section.count // jobs),
+                site=section.site,
+                source=f"measured: largest of {section.count}",
+            )
+            for section in task.sections
+        ),
+        jitter=task.jitter_ns or 0 if task.kind == "periodic" else 0,
+        suspension=task.suspension_max_ns,
+        arrivals=((1, task.burst),) if task.burst > 1 else (),
+        affinity=allowed if len(allowed) < len(cpus) else (),
+        source=source,
+        budget=task.runtime_ns or None if task.policy == "deadline" else None,
+    )
+
+
+def reduced(derived: Derived, *, name: str = "") -> Reduced:
+    """In as few steps as let a test take it; every step is safe: what meets its deadlines
+    afterwards met them before."""
+    system = system_of(derived, name=name)
+    policies = {task.name: task.policy for task in derived.tasks}
+    lines: list[str] = []
+    chained = {task.name for task in derived.tasks if task.kind == "chained"}
+    for step in _STEPS:
+        if step is not _resolution and _taken(system):
+            break
+        tasks = []
+        for task in system.tasks:
+            after, line = step(task)
+            tasks.append(after)
+            lines += [f"{task.name}: {line}"] * bool(line)
+        system = evolve(system, tasks=tuple(tasks))
+        if step is _resolution and system.chains:
+            system = evolve(system, chains=())
+            lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
+    unproved = [
+        f"{task.name}: policy {policies[task.name]} has no bound of its response"
+        for task in system.tasks
+        if policies[task.name] not in _SCHEDULERS
+    ]
+    used = {section.lock for task in system.tasks for section in task.sections}
+    unproved += [
+        f"{lock.name}: protocol none: whatever preempts its holder has no bound"
+        for lock in system.locks
+        if lock.protocol == "none" and lock.name in used
+    ]
+    if not _taken(system):
+        left = ", ".join(system.beyond)
+        unproved += [f"no test takes {left} together, and what is left has no safe reduction"]
+    return Reduced(system=system, lines=tuple(lines), unproved=tuple(unproved))
+
+
+def _taken(system: TaskSystem) -> bool:
+    return any(_takes(facts, system) for facts in tests().values())
+
+
+def _takes(facts: TestFacts, system: TaskSystem) -> bool:
+    """Whether a test models all of ``system``, under fixed priorities or EDF with preemption."""
+    head = facts.scheduler.partition("+")[0]
+    if facts.kind not in ("sufficient", "exact") or head[:2] not in ("g-", "p-"):
+        return False
+    if head.removeprefix("g-").removeprefix("p-") not in _SCHEDULERS.values():
+        return False
+    if "reservation" in facts.scheduler or not {*system.beyond} <= {*facts.models}:
+        return False
+    wanted = {lock.protocol for lock in system.locks} - {"any", "none"}
+    return not system.locks or wanted <= {*facts.protocols}
+
+
+Step = Callable[[TimedTask], tuple[TimedTask, str]]
+
+
+def _resolution(task: TimedTask) -> tuple[TimedTask, str]:
+    """A jitter or a suspension below what tracing resolves is none."""
+    jitter, suspension = (
+        value if value >= RESOLUTION_NS else 0 for value in (task.jitter, task.suspension)
+    )
+    changed = (jitter, suspension) != (task.jitter, task.suspension)
+    line = f"a jitter or suspension below {RESOLUTION_NS // 1000} us is none" if changed else ""
+    return evolve(task, jitter=jitter, suspension=suspension), line
+
+
+def _bursts(task: TimedTask) -> tuple[TimedTask, str]:
+    """A burst is one job that takes as long as all of it."""
+    if not task.arrivals:
+        return task, ""
+    most = task.arrivals[-1][1]
+    sections = tuple(evolve(each, count=each.count * most) for each in task.sections)
+    after = evolve(task, arrivals=(), wcet=task.wcet * most, sections=sections)
+    return after, f"a burst of {most} jobs is one job"
+
+
+def _jitter(task: TimedTask) -> tuple[TimedTask, str]:
+    """Releases with jitter are sporadic, and the deadline counts from the release."""
+    if not 0 < task.jitter < min(task.period, task.deadline):
+        return task, ""
+    period, deadline = task.period - task.jitter, task.deadline - task.jitter
+    after = evolve(task, jitter=0, period=period, deadline=deadline)
+    return after, "jitter: sporadic, period and deadline shorter by it"
+
+
+def _suspension(task: TimedTask) -> tuple[TimedTask, str]:
+    if not task.suspension:
+        return task, ""
+    after = evolve(task, suspension=0, wcet=task.wcet + task.suspension)
+    return after, "suspension counts as execution"
+
+
+def _bound(task: TimedTask) -> tuple[TimedTask, str]:
+    if task.home is None or not task.affinity:
+        return task, ""
+    return evolve(task, affinity=()), f"bound to processor {task.home}: partitioned tests alone"
+
+
+_STEPS: tuple[Step, ...] = (_resolution, _bound, _bursts, _jitter, _suspension)
