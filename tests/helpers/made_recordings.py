@@ -3,108 +3,91 @@ the shim record them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from deadbeat.derive.records import RECORD, Kind, Recording, Thread
 
-CALLS = {
-    0: "read",
-    1: "write",
-    24: "sched_yield",
-    35: "nanosleep",
-    202: "futex",
-    230: "clock_nanosleep",
-}
-BEGIN, MS = 10**12, 10**6
-INTERRUPT = 0x8
+CALLS = {0: "read", 1: "write", 24: "sched_yield", 202: "futex", 230: "clock_nanosleep"}
 #: Number of a call, and its first arguments.
 SLEEP, NAP, READ, WRITE, YIELD = (230, 1, 1), (230, 1, 0), (0, 5, 0), (1, 6, 0), (24, 0, 0)
+FUTEX = (202, 0x7000, 0x80 | 9)
+BEGIN, MS, IN_INTERRUPT = 10**12, 10**6, 0x8
 
 
 class Made:
-    """Instants in ns from BEGIN on; the cost of switches and calls is what a test gives."""
+    """Instants in ns from BEGIN on. Each thread has a CPU of its own."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, ...]] = []
         self.threads: list[Thread] = []
-        self.ran: dict[int, int] = {}  # tid -> since when it runs
+        self.stolen: dict[tuple[int, int], int] = {}  # (tid, when it leaves its CPU) -> ns
 
     def thread(self, name: str, **facts: Any) -> int:
         tid = 100 + len(self.threads)
         self.threads.append(Thread(tid=tid, pid=100, name=name, **facts))
-        self.ran[tid] = 0
-        self.add(0, 0, Kind.SWITCH, a=tid, cpu=self.cpu(tid))
+        self.rows.append((BEGIN, 0, Kind.SWITCH, tid - 100, tid, 0, 0))
         return tid
 
-    def cpu(self, tid: int) -> int:
-        return tid - 100
+    def add(self, ns: int, tid: int, kind: Kind, *abc: int) -> None:
+        self.rows.append((BEGIN + ns, tid, kind, tid - 100, *(*abc, 0, 0, 0)[:3]))
 
-    def add(
-        self, ns: int, tid: int, kind: Kind, *, a: int = 0, b: int = 0, c: int = 0, cpu: int = -1
-    ) -> None:
-        cpu = self.cpu(tid) if cpu < 0 else cpu
-        self.rows.append((BEGIN + ns, tid, kind, cpu, a, b, c))
+    def away(self, tid: int, off: int, on: int, *, wake: int = 0, **more: int) -> None:
+        """It has no CPU from ``off`` to ``on``: asleep until ``wake``, else preempted; ``by`` whom,
+        ``state`` it left in, what was ``stolen`` of its time since it had the CPU."""
+        by, state = more.get("by", 0), more.get("state", int(wake > 0))
+        self.stolen[tid, off] = more.get("stolen", 0)
+        self.add(off, tid, Kind.SWITCH, 0 if wake else by, state)
+        if wake:
+            self.add(wake, tid, Kind.WAKING, by, 0 if by else IN_INTERRUPT)
+        cpu, other = tid - 100, 0 if wake else by
+        self.rows.append((BEGIN + on, other, Kind.SWITCH, cpu, tid, 0, 0))
 
-    def away(
+    def call(self, tid: int, enter: int, leave: int, what: Sequence[int], **more: int) -> None:
+        """A call; ``due``: what its timer is set to; it sleeps where ``wake`` is given."""
+        self.add(enter, tid, Kind.ENTER, *what)
+        if "due" in more:
+            self.add(enter, tid, Kind.SLEEP_TIMER, BEGIN + more["due"], BEGIN + more["due"])
+        if more.get("wake"):
+            self.away(tid, enter + 100, leave - 100, wake=more["wake"], by=more.get("by", 0))
+        self.add(leave, tid, Kind.EXIT, what[0], more.get("ret", 0))
+
+    def loop(
         self,
         tid: int,
-        off: int,
-        on: int,
+        releases: Sequence[int],
+        work: Sequence[int],
         *,
-        state: int = 0,
-        wake: int = 0,
+        what: Sequence[int] = SLEEP,
         by: int = 0,
-        to: int = 0,
-        stolen: int = 0,
-    ) -> None:
-        """It has no CPU from off to on: preempted by ``to``, or asleep (state 1) until ``wake``."""
-        self.add(off - 1, tid, Kind.RUNTIME, a=max(off - self.ran[tid] - stolen, 0))
-        self.add(off, tid, Kind.SWITCH, a=to, b=state)
-        if wake:
-            self.add(wake, tid, Kind.WAKING, a=by, b=0 if by else INTERRUPT)
-        self.add(on, to, Kind.SWITCH, a=tid, cpu=self.cpu(tid))
-        self.ran[tid] = on
-
-    def call(
-        self,
-        tid: int,
-        enter: int,
-        leave: int,
-        what: tuple[int, ...],
-        *,
-        due: int | None = None,
-        wake: int = 0,
-        by: int = 0,
-        ret: int = 0,
-        kind: Kind = Kind.SLEEP_TIMER,
-    ) -> None:
-        """A call: number and arguments; it sleeps where ``wake`` is given. ``due``: what its timer is set to."""
-        self.add(enter, tid, Kind.ENTER, a=what[0], b=what[1], c=what[2])
-        if due is not None:
-            self.add(enter, tid, kind, a=BEGIN + due, b=BEGIN + due)
-        if wake:
-            state = int(kind == Kind.SLEEP_TIMER)
-            self.away(tid, enter, max(leave - 1, wake), state=state, wake=wake * state, by=by)
-        self.add(leave, tid, Kind.EXIT, a=what[0], b=ret)
-
-    def periodic(
-        self, tid: int, period: int, work: list[int], *, late: int = 5_000
     ) -> list[tuple[int, int]]:
-        """Absolute sleeps; what overruns returns from the next one at once. Begins and ends."""
+        """Waits for each of ``releases``, and works; what is late waits no more. Begins, ends."""
         spans, now = [], 1000
-        for place, c in enumerate(work):
-            due = (place + 1) * period
-            back = max(due + late, now + 1000)
-            self.call(tid, now, back, SLEEP, due=due, wake=due if due > now else 0)
+        for due, c in zip(releases, work, strict=True):
+            back = max(due + 5000, now + 1000)
+            timer = {"due": due} if what in (SLEEP, NAP) else {}
+            wake = {"wake": due, "by": by} if due > now + 200 else {}
+            self.call(tid, now, back, what, **timer, **wake)
             now = back + c
             spans.append((back, now))
-        self.add(now, tid, Kind.ENTER, a=230, b=1, c=1)
+        self.add(now, tid, Kind.ENTER, *what)
         return spans
 
     def recording(self, **more: Any) -> Recording:
-        rows = np.array(sorted(self.rows, key=lambda row: row[0]), RECORD)
-        end = int(rows["ns"][-1]) + MS
+        rows, since = [], {thread.tid: BEGIN for thread in self.threads}
+        for row in sorted(self.rows, key=lambda row: row[0]):
+            if row[2] == Kind.SWITCH and row[1]:  # it is charged when it leaves
+                ran = (
+                    row[0]
+                    - since.get(row[1], row[0])
+                    - self.stolen.get((row[1], row[0] - BEGIN), 0)
+                )
+                rows.append((row[0] - 1, row[1], Kind.RUNTIME, row[3], ran, 0, 0))
+            since |= {row[4]: row[0]} if row[2] == Kind.SWITCH else {}
+            rows.append(row)
+        events = np.array(rows, RECORD)
+        end = int(events["ns"][-1]) + MS
         facts: dict[str, Any] = {"calls": CALLS, "begin_ns": BEGIN, "end_ns": end}
-        return Recording(events=rows, threads=tuple(self.threads), **facts | more)
+        return Recording(events=events, threads=tuple(self.threads), **facts | more)

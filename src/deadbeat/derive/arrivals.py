@@ -113,9 +113,11 @@ def bursts(releases: Numbers) -> tuple[int, Numbers] | None:
     return int(np.diff(np.append(begins, len(releases))).max()), releases[begins]
 
 
-def constant_sleep(sleeps: NDArray[np.float64], work: NDArray[np.float64]) -> bool:
+def constant_sleep(
+    sleeps: NDArray[np.float64], work: NDArray[np.float64], *, on_grid: bool
+) -> bool:
     """Whether a thread sleeps for as long whatever it worked: not until the next of a schedule."""
     if len(sleeps) < 3:
         return False
     spread, varied = (float(np.ptp(np.quantile(each, [0.1, 0.9]))) for each in (sleeps, work))
-    return spread <= 0.3 * varied or (spread <= 0.02 * float(np.median(sleeps)) and varied < spread)
+    return spread < 0.3 * varied or (not on_grid and spread <= 0.02 * float(np.median(sleeps)))

@@ -51,7 +51,7 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     order = ("yield", "absolute", "timer", "relative", "event", "unknown")
     for place, site in enumerate(track.sites):
         mine = waits[waits["site"] == place]
-        blocked = mine[mine["blocked"]]
+        blocked = mine[mine["blocked"] | (site.what == "yield")]
         if site.what == "lock" or len(blocked) < JOBS_MIN:
             continue
         last = min(int(mine["exit"][-1]), track.end)
@@ -172,9 +172,8 @@ def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
     were woken."""
     kinds = {"semaphore": Kind.POST, "condition": Kind.SIGNAL}
     if jobs.site.call in kinds:
-        posts = events_of(tracks, (kinds[jobs.site.call],))
-        posts = posts[posts["a"] == jobs.site.object]
-        return posts
+        found = events_of(tracks, (kinds[jobs.site.call],))
+        return np.compress(found["a"] == jobs.site.object, found)
     parts = [np.zeros(0, OWN)]
     for tid in {int(waker) for waker in jobs.rows["waker"]} & {*tracks}:
         calls = tracks[tid].of(Kind.ENTER)

@@ -282,12 +282,12 @@ def _kind(jobs: Jobs, grid: Grid | None, bursty: bool, chained: bool) -> str:
         return "bursty"
     if chained:
         return "chained"
-    rows = jobs.rows
+    on_grid = grid is not None and grid.fits
     if jobs.what in ("absolute", "relative"):
-        work = (rows["end"] - rows["begin"]).astype(float)[:-1]
-        if arrivals.constant_sleep(jobs.sleep[1:], work):
+        work = (jobs.rows["end"] - jobs.rows["begin"]).astype(float)[:-1]
+        if arrivals.constant_sleep(jobs.sleep[1:], work, on_grid=on_grid):
             return "relative"
-    return "periodic" if grid and grid.fits else "sporadic"
+    return "periodic" if on_grid else "sporadic"
 
 
 def _warm_up(rows: NDArray[np.void]) -> int:

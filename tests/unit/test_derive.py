@@ -1,0 +1,353 @@
+"""A task set from records of known truth; the traps are those of the research page (derive)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from deadbeat.derive.late import late
+from deadbeat.derive.records import Kind
+from deadbeat.derive.system import reduced, system_of
+from deadbeat.derive.tasks import DerivedTask, Link, derive
+from deadbeat.sched.analysis import analyze
+from tests.helpers.made_recordings import BEGIN, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
+
+TICKS = [n * 10 * MS for n in range(1, 61)]
+
+
+def task_of(made: Made, name: str = "control") -> DerivedTask:
+    return next(task for task in derive(made.recording()).tasks if task.name == name)
+
+
+def one(*ticks: int, work: list[int] | None = None, **how: tuple[int, ...]) -> Made:
+    made = Made()
+    releases = ticks or TICKS
+    made.loop(made.thread("control"), releases, work or [2 * MS] * len(releases), **how)
+    return made
+
+
+def test_a_periodic_thread() -> None:
+    made = Made()
+    facts = {"policy": "fifo", "priority": 80, "cpus": (1,), "cpu_ns": 122 * MS}
+    made.loop(made.thread("control", **facts), TICKS, [2 * MS + n * 1000 for n in range(60)])
+    task = task_of(made)
+    assert (task.kind, task.period_ns, task.offset_ns, task.jobs) == (
+        "periodic",
+        10 * MS,
+        10 * MS,
+        60,
+    )
+    assert (task.policy, task.priority, task.cpus) == ("fifo", 80, (1,))
+    assert task.c_mean_ns == pytest.approx(2_029_500, abs=500)
+    assert task.c_max_ns == pytest.approx(2_059_000, abs=500)
+    assert (task.deadline_ns, task.misses, task.jitter_ns) == (10 * MS, 0, 0)
+    assert task.response_max_ns == 2_059_000 + 5000
+    assert task.quantile == pytest.approx(0.05 ** (1 / 60))
+
+
+def test_jobs_that_overrun_are_separated_by_their_calls() -> None:  # trap 1
+    task = task_of(one(work=[14 * MS if n % 4 == 0 else 3 * MS for n in range(60)]))
+    assert (task.kind, task.jobs, task.period_ns) == ("periodic", 60, 10 * MS)
+    assert task.c_max_ns == pytest.approx(14 * MS, abs=1000)
+    assert task.misses == 15
+
+
+@pytest.mark.parametrize(("c", "jobs", "merged", "skipped"), [(2, 59, 2, 0), (5, 58, 0, 1)])
+def test_jobs_that_nothing_separates(c: int, jobs: int, merged: int, skipped: int) -> None:  # 2
+    """The loop skips a sleep when it is late: two jobs in one, or a long one."""
+    made = Made()
+    tid = made.thread("control")
+    releases = [tick for tick in TICKS if tick != 310 * MS][:58]
+    now = 1000
+    for due in releases:
+        made.call(tid, now, due + 5000, (230, 1, 1), due=due, wake=due)
+        now = due + 5000 + 2 * MS
+        if due == 300 * MS:
+            made.away(tid, now, now + 10 * MS, by=55)
+            now += 10 * MS + (c - 1) * MS
+    made.add(now, tid, Kind.ENTER, 230, 1, 1)
+    task = task_of(made)
+    assert (task.jobs, task.merged, task.skipped) == (jobs, merged, skipped)
+    assert task.c_max_ns == pytest.approx((2 if merged else c + 1) * MS, rel=0.01)
+
+
+def bunched(how: str) -> Made:
+    """A producer every 10 ms releases three jobs of 0.5 ms; only the first has to wait."""
+    made = Made()
+    tid, producer = made.thread("control"), made.thread("producer")
+    made.loop(producer, TICKS, [MS] * 60)
+    cond, mutex, now = 0x7000, 0x8000, 1000
+    for tick in TICKS:
+        for place in range(3):
+            at = tick + 10_000 + place * 1000
+            made.add(at, producer, Kind.POST if how == "semaphore" else Kind.SIGNAL, cond)
+            got = max(at + 10_000, now + 500)
+            if how == "condition":
+                made.add(now, tid, Kind.GOT, mutex, 0x111)
+            if place == 0:
+                made.add(
+                    now + 50, tid, Kind.COND_WAIT, cond, 0x222, mutex
+                ) if how == "condition" else 0
+                made.call(tid, now + 100, got - 100, FUTEX, wake=at + 100, by=producer)
+            if how == "condition":
+                made.add(got, tid, Kind.GOT, mutex, 0x222) if place == 0 else 0
+                made.add(got + 10, tid, Kind.UNLOCK, mutex)
+            else:
+                made.add(got, tid, Kind.TAKE, cond, 0x222, int(place == 0))
+            now = got + MS // 2
+    return made
+
+
+@pytest.mark.parametrize("how", ["semaphore", "condition"])
+def test_bursts_that_are_taken_without_a_call(how: str) -> None:  # trap 2
+    derived = derive(bunched(how).recording())
+    task = derived.tasks[0]
+    assert (task.kind, task.burst, task.period_ns) == ("bursty", 3, 10 * MS)
+    assert task.jobs == pytest.approx(180, abs=1)
+    assert task.c_max_ns == pytest.approx(0.5 * MS, rel=0.02)
+    assert derived.chains == (Link(from_="producer", to="control", share=1.0),)
+
+
+def test_a_backlog_is_paired_with_the_writes() -> None:  # trap 2
+    made = Made()
+    tid, writer = made.thread("control"), made.thread("writer")
+    made.loop(writer, TICKS, [MS] * 60)
+    now = 1000
+    for tick in TICKS:
+        made.call(writer, tick + 5200, tick + 5900, WRITE)
+        back = max(tick + 20_000, now + 1000)
+        wake = {"wake": tick + 5300, "by": writer} if now + 200 < tick else {}
+        made.call(tid, now, back, READ, ret=1, **wake)
+        now = back + MS
+        if tick == 300 * MS:
+            made.away(tid, now, now + 45 * MS, by=55)
+            now += 45 * MS
+    task = task_of(made)
+    assert (task.kind, task.period_ns) == ("chained", pytest.approx(10 * MS, rel=0.001))
+    assert task.min_gap_ns == pytest.approx(10 * MS, rel=0.01)
+    assert task.response_max_ns == pytest.approx(46 * MS, rel=0.01)
+
+
+def test_a_deadline_thread_is_throttled_within_its_job() -> None:  # trap 3
+    made = Made()
+    facts = {
+        "policy": "deadline",
+        "runtime_ns": 3 * MS,
+        "deadline_ns": 8 * MS,
+        "period_ns": 10 * MS,
+    }
+    tid, now = made.thread("control", **facts), 1000
+    for tick in TICKS:
+        made.add(now, tid, Kind.ENTER, *YIELD)
+        made.add(now, tid, Kind.DEADLINE_TIMER, BEGIN + tick - 50, BEGIN + tick)
+        made.away(tid, now + 50, tick + 4000)
+        made.add(tick + 5000, tid, Kind.EXIT, 24)
+        made.away(tid, tick + MS, tick + 3 * MS)
+        made.away(tid, tick + 4 * MS, tick + 5 * MS)
+        now = tick + 6 * MS
+    made.add(now, tid, Kind.ENTER, *YIELD)
+    task = task_of(made)
+    assert (task.kind, task.period_ns, task.jobs) == ("periodic", 10 * MS, 60)
+    assert task.c_max_ns == pytest.approx(3 * MS, rel=0.005)
+    assert (task.deadline_ns, task.deadline_from) == (8 * MS, "SCHED_DEADLINE")
+
+
+def test_jobs_with_lost_events_are_left_out() -> None:  # trap 4
+    made = one()
+    gone = (BEGIN + 296 * MS, BEGIN + 345 * MS)
+    made.rows = [row for row in made.rows if not gone[0] < row[0] < gone[1]]
+    made.add(345 * MS, 100, Kind.LOST, 40)
+    derived = derive(made.recording(lost=40))
+    task = derived.tasks[0]
+    assert (derived.lost, task.period_ns, task.kind) == (40, 10 * MS, "periodic")
+    assert task.jobs == 60 - 6 and derived.dropped >= 1
+    assert task.c_max_ns == pytest.approx(2 * MS, rel=0.001)
+
+
+def test_switches_that_are_missing() -> None:  # trap 5
+    whole = one().recording()
+    moves = np.flatnonzero(whole.events["kind"] == Kind.SWITCH)
+    lost = np.delete(whole.events, [*moves[7::9], *moves[10::22]])
+    tasks = [derive(each).tasks[0] for each in (whole, evolve(whole, events=lost))]
+    assert tasks[0].jobs == tasks[1].jobs == 60
+    assert tasks[0].c_max_ns == pytest.approx(tasks[1].c_max_ns, rel=0.01)
+    assert tasks[0].period_ns == tasks[1].period_ns
+
+
+def test_sections_are_by_call_site() -> None:  # trap 12
+    made = Made()
+    tid = made.thread("control")
+    made.add(10, tid, Kind.INIT, 0x9000, 0, 1)
+    for begin, _ in made.loop(tid, TICKS, [2 * MS] * 60):
+        for site, at, length in ((0x1, 0, 500_000), (0x2, MS, 50_000)):
+            made.add(begin + at, tid, Kind.GOT, 0x9000, site)
+            made.add(begin + at + length, tid, Kind.UNLOCK, 0x9000, site)
+    derived = derive(made.recording(symbols={0x9000: "map_lock", 0x1: "map.c:212"}))
+    found = [(s.site, s.count, round(s.mean_ns, -3)) for s in derived.tasks[0].sections]
+    assert found == [("map.c:212", 60, 500_000), ("0x2", 60, 50_000)]
+    assert (derived.locks[0].name, derived.locks[0].protocol) == ("map_lock", "inherit")
+
+
+def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
+    made = one()
+    enters = [row for row in made.rows if row[2] == Kind.ENTER][:60:7]
+    for row in enters:  # a signal; it wakes the thread while that still runs
+        at = row[0] - BEGIN
+        made.rows.remove(row)
+        made.add(at - 900, 100, Kind.ENTER, 230, 1, 1)
+        made.add(at - 600, 100, Kind.WAKING, 55)
+        made.add(at - 500, 100, Kind.EXIT, 230, -514)
+        made.add(at, 100, Kind.ENTER, 230, 1, 1)
+    task = task_of(made)
+    assert (task.jobs, task.period_ns) == (60, 10 * MS)
+
+
+def test_warm_up_and_jobs_in_progress_are_said_apart() -> None:  # trap 14
+    made = one(work=[9 * MS, 5 * MS] + [2 * MS] * 58)
+    made.rows = [row for row in made.rows if row[0] < BEGIN + 600 * MS + MS]  # within the last job
+    task = task_of(made)
+    assert (task.jobs, task.warm_up) == (59, 2)
+    assert task.c_max_ns == pytest.approx(2 * MS, rel=0.001)
+
+
+def test_stolen_time_is_no_execution_time() -> None:  # trap 15
+    made = Made()
+    tid = made.thread("control")
+    ((begin, _),) = made.loop(tid, TICKS[:1], [2 * MS])
+    made.rows.pop()
+    made.away(tid, begin + 13 * MS, begin + 14 * MS, by=55, stolen=11 * MS)
+    now = begin + 14 * MS + 10_000
+    for tick in TICKS[2:]:
+        made.call(tid, now, tick + 5000, (230, 1, 1), due=tick, wake=tick)
+        now = tick + 5000 + 2 * MS
+    task = task_of(made)
+    assert task.c_max_ns == pytest.approx(2 * MS, rel=0.02)
+
+
+def gaps(make: Callable[[random.Random], float]) -> list[int]:
+    chance, at, found = random.Random(3), 0.0, []
+    for _ in range(200):
+        at += make(chance)
+        found.append(int(at * MS))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("releases", "what", "kind", "period"),
+    [
+        (gaps(lambda c: 10 + c.uniform(-0.1, 0.1) * 0), NAP, "periodic", 10 * MS),
+        (gaps(lambda c: 5 + c.expovariate(0.2)), NAP, "sporadic", None),
+        (gaps(lambda c: 5 + c.expovariate(0.2)), READ, "sporadic", None),
+        (gaps(lambda c: 10 * (1 + (c.random() < 0.1))), READ, "periodic", 10 * MS),
+        (
+            [n * 20 * MS + k * 100_000 for n in range(1, 60) for k in range(4)],
+            READ,
+            "bursty",
+            20 * MS,
+        ),
+    ],
+)
+def test_kinds_of_arrival(
+    releases: list[int], what: tuple[int, ...], kind: str, period: int | None
+) -> None:
+    chance = random.Random(5)
+    task = task_of(
+        one(*releases, work=[chance.randrange(20_000, 60_000) for _ in releases], what=what)
+    )
+    assert (task.kind, task.period_ns) == (kind, period and pytest.approx(period, rel=0.0001))
+    assert task.gaps_ns[0] == np.diff(releases).min()
+
+
+def test_works_then_sleeps() -> None:
+    made, now, chance = Made(), 1000, random.Random(1)
+    tid = made.thread("control")
+    for _ in range(100):
+        due = now + 10 * MS
+        made.call(tid, now, due + 5000, NAP, due=due, wake=due)
+        now = due + 5000 + chance.randrange(MS, 2 * MS)
+    task = task_of(made)
+    assert (task.kind, task.period_ns) == ("relative", None)
+    assert 11 * MS < (task.min_gap_ns or 0) < 12 * MS
+
+
+def test_names_and_deadlines() -> None:
+    made = Made()
+    for name, begin in (("worker", 2), ("worker", 1), ("main", 0)):
+        made.loop(made.thread(name, begin_ns=begin), TICKS, [2 * MS] * 60)
+    idle = made.thread("idle")
+    made.add(5, idle, Kind.END)
+    derived = derive(made.recording(), deadlines={"worker": MS, "": 3 * MS, "worker#2": 4 * MS})
+    found = {task.name: (task.deadline_ns, task.misses) for task in derived.tasks}
+    assert found == {
+        "worker#2": (4 * MS, 0), "worker#1": (MS, 60), "main": (3 * MS, 0), "idle": (None, None)
+    }  # fmt: skip
+    assert derived.tasks[-1].kind == "none"
+
+
+CAUSES = {
+    "preempted": ({"by": 55}, "thread 55"),
+    "throttled": ({}, "fifo"),
+    "lock": ({"wake": 315 * MS}, "0x9000, held by logger"),
+    "page fault": ({"wake": 315 * MS, "state": 2}, ""),
+    "interrupt or stolen": (None, ""),
+    "own work": (None, ""),
+    "late timer": (None, "clock_nanosleep (absolute)"),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_cause_of_a_late_job(cause: str) -> None:
+    """The job of 300 ms has to wait for 13 ms within its work, or works, or is woken late."""
+    made = Made()
+    tid, logger = made.thread("control", policy="fifo"), made.thread("logger")
+    how, by = CAUSES[cause]
+    now, away = 1000, 302 * MS
+    for tick in TICKS:
+        shift = 13 * MS * (cause == "late timer" and tick == 300 * MS)
+        back = max(tick + shift + 5000, now + 2000)
+        made.call(
+            tid, now, back, (230, 1, 1), due=tick, **({"wake": tick + shift} if tick > now else {})
+        )
+        now = back + 2 * MS
+        if tick == 300 * MS and how is not None:
+            made.away(tid, away, away + 13 * MS + 1000, **how)
+            now += 13 * MS
+        elif tick == 300 * MS and not shift:
+            now += 13 * MS
+            made.away(tid, now, now + 1000, stolen=13 * MS * (cause != "own work"))
+            now += 2000
+    if cause == "lock":
+        made.add(away - 5 * MS, logger, Kind.GOT, 0x9000, 0x3)
+        made.add(away - 1000, tid, Kind.WANT, 0x9000, 0x2)
+        made.add(away + 13 * MS - 10, logger, Kind.UNLOCK, 0x9000)
+        made.add(away + 13 * MS + 2000, tid, Kind.GOT, 0x9000, 0x2)
+    recording = made.recording()
+    found = late(recording, derive(recording))
+    assert found[0].cause == cause and found[0].by.startswith(by)
+    assert found[0].ns == pytest.approx(13 * MS, rel=0.1)
+    assert {each.cause for each in found} == {cause}  # later ones were late since this one was
+
+
+def test_the_task_system_and_its_reductions() -> None:
+    made = Made()
+    for name, priority in (("control", 80), ("logger", 10)):
+        tid = made.thread(name, policy="fifo", priority=priority, cpus=(0,))
+        chance = random.Random(priority)
+        wakes = [tick + chance.randrange(100_000) for tick in TICKS]
+        for begin, _ in made.loop(tid, wakes, [2 * MS] * 60, what=READ):
+            made.away(tid, begin + MS, begin + MS + 500_000, wake=begin + MS + 499_000)
+    derived = derive(made.recording())
+    system = system_of(derived)
+    assert system.beyond == ("jitter", "suspension")
+    assert all(0 < task.jitter <= 100_000 and task.suspension for task in system.tasks)
+    assert system.tasks[0].source == "measured: largest of 60 jobs"
+    result = reduced(derived)
+    assert result.system.beyond == ("suspension",) and not result.unproved
+    assert [line.split(":")[0] for line in result.lines] == ["control", "logger"]
+    assert analyze(result.system, priorities="given").result("fp-suspension").answer == "accepted"
+    plain = evolve(derived, tasks=tuple(evolve(task, policy="other") for task in derived.tasks))
+    assert reduced(plain).unproved[0] == "control: policy other has no bound of its response"
