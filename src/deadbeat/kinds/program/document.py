@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from deadbeat.kinds.program import traced
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -28,11 +29,6 @@ from deadbeat.report.document import (
     percent,
 )
 from deadbeat.store.place import REPORT_FILE
-
-UNTRACED = (
-    "Why a job was late is not traced for programs of your own; deadbeat latency and deadbeat load"
-    " show who takes the CPU on this machine."
-)
 
 
 def _maxima(cell: ProgramCell) -> str:
@@ -76,22 +72,22 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         for each in found.findings
         if each.id in ("program-ended", "ended-early", "stood-still")
     ]
+    label = "Simulated: " * bool(found.labels)
     if not found.cells:
-        return (*said, "No run that counts has a marked job.")
+        if found.traced is None:
+            return (*said, "No run that counts has a job.")
+        return (*said, *traced.answer(found.traced, label), *traced.lines(found.traced))
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)
     skipped = sum(cell.skipped for cell in found.cells)
-    simulated = "Simulated: " * bool(found.labels)
     if jobs:
         many = f"{misses:,} of {jobs:,} jobs missed their deadline"
         many += f" ({percent(misses / jobs)})" if misses else ""
         more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
-        said.append(f"{simulated}{many}{more}.")
+        said.append(f"{label}{many}{more}.")
     else:
-        said.append(
-            f"{simulated}The program states no deadline: give --deadline TIME to count misses."
-        )
+        said.append(f"{label}The program states no deadline: give --deadline TIME to count misses.")
     said.append(
         f"The longest response time is {time_text(worst.max_ns)} ({worst.name} on CPU {worst.cpu}),"
         f" a typical one {time_text(worst.p50_ns)}."
@@ -141,7 +137,7 @@ def _charts(found: ProgramSummary) -> list[Chart]:
 
 
 def document(found: ProgramSummary, platform: Platform) -> Document:
-    said = answer(found)
+    said, seen = answer(found), traced.tables(found.traced) if found.traced else []
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}"
     return Document(
@@ -153,18 +149,21 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         about=f"Program: {command}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
-        picture=_table(found),
+        picture=(seen[0] if seen and not found.cells else _table(found)),
         steps=((again, "how much this moves between runs"),),
         sections=(
             Section(
                 "answer",
                 "Response times and misses",
-                (Sentence(" ".join(said), answer=True, terminal=True), _table(found)),
+                (
+                    Sentence(" ".join(said), answer=True, terminal=True),
+                    *([_table(found)] if found.cells else []),
+                    *seen,
+                ),
                 "Answer",
             ),
             Section("figures", "Figures", (Figures(_charts(found)),)),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
-            Section("causes", "Causes", (Sentence(UNTRACED),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
     )
@@ -189,5 +188,6 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
+        **(traced.plain(found.traced) if found.traced else {}),
         "report": str(store.path / REPORT_FILE),
     }

@@ -8,26 +8,29 @@ import shlex
 import signal
 import time
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from attrs import define, evolve
 
+from deadbeat.derive.recorder import Recorder
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.program.document import COLUMNS, UNTRACED, answer, document, rows, summary_dict
+from deadbeat.kinds.base import Begin, Begun, Shown
+from deadbeat.kinds.program.document import COLUMNS, answer, document, rows, summary_dict
 from deadbeat.kinds.program.results import (
     FOLDERS,
     ProgramKey,
     ProgramRun,
+    ProgramStore,
     plan,
     summarise,
     tasks_of,
 )
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.traced import traced, worst_jobs
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
@@ -70,35 +73,66 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         marks.create(path)
         started, began = datetime.now(UTC).isoformat(), time.monotonic()
         stopped: KeyboardInterrupt | None = None
-        try:
+        with ExitStack() as held:
+            held.callback(path.unlink, missing_ok=True)
+            here = held.enter_context(closing(LocalTarget()))
+            recorders: list[Recorder] = []
+
+            def ready(pid: int) -> None:
+                recorders.append(held.enter_context(Recorder(here, pid=pid)))
+
             program = GuardedProgram(
                 self._spec.command,
                 more={marks.VARIABLE: str(path)},
                 file=str(path),
                 quiet=False,
                 output=self._output,
+                ready=ready,
             )
             ended = False
             try:
                 ended = program.wait(self._spec.duration)
-            except KeyboardInterrupt as interrupt:  # what was marked until now is kept
+            except KeyboardInterrupt as interrupt:  # what was measured until now is kept
                 stopped = interrupt
             finally:
                 seconds = time.monotonic() - began
-                status = program.close()
+                try:
+                    recording = recorders[0].finish()
+                finally:
+                    status = program.close()
             data = read_bytes(path, what="file of marks", hint="did the program remove it?")
-        finally:
-            path.unlink(missing_ok=True)
+            seen = traced(recording, dict(self._spec.deadline))
         found = marks.read(data, str(path))
-        if not len(found.records):
+        if not len(found.records) and not seen.known:
             if stopped is not None:
                 raise stopped
             raise DeadbeatError(
-                f"{self._spec.command[0]} ended {ended_words(status)} and marked no job"
+                f"{self._spec.command[0]} ended {ended_words(status)}, and no job was found"
                 if ended
-                else f"{self._spec.command[0]} marked no job in {seconds:.1f} s",
-                ADD,
+                else f"no job of {self._spec.command[0]} was found in {seconds:.1f} s",
+                "; ".join([*(f"not seen: {line}" for line in seen.not_seen), ADD]),
             )
+        yield ProgramRun(
+            key=key,
+            started=started,
+            seconds=seconds,
+            status=-signal.SIGINT if stopped else status if ended else None,
+            tasks=tasks_of(found, self._spec),
+            traced=seen,
+            problems=tuple(self._problems(found, program, ended, seconds, stopped)),
+        )
+        if stopped is not None and self._spec.repeats > 1:
+            raise stopped
+
+    def _problems(
+        self,
+        found: marks.Marks,
+        program: GuardedProgram,
+        ended: bool,
+        seconds: float,
+        stopped: KeyboardInterrupt | None,
+    ) -> list[Finding]:
+        status = program.status or 0
         problems = []
 
         def problem(id: str, severity: Severity, message: str) -> None:
@@ -116,16 +150,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if found.dropped:
             text = f"{found.dropped:,} jobs after the first {count} are not recorded"
             problem("marks-dropped", "warning", text)
-        yield ProgramRun(
-            key=key,
-            started=started,
-            seconds=seconds,
-            status=-signal.SIGINT if stopped else status if ended else None,
-            tasks=tasks_of(found, self._spec),
-            problems=tuple(problems),
-        )
-        if stopped is not None and self._spec.repeats > 1:
-            raise stopped
+        return problems
 
     def _made_up(self, key: ProgramKey) -> ProgramRun:
         """A task of 1 ms that mostly takes 0.2 ms."""
@@ -194,7 +219,7 @@ def _named(command: Sequence[str]) -> str:
     return "program" if plain in ("", "latest") else plain
 
 
-KIND = TableKind(
+_TABLE = TableKind(
     name="program",
     folders=FOLDERS,
     summarise=summarise,
@@ -214,6 +239,16 @@ KIND = TableKind(
         for cell in found.cells
         if cell.deadline_ns
     ],
-    lines=(UNTRACED,),
+    empty=lambda found: not found.cells and found.traced is None,
     judged=lambda found, store: {"status": found.status},
-).kind(begin)
+)
+
+
+def _why(path: Path, worst: int) -> Shown:
+    """Why jobs were late, one by one."""
+    found = summarise(ProgramStore.open(path)).traced
+    lines = worst_jobs(found, worst) if found else ("No job of a run that counts was traced.",)
+    return evolve(_TABLE.show(path), lines=lines)
+
+
+KIND = _TABLE.kind(begin, why=_why)

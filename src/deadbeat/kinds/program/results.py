@@ -9,6 +9,7 @@ from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.traced import Traced
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -58,10 +59,13 @@ class TaskRun:
 
 @frozen(kw_only=True)
 class ProgramRun(StoredRun):
+    """``tasks``: what it marked; ``traced``: what was seen of it."""
+
     key: ProgramKey
     seconds: float
     status: int | None
     tasks: tuple[TaskRun, ...]
+    traced: Traced | None = None
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
@@ -144,7 +148,7 @@ class ProgramCell:
 @frozen(kw_only=True)
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
-    it."""
+    it. ``traced``: of the run that missed most deadlines; None: no run has jobs."""
 
     name: str
     spec: ProgramSpec
@@ -154,6 +158,7 @@ class ProgramSummary:
     findings: tuple[Finding, ...]
     cells: tuple[ProgramCell, ...]
     status: int = 0
+    traced: Traced | None = None
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
@@ -194,5 +199,10 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         labels=("SIMULATED",) if store.platform.kind == "simulated" else (),
         findings=tuple(each for run in runs for each in run.problems),
         cells=tuple(cells),
+        traced=max(
+            (run.traced for run in runs if run.valid and run.traced and run.traced.known),
+            key=lambda each: each.misses,
+            default=None,
+        ),
         status=next((128 - s if s < 0 else s for run in runs if (s := run.status or 0)), 0),
     )
