@@ -3,11 +3,9 @@
  *   recorder INSTANCE FILE KALLSYMS PID...
  *       Drains a private instance of tracefs into FILE, in order of time, and looks at the threads of
  *       the processes and of their children. INSTANCE "-": there is none, only threads are looked at.
- *       Says "threads TIME TID..." when it is ready and for each line of its input; the CPU time of
- *       a thread counts from the first line. Ends with its input or SIGTERM, after a last look; then
- *       says what it found.
- *   recorder gate FD COMMAND...
- *       Becomes COMMAND once a byte can be read from FD; ends where FD ends before.
+ *       Says "threads TIME TID..." when it is ready and for each line of its input; from the line
+ *       "begin" on the CPU time of a thread counts. Ends with its input or SIGTERM, after a last look;
+ *       then says what it found.
  *
  * Nothing in it needs a right beyond those of reading: sub-buffers come from trace_pipe_raw, one a
  * read, as include/linux/ring_buffer.h and events/header_page of the kernel describe them. */
@@ -110,6 +108,7 @@ static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
 static const struct record *order[PENDING_MOST];
 static size_t pending_count, written, dropped;
 static uint64_t full_ns;
+static const char *instance;
 static struct thread *threads;
 static size_t thread_count, thread_room;
 static int out = -1;
@@ -183,7 +182,7 @@ static struct field named_field(const char *format, const char *name)
 }
 
 /* The format of an event that is on; null where there is none. */
-static struct event *event_of(const char *instance, const char *path, char *format)
+static struct event *event_of(const char *path, char *format)
 {
     char name[512];
     unsigned id;
@@ -200,7 +199,7 @@ static struct event *event_of(const char *instance, const char *path, char *form
 }
 
 /* Fields of all system calls are the four common ones, the number, then arguments or what it returned. */
-static bool know_call(const char *instance, const char *name, char *format)
+static bool know_call(const char *name, char *format)
 {
     static const struct {
         const char *prefix;
@@ -211,8 +210,7 @@ static bool know_call(const char *instance, const char *name, char *format)
         size_t skip = strlen(sides[side].prefix);
         char path[300], found[40];
         snprintf(path, sizeof path, "syscalls/%s", name);
-        struct event *event =
-            strncmp(name, sides[side].prefix, skip) == 0 ? event_of(instance, path, format) : NULL;
+        struct event *event = strncmp(name, sides[side].prefix, skip) == 0 ? event_of(path, format) : NULL;
         if (!event)
             continue;
         event->kind = sides[side].kind;
@@ -227,7 +225,7 @@ static bool know_call(const char *instance, const char *name, char *format)
     return known;
 }
 
-static void know_events(const char *instance)
+static void know_events(void)
 {
     static char format[TEXT_BYTES];
     char path[512];
@@ -239,7 +237,7 @@ static void know_events(const char *instance)
         subbuf_bytes = data.offset + data.size;
     }
     for (unsigned i = 0; i < sizeof TABLE / sizeof *TABLE; i++) {
-        struct event *event = event_of(instance, TABLE[i].path, format);
+        struct event *event = event_of(TABLE[i].path, format);
         if (!event) {
             printf("missing %s\n", TABLE[i].path);
             continue;
@@ -252,7 +250,7 @@ static void know_events(const char *instance)
     DIR *folder = opendir(path);
     bool found = false;
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        found |= know_call(instance, entry->d_name, format);
+        found |= know_call(entry->d_name, format);
     if (folder)
         closedir(folder);
     if (!found)
@@ -425,9 +423,8 @@ static void say_threads(void)
         const struct thread *t = &threads[i];
         if (!*t->comm)
             continue;
-        printf("thread %u %u %d %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64
-               " ",
-               t->tid, t->pid, t->ended, t->policy, t->priority, t->runtime_ns, t->deadline_ns, t->period_ns,
+        printf("thread %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " ",
+               t->tid, t->pid, t->policy, t->priority, t->runtime_ns, t->deadline_ns, t->period_ns,
                t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
         const char *comma = "";
         for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)
@@ -559,6 +556,25 @@ static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, ui
     return keep(&record);
 }
 
+/* Events of a CPU that were lost since the last answer: ``count`` by the sub-buffer, which has no room
+ * for it where it is full; then by the CPU's statistics. */
+static int64_t newly_lost(uint16_t cpu, uint64_t count)
+{
+    static uint64_t before[CPUS_MOST];
+    char path[512], text[1024];
+    snprintf(path, sizeof path, "%s/per_cpu/cpu%u/stats", instance, cpu);
+    if (!count && cpu < CPUS_MOST && text_of(path, text, sizeof text) > 0) {
+        const char *overrun = strstr(text, "\noverrun:"), *refused = strstr(text, "\ndropped events:");
+        uint64_t all = overrun ? strtoull(overrun + 9, NULL, 10) : 0;
+        all += refused ? strtoull(refused + 16, NULL, 10) : 0;
+        count = all > before[cpu] ? all - before[cpu] : 0;
+    }
+    count += !count; /* one at least */
+    if (cpu < CPUS_MOST)
+        before[cpu] += count;
+    return (int64_t)count;
+}
+
 /* Decodes one sub-buffer; the time of its last event is kept in ``last``. */
 static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_t *last)
 {
@@ -576,7 +592,7 @@ static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_
     if (commit & 1u << 31) {
         if (commit & 1u << 30 && end + commit_bytes <= page + bytes)
             memcpy(&missed, end, commit_bytes); /* a long, behind the events */
-        struct record lost = {.ns = ns, .kind = LOST, .cpu = cpu, .a = missed ? (int64_t)missed : 1};
+        struct record lost = {.ns = ns, .kind = LOST, .cpu = cpu, .a = newly_lost(cpu, missed)};
         if (keep(&lost) != 0)
             return -1;
     }
@@ -619,7 +635,7 @@ static int drain(int file, uint16_t cpu, uint64_t until)
     return 0;
 }
 
-static unsigned open_buffers(const char *instance, struct pollfd *files, uint16_t *cpus)
+static unsigned open_buffers(struct pollfd *files, uint16_t *cpus)
 {
     char path[512];
     unsigned count = 0, cpu;
@@ -638,20 +654,20 @@ static unsigned open_buffers(const char *instance, struct pollfd *files, uint16_
     return count;
 }
 
-static int record_until_end(const char *instance)
+static int record_until_end(void)
 {
     static struct pollfd files[CPUS_MOST];
     static uint16_t cpus[CPUS_MOST];
-    unsigned count = open_buffers(instance, files, cpus);
+    unsigned count = open_buffers(files, cpus);
     say_present(false);
-    for (uint64_t due = 0, asked = 0; !stopped;) {
+    for (uint64_t due = 0; !stopped;) {
         struct pollfd input = {.fd = 0, .events = POLLIN};
         char line[64];
         if (poll(&input, 1, LOOK_NS / 1000000) > 0) {
             if (read(0, line, sizeof line) <= 0)
                 stopped = 1;
             else
-                say_present(asked++ == 0);
+                say_present(line[0] == 'b');
         }
         uint64_t begin = now_ns(), until = stopped ? UINT64_MAX : begin;
         for (unsigned i = 0; i < count; i++)
@@ -670,23 +686,10 @@ static int record_until_end(const char *instance)
     return 0;
 }
 
-static int gate(int file, char **command)
-{
-    char byte;
-    if (read(file, &byte, 1) != 1)
-        return 1;
-    close(file);
-    execvp(command[0], command);
-    fprintf(stderr, "deadbeat: %s: %s\n", command[0], strerror(errno));
-    return errno == ENOENT ? 127 : 126;
-}
-
 int main(int argc, char **argv)
 {
-    if (argc > 3 && strcmp(argv[1], "gate") == 0)
-        return gate(atoi(argv[2]), argv + 3);
     if (argc < 4) {
-        fputs("recorder INSTANCE FILE KALLSYMS PID... | recorder gate FD COMMAND...\n", stderr);
+        fputs("recorder INSTANCE FILE KALLSYMS PID...\n", stderr);
         return 2;
     }
     struct sigaction term = {.sa_handler = on_term};
@@ -696,8 +699,9 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if ((out = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
         return fail(argv[2]);
-    if (strcmp(argv[1], "-") != 0) {
-        know_events(argv[1]);
+    instance = argv[1];
+    if (strcmp(instance, "-") != 0) {
+        know_events();
         know_timers(argv[3]);
     }
     if (subbuf_bytes > SUBBUF_MOST || header_bytes > 64 || (commit_bytes != 4 && commit_bytes != 8)) {
@@ -706,7 +710,7 @@ int main(int argc, char **argv)
     }
     for (int i = 4; i < argc; i++)
         new_thread((uint32_t)strtoul(argv[i], NULL, 10), (uint32_t)strtoul(argv[i], NULL, 10), now_ns());
-    if (record_until_end(argv[1]) != 0)
+    if (record_until_end() != 0)
         return 1;
     for (unsigned id = 0; id < 1u << 16; id++)
         if (events[id] && *events[id]->call && events[id]->number >= 0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, task, task_set
+from helpers.tracefs import LOOK, look
 from trials import CONTROLS, Trial, try_causes
 
 from deadbeat.executors.base import RunRequest
@@ -21,19 +22,6 @@ from deadbeat.trace.jobs import worst_jobs
 from deadbeat.trace.session import Tracer
 
 pytestmark = pytest.mark.hardware
-
-#: The instances of event tracing there are, and the machine's own settings, or why not.
-LOOK = """
-[ -f /sys/kernel/tracing/trace_clock ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 1
-cd /sys/kernel/tracing && ls instances && cat trace_clock tracing_on buffer_size_kb
-"""
-
-
-def look(script: str = LOOK) -> str | None:
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
-    )
-    return done.stdout if done.returncode == 0 else None
 
 
 @pytest.fixture
