@@ -1,9 +1,9 @@
 /* SCHED_DEADLINE with sched_yield; where it is refused, an absolute sleep of the same period. */
 #include "truth.h"
 
-static void *server(void *unused)
+static void serve(const char *name, int64_t runtime, int64_t usual, int64_t seldom)
 {
-    struct task *task = be_task("server", "periodic", 20 * MS, 0, 0);
+    struct task *task = be_task(name, "periodic", 20 * MS, 0, 0);
     struct dl_attr attr;
     cpu_set_t all;
     memset(&all, 0xff, sizeof all); /* it may not be bound to less than the root domain */
@@ -11,25 +11,36 @@ static void *server(void *unused)
     memset(&attr, 0, sizeof attr);
     attr.size = sizeof attr;
     attr.policy = 6;
-    attr.runtime = 5 * MS;
+    attr.runtime = (uint64_t)runtime;
     attr.deadline = 15 * MS;
     attr.period = 20 * MS;
     until(start_ns);
     int got = !syscall(SYS_sched_setattr, 0, &attr, 0);
-    for (int64_t k = 0; k < length_ns / task->period; k++) {
+    for (int64_t k = 0; now_ns() < start_ns + length_ns; k++) {
         got ? (void)sched_yield() : until(start_ns + k * task->period);
         job_begins(task);
-        work(k % 3 ? 2 * MS : 3 * MS);
+        work(k % 5 == 4 ? seldom : usual);
         job_ends(task);
     }
-    got ? (void)sched_yield() : until(start_ns + length_ns);
+    got ? (void)sched_yield() : until(now_ns() + task->period);
     task_ends(task);
+}
+
+static void *server(void *unused)
+{
+    serve("server", 5 * MS, 2 * MS, 3 * MS);
+    return unused;
+}
+
+static void *greedy(void *unused) /* each fifth job is throttled, and ends in the next period */
+{
+    serve("greedy", 2 * MS, MS, 3 * MS);
     return unused;
 }
 
 int main(int argc, char **argv)
 {
     setup(argc, argv);
-    run_threads(1, (void *(*const[])(void *)){server});
+    run_threads(2, (void *(*const[])(void *)){server, greedy});
     return print_truth();
 }
