@@ -225,7 +225,7 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError(text, "run deadbeat there")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
-    elif options["file"] is None:
+    elif not (options["file"] or options["pid"]):
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 

@@ -139,18 +139,21 @@ def _charts(found: ProgramSummary) -> list[Chart]:
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, seen = answer(found), traced.tables(found.traced) if found.traced else []
     command = shlex.join(found.spec.command)
-    again = f"deadbeat run --repeats 5 -- {command}"
+    again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
+    missed = found.traced is not None and found.traced.misses > 0
+    steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
+    steps += [again] * bool(command and not missed)
     return Document(
         title=found.name,
         kind="program",
         product="deadbeat report · your program",
         source="the stored runs",
         labels=found.labels,
-        about=f"Program: {command}",
+        about=f"Program: {command or f'process {found.spec.pid}'}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=(seen[0] if seen and not found.cells else _table(found)),
-        steps=((again, "how much this moves between runs"),),
+        steps=tuple(steps),
         sections=(
             Section(
                 "answer",

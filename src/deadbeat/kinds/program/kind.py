@@ -6,16 +6,14 @@ import random
 import re
 import shlex
 import signal
-import time
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from attrs import define, evolve
 
-from deadbeat.derive.recorder import Recorder
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
@@ -31,6 +29,7 @@ from deadbeat.kinds.program.results import (
 )
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import traced, worst_jobs
+from deadbeat.kinds.program.watching import Watched, joined, watched
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
@@ -39,10 +38,9 @@ from deadbeat.model.specification import read
 from deadbeat.model.words import shortened
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
-from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
 from deadbeat.targets.base import LOCAL
-from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
+from deadbeat.targets.guarded import ended_words, found
 from deadbeat.targets.local import LocalTarget
 
 #: What a program that marks nothing lacks.
@@ -69,88 +67,46 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 yield from self._run(key)
 
     def _run(self, key: ProgramKey) -> Generator[ProgramRun]:
-        path = shared_path("deadbeat-marks", marks.bytes_of())
-        marks.create(path)
-        started, began = datetime.now(UTC).isoformat(), time.monotonic()
-        stopped: KeyboardInterrupt | None = None
-        with ExitStack() as held:
-            held.callback(path.unlink, missing_ok=True)
-            here = held.enter_context(closing(LocalTarget()))
-            recorders: list[Recorder] = []
-
-            def ready(pid: int) -> None:
-                recorders.append(held.enter_context(Recorder(here, pid=pid)))
-
-            program = GuardedProgram(
-                self._spec.command,
-                more={marks.VARIABLE: str(path)},
-                file=str(path),
-                quiet=False,
-                output=self._output,
-                ready=ready,
-            )
-            ended = False
-            try:
-                ended = program.wait(self._spec.duration)
-            except KeyboardInterrupt as interrupt:  # what was measured until now is kept
-                stopped = interrupt
-            finally:
-                seconds = time.monotonic() - began
-                try:
-                    recording = recorders[0].finish()
-                finally:
-                    status = program.close()
-            data = read_bytes(path, what="file of marks", hint="did the program remove it?")
-            seen = traced(recording, dict(self._spec.deadline))
-        found = marks.read(data, str(path))
-        if not len(found.records) and not seen.known:
-            if stopped is not None:
-                raise stopped
+        spec, started = self._spec, datetime.now(UTC).isoformat()
+        watch = watched(spec, self._output) if spec.pid is None else joined(spec)
+        seen = traced(watch.recording, dict(spec.deadline))
+        if not len(watch.marks.records) and not seen.known:
+            if watch.stopped is not None:
+                raise watch.stopped
             raise DeadbeatError(
-                f"{self._spec.command[0]} ended {ended_words(status)}, and no job was found"
-                if ended
-                else f"no job of {self._spec.command[0]} was found in {seconds:.1f} s",
+                f"no job of {spec.name} was found in {watch.seconds:.1f} s"
+                if watch.status is None
+                else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
                 "; ".join([*(f"not seen: {line}" for line in seen.not_seen), ADD]),
             )
         yield ProgramRun(
             key=key,
             started=started,
-            seconds=seconds,
-            status=-signal.SIGINT if stopped else status if ended else None,
-            tasks=tasks_of(found, self._spec),
+            seconds=watch.seconds,
+            status=-signal.SIGINT if watch.stopped else watch.status,
+            tasks=tasks_of(watch.marks, spec),
             traced=seen,
-            problems=tuple(self._problems(found, program, ended, seconds, stopped)),
+            problems=tuple(self._problems(watch)),
         )
-        if stopped is not None and self._spec.repeats > 1:
-            raise stopped
+        if watch.stopped is not None and spec.repeats > 1:
+            raise watch.stopped
 
-    def _problems(
-        self,
-        found: marks.Marks,
-        program: GuardedProgram,
-        ended: bool,
-        seconds: float,
-        stopped: KeyboardInterrupt | None,
-    ) -> list[Finding]:
-        status = program.status or 0
-        problems = []
+    def _problems(self, watch: Watched) -> Iterator[Finding]:
+        def problem(id: str, severity: Severity, message: str) -> Finding:
+            return Finding(id=id, severity=severity, message=message)
 
-        def problem(id: str, severity: Severity, message: str) -> None:
-            problems.append(Finding(id=id, severity=severity, message=message))
-
-        count = f"{len(found.records):,}"
-        if stopped is not None:
-            problem("ended-early", "info", f"interrupted after {seconds:.1f} s")
-        elif ended and (status or self._spec.duration):
-            text = f"the program ended by itself after {seconds:.1f} s {ended_words(status)}"
+        count, status = f"{len(watch.marks.records):,}", watch.status
+        if watch.stopped is not None:
+            yield problem("ended-early", "info", f"interrupted after {watch.seconds:.1f} s")
+        elif status is not None and (status or self._spec.duration):
+            text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
-            problem("program-ended", "invalid" if status < 0 else "warning", text)
-        if program.stood:
-            problem("stood-still", "invalid", f"the program {program.stood}")
-        if found.dropped:
-            text = f"{found.dropped:,} jobs after the first {count} are not recorded"
-            problem("marks-dropped", "warning", text)
-        return problems
+            yield problem("program-ended", "invalid" if status < 0 else "warning", text)
+        if watch.stood:
+            yield problem("stood-still", "invalid", f"the program {watch.stood}")
+        if watch.marks.dropped:
+            text = f"{watch.marks.dropped:,} jobs after the first {count} are not recorded"
+            yield problem("marks-dropped", "warning", text)
 
     def _made_up(self, key: ProgramKey) -> ProgramRun:
         """A task of 1 ms that mostly takes 0.2 ms."""
@@ -176,10 +132,12 @@ def begin(asked: Begin) -> Begun:
             f"--target {asked.target}: deadbeat run measures a program on this machine alone",
             "run deadbeat there",
         )
-    if not asked.simulated:
+    if bool(spec.command) is (spec.pid is not None):
+        raise UsageError("run takes a program, or --pid", "give one of them")
+    if spec.command and not asked.simulated:
         found(spec.command[0])
     if "name" not in {*asked.written, *asked.typed}:
-        spec = evolve(spec, name=_named(spec.command))
+        spec = evolve(spec, name=_named(spec.command or (_comm(spec.pid or 0),)))
     platform = example_platform()
     if not asked.simulated:
         with closing(LocalTarget()) as here:
@@ -197,7 +155,7 @@ def begin(asked: Begin) -> Begun:
         platform,
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
-        details=f"{shortened(shlex.join(spec.command))},"
+        details=f"{shortened(shlex.join(spec.command)) or f'process {spec.pid}'},"
         f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
     )
     experiment = ProgramExperiment(
@@ -209,6 +167,14 @@ def begin(asked: Begin) -> Begun:
         retry_invalid=asked.retry_invalid,
     )
     return Begun(experiment=experiment)
+
+
+def _comm(pid: int) -> str:
+    """Name of a process. Raises UsageError: there is none."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        raise UsageError(f"--pid: no process {pid} here", "check the number: ps -e") from None
 
 
 def _named(command: Sequence[str]) -> str:

@@ -40,12 +40,20 @@ class ProgramSpec:
     """Which program, for how long, how often, and what its jobs must keep."""
 
     name: str = fields.name("Name of the results.  [the program]", "program")
-    command: tuple[str, ...] = keyed(rules.CommandLine(), "CMD", "The program and its arguments.")
+    command: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "The program and its arguments.", default=()
+    )
     duration: float | None = fields.duration(
         "0.1",
         str(30 * 86400),
         "Measuring time, 10s or 5min; the program is ended then.  [when it ends by itself]",
         None,
+    )
+    pid: int | None = keyed(
+        rules.Whole(1, 2**22),
+        "--pid P",
+        "Watch the process P, which goes on as it was, instead of a program.",
+        default=None,
     )
     period: int | None = keyed(
         _TIME,

@@ -1,0 +1,85 @@
+"""Runs a program, or joins one that runs, and records what it does."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.derive.recorder import Recorder
+from deadbeat.derive.records import Recording
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.store.files import read_bytes
+from deadbeat.targets import marks
+from deadbeat.targets.guarded import GuardedProgram, shared_path
+from deadbeat.targets.local import LocalTarget
+
+
+@frozen(kw_only=True, eq=False)
+class Watched:
+    """What was recorded of a program. ``status``: as `subprocess` has it; None: it did not end.
+    ``stood``: how it stood still; ``stopped``: the interrupt that ended it."""
+
+    recording: Recording
+    marks: marks.Marks
+    seconds: float
+    status: int | None = None
+    stood: str = ""
+    stopped: KeyboardInterrupt | None = None
+
+
+def joined(spec: ProgramSpec) -> Watched:
+    """Watch the process of ``spec.pid``, which goes on as it was."""
+    began = time.monotonic()
+    with closing(LocalTarget()) as here, Recorder(here, pid=spec.pid) as recorder:
+        recorder.wait(spec.duration)
+        seconds = time.monotonic() - began
+        recording = recorder.finish()
+    none = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
+    return Watched(recording=recording, marks=none, seconds=seconds)
+
+
+def watched(spec: ProgramSpec, output: int | None) -> Watched:
+    """Run the command of ``spec``; its output goes to ``output``, None: to ours."""
+    path = shared_path("deadbeat-marks", marks.bytes_of())
+    marks.create(path)
+    began = time.monotonic()
+    stopped: KeyboardInterrupt | None = None
+    with ExitStack() as held:
+        held.callback(path.unlink, missing_ok=True)
+        here = held.enter_context(closing(LocalTarget()))
+        recorders: list[Recorder] = []
+
+        def ready(pid: int) -> None:
+            recorders.append(held.enter_context(Recorder(here, pid=pid)))
+
+        program = GuardedProgram(
+            spec.command,
+            more={marks.VARIABLE: str(path)},
+            file=str(path),
+            quiet=False,
+            output=output,
+            ready=ready,
+        )
+        ended = False
+        try:
+            ended = program.wait(spec.duration)
+        except KeyboardInterrupt as interrupt:  # what was measured until now is kept
+            stopped = interrupt
+        finally:
+            seconds = time.monotonic() - began
+            try:
+                recording = recorders[0].finish()
+            finally:
+                status = program.close()
+        data = read_bytes(path, what="file of marks", hint="did the program remove it?")
+    return Watched(
+        recording=recording,
+        marks=marks.read(data, str(path)),
+        seconds=seconds,
+        status=status if ended else None,
+        stood=program.stood,
+        stopped=stopped,
+    )
