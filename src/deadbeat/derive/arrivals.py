@@ -35,9 +35,17 @@ class Grid:
         return self.share >= ON_GRID
 
     @property
+    def in_mode(self) -> NDArray[np.bool_]:
+        """Which gaps are of a second mode: of one multiple of the period, many in a row."""
+        steps = np.diff(self.numbers)
+        edges = np.flatnonzero(np.diff(steps, prepend=-1))
+        runs = np.diff(np.append(edges, len(steps)))
+        return np.asarray((np.repeat(runs, runs) >= MODE_RUN) & (steps > 1))
+
+    @property
     def skipped(self) -> int:
-        """Places between the first and the last release at which nothing was released."""
-        return max(int(self.numbers[-1]) + 1 - len(np.unique(self.numbers)), 0)
+        """Places between two releases at which nothing was released, other modes apart."""
+        return int(np.maximum(np.diff(self.numbers)[~self.in_mode] - 1, 0).sum())
 
     @property
     def jitter(self) -> int:
@@ -48,11 +56,7 @@ class Grid:
     @property
     def mode(self) -> int:
         """Multiple of the period in long runs; 1: none."""
-        steps = np.diff(self.numbers)
-        edges = np.flatnonzero(np.diff(np.concatenate([[-1], steps, [-1]])))
-        runs = np.diff(edges)
-        long = [int(steps[at]) for at, n in zip(edges, runs, strict=False) if n >= MODE_RUN]
-        return max(long, default=1)
+        return int(np.diff(self.numbers)[self.in_mode].max(initial=1))
 
 
 def fit(releases: Numbers) -> Grid | None:

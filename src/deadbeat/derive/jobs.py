@@ -19,12 +19,13 @@ _TIMEOUTS = (-110, -62)
 
 #: ``before``: when the wait for it began; ``c``: CPU time from begin to end; ``charged``: with that
 #: of the wait before; ``pieces``: jobs that nothing separates, 1 or more; ``exact``: the release
-#: was seen; ``waker``: who released it (0: a timer, a device, or not known).
+#: was seen; ``waited``: the thread slept until then; ``waker``: who released it (0: a timer, a
+#: device, or not known).
 JOB = np.dtype(
     [
         *((name, "<i8") for name in ("before", "release", "begin", "end")),
         *((name, "<f8") for name in ("c", "charged", "suspension", "lock_wait")),
-        *(("pieces", "<i8"), ("exact", "?"), ("waker", "<i8")),
+        *(("pieces", "<i8"), ("exact", "?"), ("waited", "?"), ("waker", "<i8")),
     ]
 )
 
@@ -111,7 +112,7 @@ def jobs_of(track: Track, place: int, what: str) -> Jobs:
     rows["release"] = np.where(
         timed, first["timer"], np.where(first["blocked"], first["wake"], first["enter"])
     )
-    rows["exact"] = timed | first["blocked"]
+    rows["exact"], rows["waited"] = timed | first["blocked"], first["blocked"]
     by_thread = first["blocked"] & ((first["flags"] & IN_INTERRUPT) == 0)
     rows["waker"] = np.where(by_thread, first["waker"], 0)
     enter, leave, end = (track.cpu_time(rows[name]) for name in ("before", "begin", "end"))
@@ -206,6 +207,10 @@ def backlog(jobs: Jobs) -> None:
             places = before + np.arange(1, right - left)
             rows["release"][left + 1 : right] = np.rint(grid.offset + places * grid.period)
             rows["exact"][left + 1 : right] = True
+    ticks = grid.offset + np.floor((rows["begin"] - grid.offset) / grid.period) * grid.period
+    for place in np.flatnonzero(~rows["exact"]):  # the last tick before it
+        if place == 0 or ticks[place] > rows["release"][place - 1] + grid.period / 2:
+            rows["release"][place] = round(ticks[place])
 
 
 def merge(jobs: Jobs, grid: Grid | None) -> None:
@@ -216,7 +221,9 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
         return
     late = np.floor((rows["end"] - rows["release"]) / grid.period).astype(np.int64)
     gap = np.append(np.diff(grid.numbers), 1)
-    pieces = np.where((late > 0) & (gap > 1), np.minimum(late + 1, gap), 1)
+    slept = np.append(rows["waited"][1:], True)  # else the next wait separates the jobs
+    several = (late > 0) & (gap > 1) & slept & rows["exact"] & ~np.append(grid.in_mode, False)
+    pieces = np.where(several, np.minimum(late + 1, gap), 1)
     single = rows["c"][pieces == 1]
     if len(single):
         rows["pieces"] = np.where(rows["c"] <= pieces * single.max(), pieces, 1)

@@ -22,6 +22,8 @@ WARM_UP, WARM_UP_MAX = 1.2, 3
 LINK_MIN, CHAINED_MIN = 0.05, 0.5
 #: Jobs below this number leave the kind of arrival unsure.
 SURE_JOBS = 20
+#: A thread without a name or a period that works for less is a helper.
+HELPER_NS = 100_000
 _CONFIDENCE = 0.05
 
 
@@ -34,7 +36,8 @@ class DerivedTask:
         site: Where it waits for its next job.
         gaps_ns: Least time in which n jobs were released, n = 2..32.
         jitter_ns: From the earliest release to the latest, by the grid.
-        jobs: With those that nothing separates: ``merged`` of them. ``skipped``: releases left out.
+        jobs: With those that nothing separates from the job before: ``merged`` of them.
+        skipped: Releases left out.
         mode: In long runs it has this multiple of the period; 1: none.
         burst: Most jobs of a burst; then ``period_ns`` is the distance of bursts.
         warm_up: First jobs left out of C, since they took longer than any later one.
@@ -152,7 +155,11 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             whole &= (jobs.rows["end"] < begin) | (jobs.rows["before"] > end)
         dropped += int((~whole).sum())
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
-    found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
+    found = {
+        tid: jobs
+        for tid, jobs in found.items()
+        if len(jobs.rows) >= JOBS_MIN and not _helper(all_tracks[tid], all_tracks, jobs)
+    }
     held = locks_of(all_tracks, recording.symbols)
     chains = [
         Link(from_=names[waker], to=names[tid], share=count / len(jobs.rows))
@@ -197,6 +204,16 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         rows={names[tid]: jobs.rows for tid, jobs in found.items()},
         waits={lock.name: lock.waits for lock in held},
     )
+
+
+def _helper(track: Track, others: Mapping[int, Track], jobs: Jobs) -> bool:
+    """Whether it serves a runtime: it bears the process's name, has no period and little work."""
+    thread = track.thread
+    main = others[thread.pid].thread.name if thread.pid in others else ""
+    if thread.tid == thread.pid or thread.name != main or jobs.what == "absolute":
+        return False
+    grid = arrivals.fit(jobs.rows["release"])
+    return not (grid and grid.fits) and float(np.median(jobs.rows["charged"])) < HELPER_NS
 
 
 def _losses(recording: Recording) -> list[tuple[int, int]]:
@@ -260,7 +277,7 @@ def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> Derive
         jitter_ns=on_grid.jitter if on_grid and not relative else None,
         offset_ns=round(on_grid.offset) if on_grid and not relative else None,
         jobs=int(rows["pieces"].sum()),
-        merged=int(rows["pieces"][rows["pieces"] > 1].sum()),
+        merged=int((rows["pieces"] - 1).sum()),
         skipped=max(on_grid.skipped - int((rows["pieces"] - 1).sum()), 0)
         if on_grid and kind == "periodic"
         else 0,

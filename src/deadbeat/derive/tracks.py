@@ -31,6 +31,8 @@ NEVER = np.iinfo(np.int64).max
 _RESTARTED = (-512, -513, -514, -516)
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
+#: From the choice of a thread, which is charged from there, to the event of its switch.
+_CHARGED_BEFORE_NS = 5_000
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
@@ -103,7 +105,9 @@ class Track:
             sums = np.array([0.0, float((self.off - self.on).sum())])
             return sums, sums
         at = np.maximum.accumulate(self.on_cpu(charges["ns"]))
-        sums = np.cumsum(charges["a"], dtype=np.float64)
+        # A hypervisor can take its CPU between the choice of a thread and the event of its switch.
+        most = np.diff(at, prepend=0.0) + _CHARGED_BEFORE_NS
+        sums = np.cumsum(np.minimum(charges["a"], most), dtype=np.float64)
         rest = max(self._edges[1][-1] - at[-1], 0.0) if len(self.on) else 0.0
         return np.concatenate([[0.0], at, [at[-1] + rest]]), np.concatenate(
             [[0.0], sums, [sums[-1] + rest]]
