@@ -68,7 +68,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
     def _run(self, key: ProgramKey) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
-        watch = watched(spec, self._output) if spec.pid is None else joined(spec)
+        watch = watched(spec, self._output) if spec.pid is None else joined(spec, spec.pid)
         seen = traced(watch.recording, dict(spec.deadline))
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:

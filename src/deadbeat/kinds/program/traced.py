@@ -117,6 +117,7 @@ def _causes(found: Traced, task: DerivedTask) -> Iterator[str]:
     (cause, by), count = causes.most_common(1)[0]
     most = max(each.ns for each in mine if (each.cause, each.by) == (cause, by))
     words = f"waited for {by}" if cause == "lock" else f"{cause}{f' by {by}' if by else ''}"
+    words = f"throttled (policy {by})" if cause == "throttled" else words
     yield f"{count} of the worst {len(mine)}: {words}, up to {time_text(most)}."
     for lock in found.locks:
         if cause == "lock" and by.startswith(f"{lock.name},") and lock.protocol == "none":

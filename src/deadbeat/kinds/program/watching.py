@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import numpy as np
 from attrs import frozen
@@ -30,11 +32,16 @@ class Watched:
     stopped: KeyboardInterrupt | None = None
 
 
-def joined(spec: ProgramSpec) -> Watched:
-    """Watch the process of ``spec.pid``, which goes on as it was."""
-    began = time.monotonic()
-    with closing(LocalTarget()) as here, Recorder(here, pid=spec.pid) as recorder:
-        recorder.wait(spec.duration)
+def joined(spec: ProgramSpec, pid: int) -> Watched:
+    """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
+    with closing(LocalTarget()) as here, Recorder(here) as recorder:
+        recorder.begin(pid)
+        began, poll = time.monotonic(), select.poll()
+        with suppress(KeyboardInterrupt, ProcessLookupError), ExitStack() as held:
+            file = os.pidfd_open(pid)
+            held.callback(os.close, file)
+            poll.register(file, select.POLLIN)
+            poll.poll(None if spec.duration is None else spec.duration * 1000)
         seconds = time.monotonic() - began
         recording = recorder.finish()
     none = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
@@ -50,18 +57,14 @@ def watched(spec: ProgramSpec, output: int | None) -> Watched:
     with ExitStack() as held:
         held.callback(path.unlink, missing_ok=True)
         here = held.enter_context(closing(LocalTarget()))
-        recorders: list[Recorder] = []
-
-        def ready(pid: int) -> None:
-            recorders.append(held.enter_context(Recorder(here, pid=pid)))
-
+        recorder = held.enter_context(Recorder(here))
         program = GuardedProgram(
             spec.command,
             more={marks.VARIABLE: str(path)},
             file=str(path),
             quiet=False,
             output=output,
-            ready=ready,
+            ready=recorder.begin,
         )
         ended = False
         try:
@@ -71,7 +74,7 @@ def watched(spec: ProgramSpec, output: int | None) -> Watched:
         finally:
             seconds = time.monotonic() - began
             try:
-                recording = recorders[0].finish()
+                recording = recorder.finish()
             finally:
                 status = program.close()
         data = read_bytes(path, what="file of marks", hint="did the program remove it?")
