@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deadbeat.build.native import native_root, one_file_program
+from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.recorder import Recorder, read_events
 from deadbeat.derive.records import Kind
@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 def decode(folder: Path) -> tuple[np.ndarray, list[str]]:
     """Records and words of the recorder about a folder laid out as an instance."""
-    tool = one_file_program(Toolchain.find(), native_root() / "runtime/observe/recorder.c")
+    tool = tool_program(Toolchain.find(), "recorder")
     argv = [str(tool), str(folder), str(folder / "events.bin"), str(folder / "kallsyms")]
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True

@@ -262,13 +262,13 @@ def link_program(
     return kept(path, linked)
 
 
-def one_file_program(toolchain: Toolchain, source: Path) -> Path:
-    """A program of one source that needs nothing but the C library."""
-    key = key_of(*identity_of(toolchain), source.read_bytes(), " ".join(_flags(toolchain)))
-    path = cache_root() / "programs" / f"{source.stem}-{key}"
-    words = STATIC if toolchain.static else ()
-    argv = [*_command(toolchain, _flags(toolchain)), *words, str(source), *toolchain.link_flags]
-    return made(path, argv, source.name)
+def tool_program(toolchain: Toolchain, stem: str) -> Path:
+    """A program of runtime/observe/STEM*.c alone, which needs nothing but the C library."""
+    sources = sorted((native_root() / "runtime/observe").glob(f"{stem}*.c"))
+    objects = _objects(toolchain, sources, _flags(toolchain))
+    words = [*(STATIC if toolchain.static else ()), *map(str, objects), *toolchain.link_flags]
+    path = cache_root() / "programs" / f"{stem}-{key_of(*[o.name for o in objects])}"
+    return made(path, [toolchain.cc, *toolchain.words, *words], stem)
 
 
 def verb_program(

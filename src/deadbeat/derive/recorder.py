@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.build.native import native_root, one_file_program
+from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, Recording, Thread
 from deadbeat.host.proc import online_cpus
@@ -81,8 +81,7 @@ class Recorder:
         if not is_here(target):
             raise UsageError(f"programs on {target.name} cannot be recorded yet")
         self._file = f"{target.folder}/events"
-        source = native_root() / "runtime/observe/recorder.c"
-        self._tool = one_file_program(Toolchain.find(), source)
+        self._tool = tool_program(Toolchain.find(), "recorder")
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return

@@ -1,0 +1,56 @@
+/* What both parts of the recorder share. */
+#ifndef DEADBEAT_RECORDER_H
+#define DEADBEAT_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CPUS_MOST 1024
+#define TEXT_BYTES 16384
+
+enum kind {
+    SWITCH = 1,
+    WAKING,
+    RUNTIME,
+    SLEEP_TIMER,
+    DEADLINE_TIMER,
+    ENTER,
+    EXIT,
+    FORK,
+    EXEC,
+    END,
+    PRIORITY,
+    MIGRATE,
+    LOST
+};
+
+struct record {
+    uint64_t ns;
+    uint32_t tid;
+    uint16_t kind, cpu;
+    int64_t a, b, c;
+};
+_Static_assert(sizeof(struct record) == 40, "as records.py has it");
+
+uint64_t now_ns(void);
+
+/* A small file as text; its length, -1 where it cannot be read. */
+ssize_t text_of(const char *path, char *text, size_t bytes);
+
+/* Knows process ``pid``: the next look finds its threads. */
+void know_process(uint32_t pid);
+
+void look_at_threads(void);
+
+/* What an event says of threads; those that no look found are known by it alone. */
+void follow(const struct record *record);
+
+/* A line: the threads that there are, and the time of this look; what they had so far does not count. */
+void say_present(bool count_from_now);
+
+/* A line for each thread that there was. */
+void say_threads(void);
+
+#endif

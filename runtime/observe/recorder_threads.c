@@ -1,0 +1,225 @@
+/* The threads of a program: looked at in /proc, and followed by the events of their making and end. */
+#include "recorder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS_MOST (1u << 16)
+
+struct thread {
+    uint32_t tid, pid;
+    bool ended;
+    char comm[17];
+    uint32_t policy, priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+    int64_t cpu_ns, cpu_before_ns;
+    uint64_t begin_ns, sampled_ns;
+    uint64_t cpus[CPUS_MOST / 64];
+};
+
+static struct thread *threads;
+static size_t thread_count, thread_room;
+
+uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+ssize_t text_of(const char *path, char *text, size_t bytes)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    size_t length = 0;
+    ssize_t n = 0;
+    while (length + 1 < bytes && (n = read(file, text + length, bytes - 1 - length)) > 0)
+        length += (size_t)n;
+    close(file);
+    text[length] = 0;
+    return n < 0 ? -1 : (ssize_t)length;
+}
+
+static struct thread *thread_of(uint32_t tid)
+{
+    for (size_t i = thread_count; i-- > 0;)
+        if (threads[i].tid == tid && !threads[i].ended)
+            return &threads[i];
+    return NULL;
+}
+
+static struct thread *new_thread(uint32_t tid, uint32_t pid, uint64_t ns)
+{
+    if (thread_count == thread_room) {
+        size_t room = thread_room ? thread_room * 2 : 64;
+        void *more = room <= THREADS_MOST ? realloc(threads, room * sizeof *threads) : NULL;
+        if (!more)
+            return NULL;
+        threads = more;
+        thread_room = room;
+    }
+    struct thread *made = &threads[thread_count++];
+    *made = (struct thread){.tid = tid, .pid = pid, .cpu_ns = -1, .begin_ns = ns};
+    return made;
+}
+
+void know_process(uint32_t pid)
+{
+    new_thread(pid, pid, now_ns());
+}
+
+/* What the kernel says of a thread now; false where it is gone: what was known stays. */
+static bool look_at(struct thread *thread)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attr = {.size = sizeof attr};
+    char path[64], text[64];
+    int64_t cpu_ns;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/comm", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) <= 0)
+        return false;
+    text[strcspn(text, "\n")] = 0;
+    snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
+    uint64_t now = now_ns();
+    snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) > 0 && sscanf(text, "%" SCNd64, &cpu_ns) == 1) {
+        thread->cpu_ns = cpu_ns;
+        thread->sampled_ns = now;
+    }
+    if (syscall(SYS_sched_getattr, thread->tid, &attr, sizeof attr, 0) == 0) {
+        thread->policy = attr.policy;
+        thread->priority = attr.priority;
+        bool deadline = attr.policy == 6; /* of others runtime is the slice */
+        thread->runtime_ns = deadline ? attr.runtime : 0;
+        thread->deadline_ns = deadline ? attr.deadline : 0;
+        thread->period_ns = deadline ? attr.period : 0;
+    }
+    uint64_t cpus[CPUS_MOST / 64] = {0};
+    if (syscall(SYS_sched_getaffinity, thread->tid, sizeof cpus, cpus) > 0)
+        memcpy(thread->cpus, cpus, sizeof cpus);
+    return true;
+}
+
+/* Finds the threads of a process, and the processes that these made. */
+static void find_threads(uint32_t pid)
+{
+    char path[64], text[TEXT_BYTES];
+    snprintf(path, sizeof path, "/proc/%u/task", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        if (!tid)
+            continue;
+        struct thread *thread = thread_of(tid);
+        if (!thread)
+            new_thread(tid, pid, now_ns());
+        else
+            thread->pid = pid;
+        snprintf(path, sizeof path, "/proc/%u/task/%u/children", pid, tid);
+        char *at = text, *end;
+        if (text_of(path, text, sizeof text) > 0)
+            for (uint32_t child; (child = (uint32_t)strtoul(at, &end, 10)) != 0; at = end)
+                if (!thread_of(child))
+                    new_thread(child, child, now_ns());
+    }
+    if (folder)
+        closedir(folder);
+}
+
+void look_at_threads(void)
+{
+    for (size_t i = 0; i < thread_count; i++) /* also over those that are found meanwhile */
+        if (!threads[i].ended && threads[i].tid == threads[i].pid)
+            find_threads(threads[i].pid);
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].ended)
+            (void)look_at(&threads[i]);
+}
+
+void follow(const struct record *record)
+{
+    if (record->kind == FORK) {
+        uint32_t tid = (uint32_t)record->a;
+        const struct thread *found = thread_of(record->tid);
+        struct thread parent = found ? *found : (struct thread){.pid = tid};
+        struct thread *child = thread_of(tid);
+        if (!child)
+            child = new_thread(tid, parent.pid, record->ns);
+        if (!child)
+            return;
+        char status[TEXT_BYTES], path[64];
+        snprintf(path, sizeof path, "/proc/%u/status", tid);
+        const char *at = text_of(path, status, sizeof status) > 0 ? strstr(status, "\nTgid:") : NULL;
+        child->begin_ns = record->ns;
+        if (at)
+            child->pid = (uint32_t)strtoul(at + 6, NULL, 10);
+        if (!look_at(child) && !child->sampled_ns) { /* inherited */
+            memcpy(child->comm, parent.comm, sizeof child->comm);
+            memcpy(child->cpus, parent.cpus, sizeof child->cpus);
+            child->policy = parent.policy;
+            child->priority = parent.priority;
+        }
+    }
+    struct thread *thread = thread_of(record->tid);
+    if (!thread)
+        return;
+    if (record->kind == EXEC)
+        thread->pid = record->tid;
+    if (record->kind == END) {
+        if (!look_at(thread)) {
+            int64_t prio = record->c;
+            memcpy(thread->comm, (const char *)record + offsetof(struct record, a), 16); /* and b */
+            if (!thread->sampled_ns && prio < 100) {
+                thread->policy = prio < 0 ? 6 : 1;
+                thread->priority = prio < 0 ? 0 : (uint32_t)(99 - prio);
+            }
+        }
+        thread->ended = true;
+    }
+}
+
+void say_threads(void)
+{
+    for (size_t i = 0; i < thread_count; i++) {
+        const struct thread *t = &threads[i];
+        if (!*t->comm)
+            continue;
+        printf("thread %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " ",
+               t->tid, t->pid, t->policy, t->priority, t->runtime_ns, t->deadline_ns, t->period_ns,
+               t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
+        const char *comma = "";
+        for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)
+            if (t->cpus[cpu / 64] >> cpu % 64 & 1) {
+                printf("%s%u", comma, cpu);
+                comma = ",";
+            }
+        printf("%s %s\n", *comma ? "" : "-", t->comm);
+    }
+}
+
+void say_present(bool count_from_now)
+{
+    look_at_threads();
+    printf("threads %" PRIu64, now_ns());
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].ended && threads[i].sampled_ns) {
+            printf(" %u", threads[i].tid);
+            if (count_from_now)
+                threads[i].cpu_before_ns = threads[i].cpu_ns;
+        }
+    puts("");
+    fflush(stdout);
+}
