@@ -103,8 +103,7 @@ class _Seen:
         self.tracks = tracks(recording)
         self.names = names_of(recording.threads)
         self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]
-        events = recording.events
-        self.switches = whole(events)
+        self.switches = whole(recording.events, [*self.tracks])
         self.begin = recording.begin_ns
 
     def name(self, tid: int) -> str:

@@ -8,13 +8,13 @@ from attrs import evolve, frozen
 
 from deadbeat.derive.tasks import Derived, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
-from deadbeat.sched.analysis import TestFacts, tests
+from deadbeat.sched.analysis import analyze
 
 #: A jitter or suspension below this is that of switches and of tracing.
 RESOLUTION_NS = 20_000
 #: Of kernel and POSIX mutexes -> of task systems.
 _PROTOCOLS = {"spin": "any"}
-_SCHEDULERS = {"fifo": "fp", "rr": "fp", "deadline": "edf"}
+_REAL_TIME = ("fifo", "rr", "deadline")
 
 
 @frozen(kw_only=True)
@@ -95,10 +95,11 @@ def reduced(derived: Derived, *, name: str = "") -> Reduced:
     afterwards met them before."""
     system = system_of(derived, name=name)
     policies = {task.name: task.policy for task in derived.tasks}
+    used_policies = {policies[task.name] for task in system.tasks}
     lines: list[str] = []
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
     for step in _STEPS:
-        if step is not _resolution and _taken(system):
+        if step is not _resolution and _taken(system, used_policies):
             break
         tasks = []
         for task in system.tasks:
@@ -112,7 +113,7 @@ def reduced(derived: Derived, *, name: str = "") -> Reduced:
     unproved = [
         f"{task.name}: policy {policies[task.name]} has no bound of its response"
         for task in system.tasks
-        if policies[task.name] not in _SCHEDULERS
+        if policies[task.name] not in _REAL_TIME
     ]
     used = {section.lock for task in system.tasks for section in task.sections}
     unproved += [
@@ -120,27 +121,22 @@ def reduced(derived: Derived, *, name: str = "") -> Reduced:
         for lock in system.locks
         if lock.protocol == "none" and lock.name in used
     ]
-    if not _taken(system):
-        left = ", ".join(system.beyond)
-        unproved += [f"no test takes {left} together, and what is left has no safe reduction"]
+    if not _taken(system, used_policies):
+        left = ", ".join((*system.beyond, *sorted(used_policies)))
+        unproved += [f"no test takes {left} together, and there is no safe reduction"]
     return Reduced(system=system, lines=tuple(lines), unproved=tuple(unproved))
 
 
-def _taken(system: TaskSystem) -> bool:
-    return any(_takes(facts, system) for facts in tests().values())
-
-
-def _takes(facts: TestFacts, system: TaskSystem) -> bool:
-    """Whether a test models all of ``system``, under fixed priorities or EDF with preemption."""
-    head = facts.scheduler.partition("+")[0]
-    if facts.kind not in ("sufficient", "exact") or head[:2] not in ("g-", "p-"):
-        return False
-    if head.removeprefix("g-").removeprefix("p-") not in _SCHEDULERS.values():
-        return False
-    if "reservation" in facts.scheduler or not {*system.beyond} <= {*facts.models}:
-        return False
-    wanted = {lock.protocol for lock in system.locks} - {"any", "none"}
-    return not system.locks or wanted <= {*facts.protocols}
+def _taken(system: TaskSystem, policies: set[str]) -> bool:
+    """Whether a test says something of it, accepted or not, under its scheduler."""
+    wanted = "edf" if policies == {"deadline"} else "fp"
+    results = analyze(system, priorities="given").results
+    return any(
+        result.answer != "not applicable"
+        for result in results
+        if result.facts.kind in ("sufficient", "exact")
+        and result.facts.scheduler.partition("+")[0] in (f"g-{wanted}", f"p-{wanted}")
+    )
 
 
 Step = Callable[[TimedTask], tuple[TimedTask, str]]

@@ -342,7 +342,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
     for column in ("a", "b"):
         events[column][timed] -= begin
     end = recording.end_ns - begin
-    switches = whole(events)
+    switches = whole(events, [thread.tid for thread in recording.threads])
     by_tid = events[np.argsort(events["tid"], kind="stable")]
     wakes = by_tid[by_tid["kind"] == Kind.WAKING]
     mine = by_tid[~np.isin(by_tid["kind"], (Kind.WAKING, Kind.SWITCH))]
@@ -366,14 +366,15 @@ def tracks(recording: Recording) -> dict[int, Track]:
     return found
 
 
-def whole(events: NDArray[np.void]) -> NDArray[np.void]:
-    """SWITCH records, with those that are missing: who comes is who goes next on that CPU. The
-    first own record of a thread proves that it ran."""
+def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
+    """SWITCH records, with those of own threads that are missing: who comes is who goes next on
+    that CPU. The first own record of a thread proves that it ran."""
     switches = events[events["kind"] == Kind.SWITCH]
     added = []
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
-        for place in np.flatnonzero(here["a"][:-1] != here["tid"][1:]):
+        mine = np.isin(here["a"][:-1], own_tids) | np.isin(here["tid"][1:], own_tids)
+        for place in np.flatnonzero(mine & (here["a"][:-1] != here["tid"][1:])):
             row = here[place].copy()
             left, after = int(row["a"]), here[place + 1]
             between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
