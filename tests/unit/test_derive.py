@@ -12,7 +12,7 @@ from attrs import evolve
 from deadbeat.derive.late import late
 from deadbeat.derive.records import Kind
 from deadbeat.derive.system import reduced, system_of
-from deadbeat.derive.tasks import DerivedTask, Link, derive
+from deadbeat.derive.tasks import DerivedTask, derive
 from deadbeat.sched.analysis import analyze
 from tests.helpers.made_recordings import BEGIN, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
 
@@ -109,7 +109,9 @@ def test_bursts_that_are_taken_without_a_call(how: str) -> None:  # trap 2
     assert (task.kind, task.burst, task.period_ns) == ("bursty", 3, 10 * MS)
     assert task.jobs == pytest.approx(180, abs=1)
     assert task.c_max_ns == pytest.approx(0.5 * MS, rel=0.02)
-    assert derived.chains == (Link(from_="producer", to="control", share=1.0),)
+    (link,) = derived.chains
+    assert (link.from_, link.to, link.share) == ("producer", "control", 1.0)
+    assert link.max_ns == pytest.approx(1.5 * MS, rel=0.02)
 
 
 def test_a_backlog_is_paired_with_the_writes() -> None:  # trap 2
@@ -326,7 +328,10 @@ def test_cause_of_a_late_job(cause: str) -> None:
         made.add(away + 13 * MS - 10, logger, Kind.UNLOCK, 0x9000)
         made.add(away + 13 * MS + 2000, tid, Kind.GOT, 0x9000, 0x2)
     recording = made.recording()
-    found = late(recording, derive(recording))
+    derived = derive(recording)
+    found = late(recording, derived)
+    waited = [(w.waiter, w.holder, w.count) for lock in derived.locks for w in lock.waited]
+    assert waited == [("control", "logger", 1)] * (cause == "lock")
     assert found[0].cause == cause and found[0].by.startswith(by)
     assert found[0].ns == pytest.approx(13 * MS, rel=0.1)
     assert {each.cause for each in found} == {cause}  # later ones were late since this one was

@@ -13,7 +13,7 @@ from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
 from deadbeat.derive.jobs import JOBS_MIN, Jobs, backlog, job_site, jobs_of, merge, pair
 from deadbeat.derive.records import Kind, Recording, Thread
-from deadbeat.derive.sections import DerivedSection, LockWait, locks_of
+from deadbeat.derive.sections import DerivedSection, Held, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
 
 #: First jobs are warm-up where they took so much longer than any later one; at most so many.
@@ -22,6 +22,8 @@ WARM_UP, WARM_UP_MAX = 1.2, 3
 LINK_MIN, CHAINED_MIN = 0.05, 0.5
 #: Jobs below this number leave the kind of arrival unsure.
 SURE_JOBS = 20
+#: So does such a share on the grid.
+UNSURE = (0.6, 0.9)
 #: A thread without a name or a period that works for less is a helper.
 HELPER_NS = 100_000
 _CONFIDENCE = 0.05
@@ -82,26 +84,38 @@ class DerivedTask:
 
 
 @frozen(kw_only=True)
+class Waited:
+    """How often ``waiter`` waited for ``holder``, which took the lock at ``site``."""
+
+    waiter: str
+    holder: str
+    site: str
+    count: int
+    max_ns: int
+
+
+@frozen(kw_only=True)
 class DerivedLock:
-    """``holders``: who was waited for -> how often; ``wait_max_ns``: the longest wait."""
+    """``count`` sections, the ``longest_ns`` in CPU time; ``waited``: the longest wait first."""
 
     name: str
     protocol: str
     users: tuple[str, ...]
     longest_ns: int
     count: int
-    waits: int
-    wait_max_ns: int
-    holders: dict[str, int]
+    waited: tuple[Waited, ...]
 
 
 @frozen(kw_only=True)
 class Link:
-    """``share`` of the jobs of ``to`` that ``from_`` released."""
+    """``share`` of the jobs of ``to`` that ``from_`` released; from the release of its job to the
+    end of theirs, on average and at most (None: not seen)."""
 
     from_: str
     to: str
     share: float
+    mean_ns: float | None = None
+    max_ns: int | None = None
 
 
 @frozen(kw_only=True)
@@ -162,7 +176,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     }
     held = locks_of(all_tracks, recording.symbols)
     chains = [
-        Link(from_=names[waker], to=names[tid], share=count / len(jobs.rows))
+        _link(found, names, waker, tid)
         for tid, jobs in found.items()
         for waker, count in Counter(jobs.rows["waker"].tolist()).items()
         if waker in found and waker != tid
@@ -178,24 +192,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return Derived(
         tasks=tuple(tasks),
-        locks=tuple(
-            DerivedLock(
-                name=lock.name,
-                protocol=lock.protocol,
-                users=tuple(
-                    names[tid]
-                    for tid in sorted({*lock.sections} | {wait.waiter for wait in lock.waits})
-                ),
-                longest_ns=max(
-                    (s.max_ns for each in lock.sections.values() for s in each), default=0
-                ),
-                count=sum(s.count for each in lock.sections.values() for s in each),
-                waits=len(lock.waits),
-                wait_max_ns=max((wait.ns for wait in lock.waits), default=0),
-                holders=dict(Counter(names.get(w.holder, "not seen") for w in lock.waits)),
-            )
-            for lock in held
-        ),
+        locks=tuple(_lock(lock, names) for lock in held),
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
@@ -214,6 +211,47 @@ def _helper(track: Track, others: Mapping[int, Track], jobs: Jobs) -> bool:
         return False
     grid = arrivals.fit(jobs.rows["release"])
     return not (grid and grid.fits) and float(np.median(jobs.rows["charged"])) < HELPER_NS
+
+
+def _lock(lock: Held, names: Mapping[int, str]) -> DerivedLock:
+    sections = [each for mine in lock.sections.values() for each in mine]
+    pairs: dict[tuple[int, int, str], list[int]] = {}
+    for wait in lock.waits:
+        pairs.setdefault((wait.waiter, wait.holder, wait.site), []).append(wait.ns)
+    waited = [
+        Waited(
+            waiter=names[waiter],
+            holder=names.get(holder, "not seen"),
+            site=site,
+            count=len(each),
+            max_ns=max(each),
+        )
+        for (waiter, holder, site), each in pairs.items()
+    ]
+    users = {*lock.sections} | {wait.waiter for wait in lock.waits}
+    return DerivedLock(
+        name=lock.name,
+        protocol=lock.protocol,
+        users=tuple(names[tid] for tid in sorted(users)),
+        longest_ns=max((each.max_ns for each in sections), default=0),
+        count=sum(each.count for each in sections),
+        waited=tuple(sorted(waited, key=lambda each: -each.max_ns)),
+    )
+
+
+def _link(found: Mapping[int, Jobs], names: Mapping[int, str], waker: int, tid: int) -> Link:
+    rows, first = found[tid].rows, found[waker].rows
+    mine = rows[rows["waker"] == waker]
+    place = np.searchsorted(first["begin"], mine["release"], "right") - 1
+    there = (place >= 0) & (mine["release"] <= first["end"][np.maximum(place, 0)])
+    times = mine["end"][there] - first["release"][place[there]]
+    return Link(
+        from_=names[waker],
+        to=names[tid],
+        share=len(mine) / len(rows),
+        mean_ns=float(times.mean()) if len(times) else None,
+        max_ns=int(times.max()) if len(times) else None,
+    )
 
 
 def _losses(recording: Recording) -> list[tuple[int, int]]:
@@ -265,6 +303,8 @@ def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> Derive
     gaps = arrivals.least_gaps(releases)
     relative = kind == "relative"
     unsure = "few jobs" if len(rows) < SURE_JOBS else ""
+    if grid and UNSURE[0] < grid.share < UNSURE[1]:
+        unsure = f"{grid.share:.0%} of the releases are on its grid"
     unsure = "jobs by wake-ups of a call that is not traced" if jobs.what == "unknown" else unsure
     return evolve(
         plain,
