@@ -14,6 +14,7 @@ from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import task_system
+from deadbeat.kinds.program.kind import task_system as program_system
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, check_folder, storing
@@ -64,6 +65,12 @@ def _wrote(*files: Path) -> Shown:
 
 def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
     """A task set with its locks, for the schedulability lab."""
+    kind, path = find(runs, run)
+    if kind.name == "program":
+        system, notes = program_system(path)
+        with storing(out):
+            write_task_system(out, system)
+        return evolve(_wrote(out), lines=notes)
     if len(keys) != 1:
         raise UsageError("--as task-system writes one set", "say which: --task-set KEY")
     system, notes = task_system(runs, run, *keys)

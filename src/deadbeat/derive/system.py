@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import evolve, frozen
 
-from deadbeat.derive.tasks import Derived, DerivedTask
+from deadbeat.derive.tasks import DerivedSet, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.analysis import analyze
 
@@ -27,7 +27,7 @@ class Reduced:
     unproved: tuple[str, ...]
 
 
-def system_of(derived: Derived, *, name: str = "") -> TaskSystem:
+def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
     """Tasks of known separation, in ns; what has no job, period or least gap is none of them."""
     tasks = [task for task in derived.tasks if task.charged_max_ns and _period(task)]
     cpus = sorted({cpu for task in tasks for cpu in task.cpus})
@@ -90,7 +90,7 @@ def _timed(task: DerivedTask, cpus: list[int]) -> TimedTask:
     )
 
 
-def reduced(derived: Derived, *, name: str = "") -> Reduced:
+def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     """In as few steps as let a test take it; every step is safe: what meets its deadlines
     afterwards met them before."""
     system = system_of(derived, name=name)

@@ -119,15 +119,21 @@ class Link:
 
 
 @frozen(kw_only=True)
-class Derived:
-    """``rows``: name -> jobs, as jobs.JOB. ``dropped``: jobs left out, since events were lost."""
+class DerivedSet:
+    """The task set. ``lost``: events, and ``dropped``: jobs that were left out therefore."""
 
     tasks: tuple[DerivedTask, ...]
     locks: tuple[DerivedLock, ...]
     chains: tuple[Link, ...]
-    lost: int
-    dropped: int
-    not_seen: tuple[str, ...]
+    lost: int = 0
+    dropped: int = 0
+    not_seen: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Derived(DerivedSet):
+    """``rows``: name -> jobs, as jobs.JOB."""
+
     begin_ns: int
     rows: dict[str, NDArray[np.void]] = field(factory=dict, eq=False, repr=False)
     waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from attrs import define, evolve
 
+from deadbeat.derive.system import reduced
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
@@ -35,6 +36,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.specification import read
+from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shortened
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
@@ -215,6 +217,16 @@ def _why(path: Path, worst: int) -> Shown:
     found = summarise(ProgramStore.open(path)).traced
     lines = worst_jobs(found, worst) if found else ("No job of a run that counts was traced.",)
     return evolve(_TABLE.show(path), lines=lines)
+
+
+def task_system(path: Path) -> tuple[TaskSystem, tuple[str, ...]]:
+    """The task set of a result as a schedulability test takes it, and what was done to it.
+    Raises UsageError: no job was traced."""
+    found = summarise(ProgramStore.open(path)).traced
+    if found is None:
+        raise UsageError(f"{path.name} has no traced job", "deadbeat run -- ./program")
+    less = reduced(found, name=path.name)
+    return less.system, (*less.lines, *less.unproved)
 
 
 KIND = _TABLE.kind(begin, why=_why)

@@ -11,7 +11,7 @@ from attrs import asdict, frozen
 from deadbeat.derive.late import Late, late
 from deadbeat.derive.records import Recording
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import DerivedLock, DerivedTask, Link, derive
+from deadbeat.derive.tasks import DerivedSet, DerivedTask, derive
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table
@@ -21,17 +21,11 @@ _KEPT = 20
 
 
 @frozen(kw_only=True)
-class Traced:
-    """Task set of a run, as `Derived`. ``taken``: what was done to it so that a test takes it;
+class Traced(DerivedSet):
+    """Task set of a run. ``taken``: what was done to it so that a test takes it;
     ``unproved``: of what no test says anything."""
 
-    tasks: tuple[DerivedTask, ...]
-    locks: tuple[DerivedLock, ...]
-    chains: tuple[Link, ...]
     late: tuple[Late, ...] = ()
-    lost: int = 0
-    dropped: int = 0
-    not_seen: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
 
