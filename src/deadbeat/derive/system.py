@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
-from deadbeat.derive.tasks import DerivedSet, DerivedTask
+from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.analysis import analyze
 
@@ -32,10 +32,13 @@ def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
     tasks = [task for task in derived.tasks if task.charged_max_ns and _period(task)]
     cpus = sorted({cpu for task in tasks for cpu in task.cpus})
     place = {task.name: number for number, task in enumerate(tasks)}
-    used = {section.lock for task in tasks for section in task.sections}
+    seen = {section.lock for task in tasks for section in task.sections}
+    unseen = [lock for lock in derived.locks if lock.waits and lock.name not in seen]
+    timed = tuple(_timed(task, cpus, unseen) for task in tasks)
+    used = {section.lock for task in timed for section in task.sections}
     return TaskSystem(
         processors=max(len(cpus), 1),
-        tasks=tuple(_timed(task, cpus) for task in tasks),
+        tasks=timed,
         name=name,
         unit="ns",
         locks=tuple(
@@ -58,7 +61,8 @@ def _period(task: DerivedTask) -> int:
     return task.min_gap_ns or 0
 
 
-def _timed(task: DerivedTask, cpus: list[int]) -> TimedTask:
+def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) -> TimedTask:
+    """``unseen``: locks that were waited for while their sections were not seen."""
     period, wcet = _period(task), max(task.charged_max_ns or 0, 1)
     allowed = tuple(cpus.index(cpu) for cpu in task.cpus)
     jobs = max(task.jobs, 1)
@@ -80,6 +84,15 @@ def _timed(task: DerivedTask, cpus: list[int]) -> TimedTask:
                 source=f"measured: largest of {section.count}",
             )
             for section in task.sections
+        )
+        + tuple(
+            CriticalSection(
+                lock=lock.name,
+                length=min(max(lock.wait_max_ns, 1), wcet),
+                source=f"derived: longest of {lock.waits} waits, its sections were not seen",
+            )
+            for lock in unseen
+            if task.name in {*lock.users, *lock.holders}
         ),
         jitter=task.jitter_ns or 0 if task.kind == "periodic" else 0,
         suspension=task.suspension_max_ns,
