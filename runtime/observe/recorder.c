@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,9 +24,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOK_NS 50000000        /* between looks at buffers and threads */
+#define LOOK_NS 50000000 /* between looks at buffers and threads */
+#define BUSY_NS 2000000  /* the same, where a look found more than BUSY_RECORDS */
+#define BUSY_RECORDS 10000
 #define LOOK_SHARE 50           /* looks at threads take at most this part of a CPU: 1 in 50 */
 #define LATE_NS 1000000         /* an event may be in its buffer so long after its time stamp */
 #define PENDING_MOST (1u << 19) /* records that wait for their turn: 20 MB, and as much to sort */
@@ -422,25 +426,29 @@ static int record_until_end(void)
     static uint16_t cpus[CPUS_MOST];
     unsigned count = open_buffers(files, cpus);
     say_present(false);
+    bool busy = false;
     for (uint64_t due = 0; !stopped;) {
         struct pollfd input = {.fd = 0, .events = POLLIN};
         char line[64];
-        if (poll(&input, 1, LOOK_NS / 1000000) > 0) {
+        if (poll(&input, 1, (busy ? BUSY_NS : LOOK_NS) / 1000000) > 0) {
             if (read(0, line, sizeof line) <= 0)
                 stopped = 1;
             else
                 say_present(line[0] == 'b');
         }
+        size_t before = written;
         uint64_t begin = now_ns(), until = stopped ? UINT64_MAX : begin;
         for (unsigned i = 0; i < count; i++)
             if (drain(files[i].fd, cpus[i], until) != 0)
                 return fail("file of events");
         if (flush_until(stopped ? UINT64_MAX : begin - LATE_NS) != 0)
             return fail("file of events");
+        busy = written - before > BUSY_RECORDS;
         uint64_t looked = now_ns();
         if (looked >= due || stopped) {
             look_at_threads();
-            due = looked + (now_ns() - looked) * LOOK_SHARE;
+            uint64_t rest = (now_ns() - looked) * LOOK_SHARE;
+            due = looked + (rest > LOOK_NS ? rest : LOOK_NS);
         }
     }
     for (unsigned i = 0; i < count; i++)
@@ -454,6 +462,7 @@ int main(int argc, char **argv)
         fputs("recorder INSTANCE FILE KALLSYMS PID...\n", stderr);
         return 2;
     }
+    syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){0}); /* not as our maker */
     struct sigaction term = {.sa_handler = on_term};
     sigaction(SIGTERM, &term, NULL);
     signal(SIGINT, SIG_IGN);
