@@ -48,9 +48,14 @@ class Grid:
         return int(np.maximum(np.diff(self.numbers)[~self.in_mode] - 1, 0).sum())
 
     @property
+    def near(self) -> NDArray[np.bool_]:
+        """Which releases are near their place."""
+        return np.asarray(np.abs(self.apart) <= NEAR * self.period)
+
+    @property
     def jitter(self) -> int:
         """From the earliest release that is near its place to the latest."""
-        near = self.apart[np.abs(self.apart) <= NEAR * self.period]
+        near = self.apart[self.near]
         return int(np.ptp(near)) if len(near) else 0
 
     @property

@@ -222,7 +222,8 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
     late = np.floor((rows["end"] - rows["release"]) / grid.period).astype(np.int64)
     gap = np.append(np.diff(grid.numbers), 1)
     slept = np.append(rows["waited"][1:], True)  # else the next wait separates the jobs
-    several = (late > 0) & (gap > 1) & slept & rows["exact"] & ~np.append(grid.in_mode, False)
+    near = np.append(grid.near[1:], True) & grid.near & ~np.append(grid.in_mode, False)
+    several = (late > 0) & (gap > 1) & slept & rows["exact"] & near
     pieces = np.where(several, np.minimum(late + 1, gap), 1)
     single = rows["c"][pieces == 1]
     if len(single):

@@ -175,11 +175,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             whole &= (jobs.rows["end"] < begin) | (jobs.rows["before"] > end)
         dropped += int((~whole).sum())
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
-    found = {
-        tid: jobs
-        for tid, jobs in found.items()
-        if len(jobs.rows) >= JOBS_MIN and not _helper(all_tracks[tid], all_tracks, jobs)
-    }
+    found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
+    helpers = {tid for tid, jobs in found.items() if _helper(all_tracks[tid], all_tracks, jobs)}
+    found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
+    helped = {all_tracks[tid].thread.pid for tid in helpers}
     held = locks_of(all_tracks, recording.symbols)
     chains = [
         _link(found, names, waker, tid)
@@ -195,6 +194,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chained = sum(link.share for link in chains if link.to == name) >= CHAINED_MIN
         plain = _thread(track, name, sections)
         task = _task(plain, track, found[tid], chained) if tid in found else plain
+        if tid in found and track.thread.pid in helped and not task.unsure:
+            task = evolve(task, unsure="its runtime may move work between threads")
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return Derived(
         tasks=tuple(tasks),
