@@ -21,7 +21,9 @@ COMPILERS: Mapping[str, tuple[str, ...]] = {
     ".rs": ("rustc", "-g", "-O", "--edition=2021"),
     ".go": ("go", "build"),
 }
-PROGRAMS = {path.stem: path for path in sorted(ROOT.iterdir()) if path.suffix in (*COMPILERS, ".py")}
+PROGRAMS = {
+    path.stem: path for path in sorted(ROOT.iterdir()) if path.suffix in (*COMPILERS, ".py")
+}
 
 
 def command_of(name: str, folder: Path | None = None) -> tuple[str, ...]:

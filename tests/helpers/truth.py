@@ -52,7 +52,9 @@ def differences(truth: Row, derived: Row) -> list[Difference]:
             rows += _task(name, task, found[name])
     invented = [name for name in found.keys() - wanted if found[name]["kind"] != "none"]
     rows += [_equal(name, "task", "none", found[name]["kind"]) for name in sorted(invented)]
-    there, meant = ({(link["from"], link["to"]) for link in one["chains"]} for one in (derived, truth))
+    there, meant = (
+        {(link["from"], link["to"]) for link in one["chains"]} for one in (derived, truth)
+    )
     for one in sorted(there | meant):
         words = ["linked" if one in links else "not linked" for links in (meant, there)]
         rows.append(_equal(" -> ".join(one), "chain", *words))

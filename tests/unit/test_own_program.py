@@ -15,13 +15,16 @@ import numpy as np
 import pytest
 from helpers.answers import Capture, answer_of
 from helpers.campaigns import started
+from helpers.made_recordings import Made
 from helpers.processes import is_alive, until
 
 import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
+from deadbeat.derive.records import Recording
 from deadbeat.kinds.program.results import tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
+from deadbeat.kinds.program.traced import answer, plain, traced, worst_jobs
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.rules import RefusedError
 from deadbeat.targets.guarded import GuardedProgram
@@ -243,3 +246,28 @@ def test_a_program_keeps_its_input_and_output() -> None:
         command += ["--", sys.executable, "twice.py"]
         ran = subprocess.run(command, input="so", capture_output=True, text=True, check=True)
         assert ("soso" in ran.stdout, "soso" in ran.stderr) == (not words, bool(words))
+
+
+def recorded() -> Recording:
+    """A job in four overruns."""
+    made, ticks = Made(), [n * 10 * MS for n in range(1, 61)]
+    facts = {"policy": "fifo", "priority": 80, "cpus": (1,)}
+    work = [14 * MS if n % 4 == 0 else 3 * MS for n in range(60)]
+    made.loop(made.thread("control", **facts), ticks, work)
+    return made.recording()
+
+
+def test_the_answer_names_the_thread_and_the_cause() -> None:
+    found = traced(recorded(), {})
+    first, why = answer(found)
+    assert first.startswith("control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines;")
+    assert why.startswith("15 of the worst 15: own work, up to ")
+    assert len(worst_jobs(found, 3)) == 3 and "control, job " in worst_jobs(found, 3)[0]
+    assert plain(found)["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
+
+
+def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:
+    assert not traced(recorded(), {"control": 20 * MS}).misses
+    with pytest.raises(DeadbeatError, match="no thread has this name") as caught:
+        traced(recorded(), {"contrl": MS})
+    assert caught.value.hint == "the threads are control"

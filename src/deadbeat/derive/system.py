@@ -33,7 +33,7 @@ def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
     cpus = sorted({cpu for task in tasks for cpu in task.cpus})
     place = {task.name: number for number, task in enumerate(tasks)}
     seen = {section.lock for task in tasks for section in task.sections}
-    unseen = [lock for lock in derived.locks if lock.waits and lock.name not in seen]
+    unseen = [lock for lock in derived.locks if lock.waited and lock.name not in seen]
     timed = tuple(_timed(task, cpus, unseen) for task in tasks)
     used = {section.lock for task in timed for section in task.sections}
     return TaskSystem(
@@ -88,11 +88,11 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
         + tuple(
             CriticalSection(
                 lock=lock.name,
-                length=min(max(lock.wait_max_ns, 1), wcet),
-                source=f"derived: longest of {lock.waits} waits, its sections were not seen",
+                length=min(max(lock.waited[0].max_ns, 1), wcet),
+                source="derived: the longest wait, its sections were not seen",
             )
             for lock in unseen
-            if task.name in {*lock.users, *lock.holders}
+            if task.name in {*lock.users, *(each.holder for each in lock.waited)}
         ),
         jitter=task.jitter_ns or 0 if task.kind == "periodic" else 0,
         suspension=task.suspension_max_ns,
@@ -107,6 +107,8 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     """In as few steps as let a test take it; every step is safe: what meets its deadlines
     afterwards met them before."""
     system = system_of(derived, name=name)
+    if not system.tasks:
+        return Reduced(system=system, lines=(), unproved=())
     policies = {task.name: task.policy for task in derived.tasks}
     used_policies = {policies[task.name] for task in system.tasks}
     lines: list[str] = []

@@ -132,9 +132,9 @@ def _time(key: str, heading: str, **more: Any) -> Column:
 
 def _waits(found: Traced, task: DerivedTask) -> str:
     whom = [
-        f"{lock.name} ({', '.join(lock.holders)})"
+        f"{lock.name} ({', '.join(holders)})"
         for lock in found.locks
-        if lock.waits and task.name in lock.users and task.name not in lock.holders
+        if (holders := {each.holder: 1 for each in lock.waited if each.waiter == task.name})
     ]
     return ", ".join(whom)
 
@@ -175,13 +175,14 @@ def tables(found: Traced) -> Sequence[Table]:
             Column(key="users", heading="users", words=True, value=lambda x: ", ".join(x.users)),
             Column(key="count", heading="sections"),
             _time("longest_ns", "longest"),
-            Column(key="waits", heading="waits"),
-            _time("wait_max_ns", "longest wait"),
             Column(
-                key="holders",
-                heading="for",
+                key="waited",
+                heading="who waited for whom, at most",
                 words=True,
-                value=lambda x: ", ".join(f"{name} ({n})" for name, n in x.holders.items()),
+                value=lambda x: ", ".join(
+                    f"{w.waiter} for {w.holder} {w.count} times, {time_text(w.max_ns)}"
+                    for w in x.waited
+                ),
             ),
         ),
         rows=found.locks,
