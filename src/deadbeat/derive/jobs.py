@@ -232,6 +232,6 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
 
 def events_of(tracks: dict[int, Track], kinds: tuple[Kind, ...]) -> NDArray[np.void]:
     """Records of all threads, in order of time."""
-    found = np.concatenate([track.of(*kinds) for track in tracks.values()])
+    found = np.concatenate([np.zeros(0, OWN), *(track.of(*kinds) for track in tracks.values())])
     ordered: NDArray[np.void] = found[np.argsort(found["ns"], kind="stable")]
     return ordered
