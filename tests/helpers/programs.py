@@ -1,4 +1,4 @@
-"""Programs of known truth (tests/programs): built once, run, and what they say they did."""
+"""Programs of known truth (tests/programs): how each is built, and what it says it did."""
 
 from __future__ import annotations
 
@@ -6,44 +6,42 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "programs"
-#: How a program of each language is built, before its file and ``-o PROGRAM``.
-COMPILERS: Mapping[str, tuple[str, ...]] = {
-    ".c": ("gcc", "-g", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"),
-    ".cpp": ("g++", "-g", "-O2", "-pthread", "-std=c++20", "-Wall", "-Wno-unused-function"),
-    ".rs": ("rustc", "-g", "-O", "--edition=2021"),
-    ".go": ("go", "build"),
+ROOT = Path(__file__).parents[2]
+_C = ("-g", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-o")
+#: How a file of each language becomes a program, which stands before it.
+COMPILERS = {
+    ".c": ("gcc", *_C),
+    ".cpp": ("g++", "-std=c++20", *_C),
+    ".rs": ("rustc", "-g", "-O", "--edition=2021", "-o"),
+    ".go": ("go", "build", "-o"),
 }
 PROGRAMS = {
-    path.stem: path for path in sorted(ROOT.iterdir()) if path.suffix in (*COMPILERS, ".py")
+    path.stem: path
+    for path in sorted((ROOT / "tests/programs").iterdir())
+    if path.suffix in (*COMPILERS, ".py")
 }
 
 
-def command_of(name: str, folder: Path | None = None) -> tuple[str, ...]:
-    """The command of a program; skips the test where its compiler is missing."""
-    source = PROGRAMS[name]
+def command_of(source: Path, folder: Path) -> tuple[str, ...]:
+    """Builds a program in ``folder``; skips the test where its compiler is missing."""
     if source.suffix == ".py":
         return (sys.executable, str(source))
     compiler = COMPILERS[source.suffix]
     if shutil.which(compiler[0]) is None:
         pytest.skip(f"no {compiler[0]} here")
-    program = (folder or Path(gettempdir())) / name
-    output = ("-o", str(program))
-    words = (str(source), *output) if source.suffix != ".go" else (*output, str(source))
-    built = subprocess.run((*compiler, *words), capture_output=True, text=True, check=False)
+    argv = (*compiler, str(folder / source.stem), str(source))
+    built = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    return (str(program),)
+    return (str(folder / source.stem),)
 
 
 def truth_in(output: str) -> dict[str, Any]:
-    """What a program says of itself: the last line that is such an object."""
+    """What a program says of itself: its last line."""
     lines = [line for line in output.splitlines() if line.startswith('{"measured"')]
     truth: dict[str, Any] = json.loads(lines[-1])
     return truth

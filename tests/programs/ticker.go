@@ -63,7 +63,7 @@ func main() {
 	}
 	time.AfterFunc(time.Duration((4*seconds+20)*1e9), func() { os.Exit(1) })
 	runtime.LockOSThread()
-	name := append([]byte("ticker"), 0)
+	name := append([]byte("beats"), 0)
 	syscall.RawSyscall(syscall.SYS_PRCTL, 15, uintptr(unsafe.Pointer(&name[0])), 0)
 	calibrate()
 	period := 20 * time.Millisecond
@@ -77,7 +77,7 @@ func main() {
 		jobs, sum, most = jobs+1, sum+c, max(most, c)
 	}
 	<-ticker.C
-	fmt.Printf(`{"measured": true, "tasks": [{"name": "ticker", "tid": %d, "kind": "periodic", "period_ns": %d, `+
+	fmt.Printf(`{"measured": true, "tasks": [{"name": "beats", "tid": %d, "kind": "periodic", "period_ns": %d, `+
 		`"jobs": %d, "c_mean_ns": %d, "c_max_ns": %d, "suspension_mean_ns": 0, "policy": "other", `+
 		`"priority": 0, "cpus": %s, "sections": []}], "chains": []}`+"\n",
 		syscall.Gettid(), int64(period), jobs, sum/max(jobs, 1), most, cpus())

@@ -218,11 +218,13 @@ static inline void released(struct task *task, int64_t at)
     task->release = at;
 }
 
+/* What going to sleep and waking cost is no part of the job in the program: a host may steal there. */
 static inline void suspend(struct task *task, int64_t ns)
 {
     struct timespec length = spec_of(ns);
-    int64_t began = now_ns();
+    int64_t began = now_ns(), cpu = cpu_ns();
     clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL);
+    task->began += cpu_ns() - cpu;
     task->suspended += now_ns() - began;
 }
 

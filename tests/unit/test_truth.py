@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from helpers.truth import differences, unmet
 
-SECTION = {"lock": "map", "line": 12, "count": 200, "mean_ns": 500_000, "max_ns": 600_000}
+SECTION = {"lock": "map", "line": 12, "count": 200, "mean_ns": 500_000}
 TASK = {
-    "name": "control", "kind": "periodic", "also": "", "period_ns": 10_000_000, "min_gap_ns": 0,
-    "jobs": 200, "c_mean_ns": 2_000_000, "c_max_ns": 3_000_000, "suspension_mean_ns": 1_000_000,
+    "name": "control", "kind": "periodic", "period_ns": 10_000_000, "jobs": 200,
+    "c_mean_ns": 2_000_000, "c_max_ns": 3_000_000, "suspension_mean_ns": 1_000_000,
     "policy": "fifo", "priority": 60, "cpus": [1],
     "sections": [SECTION, SECTION | {"line": 14, "mean_ns": 50_000}],
 }  # fmt: skip
@@ -22,16 +22,9 @@ TRUTH: dict[str, Any] = {"tasks": [TASK, LOGGER], "chains": [{"from": "control",
 @pytest.fixture
 def derived() -> dict[str, Any]:
     found = deepcopy(TRUTH)
-    for task in found["tasks"]:
-        task["cpus"] = tuple(task["cpus"])
-        task["sections"] = [one | {"site": f"map.c:{one.pop('line')}"} for one in task["sections"]]
+    for section in found["tasks"][0]["sections"]:
+        section["site"] = f"map.c:{section.pop('line')}"
     return found
-
-
-def test_what_is_the_same_has_every_figure_and_meets_every_bar(derived: dict[str, Any]) -> None:
-    assert unmet(TRUTH, derived) == []
-    figures = {row.figure for row in differences(TRUTH, derived) if row.task == "control"}
-    assert {"kind", "period_ns", "c_max_ns", "policy", "cpus", "jobs"} < figures
 
 
 @pytest.mark.parametrize(
@@ -40,47 +33,43 @@ def test_what_is_the_same_has_every_figure_and_meets_every_bar(derived: dict[str
         ("period_ns", 10_009_000, 10_011_000),
         ("jobs", 198, 197),
         ("c_mean_ns", 2_059_000, 2_061_000),
+        ("c_mean_ns", 2_000_000, None),
         ("c_max_ns", 2_851_000, 2_849_000),
         ("suspension_mean_ns", 901_000, 899_000),
         ("priority", 60, 61),
-        ("cpus", [1], [0, 1]),
+        ("cpus", (1,), [0, 1]),
         ("kind", "periodic", "sporadic"),
-        ("c_mean_ns", 2_000_000, None),
     ],
 )
-def test_a_figure_is_off_by_more_than_its_bar(
+def test_a_figure_may_be_off_by_its_bar(
     derived: dict[str, Any], key: str, inside: object, outside: object
 ) -> None:
     derived["tasks"][0][key] = inside
     assert unmet(TRUTH, derived) == []
+    assert key in {row.figure for row in differences(TRUTH, derived)}
     derived["tasks"][0][key] = outside
     (words,) = unmet(TRUTH, derived)
-    assert words.startswith(f"control: {key} is {outside}, the program says ")
+    assert words.startswith(f"control: {key} is {outside}, by the program ")
 
 
-def test_short_figures_have_an_amount_instead_of_a_share(derived: dict[str, Any]) -> None:
-    section = derived["tasks"][0]["sections"][1]
-    section |= {"mean_ns": 59_000, "count": 199}
+@pytest.mark.parametrize("site", ["map.c:14", "0x1234"])  # without a line by its length
+def test_a_short_section_may_be_off_by_an_amount(derived: dict[str, Any], site: str) -> None:
+    sections = derived["tasks"][0]["sections"]
+    sections[1] |= {"mean_ns": 59_000, "count": 199, "site": site}
+    sections.reverse()
     assert unmet(TRUTH, derived) == []
-    section |= {"mean_ns": 61_000, "count": 198}
+    sections[0] |= {"mean_ns": 61_000, "count": 198}
     assert len(unmet(TRUTH, derived)) == 2
-
-
-def test_sections_without_a_line_are_paired_by_length(derived: dict[str, Any]) -> None:
-    for section in derived["tasks"][0]["sections"]:
-        section["site"] = "0x1234"
-    derived["tasks"][0]["sections"].reverse()
-    assert unmet(TRUTH, derived) == []
 
 
 def test_what_only_one_side_has_is_named(derived: dict[str, Any]) -> None:
     control, logger = derived["tasks"]
     derived["tasks"] = [control, logger | {"name": "main"}, logger | {"name": "gc", "kind": "none"}]
     derived["chains"] = [{"from": "main", "to": "control"}]
-    control["sections"] = [control["sections"][0], SECTION | {"site": "map.c:99"}]
+    control["sections"][1]["site"] = "map.c:99"
     words = "\n".join(unmet(TRUTH, derived))
-    assert "logger: task is missing" in words and "main: task is periodic" in words
+    assert "logger: task is missing" in words and "main: kind is periodic" in words
     assert "control -> logger: chain is not linked" in words
-    assert "main -> control: chain is linked, the program says not linked" in words
+    assert "main -> control: chain is linked, by the program not linked" in words
     assert "line 14 is missing" in words and "map.c:99 is there" in words
     assert len(words.splitlines()) == 6

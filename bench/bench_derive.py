@@ -1,0 +1,57 @@
+"""How near a derived task set is to what programs of known truth say they did."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from common import report
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from helpers.programs import PROGRAMS, command_of, truth_in
+from helpers.truth import Difference, differences
+
+SECONDS = "5"
+
+
+def main() -> None:
+    """``bench_derive.py [blind] [PROGRAM ...]``; blind: programs do not read the CPU clock."""
+    words = sys.argv[1:]
+    blind = tuple(word for word in words if word == "blind")
+    names = [word for word in words if word not in blind] or list(PROGRAMS)
+    rows = defaultdict(list)
+    with TemporaryDirectory() as folder:
+        for name in names:
+            for row in _differences(name, Path(folder), blind):
+                rows[row.figure.split(" of section")[0].split(" at ")[0]].append((name, row))
+    for figure, found in rows.items():
+        off = [f"{name}: {row}" for name, row in found if not row.met]
+        share = 100 * (1 - len(off) / len(found))
+        largest = max((_off(row) for _, row in found), default=0.0)
+        extra: Mapping[str, Any] = {"figures": len(found), "largest_off_%": largest, "off": off}
+        report(f"{figure} of programs of known truth within its bar", "100 %", share, "%", extra)
+
+
+def _off(row: Difference) -> float:
+    """In percent of what is wanted; 0 where that is no number."""
+    numbers = isinstance(row.wanted, int | float) and isinstance(row.found, int | float)
+    return round(100 * abs(row.found / row.wanted - 1), 3) if numbers and row.wanted else 0.0
+
+
+def _differences(name: str, folder: Path, words: tuple[str, ...]) -> Iterator[Difference]:
+    command = (*command_of(PROGRAMS[name], folder), SECONDS, *words)
+    argv = (sys.executable, "-m", "deadbeat", "run", "--json", "--", *command)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(f"{name}: {done.stderr[-500:]}")
+    yield from differences(truth_in(done.stderr), json.loads(done.stdout)["results"])
+
+
+if __name__ == "__main__":
+    main()
