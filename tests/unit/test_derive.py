@@ -180,6 +180,17 @@ def test_switches_that_are_missing() -> None:  # trap 5
     assert tasks[0].period_ns == tasks[1].period_ns
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.95])
+def test_whatever_is_missing_there_is_an_answer(kept: float) -> None:
+    whole, chance = bunched("condition").recording(), np.random.default_rng(2)
+    for missing in (0, *Kind):
+        some = (whole.events["kind"] != missing) & (chance.random(len(whole.events)) <= kept)
+        recording = evolve(whole, events=whole.events[some])
+        derived = derive(recording, deadlines={"": MS})
+        assert len(derived.tasks) == 2 and late(recording, derived) is not None
+        assert reduced(derived).system.processors >= 1
+
+
 def test_sections_are_by_call_site() -> None:  # trap 12
     made = Made()
     tid = made.thread("control")

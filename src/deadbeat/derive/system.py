@@ -145,6 +145,8 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
 def _taken(system: TaskSystem, policies: set[str]) -> bool:
     """Whether a test says something of it, accepted or not, under its scheduler."""
     wanted = "edf" if policies == {"deadline"} else "fp"
+    if not system.tasks:
+        return True
     results = analyze(system, priorities="given").results
     return any(
         result.answer != "not applicable"

@@ -96,8 +96,8 @@ class Waited:
 
 @frozen(kw_only=True)
 class DerivedLock:
-    """``count`` sections, the ``longest_ns`` in CPU time; ``waits``, the longest of ``wait_max_ns``;
-    ``holders``: who was waited for -> how often; ``waited``: by pair, the longest wait first."""
+    """``count`` sections, the ``longest_ns`` in CPU time; ``waits``: how many; ``holders``: who was
+    waited for -> how often; ``waited``: by pair, the longest wait first."""
 
     name: str
     protocol: str

@@ -400,7 +400,7 @@ def _runs(switches: NDArray[np.void], tid: int, end: int) -> tuple[Times, Times,
     if len(off) and (not len(on) or off[0] < on[0]):
         on, cpu = np.append(0, on), np.append(goes["cpu"][0], cpu)
     # What is still missing on either side: a thread is on one CPU at a time.
-    later = np.append(on[1:], end)
+    later = np.append(on[1:], end)[: len(on)]
     place = np.searchsorted(off, on, "right")
     known = place < len(off)
     left = np.where(known, off[np.minimum(place, len(off) - 1)], end) if len(off) else later
