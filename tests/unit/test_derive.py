@@ -203,6 +203,11 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     found = [(s.site, s.count, round(s.mean_ns, -3)) for s in derived.tasks[0].sections]
     assert found == [("map.c:212", 60, 500_000), ("0x2", 60, 50_000)]
     assert (derived.locks[0].name, derived.locks[0].protocol) == ("map_lock", "inherit")
+    assert system_of(derived).tasks[0].sections[0].length == pytest.approx(500_000, rel=0.01)
+    assert reduced(derived).lines[0] == "map_lock: one thread takes it: no lock"
+    assert not reduced(derived).system.locks
+    two = evolve(derived, locks=(evolve(derived.locks[0], users=("control", "main")),))
+    assert reduced(two).unproved[-1] == "map_lock: main takes it too, and is no task"
 
 
 def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13

@@ -111,10 +111,12 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         return Reduced(system=system, lines=(), unproved=())
     policies = {task.name: task.policy for task in derived.tasks}
     used_policies = {policies[task.name] for task in system.tasks}
-    lines: list[str] = []
+    users = {lock.name: {*lock.users, *lock.holders} for lock in derived.locks}
+    system, lines = _shared(system, {name: len(each) for name, each in users.items()})
+    plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
     for step in _STEPS:
-        if step is not _resolution and _taken(system, used_policies):
+        if step is not _resolution and (plain or _taken(system, used_policies)):
             break
         tasks = []
         for task in system.tasks:
@@ -130,23 +132,35 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         for task in system.tasks
         if policies[task.name] not in _REAL_TIME
     ]
-    used = {section.lock for task in system.tasks for section in task.sections}
     unproved += [
-        f"{lock.name}: protocol none: whatever preempts its holder has no bound"
-        for lock in system.locks
-        if lock.protocol == "none" and lock.name in used
+        f"{name}: protocol none: whatever preempts its holder has no bound" for name in plain
     ]
-    if not _taken(system, used_policies):
+    unproved += [
+        f"{lock.name}: {user} takes it too, and is no task"
+        for lock in system.locks
+        for user in sorted(users[lock.name] - {task.name for task in system.tasks})
+    ]
+    if not plain and not _taken(system, used_policies):
         left = ", ".join((*system.beyond, *sorted(used_policies)))
         unproved += [f"no test takes {left} together, and there is no safe reduction"]
     return Reduced(system=system, lines=tuple(lines), unproved=tuple(unproved))
 
 
+def _shared(system: TaskSystem, users: dict[str, int]) -> tuple[TaskSystem, list[str]]:
+    """Without locks that one thread alone takes: no other waits for them."""
+    tasks = tuple(
+        evolve(task, sections=tuple(each for each in task.sections if users[each.lock] > 1))
+        for task in system.tasks
+    )
+    locks = tuple(lock for lock in system.locks if users[lock.name] > 1)
+    alone = [lock.name for lock in system.locks if users[lock.name] == 1]
+    lines = [f"{name}: one thread takes it: no lock" for name in alone]
+    return evolve(system, tasks=tasks, locks=locks), lines
+
+
 def _taken(system: TaskSystem, policies: set[str]) -> bool:
     """Whether a test says something of it, accepted or not, under its scheduler."""
     wanted = "edf" if policies == {"deadline"} else "fp"
-    if not system.tasks:
-        return True
     results = analyze(system, priorities="given").results
     return any(
         result.answer != "not applicable"
