@@ -1,0 +1,637 @@
+/*
+ * Preloaded into a program that is observed: records its locks, condition variables, semaphores and barriers
+ * (src/deadbeat/derive/records.py has the format), and where the kernel cannot be asked its waits, too.
+ *
+ * The program's behaviour stays: no memory of malloc, no lock, no descriptor kept open, errno as it was, no
+ * cancellation point added. Each thread writes into a file of its own, mapped in pieces so small that they
+ * can be had under mlockall and RLIMIT_MEMLOCK; what was written survives SIGKILL.
+ *
+ * DEADBEAT_SHIM: folder to write into; without it nothing is recorded. Files in it:
+ *   p-PID-NS         a program in a process: struct process
+ *   m-PID-NS-0, -1   its /proc/self/maps at the begin and at the end
+ *   t-PID-NS-TID-NS  a thread: chunks of CHUNK bytes, each a struct head and records
+ * DEADBEAT_SHIM_CHUNKS: most chunks of a process; what comes after is lost, and counted.
+ * DEADBEAT_SHIM_SLEEPS=1: there are no events of the kernel. The shim then writes, in their place:
+ *   ENTER, EXIT      of clock_nanosleep (nanosleep, usleep and sleep, too), read, epoll_pwait (epoll_wait),
+ *                    ppoll (poll), sched_yield, and of futex where a semaphore is waited for (b: semaphore)
+ *   SLEEP_TIMER      both times are what the program asked for: the slack of the timer is not known
+ *   RUNTIME          CPU time of the thread since the last one, on both sides of whatever may wait
+ *   SWITCH           away and back (a: 0, state 1), where a call took over WAITED_NS more than CPU time;
+ *                    time away begins after the call's CPU time. Preemption between calls is not seen:
+ *                    RUNTIME says how much of it was work. cpu is tid modulo 65536 in all its records, so
+ * that each thread looks as if alone on its CPU END              at the end of a thread There is no WAKING:
+ * who wakes whom is known only by POST and SIGNAL.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 16, WAITED_NS = 3000, TRY_AGAIN = 1024, FIXED_KEYS = 32, PATH_BYTES = 512, COMES = -1 };
+enum kind {
+    SWITCH = 1,
+    RUNTIME = 3,
+    SLEEP_TIMER = 4,
+    ENTER = 6,
+    EXIT = 7,
+    END = 10,
+    INIT = 32,
+    WANT,
+    GOT,
+    UNLOCK,
+    TAKE,
+    POST,
+    COND_WAIT,
+    SIGNAL,
+    BARRIER
+};
+enum lock { MUTEX, READER, WRITER, SPIN, C11 };
+
+struct record {
+    uint64_t ns;
+    uint32_t tid;
+    uint16_t kind, cpu;
+    int64_t a, b, c;
+};
+
+struct head {
+    char magic[8];
+    uint64_t count; /* of records that are whole */
+    uint64_t lost;  /* after them */
+    uint64_t spare[2];
+};
+
+struct process {
+    char magic[8];
+    uint64_t chunks, lost;
+    uint32_t pid, sleeps;
+    int32_t call[6]; /* numbers of: clock_nanosleep, read, epoll_pwait, ppoll, sched_yield, futex */
+};
+
+/* Zeroed by the kernel in the child of any fork, also of one that no handler hears of. */
+struct alive {
+    uint32_t pid;
+    uint64_t begin_ns;
+    struct process *process;
+};
+
+struct mine {
+    uint32_t pid, tid;
+    bool busy; /* a handler of a signal that comes meanwhile loses its records */
+    struct record *next, *end;
+    struct head *head;
+    uint64_t begin_ns, chunks, charged_ns, failed;
+};
+
+static _Thread_local struct mine mine __attribute__((tls_model("initial-exec")));
+static struct alive *alive;
+static char folder[PATH_BYTES / 2];
+static uint64_t chunks_most = 16384;
+static bool sleeps;
+static pthread_key_t ending;
+static bool has_ending;
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER ((intptr_t)__builtin_return_address(0))
+#define AT(object) ((intptr_t)(object))
+
+/* Missing in other C libraries. */
+extern __typeof__(dlvsym) dlvsym __attribute__((weak));
+
+/* Condition variables of before 2.3.2 have the same names, and another layout. */
+static void *found(const char *name)
+{
+    int kept = errno;
+    void *at = NULL;
+#if defined __x86_64__ || defined __i386__
+    if (dlvsym != NULL && strncmp(name, "pthread_cond_", 13) == 0 && strstr(name, "clock") == NULL)
+        at = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+#endif
+#if defined __i386__
+    if (dlvsym != NULL && strncmp(name, "sem_", 4) == 0 && strlen(name) <= strlen("sem_trywait"))
+        at = dlvsym(RTLD_NEXT, name, "GLIBC_2.1");
+#endif
+    if (at == NULL)
+        at = dlsym(RTLD_NEXT, name);
+    errno = kept;
+    return at;
+}
+
+/* The function of this name that comes after ours: looked up when first called, as what a program calls is
+ * there, and looking for what is not would need malloc. */
+#define REAL(name)                                                                                           \
+    (__extension__({                                                                                         \
+        static void *at;                                                                                     \
+        void *known = __atomic_load_n(&at, __ATOMIC_RELAXED);                                                \
+        if (known == NULL)                                                                                   \
+            __atomic_store_n(&at, known = found(#name), __ATOMIC_RELAXED);                                   \
+        (__typeof__(name) *)known;                                                                           \
+    }))
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec at;
+    clock_gettime(clock, &at);
+    return (uint64_t)at.tv_sec * UINT64_C(1000000000) + (uint64_t)at.tv_nsec;
+}
+
+static inline uint64_t now(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static char *number(char *to, char before, uint64_t value)
+{
+    char digits[20];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    *to++ = before;
+    while (count > 0)
+        *to++ = digits[--count];
+    *to = '\0';
+    return to;
+}
+
+static char *path_of(char path[PATH_BYTES], char what, uint32_t pid)
+{
+    size_t length = strlen(folder);
+    memcpy(path, folder, length);
+    path[length] = '/';
+    path[length + 1] = what;
+    return number(number(path + length + 2, '-', pid), '-', alive->begin_ns);
+}
+
+/* The place is there before it is mapped: a full disk gives an error here, not a signal later. */
+static void *mapped(const char *path, off_t from, size_t bytes)
+{
+    static const char zeros[4096];
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file < 0)
+        return NULL;
+    bool there = true;
+    if (fallocate(file, 0, from, (off_t)bytes) != 0)
+        for (size_t done = 0; there && done < bytes; done += sizeof zeros)
+            there = pwrite(file, zeros, sizeof zeros, from + (off_t)done) == sizeof zeros;
+    void *at = MAP_FAILED;
+    if (there)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, from);
+    syscall(SYS_close, file);
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, bytes, MADV_DONTFORK);
+    return at;
+}
+
+static void save_maps(char which)
+{
+    char path[PATH_BYTES], text[4096];
+    number(path_of(path, 'm', alive->pid), '-', (uint64_t)which);
+    long from = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    long to = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    long got;
+    while (from >= 0 && to >= 0 && (got = syscall(SYS_read, from, text, sizeof text)) > 0)
+        if (syscall(SYS_write, to, text, got) != got)
+            break;
+    if (from >= 0)
+        syscall(SYS_close, from);
+    if (to >= 0)
+        syscall(SYS_close, to);
+}
+
+/* A process begins: by exec, or by fork, where several threads may come here first: one of them wins. */
+static bool begin_process(void)
+{
+    uint64_t none = 0;
+    if (!__atomic_compare_exchange_n(&alive->begin_ns, &none, now(), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return __atomic_load_n(&alive->pid, __ATOMIC_ACQUIRE) != 0;
+    char path[PATH_BYTES];
+    uint32_t pid = (uint32_t)getpid();
+    path_of(path, 'p', pid);
+    struct process *process = mapped(path, 0, 4096);
+    if (process == NULL)
+        return false;
+    process->pid = pid;
+    process->sleeps = sleeps;
+    const int32_t call[] = {SYS_clock_nanosleep, SYS_read,        SYS_epoll_pwait,
+                            SYS_ppoll,           SYS_sched_yield, SYS_futex};
+    memcpy(process->call, call, sizeof call);
+    memcpy(process->magic, "DBSHIM1", 8);
+    alive->process = process;
+    __atomic_store_n(&alive->pid, pid, __ATOMIC_RELEASE);
+    save_maps(0);
+    return true;
+}
+
+static void write_record(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
+{
+    struct record *to = mine.next++;
+    unsigned cpu = sleeps ? mine.tid : (unsigned)sched_getcpu();
+    *to = (struct record){ns, mine.tid, (uint16_t)kind, (uint16_t)cpu, a, b, c};
+    if (kind == SWITCH && a == COMES) {
+        to->tid = 0;
+        to->a = mine.tid;
+    }
+    __atomic_store_n(&mine.head->count, mine.head->count + 1, __ATOMIC_RELEASE);
+}
+
+static bool begin_chunk(void)
+{
+    char path[PATH_BYTES];
+    number(number(path_of(path, 't', alive->pid), '-', mine.tid), '-', mine.begin_ns);
+    struct head *head = NULL;
+    if (__atomic_add_fetch(&alive->process->chunks, 1, __ATOMIC_RELAXED) <= chunks_most)
+        head = mapped(path, (off_t)(mine.chunks * CHUNK), CHUNK);
+    if (head == NULL) {
+        __atomic_sub_fetch(&alive->process->chunks, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    if (mine.head != NULL)
+        munmap(mine.head, CHUNK);
+    memcpy(head->magic, "DBCHUNK", 8);
+    mine.head = head;
+    mine.chunks++;
+    mine.next = (struct record *)head + 1;
+    mine.end = (struct record *)head + CHUNK / sizeof *mine.next;
+    return true;
+}
+
+static void begin_thread(void)
+{
+    mine = (struct mine){.pid = alive->pid, .tid = (uint32_t)syscall(SYS_gettid), .busy = true};
+    mine.begin_ns = now();
+    if (has_ending)
+        pthread_setspecific(ending, &mine);
+}
+
+/* Makes room for three records. False: there is none, and one is lost. */
+static bool make_room(void)
+{
+    int kept = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    bool there = alive->pid != 0 || begin_process();
+    if (there && mine.pid != alive->pid)
+        begin_thread();
+    there = there && mine.failed % TRY_AGAIN == 0 && begin_chunk();
+    mine.failed = there ? 0 : mine.failed + 1;
+    if (there && mine.chunks == 1 && sleeps) {
+        uint64_t at = now();
+        mine.charged_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        write_record(at - mine.charged_ns, SWITCH, COMES, 0, 0);
+        write_record(at, RUNTIME, (int64_t)mine.charged_ns, 0, 0);
+    }
+    if (!there && mine.pid == alive->pid && mine.head != NULL)
+        mine.head->lost++;
+    else if (!there && alive->process != NULL)
+        __atomic_add_fetch(&alive->process->lost, 1, __ATOMIC_RELAXED);
+    pthread_setcancelstate(cancel, NULL);
+    errno = kept;
+    return there;
+}
+
+static void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
+{
+    if (alive == NULL)
+        return;
+    if (mine.busy) { /* a handler of a signal that came meanwhile */
+        if (alive->process != NULL)
+            __atomic_add_fetch(&alive->process->lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    mine.busy = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if ((mine.pid == alive->pid && mine.next < mine.end) || make_room())
+        write_record(ns, kind, a, b, c);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    mine.busy = false;
+}
+
+#define PUT(...) put(now(), __VA_ARGS__)
+
+/* The side of the CPU: before and after whatever may wait. */
+struct stay {
+    uint64_t ns, cpu_ns;
+};
+
+static void charge(uint64_t ns, uint64_t cpu_ns)
+{
+    put(ns, RUNTIME, (int64_t)(cpu_ns - mine.charged_ns), 0, 0);
+    mine.charged_ns = cpu_ns;
+}
+
+static struct stay leave(void)
+{
+    struct stay stay = {0, 0};
+    if (!sleeps || alive == NULL)
+        return stay;
+    if (mine.pid != alive->pid) /* first its charge so far */
+        PUT(RUNTIME, 0, 0, 0);
+    stay.ns = now();
+    stay.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    charge(stay.ns, stay.cpu_ns);
+    return stay;
+}
+
+static uint64_t back(struct stay stay)
+{
+    if (stay.ns == 0)
+        return 0;
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), ns = now(), work_ns = cpu_ns - stay.cpu_ns;
+    if (ns - stay.ns > work_ns + WAITED_NS) {
+        put(stay.ns + work_ns, SWITCH, 0, 1, 0);
+        put(ns, SWITCH, COMES, 0, 0);
+    }
+    charge(ns, cpu_ns);
+    return ns;
+}
+
+/* The end of a thread. */
+static void end_thread(void *unused)
+{
+    (void)unused;
+    if (alive == NULL || mine.pid != alive->pid || mine.head == NULL || mine.busy)
+        return;
+    if (sleeps) {
+        uint64_t ns = now();
+        charge(ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+        put(ns, SWITCH, 0, 64, 0);
+        put(ns, END, 0, 0, 0);
+    }
+    munmap(mine.head, CHUNK);
+    mine = (struct mine){0};
+}
+
+extern char __asan_init[] __attribute__((weak)), __tsan_init[] __attribute__((weak)),
+    __msan_init[] __attribute__((weak));
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *into = getenv("DEADBEAT_SHIM"), *most = getenv("DEADBEAT_SHIM_CHUNKS");
+    const char *asked = getenv("DEADBEAT_SHIM_SLEEPS");
+    int kept = errno;
+    if (into == NULL || strlen(into) >= sizeof folder || __asan_init || __tsan_init || __msan_init)
+        return;
+    strcpy(folder, into);
+    sleeps = asked != NULL && *asked == '1';
+    if (most != NULL)
+        chunks_most = strtoull(most, NULL, 10);
+    struct alive *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    has_ending = pthread_key_create(&ending, end_thread) == 0 && ending < FIXED_KEYS;
+    if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+        alive = page;
+        if (!begin_process())
+            alive = NULL;
+    }
+    errno = kept;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (alive == NULL || alive->pid == 0)
+        return;
+    save_maps(1);
+    end_thread(NULL);
+}
+
+/* --- locks: tried first, so that a wait is seen -------------------------------------------------- */
+
+#define IS_GOT(result) ((result) == 0 || (result) == EOWNERDEAD)
+
+#define LOCK(name, try_name, type, what, is_busy)                                                            \
+    EXPORT int name(type *lock)                                                                              \
+    {                                                                                                        \
+        int result = REAL(try_name)(lock);                                                                   \
+        if (is_busy(result)) {                                                                               \
+            PUT(WANT, AT(lock), CALLER, what);                                                               \
+            struct stay stay = leave();                                                                      \
+            result = REAL(name)(lock);                                                                       \
+            back(stay);                                                                                      \
+        } else if (!IS_GOT(result))                                                                          \
+            result = REAL(name)(lock);                                                                       \
+        if (IS_GOT(result))                                                                                  \
+            PUT(GOT, AT(lock), CALLER, what);                                                                \
+        return result;                                                                                       \
+    }                                                                                                        \
+    EXPORT int try_name(type *lock)                                                                          \
+    {                                                                                                        \
+        int result = REAL(try_name)(lock);                                                                   \
+        if (IS_GOT(result))                                                                                  \
+            PUT(GOT, AT(lock), CALLER, what);                                                                \
+        return result;                                                                                       \
+    }
+
+/* One that is not got was not waited for: nothing else ends its WANT. */
+#define TIMED_LOCK(name, try_name, parameters, arguments, what)                                              \
+    EXPORT int name parameters                                                                               \
+    {                                                                                                        \
+        int result = REAL(try_name)(lock);                                                                   \
+        if (!IS_GOT(result)) {                                                                               \
+            uint64_t since_ns = now();                                                                       \
+            struct stay stay = leave();                                                                      \
+            result = REAL(name) arguments;                                                                   \
+            back(stay);                                                                                      \
+            if (IS_GOT(result))                                                                              \
+                put(since_ns, WANT, AT(lock), CALLER, what);                                                 \
+        }                                                                                                    \
+        if (IS_GOT(result))                                                                                  \
+            PUT(GOT, AT(lock), CALLER, what);                                                                \
+        return result;                                                                                       \
+    }
+
+#define UNLOCKED(name, type, what)                                                                           \
+    EXPORT int name(type *lock)                                                                              \
+    {                                                                                                        \
+        PUT(UNLOCK, AT(lock), CALLER, what);                                                                 \
+        return REAL(name)(lock);                                                                             \
+    }
+
+#define BUSY(result) ((result) == EBUSY)
+#define UNTIL const struct timespec *until
+
+LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, MUTEX, BUSY)
+TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, (pthread_mutex_t * lock, UNTIL), (lock, until),
+           MUTEX)
+TIMED_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, (pthread_mutex_t * lock, clockid_t clock, UNTIL),
+           (lock, clock, until), MUTEX)
+UNLOCKED(pthread_mutex_unlock, pthread_mutex_t, MUTEX)
+LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, READER, BUSY)
+LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, WRITER, BUSY)
+TIMED_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock, UNTIL),
+           (lock, until), READER)
+TIMED_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock, UNTIL),
+           (lock, until), WRITER)
+TIMED_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock,
+           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), READER)
+TIMED_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock,
+           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), WRITER)
+UNLOCKED(pthread_rwlock_unlock, pthread_rwlock_t, WRITER)
+LOCK(pthread_spin_lock, pthread_spin_trylock, volatile int, SPIN, BUSY)
+UNLOCKED(pthread_spin_unlock, volatile int, SPIN)
+
+_Static_assert(thrd_success == 0 && thrd_busy != EOWNERDEAD && thrd_timedout != EOWNERDEAD &&
+                   thrd_error != EOWNERDEAD,
+               "results of C11 read as those of pthread");
+#define C11_BUSY(result) ((result) == thrd_busy)
+LOCK(mtx_lock, mtx_trylock, mtx_t, C11, C11_BUSY)
+TIMED_LOCK(mtx_timedlock, mtx_trylock, (mtx_t *restrict lock, const struct timespec *restrict until),
+           (lock, until), C11)
+UNLOCKED(mtx_unlock, mtx_t, C11)
+
+EXPORT int pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *how)
+{
+    int protocol = 0, type = 0, robust = 0;
+    if (how != NULL) {
+        pthread_mutexattr_getprotocol(how, &protocol);
+        pthread_mutexattr_gettype(how, &type);
+        pthread_mutexattr_getrobust(how, &robust);
+    }
+    PUT(INIT, AT(lock), CALLER, protocol | type << 8 | robust << 16);
+    return REAL(pthread_mutex_init)(lock, how);
+}
+
+EXPORT int mtx_init(mtx_t *lock, int type)
+{
+    PUT(INIT, AT(lock), CALLER, (type & mtx_recursive) ? PTHREAD_MUTEX_RECURSIVE << 8 : 0);
+    return REAL(mtx_init)(lock, type);
+}
+
+/* --- condition variables: a wait gives the mutex up and gets it back ----------------------------- */
+
+#define WAITED(name, parameters, arguments, what)                                                            \
+    EXPORT int name parameters                                                                               \
+    {                                                                                                        \
+        PUT(COND_WAIT, AT(condition), CALLER, AT(lock));                                                     \
+        struct stay stay = leave();                                                                          \
+        int result = REAL(name) arguments;                                                                   \
+        back(stay);                                                                                          \
+        PUT(GOT, AT(lock), CALLER, what);                                                                    \
+        return result;                                                                                       \
+    }
+
+#define SIGNALLED(name, type, all)                                                                           \
+    EXPORT int name(type *condition)                                                                         \
+    {                                                                                                        \
+        PUT(SIGNAL, AT(condition), CALLER, all);                                                             \
+        return REAL(name)(condition);                                                                        \
+    }
+
+WAITED(pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *lock), (condition, lock), MUTEX)
+WAITED(pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *lock, UNTIL),
+       (condition, lock, until), MUTEX)
+WAITED(pthread_cond_clockwait, (pthread_cond_t * condition, pthread_mutex_t *lock, clockid_t clock, UNTIL),
+       (condition, lock, clock, until), MUTEX)
+WAITED(cnd_wait, (cnd_t * condition, mtx_t *lock), (condition, lock), C11)
+WAITED(cnd_timedwait,
+       (cnd_t *restrict condition, mtx_t *restrict lock, const struct timespec *restrict until),
+       (condition, lock, until), C11)
+SIGNALLED(pthread_cond_signal, pthread_cond_t, 0)
+SIGNALLED(pthread_cond_broadcast, pthread_cond_t, 1)
+SIGNALLED(cnd_signal, cnd_t, 0)
+SIGNALLED(cnd_broadcast, cnd_t, 1)
+
+/* --- semaphores and barriers --------------------------------------------------------------------- */
+
+#define TAKEN(name, parameters, arguments)                                                                   \
+    EXPORT int name parameters                                                                               \
+    {                                                                                                        \
+        int kept = errno;                                                                                    \
+        pthread_testcancel(); /* it is such a point, also where it does not wait */                          \
+        int result = REAL(sem_trywait)(semaphore);                                                           \
+        bool waits = result != 0;                                                                            \
+        errno = kept;                                                                                        \
+        if (waits) {                                                                                         \
+            struct stay stay = leave();                                                                      \
+            if (stay.ns != 0)                                                                                \
+                put(stay.ns, ENTER, SYS_futex, AT(semaphore), 0);                                            \
+            result = REAL(name) arguments;                                                                   \
+            uint64_t ns = back(stay);                                                                        \
+            if (ns != 0)                                                                                     \
+                put(ns, EXIT, SYS_futex, result, 0);                                                         \
+        }                                                                                                    \
+        if (result == 0)                                                                                     \
+            PUT(TAKE, AT(semaphore), CALLER, waits);                                                         \
+        return result;                                                                                       \
+    }
+
+TAKEN(sem_wait, (sem_t * semaphore), (semaphore))
+TAKEN(sem_timedwait, (sem_t *restrict semaphore, const struct timespec *restrict until), (semaphore, until))
+TAKEN(sem_clockwait, (sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until),
+      (semaphore, clock, until))
+
+EXPORT int sem_trywait(sem_t *semaphore)
+{
+    int result = REAL(sem_trywait)(semaphore);
+    if (result == 0)
+        PUT(TAKE, AT(semaphore), CALLER, 0);
+    return result;
+}
+
+EXPORT int sem_post(sem_t *semaphore)
+{
+    PUT(POST, AT(semaphore), CALLER, 0);
+    return REAL(sem_post)(semaphore);
+}
+
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    PUT(BARRIER, AT(barrier), CALLER, 0);
+    struct stay stay = leave();
+    int result = REAL(pthread_barrier_wait)(barrier);
+    back(stay);
+    PUT(BARRIER, AT(barrier), CALLER, 1);
+    return result;
+}
+
+/* --- waits that the kernel would tell of ---------------------------------------------------------- */
+
+#define CALLED(type, name, parameters, arguments, call, first, second, timer)                                \
+    EXPORT type name parameters                                                                              \
+    {                                                                                                        \
+        struct stay stay = leave();                                                                          \
+        if (stay.ns == 0)                                                                                    \
+            return REAL(name) arguments;                                                                     \
+        put(stay.ns, ENTER, SYS_##call, first, second);                                                      \
+        int64_t until_ns = timer;                                                                            \
+        if (until_ns != 0)                                                                                   \
+            put(stay.ns, SLEEP_TIMER, until_ns, until_ns, 0);                                                \
+        type result = REAL(name) arguments;                                                                  \
+        put(back(stay), EXIT, SYS_##call, (int64_t)result, 0);                                               \
+        return result;                                                                                       \
+    }
+
+static int64_t after(uint64_t ns, const struct timespec *length)
+{
+    return length == NULL ? 0 : (int64_t)ns + length->tv_sec * INT64_C(1000000000) + length->tv_nsec;
+}
+
+CALLED(int, clock_nanosleep, (clockid_t clock, int flags, UNTIL, struct timespec *left),
+       (clock, flags, until, left), clock_nanosleep, clock, flags,
+       after((flags & TIMER_ABSTIME) ? 0 : stay.ns, until))
+CALLED(int, nanosleep, (const struct timespec *length, struct timespec *left), (length, left),
+       clock_nanosleep, CLOCK_REALTIME, 0, after(stay.ns, length))
+CALLED(int, usleep, (useconds_t us), (us), clock_nanosleep, CLOCK_REALTIME, 0,
+       (int64_t)(stay.ns + us * UINT64_C(1000)))
+CALLED(unsigned, sleep, (unsigned s), (s), clock_nanosleep, CLOCK_REALTIME, 0,
+       (int64_t)(stay.ns + s * UINT64_C(1000000000)))
+CALLED(ssize_t, read, (int file, void *to, size_t bytes), (file, to, bytes), read, file, AT(to), 0)
+CALLED(int, epoll_wait, (int file, struct epoll_event *events, int most, int timeout),
+       (file, events, most, timeout), epoll_pwait, file, AT(events), 0)
+CALLED(int, poll, (struct pollfd * files, nfds_t count, int timeout), (files, count, timeout), ppoll,
+       AT(files), (int64_t)count, 0)
+CALLED(int, sched_yield, (void), (), sched_yield, 0, 0, 0)
