@@ -262,11 +262,19 @@ def link_program(
     return kept(path, linked)
 
 
-def tool_program(toolchain: Toolchain, stem: str) -> Path:
-    """A program of runtime/observe/STEM*.c alone, which needs nothing but the C library."""
+#: Objects of a library that is preloaded, and how it is linked.
+_PRELOADED = ("-fPIC", "-fvisibility=hidden", "-fexceptions", "-ftls-model=initial-exec")
+_SHARED = ("-shared", "-Wl,-z,now")
+
+
+def tool_program(toolchain: Toolchain, stem: str, *, preloaded: bool = False) -> Path:
+    """A program of runtime/observe/STEM*.c alone, which needs nothing but the C library;
+    ``preloaded``: a library."""
     sources = sorted((native_root() / "runtime/observe").glob(f"{stem}*.c"))
-    objects = _objects(toolchain, sources, _flags(toolchain))
-    words = [*(STATIC if toolchain.static else ()), *map(str, objects), *toolchain.link_flags]
+    flags = (*toolchain.flags, *_PRELOADED) if preloaded else _flags(toolchain)
+    objects = _objects(toolchain, sources, flags)
+    words = [*(_SHARED if preloaded else STATIC if toolchain.static else ()), *map(str, objects)]
+    words += [*(("-ldl",) if preloaded else ()), *toolchain.link_flags]
     path = cache_root() / "programs" / f"{stem}-{key_of(*[o.name for o in objects])}"
     return made(path, [toolchain.cc, *toolchain.words, *words], stem)
 
