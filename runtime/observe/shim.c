@@ -41,7 +41,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 16, WAITED_NS = 3000, TRY_AGAIN = 1024, FIXED_KEYS = 32, PATH_BYTES = 512, COMES = -1 };
+enum {
+    CHUNK = 1 << 16,
+    WAITED_NS = 3000,
+    TRY_AGAIN = 1024,
+    FIXED_KEYS = 32,
+    PATH_BYTES = 512,
+    COMES = -1,
+    STEP = 16
+};
 enum kind {
     SWITCH = 1,
     RUNTIME = 3,
@@ -177,15 +185,21 @@ static char *path_of(char path[PATH_BYTES], char what, uint32_t pid)
     return number(number(path + length + 2, '-', pid), '-', alive->begin_ns);
 }
 
-/* The place is there before it is mapped: a full disk gives an error here, not a signal later. */
+/* The place is there before it is mapped: a full disk gives an error here, not a signal later. A file grows
+ * by as much as it has, up to STEP pieces: asking the file system is most of what a piece costs. */
 static void *mapped(const char *path, off_t from, size_t bytes)
 {
     static const char zeros[4096];
+    static bool piecewise; /* the file system, or the disk, has no more at once */
+    size_t piece = (size_t)from / bytes, more = piece == 0 ? 1 : piece < STEP ? piece : STEP;
+    bool grows = piece % STEP == 0 || (piece < STEP && (piece & (piece - 1)) == 0);
     int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (file < 0)
         return NULL;
     bool there = true;
-    if (fallocate(file, 0, from, (off_t)bytes) != 0)
+    if (!piecewise && grows)
+        piecewise = fallocate(file, 0, from, (off_t)(more * bytes)) != 0;
+    if (piecewise)
         for (size_t done = 0; there && done < bytes; done += sizeof zeros)
             there = pwrite(file, zeros, sizeof zeros, from + (off_t)done) == sizeof zeros;
     void *at = MAP_FAILED;
@@ -239,7 +253,7 @@ static bool begin_process(void)
     return true;
 }
 
-static void write_record(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
+static inline void write_record(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
 {
     struct record *to = mine.next++;
     unsigned cpu = sleeps ? mine.tid : (unsigned)sched_getcpu();
@@ -281,7 +295,7 @@ static void begin_thread(void)
 }
 
 /* Makes room for three records. False: there is none, and one is lost. */
-static bool make_room(void)
+__attribute__((noinline, cold)) static bool make_room(void)
 {
     int kept = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
