@@ -7,20 +7,20 @@ a program without visible locks is never one without locks.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 from numpy.typing import NDArray
 
-from deadbeat.build.native import native_root, one_file_program
+from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, Kind, Recording, Thread
 from deadbeat.model.errors import BuildError
-from deadbeat.targets.base import Target
+from deadbeat.targets.base import ClosedAfterwards, Target
 
 _CHUNK = 1 << 16
 _HEAD = np.dtype([("magic", "S8"), ("count", "<u8"), ("lost", "<u8"), ("spare", "<u8", 2)])
@@ -31,16 +31,15 @@ _PROCESS = np.dtype(
     ]
 )
 _CALLS = ("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex")
-_LOCKS = (Kind.INIT, Kind.WANT, Kind.GOT, Kind.TAKE, Kind.POST, Kind.COND_WAIT, Kind.BARRIER)
 #: Bits of an address in a program: callers in the n-th process have n above them.
 _ADDRESS_BITS = 48
-_SANITIZER = re.compile(r"lib(?:clang_rt\.)?(?:hwa|a|t|m|l|ub)san\b|\b__(?:hwa|a|t|m)san_init\b")
+_SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|/c\+\+/|/bits/")
 _WHICH = 'for word; do case $(command -v -- "$word") in /*) command -v -- "$word";; esac; done'
 _TOOL_S = 60.0
 
 
-class Shim:
+class Shim(ClosedAfterwards):
     """Is preloaded into ``command`` where that can take it: start it with ``environment``.
 
     Args:
@@ -59,9 +58,8 @@ class Shim:
         self._folder = f"{target.folder}/shim"
         self.environment: dict[str, str] = {}
         self.not_seen: list[str] = []
-        source = native_root() / "runtime/observe/shim.c"
         try:
-            library = one_file_program(Toolchain.find(static=False), source, preloaded=True)
+            library = tool_program(Toolchain.find(), "shim", preloaded=True)
         except BuildError as error:
             self.not_seen.append(f"locks are not visible: {error.message.splitlines()[0]}")
             return
@@ -77,8 +75,10 @@ class Shim:
             for path, dump in dumps
             if (reason := _hidden(dump, own[1]))
         ]
-        if _SANITIZER.search(preloaded) or any(_SANITIZER.search(dump) for _, dump in dumps):
+        beside = [*paths, *preloaded.replace(":", " ").split()]
+        if beside and _tool(target, "grep", "-lE", _SANITIZERS, *beside):
             self.not_seen = ["locks are not visible: the shim stays out beside a sanitizer"]
+            self.close()
             return
         self.environment = {
             "LD_PRELOAD": f"{place}:{preloaded}".rstrip(":"),
@@ -88,46 +88,33 @@ class Shim:
 
     def finish(self, recording: Recording) -> Recording:
         """``recording`` with what the shim wrote; its files are removed."""
+        missing = [*recording.not_seen, *self.not_seen]
         if not self.environment:
-            return evolve(recording, not_seen=(*recording.not_seen, *self.not_seen))
-        seen = read_folder(Path(self._folder), self._target)
+            return evolve(recording, not_seen=tuple(missing))
+        seen, pids = read_folder(Path(self._folder), self._target)
         self.close()
-        events = np.concatenate([recording.events, seen.events])
-        silent = _silent(recording.threads, seen) if not self.not_seen else ()
+        if not self.not_seen:
+            missing += _silent(recording.threads, seen, pids)
         return evolve(
             recording,
-            events=events[np.argsort(events["ns"], kind="stable")],
+            events=_in_order([recording.events, seen.events]),
             calls=recording.calls or seen.calls,
-            symbols={**seen.symbols, **recording.symbols},
+            symbols=seen.symbols | recording.symbols,
             lost=recording.lost + seen.lost,
-            not_seen=(*recording.not_seen, *self.not_seen, *silent),
+            not_seen=tuple(missing),
         )
 
     def close(self) -> None:
         """Remove its files. Safe to call again."""
         self._target.run(("rm", "-rf", "--", self._folder, f"{self._folder}.so"))
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-@frozen(kw_only=True, eq=False)
-class Seen:
-    """What the shim wrote: ``events`` in order of time; ``pids`` that it was loaded into."""
-
-    events: NDArray[np.void]
-    pids: frozenset[int]
-    calls: dict[int, str]
-    symbols: dict[int, str]
-    lost: int
-
-
-def read_folder(folder: Path, target: Target) -> Seen:
-    """What is in ``folder``; callers are looked up with addr2line of ``target``, where it is."""
-    parts, calls, symbols = [np.empty(0, RECORD)], {}, {}
+def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
+    """What is in ``folder``, and the processes that the shim was loaded into. Tools of ``target``
+    say where callers and locks are. A caller in the n-th program has n above `_ADDRESS_BITS`."""
+    parts: list[NDArray[np.void]] = []
+    calls: dict[int, str] = {}
+    symbols: dict[int, str] = {}
     lost, pids = 0, set()
     images = sorted(folder.glob("p-*"), key=lambda path: int(path.name.rsplit("-", 1)[1]))
     for place, image in enumerate(images):
@@ -137,108 +124,95 @@ def read_folder(folder: Path, target: Target) -> Seen:
         lost += int(process["lost"][0])
         pids.add(int(process["pid"][0]))
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
-        name = image.name[2:]
-        events = [np.empty(0, RECORD)]
-        for path in sorted(folder.glob(f"t-{name}-*")):
+        chunks = []
+        for path in folder.glob(f"t-{image.name[2:]}-*"):
             for chunk in np.memmap(path, np.uint8, "r").reshape(-1, _CHUNK):
                 head = chunk[: _HEAD.itemsize].view(_HEAD)[0]
                 end = _HEAD.itemsize + int(head["count"]) * RECORD.itemsize
-                events.append(chunk[_HEAD.itemsize : end].view(RECORD))
+                chunks.append(chunk[_HEAD.itemsize : end].view(RECORD))
                 lost += int(head["lost"])
-        mine = np.concatenate(events)
-        maps = "".join(
-            path.read_text() for path in sorted(folder.glob(f"m-{name}-*"), reverse=True)
-        )
-        of_shim = mine["kind"] >= Kind.INIT
-        where = _where(np.unique(mine["b"][of_shim]), np.unique(mine["a"][of_shim]), maps, target)
-        shift = (place << _ADDRESS_BITS) if place < 1 << 15 else 0
-        mine["b"][of_shim] += shift
-        symbols.update({at + shift: text for at, text in where[0].items()})
-        symbols = {**where[1], **symbols}
+        mine = _in_order(chunks)
+        locks = mine["kind"] >= Kind.INIT
+        files = sorted(folder.glob(f"m-{image.name[2:]}-*"), reverse=True)  # the last is best
+        maps = "".join(path.read_text() for path in files)
+        places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
+        callers, objects = _where(places[0], places[1], maps, target)
+        above = min(place, (1 << 15) - 1) << _ADDRESS_BITS
+        mine["b"][locks] += above
+        symbols = objects | symbols | {at + above: text for at, text in callers.items()}
         parts.append(mine)
-    together = np.concatenate(parts)
-    return Seen(
-        events=together[np.argsort(together["ns"], kind="stable")],
-        pids=frozenset(pids),
+    seen = Recording(
+        events=_in_order(parts),
+        threads=(),
+        begin_ns=0,
+        end_ns=0,
         calls=calls,
         symbols=symbols,
         lost=lost,
     )
+    return seen, pids
 
 
-def _silent(threads: Iterable[Thread], seen: Seen) -> list[str]:
+def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    together = np.concatenate([np.empty(0, RECORD), *parts])
+    return together[np.argsort(together["ns"], kind="stable")]
+
+
+def _silent(threads: Iterable[Thread], seen: Recording, pids: set[int]) -> Iterator[str]:
     """Processes without the shim, and programs that took no lock that it knows."""
-    unseen = {each.pid: each.name for each in threads if each.pid not in seen.pids}
-    lines = [
-        f"locks of {name} are not visible: it is static, runs with other rights (set-user-id),"
-        " ended at once or has another C library"
-        for name in dict.fromkeys(unseen.values())
-    ]
-    if seen.pids and not np.isin(seen.events["kind"], _LOCKS).any():
-        lines.append("locks are not visible: the program takes none by pthread or C11")
-    return lines
+    for name in dict.fromkeys(each.name for each in threads if each.pid not in pids):
+        reason = "it is static, runs with other rights (set-user-id) or ended at once"
+        yield f"locks of {name} are not visible: {reason}"
+    if pids and not (seen.events["kind"] >= Kind.INIT).any():
+        yield "locks are not visible: the program takes none by pthread or C11"
+
+
+def _tool(target: Target, *words: str) -> str:
+    """What a tool prints of whatever it can read; "": there is no such tool."""
+    return target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
 
 
 def _dumps(target: Target, paths: Sequence[str]) -> dict[str, str]:
     """Path -> what readelf says of it; "": nothing, as it is no program or there is no readelf."""
-    found = dict.fromkeys(paths, "")
-    words = ("readelf", "-hldW", "--dyn-syms", *paths, paths[0])
-    text = target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
-    for part in text.split("\nFile: ")[1:]:
-        path, _, found_text = part.partition("\n")
-        found[path.strip()] = found_text
-    return found
+    parts = _tool(target, "readelf", "-hlW", *paths, paths[0]).split("\nFile: ")[1:]
+    return dict.fromkeys(paths, "") | dict(part.split("\n", 1) for part in parts)
 
 
 def _hidden(dump: str, own: str) -> str:
     """Why the program with this dump cannot take the shim; "": it can, or is no program."""
-    lines = {
-        key: re.search(rf"^ *{key}: *(.*)$", text, re.MULTILINE)
-        for key in ("Class", "Machine")
-        for text in (dump,)
-    }
-    if not dump or lines["Class"] is None:
-        return ""
-    if any(match and match[1] not in own for match in lines.values()):
-        return "it is a program of another machine or width"
-    loader = re.search(r"program interpreter: (.*)\]", dump)
-    if loader is None:
-        return "it is static"
-    return "" if "/ld-linux" in loader[1] else f"its C library is another ({loader[1]})"
+    if any(line not in own for line in re.findall(r"^ *(?:Class|Machine): .*$", dump, re.M)):
+        return "it is for another machine or width"
+    return "it is static" if dump and "program interpreter: " not in dump else ""
 
 
 def _where(
-    callers: NDArray[np.int64], objects: NDArray[np.int64], maps: str, target: Target
+    callers: Sequence[int], objects: Sequence[int], maps: str, target: Target
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Addresses of ``callers`` and of ``objects`` -> where they are, as far as ``maps`` know."""
-    ranges, bases = [], {}
+    ranges = {0: (0, "")}
+    bases: dict[str, int] = {}
     last = ""
     for line in maps.splitlines():
         words = line.split(None, 5)
         begin, end = (int(each, 16) for each in words[0].split("-"))
-        path = words[5] if len(words) > 5 else last  # what has no name goes on after its module
-        if path.startswith("/"):
-            ranges.append((begin, end, path))
-            bases[path] = min(begin, bases.get(path, begin))
-        last = path
-    paths: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        last = words[5] if len(words) > 5 else last  # what has no name goes on after its module
+        ranges.setdefault(begin, (end, last))
+        bases[last] = min(begin, bases.get(last, begin))
+    begins = sorted(ranges)
+    found: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for kind, addresses in enumerate((callers, objects)):
-        for address in addresses.tolist():
-            path = next((path for begin, end, path in ranges if begin <= address < end), "")
-            if path:
-                paths[path][kind].append(address)
+        for at in addresses:
+            end, path = ranges[begins[bisect_right(begins, at) - 1]]
+            if at < end and path.startswith("/"):
+                found[path][kind].append(at)
     code: dict[int, str] = {}
     data: dict[int, str] = {}
-    dumps = _dumps(target, list(paths)) if paths else {}
-    for path, (calls, locks) in paths.items():
-        bias = 0 if re.search(r"^ *Type: *EXEC", dumps[path], re.MULTILINE) else bases[path]
-        code.update(_lines(path, calls, bias, target))
-        data.update(_variables(path, locks, bias, target))
+    dumps = _dumps(target, list(found)) if found else {}
+    for path, (calls, locks) in found.items():
+        bias = 0 if re.search(r"^ *Type: *EXEC", dumps[path], re.M) else bases[path]
+        code |= _lines(path, calls, bias, target)
+        data |= _variables(path, locks, bias, target)
     return code, data
-
-
-def _tool(target: Target, *words: str) -> str:
-    return target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
 
 
 def _lines(path: str, callers: Sequence[int], bias: int, target: Target) -> dict[int, str]:
@@ -259,12 +233,12 @@ def _lines(path: str, callers: Sequence[int], bias: int, target: Target) -> dict
 
 
 def _variables(path: str, objects: Sequence[int], bias: int, target: Target) -> dict[int, str]:
-    """Addresses of objects -> the variables that they are in."""
+    """Addresses of ``objects``, in order -> the variables that they are in."""
     found: dict[int, str] = {}
     for line in _tool(target, "nm", "-SC", path).splitlines() if objects else ():
         words = line.split(None, 3)
         if len(words) == 4 and words[2] in "bBdD":
             begin, size = int(words[0], 16) + bias, int(words[1], 16)
-            inside = [at for at in objects if begin <= at < begin + size]
-            found |= {at: words[3] + (f"+{at - begin}" if at > begin else "") for at in inside}
+            for at in objects[bisect_left(objects, begin) : bisect_left(objects, begin + size)]:
+                found[at] = words[3] + (f"+{at - begin}" if at > begin else "")
     return found

@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     cnd_wait(&changed, &modern);
     mtx_unlock(&modern);
     if (strcmp(how, "many") == 0)
-        for (int at = 0; at < 5000; at++)
+        for (int at = 0; at < 300; at++)
             alone();
     if (strcmp(how, "killed") == 0)
         kill(getpid(), 9);

@@ -1,0 +1,145 @@
+"""Truth: what tests/programs/shim/locks.c does, counted by hand; standard.cpp says its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.programs import ROOT, command_of, truth_in
+
+from deadbeat.derive.records import RECORD, Kind, Recording
+from deadbeat.derive.shim import Shim
+from deadbeat.targets.local import LocalTarget
+
+LOCKS = ROOT / "tests/programs/shim/locks.c"
+NOTHING = Recording(events=np.empty(0, RECORD), threads=(), begin_ns=0, end_ns=0)
+
+
+def table(text: str, times: int = 1) -> Counter[str]:
+    """``7 GOT table 1; ...``: how often which record."""
+    rows = (row.split(None, 1) for row in text.split(";"))
+    return Counter({" ".join(what.split()): times * int(count) for count, what in rows})
+
+
+#: What ``alone`` does, main, and the other thread.
+ROUND = """7 GOT table 1; 7 GOT table 2; 14 UNLOCK table 2; 7 GOT spin 3; 7 UNLOCK spin 3;
+    7 GOT plain 0; 7 UNLOCK plain 0; 7 POST ready 0; 7 TAKE ready 0"""
+MAIN = table("""2 GOT plain 0; 1 UNLOCK plain 0; 2 GOT modern 4; 1 UNLOCK modern 4;
+    1 GOT inherits 0; 1 UNLOCK inherits 0; 1 INIT inherits 1; 1 INIT modern 0; 1 POST asked 0;
+    1 BARRIER both 0; 1 BARRIER both 1; 1 COND_WAIT turned plain; 1 COND_WAIT changed modern""")
+OTHER = table("""1 TAKE asked 1; 1 WANT inherits 0; 100 GOT inherits 0; 100 UNLOCK inherits 0;
+    1 BARRIER both 0; 1 BARRIER both 1; 1 GOT plain 0; 1 UNLOCK plain 0; 1 SIGNAL turned 0;
+    1 GOT modern 4; 1 UNLOCK modern 4; 1 SIGNAL changed 1""")
+
+
+@pytest.fixture
+def here() -> Iterator[LocalTarget]:
+    with LocalTarget() as target:
+        yield target
+
+
+def built(target: LocalTarget, *words: str, compiler: str = "gcc") -> str:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    out = Path(target.folder) / "locks"
+    how = (compiler, "-g", "-O2", "-pthread", "-D_GNU_SOURCE", *words, LOCKS, "-o", out)
+    subprocess.run(how, check=True)
+    return str(out)
+
+
+def observed(
+    target: LocalTarget, command: Sequence[str], status: int = 0, *, sleeps: bool = False
+) -> tuple[Recording, str]:
+    with Shim(target, command, sleeps=sleeps) as shim:
+        environment = {**os.environ, **shim.environment}
+        done = subprocess.run(command, env=environment, stdout=-1, text=True, check=False)
+        seen = shim.finish(NOTHING)
+    assert done.returncode == status
+    assert not list(Path(target.folder).glob("shim*"))
+    return seen, done.stdout
+
+
+def counted(seen: Recording) -> list[Counter[str]]:
+    """What each thread did; who comes second to a lock that both hurry to is luck."""
+    found: dict[int, Counter[str]] = {}
+    for row in seen.events[seen.events["kind"] >= Kind.INIT]:
+        name = seen.symbols.get(int(row["a"]), "?")
+        kind, more = Kind(row["kind"]), seen.symbols.get(int(row["c"]), str(row["c"]))
+        if kind != Kind.WANT or name == "inherits":
+            found.setdefault(int(row["tid"]), Counter())[f"{kind.name} {name} {more}"] += 1
+    return sorted(found.values(), key=lambda each: -each["GOT table 1"])
+
+
+@pytest.mark.parametrize("sleeps", [False, True])
+@pytest.mark.parametrize(
+    ("how", "status", "threads"),
+    [
+        ("", 0, [table(ROUND) + MAIN, OTHER]),
+        ("locked", 0, [table(ROUND) + MAIN, OTHER]),  # no room for large buffers
+        ("killed", -9, [table(ROUND) + MAIN, OTHER]),
+        ("many", 0, [table(ROUND, 301) + MAIN, OTHER]),  # of several chunks
+        ("fork", 0, [table(ROUND) + MAIN, table(ROUND), OTHER]),
+    ],
+)
+def test_every_call_is_recorded_once(here, how, status, threads, sleeps):
+    seen, _ = observed(here, (built(here), how), status, sleeps=sleeps)
+    assert counted(seen) == threads
+    assert (seen.lost, seen.not_seen) == (0, ())
+    source = LOCKS.read_text().splitlines()
+    waits = seen.events[seen.events["kind"] == Kind.COND_WAIT]
+    lines = [n for n, line in enumerate(source, 1) if re.search(r" \w+_wait\(&(turned|cha)", line)]
+    assert {seen.symbols[int(row["b"])] for row in waits} == {f"main (locks.c:{n})" for n in lines}
+
+
+def test_what_cannot_be_seen_is_said(here):
+    static, _ = observed(here, (built(here, "-static"),))
+    assert static.not_seen == ("locks of locks are not visible: it is static",)
+    beside, _ = observed(here, ("env", built(here, "-fsanitize=address")))
+    assert beside.not_seen == ("locks are not visible: the shim stays out beside a sanitizer",)
+    none, _ = observed(here, ("true",))
+    assert none.not_seen == ("locks are not visible: the program takes none by pthread or C11",)
+    with Shim(here, ("true",), preloaded="own.so") as shim:
+        assert shim.environment["LD_PRELOAD"].split(":")[1:] == ["own.so"]
+
+
+def test_a_program_of_musl_takes_it_too(here):
+    seen, _ = observed(here, (built(here, compiler="musl-gcc"),))
+    assert sum(counted(seen), Counter())["GOT inherits 0"] == 101
+
+
+def test_a_full_folder_loses_and_says_how_much(here, monkeypatch):
+    monkeypatch.setenv("DEADBEAT_SHIM_CHUNKS", "2")
+    seen, _ = observed(here, (built(here), "many"))
+    whole = (table(ROUND, 301) + MAIN + OTHER).total()
+    assert seen.lost > 0
+    assert whole <= len(seen.events) + seen.lost <= whole + 2  # WANT of two locks
+
+
+def test_standard_mutexes_are_those_of_pthread(here):
+    seen, output = observed(here, (*command_of(ROOT / "tests/programs/standard.cpp", Path(here.folder)), "1"))
+    got = seen.events[seen.events["kind"] == Kind.GOT]
+    for task in truth_in(output)["tasks"]:
+        mine = got[got["tid"] == task["tid"]]
+        (section,) = task["sections"]
+        assert len(mine) == section["count"]
+        assert seen.symbols[int(mine["b"][0])].endswith(f"(standard.cpp:{section['line']})")
+
+
+def test_sleeps_without_the_kernel(here):
+    seen, output = observed(here, (*command_of(ROOT / "tests/programs/absolute.c", Path(here.folder)), "1"), sleeps=True)
+    (task,) = truth_in(output)["tasks"][:1]
+    mine = seen.events[seen.events["tid"] == task["tid"]]
+    enters = mine[mine["kind"] == Kind.ENTER]
+    assert {seen.calls[int(number)] for number in enters["a"]} == {"clock_nanosleep"}
+    until = mine["a"][mine["kind"] == Kind.SLEEP_TIMER]
+    assert len(until) == len(enters) >= task["jobs"]
+    assert set(np.diff(until)[: task["jobs"] - 1].tolist()) == {task["period_ns"]}
+    charged = mine["a"][mine["kind"] == Kind.RUNTIME].sum()
+    assert charged >= task["jobs"] * task["c_mean_ns"]
