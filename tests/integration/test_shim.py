@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.programs import ROOT, command_of, truth_in
+from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
 from deadbeat.derive.records import RECORD, Kind, Recording
 from deadbeat.derive.shim import Shim
@@ -52,6 +52,10 @@ def built(target: LocalTarget, *words: str, compiler: str = "gcc") -> str:
     how = (compiler, "-g", "-O2", "-pthread", "-D_GNU_SOURCE", *words, LOCKS, "-o", out)
     subprocess.run(how, check=True)
     return str(out)
+
+
+def own(name: str, target: LocalTarget) -> tuple[str, ...]:
+    return (*command_of(PROGRAMS[name], Path(target.folder)), "1")
 
 
 def observed(
@@ -123,7 +127,9 @@ def test_a_full_folder_loses_and_says_how_much(here, monkeypatch):
 
 
 def test_standard_mutexes_are_those_of_pthread(here):
-    seen, output = observed(here, (*command_of(ROOT / "tests/programs/standard.cpp", Path(here.folder)), "1"))
+    seen, output = observed(
+        here, (*command_of(ROOT / "tests/programs/standard.cpp", Path(here.folder)), "1")
+    )
     got = seen.events[seen.events["kind"] == Kind.GOT]
     for task in truth_in(output)["tasks"]:
         mine = got[got["tid"] == task["tid"]]
@@ -133,7 +139,9 @@ def test_standard_mutexes_are_those_of_pthread(here):
 
 
 def test_sleeps_without_the_kernel(here):
-    seen, output = observed(here, (*command_of(ROOT / "tests/programs/absolute.c", Path(here.folder)), "1"), sleeps=True)
+    seen, output = observed(
+        here, (*command_of(ROOT / "tests/programs/absolute.c", Path(here.folder)), "1"), sleeps=True
+    )
     (task,) = truth_in(output)["tasks"][:1]
     mine = seen.events[seen.events["tid"] == task["tid"]]
     enters = mine[mine["kind"] == Kind.ENTER]
