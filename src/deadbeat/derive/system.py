@@ -111,7 +111,9 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         return Reduced(system=system, lines=(), unproved=())
     policies = {task.name: task.policy for task in derived.tasks}
     used_policies = {policies[task.name] for task in system.tasks}
-    users = {lock.name: {*lock.users, *lock.holders} for lock in derived.locks}
+    users = {
+        lock.name: {*lock.users, *(each.holder for each in lock.waited)} for lock in derived.locks
+    }
     system, lines = _shared(system, {name: len(each) for name, each in users.items()})
     plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}

@@ -96,17 +96,13 @@ class Waited:
 
 @frozen(kw_only=True)
 class DerivedLock:
-    """``count`` sections, the ``longest_ns`` in CPU time; ``waits``: how many; ``holders``: who was
-    waited for -> how often; ``waited``: by pair, the longest wait first."""
+    """``count`` sections, the ``longest_ns`` in CPU time; ``waited``: the longest wait first."""
 
     name: str
     protocol: str
     users: tuple[str, ...]
     longest_ns: int
     count: int
-    waits: int
-    wait_max_ns: int
-    holders: dict[str, int]
     waited: tuple[Waited, ...] = ()
 
 
@@ -246,9 +242,6 @@ def _lock(lock: Held, names: Mapping[int, str]) -> DerivedLock:
         users=tuple(names[tid] for tid in sorted(users)),
         longest_ns=max((each.max_ns for each in sections), default=0),
         count=sum(each.count for each in sections),
-        waits=len(lock.waits),
-        wait_max_ns=max((wait.ns for wait in lock.waits), default=0),
-        holders=dict(Counter(names.get(wait.holder, "not seen") for wait in lock.waits)),
         waited=tuple(sorted(waited, key=lambda each: -each.max_ns)),
     )
 
