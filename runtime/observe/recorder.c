@@ -31,6 +31,7 @@
 #define BUSY_NS 2000000  /* the same, where a look found more than BUSY_RECORDS */
 #define BUSY_RECORDS 10000
 #define LOOK_SHARE 50           /* looks at threads take at most this part of a CPU: 1 in 50 */
+#define LAST_NS 1000000000      /* the longest look at a buffer */
 #define LATE_NS 1000000         /* an event may be in its buffer so long after its time stamp */
 #define PENDING_MOST (1u << 19) /* records that wait for their turn: 20 MB, and as much to sort */
 #define FILE_MOST (25u << 20)   /* records of a file: 1 GB */
@@ -389,13 +390,15 @@ static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_
     return 0;
 }
 
-/* Decodes what was recorded on a CPU until ``until``. */
-static int drain(int file, uint16_t cpu, uint64_t until)
+/* Decodes what was recorded on a CPU until ``until``, or as long as ``give_up`` is not reached: where
+ * what we do is itself recorded there is no end. */
+static int drain(int file, uint16_t cpu, uint64_t until, uint64_t give_up)
 {
     static unsigned char page[SUBBUF_MOST];
     uint64_t last = 0;
     ssize_t n;
-    while (last <= until && (n = read(file, page, subbuf_bytes)) >= (ssize_t)header_bytes)
+    while (last <= until && now_ns() < give_up &&
+           (n = read(file, page, subbuf_bytes)) >= (ssize_t)header_bytes)
         if (decode(page, (size_t)n, cpu, &last) != 0)
             return -1;
     return 0;
@@ -439,7 +442,7 @@ static int record_until_end(void)
         size_t before = written;
         uint64_t begin = now_ns(), until = stopped ? UINT64_MAX : begin;
         for (unsigned i = 0; i < count; i++)
-            if (drain(files[i].fd, cpus[i], until) != 0)
+            if (drain(files[i].fd, cpus[i], until, begin + LAST_NS) != 0)
                 return fail("file of events");
         if (flush_until(stopped ? UINT64_MAX : begin - LATE_NS) != 0)
             return fail("file of events");

@@ -132,7 +132,7 @@ static void find_threads(uint32_t pid)
         char *at = text, *end;
         if (text_of(path, text, sizeof text) > 0)
             for (uint32_t child; (child = (uint32_t)strtoul(at, &end, 10)) != 0; at = end)
-                if (!thread_of(child))
+                if (child != (uint32_t)getpid() && child != (uint32_t)getppid() && !thread_of(child))
                     new_thread(child, child, now_ns());
     }
     if (folder)

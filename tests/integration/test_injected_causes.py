@@ -10,18 +10,34 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, task, task_set
-from helpers.tracefs import LOOK, look
 from trials import CONTROLS, Trial, try_causes
 
+from deadbeat.derive.recorder import Recorder
+from deadbeat.derive.records import Kind
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.jobs import worst_jobs
 from deadbeat.trace.session import Tracer
 
 pytestmark = pytest.mark.hardware
+
+#: The instances of event tracing there are, and the machine's own settings, or why not.
+LOOK = """
+[ -f /sys/kernel/tracing/trace_clock ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 1
+cd /sys/kernel/tracing && ls instances && cat trace_clock tracing_on buffer_size_kb
+"""
+
+
+def look(script: str = LOOK) -> str | None:
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+    return done.stdout if done.returncode == 0 else None
 
 
 @pytest.fixture
@@ -55,11 +71,12 @@ def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
 
 
 KILLED = """
-import os, signal, sys
-from deadbeat.trace.session import Tracer
+import os, signal
+from deadbeat.derive.recorder import Recorder
 from deadbeat.targets.local import LocalTarget
-tracer = Tracer(LocalTarget(), cpus=(0,))
-tracer.start()
+recorder = Recorder(LocalTarget())  # the tracer, and what reads its instance
+recorder.begin(os.getpid())
+tracer = recorder._tracer
 print(tracer.unavailable or "on", tracer._process.pid, flush=True)
 signal.pause()
 """
@@ -88,6 +105,31 @@ def _wait_end(descriptor: int) -> None:
     poll.register(descriptor, select.POLLIN)
     assert poll.poll(10_000), "the shell did not end"
     os.close(descriptor)
+
+
+LOOP = "import time\nfor _ in range(20): time.sleep(0.01); sum(range(20_000))"
+
+
+def test_a_loop_is_recorded_whole(tracefs: None) -> None:
+    """Whatever the machine does meanwhile: no figure here is a matter of time."""
+    with LocalTarget() as target, Recorder(target) as recorder:
+        program = GuardedProgram((sys.executable, "-S", "-c", LOOP), ready=recorder.begin)
+        program.wait(60)
+        found = recorder.finish()
+        assert program.close() == 0
+    (thread,) = found.threads
+    assert (found.lost, found.not_seen) == (0, ())
+    own = found.events[found.events["tid"] == thread.tid]
+    call = {name: number for number, name in found.calls.items()}["clock_nanosleep"]
+    entered = own[(own["kind"] == Kind.ENTER) & (own["a"] == call)]
+    left = own[(own["kind"] == Kind.EXIT) & (own["a"] == call)]
+    timers = own[own["kind"] == Kind.SLEEP_TIMER]
+    assert len(entered) == len(left) == len(timers) == 20
+    assert np.all(timers["ns"] >= entered["ns"]) and np.all(left["ns"] >= timers["a"])
+    assert np.all(np.diff(timers["a"]) >= 10_000_000)
+    assert np.sum(own["kind"] == Kind.SWITCH) >= 20
+    charged = own[(own["kind"] == Kind.RUNTIME) & (own["ns"] <= thread.sampled_ns)]["a"].sum()
+    assert charged == pytest.approx(thread.cpu_ns, rel=0.01, abs=100_000)
 
 
 def test_a_run_brings_the_events_of_its_worst_jobs(tracefs: None) -> None:

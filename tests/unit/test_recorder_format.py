@@ -4,6 +4,7 @@ mutex, a fork; some events lost. Types of entries that it lacks: include/linux/r
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import subprocess
@@ -21,9 +22,7 @@ from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 
 GOLDEN = Path(__file__).parents[1] / "golden/recorder.tar.xz"
-LINE = re.compile(
-    r" *(.+)-(?P<who>\d+) +\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<us>\d{6}): (?P<text>.*)"
-)
+LINE = re.compile(r".+-(?P<who>\d+) +\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<us>\d+): (?P<text>.*)")
 TIMER = r"hrtimer_start: .*function={} expires=(?P<b>\d+) softexpires=(?P<a>\d+)"
 PRINTED = {
     Kind.SWITCH: r"sched_switch: .*prev_pid=(?P<tid>\d+) prev_prio=(?P<low>-?\d+)"
@@ -49,66 +48,58 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def decode(folder: Path) -> tuple[np.ndarray, list[str]]:
-    """Records and words of the recorder about a folder laid out as an instance."""
-    tool = tool_program(Toolchain.find(), "recorder")
-    argv = [str(tool), str(folder), str(folder / "events.bin"), str(folder / "kallsyms")]
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
-    )
-    return read_events(folder / "events.bin"), done.stdout.splitlines()
+def decode(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
+    """Records of a folder laid out as an instance, and numbers of calls."""
+    argv = [tool_program(Toolchain.find(), "recorder"), ".", "events.bin", "kallsyms"]
+    done = subprocess.check_output(argv, cwd=folder, stdin=subprocess.DEVNULL, text=True)
+    calls = [line.split() for line in done.splitlines()]
+    numbers = {words[2]: int(words[1]) for words in calls if words[0] == "call"}
+    return read_events(folder / "events.bin"), numbers
 
 
 def test_records_are_what_the_kernel_prints(folder: Path) -> None:
-    events, words = decode(folder)
-    calls = {line.split()[2]: int(line.split()[1]) for line in words if line.startswith("call")}
-    printed = 0
-    by_cpu = {cpu: iter(events[(events["cpu"] == cpu) & (events["kind"] != 13)]) for cpu in (0, 1)}
-    for line in (folder / "trace").read_text().splitlines():
-        if not (found := LINE.match(line)):
-            continue
-        printed += 1
-        event = next(by_cpu[int(found["cpu"])])
-        assert (int(event["ns"]) + 500) // 1000 == int(found["s"]) * 1_000_000 + int(found["us"])
-        fields = re.match(PRINTED[Kind(event["kind"])], found["text"])
-        assert fields, line
-        said = {key: text for key, text in fields.groupdict().items() if text is not None}
-        assert int(event["tid"]) == int(said.pop("tid", found["who"]))
-        if "call" in said:
-            said["a"] = str(calls[said.pop("call")])
-        low, high = (np.int64(event["c"]).astype(np.int32), event["c"] >> 32)
-        for key, text in said.items():
-            value = {"low": low, "high": high}.get(key, event[key if key in "abc" else "c"])
-            assert int(value) % 2**64 == int(text, 0) % 2**64, (key, line)
-    assert printed == len(events) - 1 == 240
-    assert {int(kind) for kind in events["kind"]} == {*map(int, PRINTED), Kind.LOST}
+    events, calls = decode(folder)
     (lost,) = events[events["kind"] == Kind.LOST]
-    stats = (folder / f"per_cpu/cpu{lost['cpu']}/stats").read_text()
-    assert f"\noverrun: {lost['a']}\n" in stats
+    assert f"\noverrun: {lost['a']}\n" in (folder / f"per_cpu/cpu{lost['cpu']}/stats").read_text()
+    assert {int(kind) for kind in events["kind"]} == {*map(int, PRINTED), Kind.LOST}
     assert np.all(np.diff(events["ns"].astype(np.int64)) >= 0)
+    events = events[events["kind"] != Kind.LOST]
+    printed = [found for line in (folder / "trace").open() if (found := LINE.match(line))]
+    for cpu in (0, 1):
+        lines = [found for found in printed if int(found["cpu"]) == cpu]
+        for event, line in zip(events[events["cpu"] == cpu], lines, strict=True):
+            assert f"{(int(event['ns']) + 500) // 1000:011}" == line["s"] + line["us"]
+            said = re.match(PRINTED[Kind(event["kind"])], line["text"])
+            assert said, line[0]
+            wanted = {"tid": line["who"]}
+            wanted |= {key: text for key, text in said.groupdict().items() if text is not None}
+            if "call" in wanted:
+                wanted["a"] = str(calls[wanted.pop("call")])
+            values = {key: int(event[key]) for key in ("tid", "a", "b", "c")}
+            values |= {"low": values["c"], "high": values["c"] >> 32}
+            for key, text in wanted.items():
+                most = 2**32 if key in ("low", "high") else 2**64
+                assert values[key] % most == int(text, 0) % most, (key, line[0])
 
 
 def test_gaps_of_time_and_entries_without_an_event(folder: Path) -> None:
     """A charge 1 ns after each; a discarded entry and the empty rest say nothing."""
-    number = re.search(
-        r"ID: (\d+)", (folder / "events/sched/sched_stat_runtime/format").read_text()
-    )
-    assert number
-    charge = struct.pack("<IHHiIIQ", 1 << 5 | 6, int(number[1]), 0, 7, 0, 7, 99)
+    text = (folder / "events/sched/sched_stat_runtime/format").read_text()
+    number = int(text.partition("ID: ")[2].split()[0])
+    charge = struct.pack("<IHHiIIQ", 1 << 5 | 6, number, 0, 7, 0, 7, 99)
     at = 3 << 59 | 5 << 27
     entries = charge + struct.pack("<II", 4 << 5 | 30, 2) + charge  # 2 << 27 | 4 ns later
     entries += struct.pack("<III", 1 << 5 | 29, 8, 0) + charge  # discarded
     entries += struct.pack("<II", 8 << 5 | 31, 7) + charge  # at 7 << 27 | 8, upper bits as before
-    long = struct.pack("<II", 1 << 5, 28) + charge[4:]  # its length in a word of its own
-    entries += long + struct.pack("<I", 29) + charge  # the rest is empty
+    entries += struct.pack("<II", 1 << 5, 28) + charge[4:]  # its length in a word of its own
+    entries += struct.pack("<I", 29) + charge  # the rest is empty
     page = struct.pack("<QQ", at, len(entries)) + entries
     (folder / "per_cpu/cpu0/trace_pipe_raw").write_bytes(b"")
     (folder / "per_cpu/cpu1/trace_pipe_raw").write_bytes(page.ljust(4096, b"\0"))
     events, _ = decode(folder)
     assert set(zip(events["tid"], events["a"], strict=True)) == {(7, 99)}
-    first = (2 << 27) + 4
-    later = [1, first + 2, first + 4, (2 << 27) + 9, (2 << 27) + 10]
-    assert [int(ns) - at for ns in events["ns"]] == later
+    gap = 2 << 27
+    assert [int(ns) - at for ns in events["ns"]] == [1, gap + 6, gap + 8, gap + 9, gap + 10]
 
 
 class Contained(LocalTarget):
@@ -119,16 +110,9 @@ class Contained(LocalTarget):
 
 
 def test_without_events_threads_are_known_all_the_same() -> None:
-    process = subprocess.Popen(["sleep", "100"])
-    try:
-        with Contained() as target, Recorder(target) as recorder:
-            recorder.begin(process.pid)
-            found = recorder.finish()
-    finally:
-        process.kill()
-        process.wait()
-    assert [(each.tid, each.name, each.policy) for each in found.threads] == [
-        (process.pid, "sleep", "other")
-    ]
-    assert len(found.events) == 0 and found.threads[0].cpus
-    assert "in a PID namespace" in found.not_seen[0]
+    with Contained() as target, Recorder(target) as recorder:
+        recorder.begin(os.getpid())
+        found = recorder.finish()
+    (own,) = (each for each in found.threads if each.tid == os.getpid())
+    assert set(own.cpus) == os.sched_getaffinity(0) and own.cpu_ns >= 0
+    assert len(found.events) == 0 and "in a PID namespace" in found.not_seen[0]

@@ -16,12 +16,17 @@ if [ ! -w "$root/trace_clock" ]; then
 fi
 [ -d "$root/instances" ] || give_up "this kernel has no instances of event tracing"
 drop() { rmdir "$1" 2>/dev/null; }
-for old in "$root"/instances/deadbeat-*; do  # refused where its shell lives and holds it open
-    [ -d "$old" ] && drop "$old"
-done
+# Removes instance $1; where its shell $2 is dead, whatever reads it ends in a moment.
+sure() {
+    for try in 1 2 3 4 5 6 7 8 9; do
+        [ -d "$1" ] && ! drop "$1" && [ ! -e "/proc/$2" ] || break
+        sleep 0.3
+    done
+}
+for old in "$root"/instances/deadbeat-*; do sure "$old" "${old##*-}"; done
 [ -n "$mask" ] || exit 0
 i=$root/instances/deadbeat-$$
-trap 'exec 9<&-; for try in 1 2 3 4 5 6 7 8 9; do [ -d "$i" ] && ! drop "$i" || break; sleep 0.1; done' EXIT
+trap 'exec 9<&-; sure "$i" none' EXIT
 trap 'exit 0' TERM
 why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
 exec 9< "$i/tracing_on"  # the kernel removes no instance that has an open file
