@@ -146,7 +146,8 @@ class _Seen:
             ]
             holder = held[0][0].holder if held else int(block["waker"])
             name = held[0][1] if held else str(site)
-            where = f" ({held[0][0].site})" if held and held[0][0].site else ""
+            at = held[0][0].site.rpartition("(")[2].rstrip(")") if held else ""
+            where = f" ({at})" if at else ""
             found[LOCK, f"{name}, held by {self.name(holder)}{where}"] += ns
         elif inside and wait["timer"] and wait["exit"] != NEVER and begin < wait["timer"] + ns + 1:
             after = max(woken - max(int(wait["timer"]), begin, left), 0)

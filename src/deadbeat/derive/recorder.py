@@ -90,6 +90,11 @@ class Recorder:
         if not self._tracer.folder:
             self._lose(self._tracer.unavailable)
 
+    @property
+    def blind(self) -> bool:
+        """Whether it has no events of the kernel."""
+        return self._tracer is None
+
     def begin(self, pid: int) -> None:
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer

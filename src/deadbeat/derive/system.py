@@ -79,7 +79,7 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
             CriticalSection(
                 lock=section.lock,
                 length=min(max(section.max_ns, 1), wcet),
-                count=-(-section.count // jobs),
+                count=-(-section.count // (jobs + 2)),  # two jobs at the ends are cut
                 site=section.site,
                 source=f"measured: largest of {section.count}",
             )

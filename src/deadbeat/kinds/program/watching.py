@@ -12,6 +12,7 @@ from attrs import frozen
 
 from deadbeat.derive.recorder import Recorder
 from deadbeat.derive.records import Recording
+from deadbeat.derive.shim import Shim
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -58,9 +59,12 @@ def watched(spec: ProgramSpec, output: int | None) -> Watched:
         held.callback(path.unlink, missing_ok=True)
         here = held.enter_context(closing(LocalTarget()))
         recorder = held.enter_context(Recorder(here))
+        own = os.environ.get("LD_PRELOAD", "")
+        shim = Shim(here, spec.command, preloaded=own, sleeps=recorder.blind)
+        held.enter_context(shim)
         program = GuardedProgram(
             spec.command,
-            more={marks.VARIABLE: str(path)},
+            more={marks.VARIABLE: str(path), **shim.environment},
             file=str(path),
             quiet=False,
             output=output,
@@ -77,6 +81,7 @@ def watched(spec: ProgramSpec, output: int | None) -> Watched:
                 recording = recorder.finish()
             finally:
                 status = program.close()
+            recording = shim.finish(recording)
         data = read_bytes(path, what="file of marks", hint="did the program remove it?")
     return Watched(
         recording=recording,
