@@ -20,6 +20,7 @@ struct thread {
     uint32_t policy, priority;
     uint64_t runtime_ns, deadline_ns, period_ns;
     int64_t cpu_ns, cpu_before_ns;
+    int call, votes; /* where looks found it asleep most often, by majority vote; -1: nowhere */
     uint64_t begin_ns, sampled_ns;
     uint64_t cpus[CPUS_MOST / 64];
 };
@@ -67,7 +68,7 @@ static struct thread *new_thread(uint32_t tid, uint32_t pid, uint64_t ns)
         thread_room = room;
     }
     struct thread *made = &threads[thread_count++];
-    *made = (struct thread){.tid = tid, .pid = pid, .cpu_ns = -1, .begin_ns = ns};
+    *made = (struct thread){.tid = tid, .pid = pid, .cpu_ns = -1, .call = -1, .begin_ns = ns};
     return made;
 }
 
@@ -106,6 +107,13 @@ static bool look_at(struct thread *thread)
         thread->runtime_ns = deadline ? attr.runtime : 0;
         thread->deadline_ns = deadline ? attr.deadline : 0;
         thread->period_ns = deadline ? attr.period : 0;
+    }
+    int call;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) > 0 && sscanf(text, "%d", &call) == 1 && call >= 0) {
+        if (thread->votes == 0)
+            thread->call = call;
+        thread->votes += thread->call == call ? 1 : -1;
     }
     uint64_t cpus[CPUS_MOST / 64] = {0};
     if (syscall(SYS_sched_getaffinity, thread->tid, sizeof cpus, cpus) > 0)
@@ -191,14 +199,50 @@ void follow(const struct record *record)
     }
 }
 
+/* Calls that are waits, but no event is asked of; the others are named by their events. */
+#define NAMED(name) {SYS_##name, #name}
+static const struct {
+    int number;
+    const char *name;
+} CALLS[] = {
+    NAMED(accept),      NAMED(accept4),         NAMED(connect), NAMED(fcntl),   NAMED(fdatasync),
+    NAMED(flock),       NAMED(fsync),           NAMED(msgsnd),  NAMED(pread64), NAMED(preadv),
+    NAMED(readv),       NAMED(restart_syscall), NAMED(semop),   NAMED(sendmsg), NAMED(sendto),
+    NAMED(splice),      NAMED(waitid),          NAMED(writev),
+#ifdef SYS_accept
+    NAMED(accept),
+#endif
+#ifdef SYS_msgsnd
+    NAMED(msgsnd),
+#endif
+#ifdef SYS_semop
+    NAMED(semop),
+#endif
+#ifdef SYS_wait4
+    NAMED(wait4),
+#endif
+#ifdef SYS_futex_waitv
+    NAMED(futex_waitv),
+#endif
+};
+
+static void say_call(int number)
+{
+    for (unsigned i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        if (CALLS[i].number == number)
+            printf("call %d %s\n", number, CALLS[i].name);
+}
+
 void say_threads(void)
 {
     for (size_t i = 0; i < thread_count; i++) {
         const struct thread *t = &threads[i];
         if (!*t->comm)
             continue;
-        printf("thread %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " ",
-               t->tid, t->pid, t->policy, t->priority, t->runtime_ns, t->deadline_ns, t->period_ns,
+        say_call(t->call);
+        printf("thread %u %u %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64
+               " ",
+               t->tid, t->pid, t->policy, t->priority, t->call, t->runtime_ns, t->deadline_ns, t->period_ns,
                t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
         const char *comma = "";
         for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)

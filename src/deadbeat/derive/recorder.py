@@ -205,14 +205,17 @@ def read_events(path: Path) -> NDArray[np.void]:
 
 def _thread(text: str) -> Thread:
     """A thread from a line of the recorder."""
-    *words, cpus, name = text.split(" ", 11)
-    tid, pid, policy, priority, runtime, deadline, period, cpu, sampled, begin = map(int, words)
+    *words, cpus, name = text.split(" ", 12)
+    tid, pid, policy, priority, call, runtime, deadline, period, cpu, sampled, begin = map(
+        int, words
+    )
     return Thread(
         tid=tid,
         pid=pid,
         name=name,
         policy=_POLICIES.get(policy, str(policy)),
         priority=priority,
+        sleeps_in=call,
         cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)),
         runtime_ns=runtime,
         deadline_ns=deadline,

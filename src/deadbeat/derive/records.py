@@ -68,6 +68,7 @@ class Thread:
         cpu_ns: CPU time it had since recording began, by the kernel, at ``sampled_ns``; -1: not
             known. A thread that ended was last looked at up to 50 ms before.
         begin_ns: When it was made, or recording began.
+        sleeps_in: Number of the call in which looks found it most often; -1: in none.
     """
 
     tid: int
@@ -81,6 +82,7 @@ class Thread:
     period_ns: int = 0
     cpu_ns: int = -1
     sampled_ns: int = 0
+    sleeps_in: int = -1
     begin_ns: int = 0
 
 
