@@ -15,12 +15,14 @@
  *   ENTER, EXIT      of clock_nanosleep (nanosleep, usleep and sleep, too), read, epoll_pwait (epoll_wait),
  *                    ppoll (poll), sched_yield, and of futex where a semaphore is waited for (b: semaphore)
  *   SLEEP_TIMER      both times are what the program asked for: the slack of the timer is not known
- *   RUNTIME          CPU time of the thread since the last one, on both sides of whatever may wait
+ *   RUNTIME          CPU time of the thread since the last one, on both sides of whatever may wait, and
+ *                    at the ends of sections where the last one is CHARGE_NS ago
  *   SWITCH           away and back (a: 0, state 1), where a call took over WAITED_NS more than CPU time;
  *                    time away begins after the call's CPU time. Preemption between calls is not seen:
- *                    RUNTIME says how much of it was work. cpu is tid modulo 65536 in all its records, so
- * that each thread looks as if alone on its CPU END              at the end of a thread There is no WAKING:
- * who wakes whom is known only by POST and SIGNAL.
+ *                    RUNTIME says how much of it was work. In all records cpu is tid modulo 65536: each
+ *                    thread looks as if alone on its CPU
+ *   END              at the end of a thread
+ * There is no WAKING: derive/shim.py infers it from POST, SIGNAL and UNLOCK.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,6 +46,7 @@
 enum {
     CHUNK = 1 << 16,
     WAITED_NS = 3000,
+    CHARGE_NS = 10000,
     TRY_AGAIN = 1024,
     FIXED_KEYS = 32,
     PATH_BYTES = 512,
@@ -102,7 +105,7 @@ struct mine {
     bool busy; /* a handler of a signal that comes meanwhile loses its records */
     struct record *next, *end;
     struct head *head;
-    uint64_t begin_ns, chunks, charged_ns, failed;
+    uint64_t begin_ns, chunks, charged_ns, charged_at, failed;
 };
 
 static _Thread_local struct mine mine __attribute__((tls_model("initial-exec")));
@@ -347,6 +350,16 @@ static void charge(uint64_t ns, uint64_t cpu_ns)
 {
     put(ns, RUNTIME, (int64_t)(cpu_ns - mine.charged_ns), 0, 0);
     mine.charged_ns = cpu_ns;
+    mine.charged_at = ns;
+}
+
+/* An end of a section: without a charge there, preemption elsewhere would be shared out to it. */
+static void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c)
+{
+    uint64_t ns = now();
+    if (sleeps && alive != NULL && mine.pid == alive->pid && ns - mine.charged_at > CHARGE_NS)
+        charge(ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    put(ns, kind, a, b, c);
 }
 
 static struct stay leave(void)
@@ -439,14 +452,14 @@ __attribute__((destructor)) static void end(void)
         } else if (!IS_GOT(result))                                                                          \
             result = REAL(name)(lock);                                                                       \
         if (IS_GOT(result))                                                                                  \
-            PUT(GOT, AT(lock), CALLER, what);                                                                \
+            put_edge(GOT, AT(lock), CALLER, what);                                                           \
         return result;                                                                                       \
     }                                                                                                        \
     EXPORT int try_name(type *lock)                                                                          \
     {                                                                                                        \
         int result = REAL(try_name)(lock);                                                                   \
         if (IS_GOT(result))                                                                                  \
-            PUT(GOT, AT(lock), CALLER, what);                                                                \
+            put_edge(GOT, AT(lock), CALLER, what);                                                           \
         return result;                                                                                       \
     }
 
@@ -464,14 +477,14 @@ __attribute__((destructor)) static void end(void)
                 put(since_ns, WANT, AT(lock), CALLER, what);                                                 \
         }                                                                                                    \
         if (IS_GOT(result))                                                                                  \
-            PUT(GOT, AT(lock), CALLER, what);                                                                \
+            put_edge(GOT, AT(lock), CALLER, what);                                                           \
         return result;                                                                                       \
     }
 
 #define UNLOCKED(name, type, what)                                                                           \
     EXPORT int name(type *lock)                                                                              \
     {                                                                                                        \
-        PUT(UNLOCK, AT(lock), CALLER, what);                                                                 \
+        put_edge(UNLOCK, AT(lock), CALLER, what);                                                            \
         return REAL(name)(lock);                                                                             \
     }
 
@@ -534,7 +547,7 @@ EXPORT int mtx_init(mtx_t *lock, int type)
         struct stay stay = leave();                                                                          \
         int result = REAL(name) arguments;                                                                   \
         back(stay);                                                                                          \
-        PUT(GOT, AT(lock), CALLER, what);                                                                    \
+        put_edge(GOT, AT(lock), CALLER, what);                                                               \
         return result;                                                                                       \
     }
 

@@ -151,3 +151,13 @@ def test_sleeps_without_the_kernel(here):
     assert set(np.diff(until)[: task["jobs"] - 1].tolist()) == {task["period_ns"]}
     charged = mine["a"][mine["kind"] == Kind.RUNTIME].sum()
     assert charged >= task["jobs"] * task["c_mean_ns"]
+
+
+def test_who_ended_a_wait_is_inferred_without_the_kernel(here):
+    seen, _ = observed(here, (built(here),), sleeps=True)
+    name = {int(row["ns"]): seen.symbols.get(int(row["a"])) for row in seen.events[::-1]}
+    rows = seen.events[seen.events["kind"] == Kind.WAKING]
+    (main,) = {int(tid) for tid in seen.events["tid"][seen.events["kind"] == Kind.INIT]}
+    by_main = {name[int(row["ns"])] for row in rows if row["a"] == main}
+    assert by_main >= {"asked", "inherits"}
+    assert {name[int(row["ns"])] for row in rows if row["tid"] == main} == {"turned", "changed"}

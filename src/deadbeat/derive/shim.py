@@ -30,6 +30,12 @@ _PROCESS = np.dtype(
         ("call", "<i4", 6),
     ]
 )
+#: Begin and end of a wait, and what ends it.
+_WAITS = (
+    (Kind.COND_WAIT, Kind.GOT, Kind.SIGNAL),
+    (Kind.WANT, Kind.GOT, Kind.UNLOCK),
+    (Kind.ENTER, Kind.TAKE, Kind.POST),
+)
 _CALLS = ("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex")
 #: Bits of an address in a program: callers in the n-th process have n above them.
 _ADDRESS_BITS = 48
@@ -140,7 +146,7 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
         above = min(place, (1 << 15) - 1) << _ADDRESS_BITS
         mine["b"][locks] += above
         symbols = objects | symbols | {at + above: text for at, text in callers.items()}
-        parts.append(mine)
+        parts += [mine, *(_wakings(mine) if process["sleeps"][0] else ())]
     seen = Recording(
         events=_in_order(parts),
         threads=(),
@@ -151,6 +157,25 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
         lost=lost,
     )
     return seen, pids
+
+
+def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
+    """What the kernel would say of who ended whose wait: the last that could, while it lasted."""
+    for begins, ends, wakes in _WAITS:
+        rows = events[np.isin(events["kind"], (begins, ends))]
+        rows = rows[np.argsort(rows["tid"], kind="stable")]
+        waits = (rows["kind"][:-1] == begins) & (rows["kind"][1:] == ends)
+        waits &= rows["tid"][:-1] == rows["tid"][1:]
+        begin, end = rows[:-1][waits], rows[1:][waits]
+        of = end["a"] if begins == Kind.ENTER else begin["a"]
+        wakers = events[events["kind"] == wakes]
+        for each in np.unique(of[np.isin(of, wakers["a"])]):
+            mine, theirs = of == each, wakers[wakers["a"] == each]
+            last = np.searchsorted(theirs["ns"], end["ns"][mine], "right") - 1
+            found = theirs[np.maximum(last, 0)]
+            found["a"], found["tid"] = found["tid"].copy(), end["tid"][mine]
+            found["kind"], found["b"] = Kind.WAKING, 0
+            yield found[(last >= 0) & (found["ns"] >= begin["ns"][mine])]
 
 
 def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
