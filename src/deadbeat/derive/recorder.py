@@ -89,6 +89,7 @@ class Recorder:
         self._tracer = Tracer(target, cpus=cpus, events=EVENTS, buffer_kb=_BUFFER_KB)
         if not self._tracer.folder:
             self._lose(self._tracer.unavailable)
+            self._tracer = None
 
     @property
     def blind(self) -> bool:
@@ -106,13 +107,14 @@ class Recorder:
         if tracer is not None:
             tracer.set("options/event-fork", "1")
             tracer.set("events/timer/hrtimer_start/filter", _FILTER)
-            tracer.set("set_event_pid", " ".join(present))
+            chosen = tracer.set("set_event_pid", " ".join(present))
             _, again = self._ask("look")
             if again != present:  # made before event-fork knew their maker
-                tracer.set("set_event_pid", " ".join(again))
-            tracer.start()
-            if tracer.unavailable:
-                self._lose(tracer.unavailable)
+                chosen = tracer.set("set_event_pid", " ".join(again))
+            if chosen:
+                tracer.start()
+            if tracer.unavailable or not chosen:
+                self._lose(tracer.unavailable or "it does not choose threads (set_event_pid)")
         self._begin_ns, _ = self._ask("begin")
 
     def finish(self) -> Recording:
@@ -159,7 +161,6 @@ class Recorder:
         self.close()
 
     def _lose(self, reason: str) -> None:
-        self._tracer = None
         text = f"events of the kernel: {reason}; threads are known by looks at /proc alone"
         self._missing.insert(0, text)
 
