@@ -25,7 +25,7 @@ SURE_JOBS = 20
 #: So does such a share on the grid.
 UNSURE = (0.6, 0.9)
 #: A thread without a name or a period that works for less is a helper.
-HELPER_NS = 100_000
+HELPER_NS, NAP_NS = 100_000, 100_000
 _CONFIDENCE = 0.05
 
 
@@ -176,7 +176,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         dropped += int((~whole).sum())
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
-    helpers = {tid for tid, jobs in found.items() if _helper(all_tracks[tid], all_tracks, jobs)}
+    helpers = _helpers(found, {thread.tid: thread for thread in recording.threads})
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     helped = {all_tracks[tid].thread.pid for tid in helpers}
     held = locks_of(all_tracks, recording.symbols)
@@ -210,14 +210,26 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     )
 
 
-def _helper(track: Track, others: Mapping[int, Track], jobs: Jobs) -> bool:
-    """Whether it serves a runtime: it bears the process's name, has no period and little work."""
-    thread = track.thread
-    main = others[thread.pid].thread.name if thread.pid in others else ""
-    if thread.tid == thread.pid or thread.name != main or jobs.what == "absolute":
-        return False
-    grid = arrivals.fit(jobs.rows["release"])
-    return not (grid and grid.fits) and float(np.median(jobs.rows["charged"])) < HELPER_NS
+def _helpers(found: Mapping[int, Jobs], threads: Mapping[int, Thread]) -> set[int]:
+    """Threads that serve a runtime: without a period, with little work, and without a name of
+    their own: the process's, or, where a thread looks after the others in short naps, a shared one.
+    """
+    names = Counter((thread.pid, thread.name) for thread in threads.values())
+    watched = {
+        threads[tid].pid
+        for tid, jobs in found.items()
+        if jobs.site.call == "nanosleep" and (jobs.sleep[1:] < NAP_NS).any()
+    }
+    helpers = set()
+    for tid, jobs in found.items():
+        thread, grid = threads[tid], arrivals.fit(jobs.rows["release"])
+        main = thread.pid in threads and threads[thread.pid].name == thread.name
+        shared = thread.pid in watched and names[thread.pid, thread.name] > 1
+        if tid == thread.pid or not (main or shared) or jobs.what == "absolute":
+            continue
+        if not (grid and grid.fits) and np.median(jobs.rows["charged"]) < HELPER_NS:
+            helpers.add(tid)
+    return helpers
 
 
 def _lock(lock: Held, names: Mapping[int, str]) -> DerivedLock:
