@@ -24,22 +24,20 @@
  *   END              at the end of a thread
  * There is no WAKING: derive/shim.py infers it from POST, SIGNAL and UNLOCK.
  */
+#include "shim.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,25 +51,6 @@ enum {
     COMES = -1,
     STEP = 16
 };
-enum kind {
-    SWITCH = 1,
-    RUNTIME = 3,
-    SLEEP_TIMER = 4,
-    ENTER = 6,
-    EXIT = 7,
-    END = 10,
-    INIT = 32,
-    WANT,
-    GOT,
-    UNLOCK,
-    TAKE,
-    POST,
-    COND_WAIT,
-    SIGNAL,
-    BARRIER
-};
-enum lock { MUTEX, READER, WRITER, SPIN, C11 };
-
 struct record {
     uint64_t ns;
     uint32_t tid;
@@ -116,15 +95,11 @@ static bool sleeps;
 static pthread_key_t ending;
 static bool has_ending;
 
-#define EXPORT __attribute__((visibility("default")))
-#define CALLER ((intptr_t)__builtin_return_address(0))
-#define AT(object) ((intptr_t)(object))
-
 /* Missing in other C libraries. */
 extern __typeof__(dlvsym) dlvsym __attribute__((weak));
 
 /* Condition variables of before 2.3.2 have the same names, and another layout. */
-static void *found(const char *name)
+void *found(const char *name)
 {
     int kept = errno;
     void *at = NULL;
@@ -142,17 +117,6 @@ static void *found(const char *name)
     return at;
 }
 
-/* The function of this name that comes after ours: looked up when first called, as what a program calls is
- * there, and looking for what is not would need malloc. */
-#define REAL(name)                                                                                           \
-    (__extension__({                                                                                         \
-        static void *at;                                                                                     \
-        void *known = __atomic_load_n(&at, __ATOMIC_RELAXED);                                                \
-        if (known == NULL)                                                                                   \
-            __atomic_store_n(&at, known = found(#name), __ATOMIC_RELAXED);                                   \
-        (__typeof__(name) *)known;                                                                           \
-    }))
-
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec at;
@@ -160,7 +124,7 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)at.tv_sec * UINT64_C(1000000000) + (uint64_t)at.tv_nsec;
 }
 
-static inline uint64_t now(void)
+uint64_t now(void)
 {
     return clock_ns(CLOCK_MONOTONIC);
 }
@@ -322,7 +286,7 @@ __attribute__((noinline, cold)) static bool make_room(void)
     return there;
 }
 
-static void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
+void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
 {
     if (alive == NULL)
         return;
@@ -339,13 +303,6 @@ static void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c)
     mine.busy = false;
 }
 
-#define PUT(...) put(now(), __VA_ARGS__)
-
-/* The side of the CPU: before and after whatever may wait. */
-struct stay {
-    uint64_t ns, cpu_ns;
-};
-
 static void charge(uint64_t ns, uint64_t cpu_ns)
 {
     put(ns, RUNTIME, (int64_t)(cpu_ns - mine.charged_ns), 0, 0);
@@ -354,7 +311,7 @@ static void charge(uint64_t ns, uint64_t cpu_ns)
 }
 
 /* An end of a section: without a charge there, preemption elsewhere would be shared out to it. */
-static void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c)
+void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c)
 {
     uint64_t ns = now();
     if (sleeps && alive != NULL && mine.pid == alive->pid && ns - mine.charged_at > CHARGE_NS)
@@ -362,7 +319,7 @@ static void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c)
     put(ns, kind, a, b, c);
 }
 
-static struct stay leave(void)
+struct stay leave(void)
 {
     struct stay stay = {0, 0};
     if (!sleeps || alive == NULL)
@@ -375,7 +332,7 @@ static struct stay leave(void)
     return stay;
 }
 
-static uint64_t back(struct stay stay)
+uint64_t back(struct stay stay)
 {
     if (stay.ns == 0)
         return 0;
@@ -435,230 +392,3 @@ __attribute__((destructor)) static void end(void)
     save_maps(1);
     end_thread(NULL);
 }
-
-/* --- locks: tried first, so that a wait is seen -------------------------------------------------- */
-
-#define IS_GOT(result) ((result) == 0 || (result) == EOWNERDEAD)
-
-#define LOCK(name, try_name, type, what, is_busy)                                                            \
-    EXPORT int name(type *lock)                                                                              \
-    {                                                                                                        \
-        int result = REAL(try_name)(lock);                                                                   \
-        if (is_busy(result)) {                                                                               \
-            PUT(WANT, AT(lock), CALLER, what);                                                               \
-            struct stay stay = leave();                                                                      \
-            result = REAL(name)(lock);                                                                       \
-            back(stay);                                                                                      \
-        } else if (!IS_GOT(result))                                                                          \
-            result = REAL(name)(lock);                                                                       \
-        if (IS_GOT(result))                                                                                  \
-            put_edge(GOT, AT(lock), CALLER, what);                                                           \
-        return result;                                                                                       \
-    }                                                                                                        \
-    EXPORT int try_name(type *lock)                                                                          \
-    {                                                                                                        \
-        int result = REAL(try_name)(lock);                                                                   \
-        if (IS_GOT(result))                                                                                  \
-            put_edge(GOT, AT(lock), CALLER, what);                                                           \
-        return result;                                                                                       \
-    }
-
-/* One that is not got was not waited for: nothing else ends its WANT. */
-#define TIMED_LOCK(name, try_name, parameters, arguments, what)                                              \
-    EXPORT int name parameters                                                                               \
-    {                                                                                                        \
-        int result = REAL(try_name)(lock);                                                                   \
-        if (!IS_GOT(result)) {                                                                               \
-            uint64_t since_ns = now();                                                                       \
-            struct stay stay = leave();                                                                      \
-            result = REAL(name) arguments;                                                                   \
-            back(stay);                                                                                      \
-            if (IS_GOT(result))                                                                              \
-                put(since_ns, WANT, AT(lock), CALLER, what);                                                 \
-        }                                                                                                    \
-        if (IS_GOT(result))                                                                                  \
-            put_edge(GOT, AT(lock), CALLER, what);                                                           \
-        return result;                                                                                       \
-    }
-
-#define UNLOCKED(name, type, what)                                                                           \
-    EXPORT int name(type *lock)                                                                              \
-    {                                                                                                        \
-        put_edge(UNLOCK, AT(lock), CALLER, what);                                                            \
-        return REAL(name)(lock);                                                                             \
-    }
-
-#define BUSY(result) ((result) == EBUSY)
-#define UNTIL const struct timespec *until
-
-LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, MUTEX, BUSY)
-TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, (pthread_mutex_t * lock, UNTIL), (lock, until),
-           MUTEX)
-TIMED_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, (pthread_mutex_t * lock, clockid_t clock, UNTIL),
-           (lock, clock, until), MUTEX)
-UNLOCKED(pthread_mutex_unlock, pthread_mutex_t, MUTEX)
-LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, READER, BUSY)
-LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, WRITER, BUSY)
-TIMED_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock, UNTIL),
-           (lock, until), READER)
-TIMED_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock, UNTIL),
-           (lock, until), WRITER)
-TIMED_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock,
-           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), READER)
-TIMED_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock,
-           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), WRITER)
-UNLOCKED(pthread_rwlock_unlock, pthread_rwlock_t, WRITER)
-LOCK(pthread_spin_lock, pthread_spin_trylock, volatile int, SPIN, BUSY)
-UNLOCKED(pthread_spin_unlock, volatile int, SPIN)
-
-_Static_assert(thrd_success == 0 && thrd_busy != EOWNERDEAD && thrd_timedout != EOWNERDEAD &&
-                   thrd_error != EOWNERDEAD,
-               "results of C11 read as those of pthread");
-#define C11_BUSY(result) ((result) == thrd_busy)
-LOCK(mtx_lock, mtx_trylock, mtx_t, C11, C11_BUSY)
-TIMED_LOCK(mtx_timedlock, mtx_trylock, (mtx_t *restrict lock, const struct timespec *restrict until),
-           (lock, until), C11)
-UNLOCKED(mtx_unlock, mtx_t, C11)
-
-EXPORT int pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *how)
-{
-    int protocol = 0, type = 0, robust = 0;
-    if (how != NULL) {
-        pthread_mutexattr_getprotocol(how, &protocol);
-        pthread_mutexattr_gettype(how, &type);
-        pthread_mutexattr_getrobust(how, &robust);
-    }
-    PUT(INIT, AT(lock), CALLER, protocol | type << 8 | robust << 16);
-    return REAL(pthread_mutex_init)(lock, how);
-}
-
-EXPORT int mtx_init(mtx_t *lock, int type)
-{
-    PUT(INIT, AT(lock), CALLER, (type & mtx_recursive) ? PTHREAD_MUTEX_RECURSIVE << 8 : 0);
-    return REAL(mtx_init)(lock, type);
-}
-
-/* --- condition variables: a wait gives the mutex up and gets it back ----------------------------- */
-
-#define WAITED(name, parameters, arguments, what)                                                            \
-    EXPORT int name parameters                                                                               \
-    {                                                                                                        \
-        PUT(COND_WAIT, AT(condition), CALLER, AT(lock));                                                     \
-        struct stay stay = leave();                                                                          \
-        int result = REAL(name) arguments;                                                                   \
-        back(stay);                                                                                          \
-        put_edge(GOT, AT(lock), CALLER, what);                                                               \
-        return result;                                                                                       \
-    }
-
-#define SIGNALLED(name, type, all)                                                                           \
-    EXPORT int name(type *condition)                                                                         \
-    {                                                                                                        \
-        PUT(SIGNAL, AT(condition), CALLER, all);                                                             \
-        return REAL(name)(condition);                                                                        \
-    }
-
-WAITED(pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *lock), (condition, lock), MUTEX)
-WAITED(pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *lock, UNTIL),
-       (condition, lock, until), MUTEX)
-WAITED(pthread_cond_clockwait, (pthread_cond_t * condition, pthread_mutex_t *lock, clockid_t clock, UNTIL),
-       (condition, lock, clock, until), MUTEX)
-WAITED(cnd_wait, (cnd_t * condition, mtx_t *lock), (condition, lock), C11)
-WAITED(cnd_timedwait,
-       (cnd_t *restrict condition, mtx_t *restrict lock, const struct timespec *restrict until),
-       (condition, lock, until), C11)
-SIGNALLED(pthread_cond_signal, pthread_cond_t, 0)
-SIGNALLED(pthread_cond_broadcast, pthread_cond_t, 1)
-SIGNALLED(cnd_signal, cnd_t, 0)
-SIGNALLED(cnd_broadcast, cnd_t, 1)
-
-/* --- semaphores and barriers --------------------------------------------------------------------- */
-
-#define TAKEN(name, parameters, arguments)                                                                   \
-    EXPORT int name parameters                                                                               \
-    {                                                                                                        \
-        int kept = errno;                                                                                    \
-        pthread_testcancel(); /* it is such a point, also where it does not wait */                          \
-        int result = REAL(sem_trywait)(semaphore);                                                           \
-        bool waits = result != 0;                                                                            \
-        errno = kept;                                                                                        \
-        if (waits) {                                                                                         \
-            struct stay stay = leave();                                                                      \
-            if (stay.ns != 0)                                                                                \
-                put(stay.ns, ENTER, SYS_futex, AT(semaphore), 0);                                            \
-            result = REAL(name) arguments;                                                                   \
-            uint64_t ns = back(stay);                                                                        \
-            if (ns != 0)                                                                                     \
-                put(ns, EXIT, SYS_futex, result, 0);                                                         \
-        }                                                                                                    \
-        if (result == 0)                                                                                     \
-            PUT(TAKE, AT(semaphore), CALLER, waits);                                                         \
-        return result;                                                                                       \
-    }
-
-TAKEN(sem_wait, (sem_t * semaphore), (semaphore))
-TAKEN(sem_timedwait, (sem_t *restrict semaphore, const struct timespec *restrict until), (semaphore, until))
-TAKEN(sem_clockwait, (sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until),
-      (semaphore, clock, until))
-
-EXPORT int sem_trywait(sem_t *semaphore)
-{
-    int result = REAL(sem_trywait)(semaphore);
-    if (result == 0)
-        PUT(TAKE, AT(semaphore), CALLER, 0);
-    return result;
-}
-
-EXPORT int sem_post(sem_t *semaphore)
-{
-    PUT(POST, AT(semaphore), CALLER, 0);
-    return REAL(sem_post)(semaphore);
-}
-
-EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
-{
-    PUT(BARRIER, AT(barrier), CALLER, 0);
-    struct stay stay = leave();
-    int result = REAL(pthread_barrier_wait)(barrier);
-    back(stay);
-    PUT(BARRIER, AT(barrier), CALLER, 1);
-    return result;
-}
-
-/* --- waits that the kernel would tell of ---------------------------------------------------------- */
-
-#define CALLED(type, name, parameters, arguments, call, first, second, timer)                                \
-    EXPORT type name parameters                                                                              \
-    {                                                                                                        \
-        struct stay stay = leave();                                                                          \
-        if (stay.ns == 0)                                                                                    \
-            return REAL(name) arguments;                                                                     \
-        put(stay.ns, ENTER, SYS_##call, first, second);                                                      \
-        int64_t until_ns = timer;                                                                            \
-        if (until_ns != 0)                                                                                   \
-            put(stay.ns, SLEEP_TIMER, until_ns, until_ns, 0);                                                \
-        type result = REAL(name) arguments;                                                                  \
-        put(back(stay), EXIT, SYS_##call, (int64_t)result, 0);                                               \
-        return result;                                                                                       \
-    }
-
-static int64_t after(uint64_t ns, const struct timespec *length)
-{
-    return length == NULL ? 0 : (int64_t)ns + length->tv_sec * INT64_C(1000000000) + length->tv_nsec;
-}
-
-CALLED(int, clock_nanosleep, (clockid_t clock, int flags, UNTIL, struct timespec *left),
-       (clock, flags, until, left), clock_nanosleep, clock, flags,
-       after((flags & TIMER_ABSTIME) ? 0 : stay.ns, until))
-CALLED(int, nanosleep, (const struct timespec *length, struct timespec *left), (length, left),
-       clock_nanosleep, CLOCK_REALTIME, 0, after(stay.ns, length))
-CALLED(int, usleep, (useconds_t us), (us), clock_nanosleep, CLOCK_REALTIME, 0,
-       (int64_t)(stay.ns + us * UINT64_C(1000)))
-CALLED(unsigned, sleep, (unsigned s), (s), clock_nanosleep, CLOCK_REALTIME, 0,
-       (int64_t)(stay.ns + s * UINT64_C(1000000000)))
-CALLED(ssize_t, read, (int file, void *to, size_t bytes), (file, to, bytes), read, file, AT(to), 0)
-CALLED(int, epoll_wait, (int file, struct epoll_event *events, int most, int timeout),
-       (file, events, most, timeout), epoll_pwait, file, AT(events), 0)
-CALLED(int, poll, (struct pollfd * files, nfds_t count, int timeout), (files, count, timeout), ppoll,
-       AT(files), (int64_t)count, 0)
-CALLED(int, sched_yield, (void), (), sched_yield, 0, 0, 0)

@@ -155,7 +155,8 @@ def test_sleeps_without_the_kernel(here):
 
 def test_who_ended_a_wait_is_inferred_without_the_kernel(here):
     seen, _ = observed(here, (built(here),), sleeps=True)
-    name = {int(row["ns"]): seen.symbols.get(int(row["a"])) for row in seen.events[::-1]}
+    shim = seen.events[seen.events["kind"] >= Kind.INIT]
+    name = {int(row["ns"]): seen.symbols.get(int(row["a"])) for row in shim}
     rows = seen.events[seen.events["kind"] == Kind.WAKING]
     (main,) = {int(tid) for tid in seen.events["tid"][seen.events["kind"] == Kind.INIT]}
     by_main = {name[int(row["ns"])] for row in rows if row["a"] == main}

@@ -160,7 +160,7 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
 
 
 def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
-    """What the kernel would say of who ended whose wait: the last that could, while it lasted."""
+    """What the kernel would say of who ended a wait: the last that could, while it lasted."""
     for begins, ends, wakes in _WAITS:
         rows = events[np.isin(events["kind"], (begins, ends))]
         rows = rows[np.argsort(rows["tid"], kind="stable")]

@@ -1,0 +1,61 @@
+/* What the calls of a program (shim_calls.c) need of the recording (shim.c). */
+#ifndef DB_OBSERVE_SHIM_H
+#define DB_OBSERVE_SHIM_H
+
+#include <stdint.h>
+
+enum kind {
+    SWITCH = 1,
+    RUNTIME = 3,
+    SLEEP_TIMER = 4,
+    ENTER = 6,
+    EXIT = 7,
+    END = 10,
+    INIT = 32,
+    WANT,
+    GOT,
+    UNLOCK,
+    TAKE,
+    POST,
+    COND_WAIT,
+    SIGNAL,
+    BARRIER
+};
+enum lock { MUTEX, READER, WRITER, SPIN, C11 };
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER ((intptr_t)__builtin_return_address(0))
+#define AT(object) ((intptr_t)(object))
+
+void *found(const char *name);
+
+/* The function of this name that comes after ours: looked up when first called, as what a program calls is
+ * there, and looking for what is not would need malloc. */
+#define REAL(name)                                                                                           \
+    (__extension__({                                                                                         \
+        static void *at;                                                                                     \
+        void *known = __atomic_load_n(&at, __ATOMIC_RELAXED);                                                \
+        if (known == NULL)                                                                                   \
+            __atomic_store_n(&at, known = found(#name), __ATOMIC_RELAXED);                                   \
+        (__typeof__(name) *)known;                                                                           \
+    }))
+
+uint64_t now(void);
+void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c);
+
+/* As put, now, at an end of a section. */
+void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c);
+
+#define PUT(...) put(now(), __VA_ARGS__)
+
+/* The side of the CPU: before and after whatever may wait. */
+struct stay {
+    uint64_t ns, cpu_ns;
+};
+
+struct stay leave(void);
+
+/* When it came back; 0: the kernel has events of that. */
+uint64_t back(struct stay stay);
+
+#endif
