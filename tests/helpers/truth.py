@@ -17,6 +17,7 @@ BARS: Mapping[str, Bar] = {
     "jobs": (0.01, EDGE),
     "c_mean_ns": (0.03, 20_000),
     "c_max_ns": (0.05, 40_000),
+    "charged_mean_ns": (0.01, 0),  # of all the thread's CPU time
     "suspension_mean_ns": (0.10, 20_000),
 }
 SECTION_BARS: Mapping[str, Bar] = {"count": (0, EDGE), "mean_ns": (0.05, 10_000)}
@@ -83,6 +84,8 @@ def _sections(name: str, wanted: list[Row], left: list[Row]) -> Iterator[Differe
             best = min(near, key=lambda one: abs(one["mean_ns"] - section["mean_ns"]))
             left.remove(best)
             for key, bar in SECTION_BARS.items():
+                if not section[key]:  # not measured
+                    continue
                 yield _close(name, f"{key} of {what}", section[key], best[key], bar)
     for one in left:
         yield _equal(name, f"section of {one['lock']} at {one.get('site')}", "missing", "there")

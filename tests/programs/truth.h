@@ -6,7 +6,7 @@
  * A job begins where a wait returns and ends where the next wait is entered; each loop ends with one more
  * wait, so that its last job is whole. Each job reads the thread's CPU clock at both ends. That makes the
  * kernel charge the thread just there, which no foreign program does: `blind` leaves the readings out, and
- * the figures are then those of the calibrated work. A section is from got to given up, in CPU time; a
+ * then all that is known of C is the CPU time of the thread, a job (charged_mean_ns). A section is from got to given up, in CPU time; a
  * wait for a condition ends one, and its return begins another, at the line of the wait.
  */
 #ifndef TRUTH_H
@@ -56,7 +56,7 @@ struct task {
     int tid;
     int64_t period, release, min_gap;
     long jobs, merged, skipped; /* merged: began without a call; skipped: releases without a job */
-    int64_t began, c_sum, c_most, suspended, second_period;
+    int64_t began, c_sum, c_most, charged, suspended, second_period;
     struct section sections[SECTIONS];
     struct dl_attr attr;
     cpu_set_t cpus;
@@ -76,7 +76,6 @@ static struct truth *truth; /* shared with children */
 static int64_t length_ns = 2000 * MS, start_ns;
 static double rounds_per_ns;
 static int blind;
-static __thread int64_t planned_ns;
 
 static inline int64_t clock_ns(clockid_t clock)
 {
@@ -92,7 +91,7 @@ static inline int64_t now_ns(void)
 
 static inline int64_t cpu_ns(void)
 {
-    return blind ? planned_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return blind ? 0 : clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline struct timespec spec_of(int64_t ns)
@@ -114,7 +113,6 @@ static void spin(int64_t rounds)
 
 static inline void work(int64_t ns)
 {
-    planned_ns += ns;
     spin((int64_t)((double)ns * rounds_per_ns));
 }
 
@@ -185,6 +183,8 @@ static inline void linked(const char *from, const char *to)
 
 static inline void job_begins(struct task *task)
 {
+    if (!task->charged) /* what it did before its first job is no part of it */
+        task->charged = -clock_ns(CLOCK_THREAD_CPUTIME_ID);
     task->began = cpu_ns();
 }
 
@@ -199,6 +199,7 @@ static inline void job_ends(struct task *task)
 /* The task as it last was; call it at the end of the thread. */
 static inline void task_ends(struct task *task)
 {
+    task->charged += clock_ns(CLOCK_THREAD_CPUTIME_ID);
     syscall(SYS_sched_getattr, 0, &task->attr, sizeof task->attr, 0);
     sched_getaffinity(0, sizeof task->cpus, &task->cpus);
 }
@@ -286,6 +287,7 @@ static inline void print_task(const struct task *t)
     printf("\"min_gap_ns\": %lld, \"jobs\": %ld, ", (long long)t->min_gap, t->jobs);
     printf("\"merged\": %ld, \"skipped\": %ld, ", t->merged, t->skipped);
     printf("\"c_mean_ns\": %.0f, \"c_max_ns\": %lld, ", (double)t->c_sum / jobs, (long long)t->c_most);
+    printf("\"charged_mean_ns\": %.0f, ", (double)t->charged / jobs);
     printf("\"suspension_mean_ns\": %.0f, ", (double)t->suspended / jobs);
     printf("\"policy\": \"%s\", \"priority\": %u, ", policies[t->attr.policy % 7], t->attr.priority);
     if (t->attr.policy == 6)

@@ -220,12 +220,12 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
     if grid is None or not grid.fits or len(rows) < JOBS_MIN:
         return
     late = np.floor((rows["end"] - rows["release"]) / grid.period).astype(np.int64)
-    gap = np.append(np.diff(grid.numbers), 1)
+    gap = np.append(np.diff(grid.numbers), late[-1] + 1)
     slept = np.append(rows["waited"][1:], True)  # else the next wait separates the jobs
     near = np.append(grid.near[1:], True) & grid.near & ~np.append(grid.in_mode, False)
     several = (late > 0) & (gap > 1) & slept & rows["exact"] & near
     pieces = np.where(several, np.minimum(late + 1, gap), 1)
-    single = rows["c"][pieces == 1]
+    single = rows["c"][late == 0]  # a late one may be several, or the long one
     if len(single):
         rows["pieces"] = np.where(rows["c"] <= pieces * single.max(), pieces, 1)
 
