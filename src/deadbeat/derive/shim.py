@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -19,11 +20,16 @@ from numpy.typing import NDArray
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, Kind, Recording, Thread
-from deadbeat.model.errors import BuildError
+from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.targets.base import ClosedAfterwards, Target
 
 _CHUNK = 1 << 16
-_HEAD = np.dtype([("magic", "S8"), ("count", "<u8"), ("lost", "<u8"), ("spare", "<u8", 2)])
+_PIECE = np.dtype(
+    [
+        *(("magic", "S8"), ("count", "<u8"), ("lost", "<u8"), ("spare", "<u8", 2)),
+        *(("records", RECORD, _CHUNK // RECORD.itemsize - 1), ("rest", "S16")),
+    ]
+)
 _PROCESS = np.dtype(
     [
         *(("magic", "S8"), ("chunks", "<u8"), ("lost", "<u8"), ("pid", "<u4"), ("sleeps", "<u4")),
@@ -39,6 +45,7 @@ _WAITS = (
 _CALLS = ("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex")
 #: Bits of an address in a program: callers in the n-th process have n above them.
 _ADDRESS_BITS = 48
+_MAP = re.compile(r"^(\w+)-(\w+) \S+ \S+ \S+ \d+ *(.*)\n", re.MULTILINE)
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|/c\+\+/|/bits/")
 _WHICH = 'for word; do case $(command -v -- "$word") in /*) command -v -- "$word";; esac; done'
@@ -132,11 +139,10 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
         chunks = []
         for path in folder.glob(f"t-{image.name[2:]}-*"):
-            for chunk in np.memmap(path, np.uint8, "r").reshape(-1, _CHUNK):
-                head = chunk[: _HEAD.itemsize].view(_HEAD)[0]
-                end = _HEAD.itemsize + int(head["count"]) * RECORD.itemsize
-                chunks.append(chunk[_HEAD.itemsize : end].view(RECORD))
-                lost += int(head["lost"])
+            whole = path.stat().st_size // _CHUNK
+            for chunk in np.memmap(path, _PIECE, "r", shape=(whole,)) if whole else ():
+                chunks.append(chunk["records"][: int(chunk["count"])])
+                lost += int(chunk["lost"])
         mine = _in_order(chunks)
         locks = mine["kind"] >= Kind.INIT
         files = sorted(folder.glob(f"m-{image.name[2:]}-*"), reverse=True)  # the last is best
@@ -147,16 +153,9 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
         mine["b"][locks] += above
         symbols = objects | symbols | {at + above: text for at, text in callers.items()}
         parts += [mine, *(_wakings(mine) if process["sleeps"][0] else ())]
-    seen = Recording(
-        events=_in_order(parts),
-        threads=(),
-        begin_ns=0,
-        end_ns=0,
-        calls=calls,
-        symbols=symbols,
-        lost=lost,
-    )
-    return seen, pids
+    none: dict[str, Any] = {"threads": (), "begin_ns": 0, "end_ns": 0}
+    events = _in_order(parts)
+    return Recording(events=events, calls=calls, symbols=symbols, lost=lost, **none), pids
 
 
 def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
@@ -194,7 +193,10 @@ def _silent(threads: Iterable[Thread], seen: Recording, pids: set[int]) -> Itera
 
 def _tool(target: Target, *words: str) -> str:
     """What a tool prints of whatever it can read; "": there is no such tool."""
-    return target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
+    try:
+        return target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
+    except TargetError:  # too slow
+        return ""
 
 
 def _dumps(target: Target, paths: Sequence[str]) -> dict[str, str]:
@@ -217,10 +219,9 @@ def _where(
     ranges = {0: (0, "")}
     bases: dict[str, int] = {}
     last = ""
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        begin, end = (int(each, 16) for each in words[0].split("-"))
-        last = words[5] if len(words) > 5 else last  # what has no name goes on after its module
+    for first, until, path in _MAP.findall(maps):
+        begin, end = int(first, 16), int(until, 16)
+        last = path or last  # what has no name goes on after its module
         ranges.setdefault(begin, (end, last))
         bases[last] = min(begin, bases.get(last, begin))
     begins = sorted(ranges)
