@@ -184,6 +184,15 @@ def test_switches_that_are_missing() -> None:  # trap 5
     assert tasks[0].period_ns == tasks[1].period_ns
 
 
+def test_what_a_program_in_front_did_is_not_its_own() -> None:
+    made = one()
+    made.add(900, 100, Kind.EXEC)
+    for at, lock in ((100, 0x9000), (95 * MS // 10, 0xA000)):
+        made.add(at, 100, Kind.GOT, lock, 0x1)
+        made.add(at + 50, 100, Kind.UNLOCK, lock, 0x1)
+    assert [lock.name for lock in derive(made.recording()).locks] == ["0xa000"]
+
+
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.95])
 def test_whatever_is_missing_there_is_an_answer(kept: float) -> None:
     whole, chance = bunched("condition").recording(), np.random.default_rng(2)
@@ -233,6 +242,7 @@ def test_warm_up_and_jobs_in_progress_are_said_apart() -> None:  # trap 14
     made.rows = [row for row in made.rows if row[0] < BEGIN + 600 * MS + MS]  # within the last job
     task = task_of(made)
     assert (task.jobs, task.warm_up) == (59, 2)
+    assert task.warm_up_max_ns == pytest.approx(9 * MS, rel=0.001)
     assert task.c_max_ns == pytest.approx(2 * MS, rel=0.001)
 
 

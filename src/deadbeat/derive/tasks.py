@@ -42,7 +42,8 @@ class DerivedTask:
         skipped: Releases left out.
         mode: In long runs it has this multiple of the period; 1: none.
         burst: Most jobs of a burst; then ``period_ns`` is the distance of bursts.
-        warm_up: First jobs left out of C, since they took longer than any later one.
+        warm_up: First jobs left out of C, since they took longer than any later one, at most
+            ``warm_up_max_ns``.
         c_max_ns: Largest of the ``jobs``; a job is longer with a probability of at most
             1 - ``quantile``, with a confidence of 95 %. ``charged``: with system calls and wake-up.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
@@ -64,6 +65,7 @@ class DerivedTask:
     mode: int = 1
     burst: int = 1
     warm_up: int = 0
+    warm_up_max_ns: int = 0
     c_mean_ns: float | None = None
     c_max_ns: int | None = None
     charged_mean_ns: float | None = None
@@ -343,6 +345,7 @@ def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> Derive
         mode=on_grid.mode if on_grid and kind == "periodic" else 1,
         burst=burst,
         warm_up=first,
+        warm_up_max_ns=int(rows["c"][:first].max(initial=0)),
         c_mean_ns=float(kept["c"].sum() / pieces) if measured else None,
         c_max_ns=int(single["c"].max()) if measured else None,
         charged_mean_ns=float(kept["charged"].sum() / pieces) if measured else None,

@@ -350,6 +350,10 @@ def tracks(recording: Recording) -> dict[int, Track]:
     for thread in recording.threads:
         own = mine[slice(*np.searchsorted(mine["tid"], [thread.tid, thread.tid + 1]))]
         woken = wakes[slice(*np.searchsorted(wakes["tid"], [thread.tid, thread.tid + 1]))]
+        became = own["ns"][own["kind"] == Kind.EXEC].max(
+            initial=-1
+        )  # another program; it is judged
+        own = own[(own["ns"] >= became) | (own["kind"] == Kind.RUNTIME)]
         on, off, state, cpu = _runs(switches, thread.tid, end)
         found[thread.tid] = Track(
             thread=thread,
