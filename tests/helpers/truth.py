@@ -76,7 +76,7 @@ def _sections(name: str, wanted: list[Row], left: list[Row]) -> Iterator[Differe
     """Pairs sections by their line where the site names one, else by length."""
     for section in wanted:
         what = f"section of {section['lock']} at line {section['line']}"
-        sites = [str(one.get("site", "")).rpartition(":") for one in left]
+        sites = [str(one.get("site", "")).rstrip(")").rpartition(":") for one in left]
         lines = [line if file else str(section["line"]) for file, _, line in sites]
         near = [one for one, at in zip(left, lines, strict=True) if at == str(section["line"])]
         yield _equal(name, what, "there", "there" if near else "missing")

@@ -23,7 +23,7 @@ TRUTH: dict[str, Any] = {"tasks": [TASK, LOGGER], "chains": [{"from": "control",
 def derived() -> dict[str, Any]:
     found = deepcopy(TRUTH)
     for section in found["tasks"][0]["sections"]:
-        section["site"] = f"map.c:{section.pop('line')}"
+        section["site"] = f"control (map.c:{section.pop('line')})"
     return found
 
 
