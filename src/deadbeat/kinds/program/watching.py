@@ -51,17 +51,17 @@ def joined(spec: ProgramSpec, pid: int) -> Watched:
 
 def watched(spec: ProgramSpec, output: int | None) -> Watched:
     """Run the command of ``spec``; its output goes to ``output``, None: to ours."""
-    path = shared_path("deadbeat-marks", marks.bytes_of())
-    marks.create(path)
-    began = time.monotonic()
     stopped: KeyboardInterrupt | None = None
     with ExitStack() as held:
-        held.callback(path.unlink, missing_ok=True)
         here = held.enter_context(closing(LocalTarget()))
         recorder = held.enter_context(Recorder(here))
         own = os.environ.get("LD_PRELOAD", "")
         shim = Shim(here, spec.command, preloaded=own, sleeps=recorder.blind)
         held.enter_context(shim)
+        path = shared_path("deadbeat-marks", marks.bytes_of())
+        held.callback(path.unlink, missing_ok=True)
+        marks.create(path)
+        began = time.monotonic()
         program = GuardedProgram(
             spec.command,
             more={marks.VARIABLE: str(path), **shim.environment},
