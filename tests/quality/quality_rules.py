@@ -23,6 +23,7 @@ LAYERS = (
     "experiment",
     "executors",
     "prices",
+    "derive",
     "trace",
     "settings",
     "host",
