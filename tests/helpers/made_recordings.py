@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.derive.records import RECORD, Kind, Recording, Thread
+from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
 
 CALLS = {0: "read", 1: "write", 24: "sched_yield", 202: "futex", 230: "clock_nanosleep"}
 #: Number of a call, and its first arguments.
@@ -22,16 +22,16 @@ class Made:
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, ...]] = []
-        self.threads: list[Thread] = []
+        self.threads: list[RecordedThread] = []
         self.stolen: dict[tuple[int, int], int] = {}  # (tid, when it leaves its CPU) -> ns
 
     def thread(self, name: str, **facts: Any) -> int:
         tid = 100 + len(self.threads)
-        self.threads.append(Thread(tid=tid, pid=100, name=name, **facts))
-        self.rows.append((BEGIN, 0, Kind.SWITCH, tid - 100, tid, 0, 0))
+        self.threads.append(RecordedThread(tid=tid, pid=100, name=name, **facts))
+        self.rows.append((BEGIN, 0, RecordKind.SWITCH, tid - 100, tid, 0, 0))
         return tid
 
-    def add(self, ns: int, tid: int, kind: Kind, *abc: int) -> None:
+    def add(self, ns: int, tid: int, kind: RecordKind, *abc: int) -> None:
         self.rows.append((BEGIN + ns, tid, kind, tid - 100, *(*abc, 0, 0, 0)[:3]))
 
     def away(self, tid: int, off: int, on: int, *, wake: int = 0, **more: int) -> None:
@@ -39,20 +39,20 @@ class Made:
         ``state`` it left in, what was ``stolen`` of its time since it had the CPU."""
         by, state = more.get("by", 0), more.get("state", int(wake > 0))
         self.stolen[tid, off] = more.get("stolen", 0)
-        self.add(off, tid, Kind.SWITCH, 0 if wake else by, state)
+        self.add(off, tid, RecordKind.SWITCH, 0 if wake else by, state)
         if wake:
-            self.add(wake, tid, Kind.WAKING, by, 0 if by else IN_INTERRUPT)
+            self.add(wake, tid, RecordKind.WAKING, by, 0 if by else IN_INTERRUPT)
         cpu, other = tid - 100, 0 if wake else by
-        self.rows.append((BEGIN + on, other, Kind.SWITCH, cpu, tid, 0, 0))
+        self.rows.append((BEGIN + on, other, RecordKind.SWITCH, cpu, tid, 0, 0))
 
     def call(self, tid: int, enter: int, leave: int, what: Sequence[int], **more: int) -> None:
         """A call; ``due``: what its timer is set to; it sleeps where ``wake`` is given."""
-        self.add(enter, tid, Kind.ENTER, *what)
+        self.add(enter, tid, RecordKind.ENTER, *what)
         if "due" in more:
-            self.add(enter, tid, Kind.SLEEP_TIMER, BEGIN + more["due"], BEGIN + more["due"])
+            self.add(enter, tid, RecordKind.SLEEP_TIMER, BEGIN + more["due"], BEGIN + more["due"])
         if more.get("wake"):
             self.away(tid, enter + 100, leave - 100, wake=more["wake"], by=more.get("by", 0))
-        self.add(leave, tid, Kind.EXIT, what[0], more.get("ret", 0))
+        self.add(leave, tid, RecordKind.EXIT, what[0], more.get("ret", 0))
 
     def loop(
         self,
@@ -72,20 +72,20 @@ class Made:
             self.call(tid, now, back, what, **timer, **wake)
             now = back + c
             spans.append((back, now))
-        self.add(now, tid, Kind.ENTER, *what)
+        self.add(now, tid, RecordKind.ENTER, *what)
         return spans
 
     def recording(self, **more: Any) -> Recording:
         rows, since = [], {thread.tid: BEGIN for thread in self.threads}
         for row in sorted(self.rows, key=lambda row: row[0]):
-            if row[2] == Kind.SWITCH and row[1]:  # it is charged when it leaves
+            if row[2] == RecordKind.SWITCH and row[1]:  # it is charged when it leaves
                 ran = (
                     row[0]
                     - since.get(row[1], row[0])
                     - self.stolen.get((row[1], row[0] - BEGIN), 0)
                 )
-                rows.append((row[0] - 1, row[1], Kind.RUNTIME, row[3], ran, 0, 0))
-            since |= {row[4]: row[0]} if row[2] == Kind.SWITCH else {}
+                rows.append((row[0] - 1, row[1], RecordKind.RUNTIME, row[3], ran, 0, 0))
+            since |= {row[4]: row[0]} if row[2] == RecordKind.SWITCH else {}
             rows.append(row)
         events = np.array(rows, RECORD)
         end = int(events["ns"][-1]) + MS

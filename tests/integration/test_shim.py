@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
-from deadbeat.derive.records import RECORD, Kind, Recording
+from deadbeat.derive.records import RECORD, Recording, RecordKind
 from deadbeat.derive.shim import Shim
 from deadbeat.targets.local import LocalTarget
 
@@ -73,10 +73,10 @@ def observed(
 def counted(seen: Recording) -> list[Counter[str]]:
     """What each thread did; who comes second to a lock that both hurry to is luck."""
     found: dict[int, Counter[str]] = {}
-    for row in seen.events[seen.events["kind"] >= Kind.INIT]:
+    for row in seen.events[seen.events["kind"] >= RecordKind.INIT]:
         name = seen.symbols.get(int(row["a"]), "?")
-        kind, more = Kind(row["kind"]), seen.symbols.get(int(row["c"]), str(row["c"]))
-        if kind != Kind.WANT or name == "inherits":
+        kind, more = RecordKind(row["kind"]), seen.symbols.get(int(row["c"]), str(row["c"]))
+        if kind != RecordKind.WANT or name == "inherits":
             found.setdefault(int(row["tid"]), Counter())[f"{kind.name} {name} {more}"] += 1
     return sorted(found.values(), key=lambda each: -each["GOT table 1"])
 
@@ -97,7 +97,7 @@ def test_every_call_is_recorded_once(here, how, status, threads, sleeps):
     assert counted(seen) == threads
     assert (seen.lost, seen.not_seen) == (0, ())
     source = LOCKS.read_text().splitlines()
-    waits = seen.events[seen.events["kind"] == Kind.COND_WAIT]
+    waits = seen.events[seen.events["kind"] == RecordKind.COND_WAIT]
     lines = [n for n, line in enumerate(source, 1) if re.search(r" \w+_wait\(&(turned|cha)", line)]
     assert {seen.symbols[int(row["b"])] for row in waits} == {f"main (locks.c:{n})" for n in lines}
 
@@ -130,7 +130,7 @@ def test_standard_mutexes_are_those_of_pthread(here):
     seen, output = observed(
         here, (*command_of(ROOT / "tests/programs/standard.cpp", Path(here.folder)), "1")
     )
-    got = seen.events[seen.events["kind"] == Kind.GOT]
+    got = seen.events[seen.events["kind"] == RecordKind.GOT]
     for task in truth_in(output)["tasks"]:
         mine = got[got["tid"] == task["tid"]]
         (section,) = task["sections"]
@@ -144,21 +144,21 @@ def test_sleeps_without_the_kernel(here):
     )
     (task,) = truth_in(output)["tasks"][:1]
     mine = seen.events[seen.events["tid"] == task["tid"]]
-    enters = mine[mine["kind"] == Kind.ENTER]
+    enters = mine[mine["kind"] == RecordKind.ENTER]
     assert {seen.calls[int(number)] for number in enters["a"]} == {"clock_nanosleep"}
-    until = mine["a"][mine["kind"] == Kind.SLEEP_TIMER]
+    until = mine["a"][mine["kind"] == RecordKind.SLEEP_TIMER]
     assert len(until) == len(enters) >= task["jobs"]
     assert set(np.diff(until)[: task["jobs"] - 1].tolist()) == {task["period_ns"]}
-    charged = mine["a"][mine["kind"] == Kind.RUNTIME].sum()
+    charged = mine["a"][mine["kind"] == RecordKind.RUNTIME].sum()
     assert charged >= task["jobs"] * task["c_mean_ns"]
 
 
 def test_who_ended_a_wait_is_inferred_without_the_kernel(here):
     seen, _ = observed(here, (built(here),), sleeps=True)
-    shim = seen.events[seen.events["kind"] >= Kind.INIT]
+    shim = seen.events[seen.events["kind"] >= RecordKind.INIT]
     name = {int(row["ns"]): seen.symbols.get(int(row["a"])) for row in shim}
-    rows = seen.events[seen.events["kind"] == Kind.WAKING]
-    (main,) = {int(tid) for tid in seen.events["tid"][seen.events["kind"] == Kind.INIT]}
+    rows = seen.events[seen.events["kind"] == RecordKind.WAKING]
+    (main,) = {int(tid) for tid in seen.events["tid"][seen.events["kind"] == RecordKind.INIT]}
     by_main = {name[int(row["ns"])] for row in rows if row["a"] == main}
     assert by_main >= {"asked", "inherits"}
     assert {name[int(row["ns"])] for row in rows if row["tid"] == main} == {"turned", "changed"}

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from deadbeat.derive.late import late
-from deadbeat.derive.records import Kind
+from deadbeat.derive.records import RecordKind
 from deadbeat.derive.system import reduced, system_of
 from deadbeat.derive.tasks import DerivedTask, derive
 from deadbeat.sched.analysis import analyze
@@ -72,7 +72,7 @@ def test_jobs_that_nothing_separates(
         if due == releases[at]:
             made.away(tid, now, now + 10 * MS, by=55)
             now += 10 * MS + (c - 1) * MS
-    made.add(now, tid, Kind.ENTER, 230, 1, 1)
+    made.add(now, tid, RecordKind.ENTER, 230, 1, 1)
     task = task_of(made)
     assert (task.jobs, task.merged) == (jobs, merged)
     assert task.skipped == (skipped if at < 57 else 0)
@@ -88,20 +88,22 @@ def bunched(how: str) -> Made:
     for tick in TICKS:
         for place in range(3):
             at = tick + 10_000 + place * 1000
-            made.add(at, producer, Kind.POST if how == "semaphore" else Kind.SIGNAL, cond)
+            made.add(
+                at, producer, RecordKind.POST if how == "semaphore" else RecordKind.SIGNAL, cond
+            )
             got = max(at + 10_000, now + 500)
             if how == "condition":
-                made.add(now, tid, Kind.GOT, mutex, 0x111)
+                made.add(now, tid, RecordKind.GOT, mutex, 0x111)
             if place == 0:
                 made.add(
-                    now + 50, tid, Kind.COND_WAIT, cond, 0x222, mutex
+                    now + 50, tid, RecordKind.COND_WAIT, cond, 0x222, mutex
                 ) if how == "condition" else 0
                 made.call(tid, now + 100, got - 100, FUTEX, wake=at + 100, by=producer)
             if how == "condition":
-                made.add(got, tid, Kind.GOT, mutex, 0x222) if place == 0 else 0
-                made.add(got + 10, tid, Kind.UNLOCK, mutex)
+                made.add(got, tid, RecordKind.GOT, mutex, 0x222) if place == 0 else 0
+                made.add(got + 10, tid, RecordKind.UNLOCK, mutex)
             else:
-                made.add(got, tid, Kind.TAKE, cond, 0x222, int(place == 0))
+                made.add(got, tid, RecordKind.TAKE, cond, 0x222, int(place == 0))
             now = got + MS // 2
     return made
 
@@ -148,14 +150,14 @@ def test_a_deadline_thread_is_throttled_within_its_job() -> None:  # trap 3
     }
     tid, now = made.thread("control", **facts), 1000
     for tick in TICKS:
-        made.add(now, tid, Kind.ENTER, *YIELD)
-        made.add(now, tid, Kind.DEADLINE_TIMER, BEGIN + tick - 50, BEGIN + tick)
+        made.add(now, tid, RecordKind.ENTER, *YIELD)
+        made.add(now, tid, RecordKind.DEADLINE_TIMER, BEGIN + tick - 50, BEGIN + tick)
         made.away(tid, now + 50, tick + 4000)
-        made.add(tick + 5000, tid, Kind.EXIT, 24)
+        made.add(tick + 5000, tid, RecordKind.EXIT, 24)
         made.away(tid, tick + MS, tick + 3 * MS)
         made.away(tid, tick + 4 * MS, tick + 5 * MS)
         now = tick + 6 * MS
-    made.add(now, tid, Kind.ENTER, *YIELD)
+    made.add(now, tid, RecordKind.ENTER, *YIELD)
     task = task_of(made)
     assert (task.kind, task.period_ns, task.jobs) == ("periodic", 10 * MS, 60)
     assert task.c_max_ns == pytest.approx(3 * MS, rel=0.005)
@@ -166,7 +168,7 @@ def test_jobs_with_lost_events_are_left_out() -> None:  # trap 4
     made = one()
     gone = (BEGIN + 296 * MS, BEGIN + 345 * MS)
     made.rows = [row for row in made.rows if not gone[0] < row[0] < gone[1]]
-    made.add(345 * MS, 100, Kind.LOST, 40)
+    made.add(345 * MS, 100, RecordKind.LOST, 40)
     derived = derive(made.recording(lost=40))
     task = derived.tasks[0]
     assert (derived.lost, task.period_ns, task.kind) == (40, 10 * MS, "periodic")
@@ -176,7 +178,7 @@ def test_jobs_with_lost_events_are_left_out() -> None:  # trap 4
 
 def test_switches_that_are_missing() -> None:  # trap 5
     whole = one().recording()
-    moves = np.flatnonzero(whole.events["kind"] == Kind.SWITCH)
+    moves = np.flatnonzero(whole.events["kind"] == RecordKind.SWITCH)
     lost = np.delete(whole.events, [*moves[7::9], *moves[10::22]])
     tasks = [derive(each).tasks[0] for each in (whole, evolve(whole, events=lost))]
     assert tasks[0].jobs == tasks[1].jobs == 60
@@ -186,17 +188,17 @@ def test_switches_that_are_missing() -> None:  # trap 5
 
 def test_what_a_program_in_front_did_is_not_its_own() -> None:
     made = one()
-    made.add(900, 100, Kind.EXEC)
+    made.add(900, 100, RecordKind.EXEC)
     for at, lock in ((100, 0x9000), (95 * MS // 10, 0xA000)):
-        made.add(at, 100, Kind.GOT, lock, 0x1)
-        made.add(at + 50, 100, Kind.UNLOCK, lock, 0x1)
+        made.add(at, 100, RecordKind.GOT, lock, 0x1)
+        made.add(at + 50, 100, RecordKind.UNLOCK, lock, 0x1)
     assert [lock.name for lock in derive(made.recording()).locks] == ["0xa000"]
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.95])
 def test_whatever_is_missing_there_is_an_answer(kept: float) -> None:
     whole, chance = bunched("condition").recording(), np.random.default_rng(2)
-    for missing in (0, *Kind):
+    for missing in (0, *RecordKind):
         some = (whole.events["kind"] != missing) & (chance.random(len(whole.events)) <= kept)
         recording = evolve(whole, events=whole.events[some])
         derived = derive(recording, deadlines={"": MS})
@@ -207,11 +209,11 @@ def test_whatever_is_missing_there_is_an_answer(kept: float) -> None:
 def test_sections_are_by_call_site() -> None:  # trap 12
     made = Made()
     tid = made.thread("control")
-    made.add(10, tid, Kind.INIT, 0x9000, 0, 1)
+    made.add(10, tid, RecordKind.INIT, 0x9000, 0, 1)
     for begin, _ in made.loop(tid, TICKS, [2 * MS] * 60):
         for site, at, length in ((0x1, 0, 500_000), (0x2, MS, 50_000)):
-            made.add(begin + at, tid, Kind.GOT, 0x9000, site)
-            made.add(begin + at + length, tid, Kind.UNLOCK, 0x9000, site)
+            made.add(begin + at, tid, RecordKind.GOT, 0x9000, site)
+            made.add(begin + at + length, tid, RecordKind.UNLOCK, 0x9000, site)
     derived = derive(made.recording(symbols={0x9000: "map_lock", 0x1: "map.c:212"}))
     found = [(s.site, s.count, round(s.mean_ns, -3)) for s in derived.tasks[0].sections]
     assert found == [("map.c:212", 60, 500_000), ("0x2", 60, 50_000)]
@@ -225,14 +227,14 @@ def test_sections_are_by_call_site() -> None:  # trap 12
 
 def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
     made = one()
-    enters = [row for row in made.rows if row[2] == Kind.ENTER][:60:7]
+    enters = [row for row in made.rows if row[2] == RecordKind.ENTER][:60:7]
     for row in enters:  # a signal; it wakes the thread while that still runs
         at = row[0] - BEGIN
         made.rows.remove(row)
-        made.add(at - 900, 100, Kind.ENTER, 230, 1, 1)
-        made.add(at - 600, 100, Kind.WAKING, 55)
-        made.add(at - 500, 100, Kind.EXIT, 230, -514)
-        made.add(at, 100, Kind.ENTER, 230, 1, 1)
+        made.add(at - 900, 100, RecordKind.ENTER, 230, 1, 1)
+        made.add(at - 600, 100, RecordKind.WAKING, 55)
+        made.add(at - 500, 100, RecordKind.EXIT, 230, -514)
+        made.add(at, 100, RecordKind.ENTER, 230, 1, 1)
     task = task_of(made)
     assert (task.jobs, task.period_ns) == (60, 10 * MS)
 
@@ -311,7 +313,7 @@ def test_names_and_deadlines() -> None:
     for name, begin in (("worker", 2), ("worker", 1), ("main", 0)):
         made.loop(made.thread(name, begin_ns=begin), TICKS, [2 * MS] * 60)
     idle = made.thread("idle")
-    made.add(5, idle, Kind.END)
+    made.add(5, idle, RecordKind.END)
     derived = derive(made.recording(), deadlines={"worker": MS, "": 3 * MS, "worker#2": 4 * MS})
     found = {task.name: (task.deadline_ns, task.misses) for task in derived.tasks}
     assert found == {
@@ -353,10 +355,10 @@ def test_cause_of_a_late_job(cause: str) -> None:
             made.away(tid, now, now + 1000, stolen=13 * MS * (cause != "own work"))
             now += 2000
     if cause == "lock":
-        made.add(away - 5 * MS, logger, Kind.GOT, 0x9000, 0x3)
-        made.add(away - 1000, tid, Kind.WANT, 0x9000, 0x2)
-        made.add(away + 13 * MS - 10, logger, Kind.UNLOCK, 0x9000)
-        made.add(away + 13 * MS + 2000, tid, Kind.GOT, 0x9000, 0x2)
+        made.add(away - 5 * MS, logger, RecordKind.GOT, 0x9000, 0x3)
+        made.add(away - 1000, tid, RecordKind.WANT, 0x9000, 0x2)
+        made.add(away + 13 * MS - 10, logger, RecordKind.UNLOCK, 0x9000)
+        made.add(away + 13 * MS + 2000, tid, RecordKind.GOT, 0x9000, 0x2)
     recording = made.recording()
     derived = derive(recording)
     found = late(recording, derived)

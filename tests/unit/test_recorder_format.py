@@ -17,7 +17,7 @@ import pytest
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.recorder import Recorder, read_events
-from deadbeat.derive.records import Kind
+from deadbeat.derive.records import RecordKind
 from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 
@@ -25,19 +25,21 @@ GOLDEN = Path(__file__).parents[1] / "golden/recorder.tar.xz"
 LINE = re.compile(r".+-(?P<who>\d+) +\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<us>\d+): (?P<text>.*)")
 TIMER = r"hrtimer_start: .*function={} expires=(?P<b>\d+) softexpires=(?P<a>\d+)"
 PRINTED = {
-    Kind.SWITCH: r"sched_switch: .*prev_pid=(?P<tid>\d+) prev_prio=(?P<low>-?\d+)"
+    RecordKind.SWITCH: r"sched_switch: .*prev_pid=(?P<tid>\d+) prev_prio=(?P<low>-?\d+)"
     r" .*next_pid=(?P<a>\d+) next_prio=(?P<high>-?\d+)",
-    Kind.WAKING: r"sched_waking: .*pid=(?P<tid>\d+) prio",
-    Kind.RUNTIME: r"sched_stat_runtime: .*pid=(?P<tid>\d+) runtime=(?P<a>\d+)",
-    Kind.SLEEP_TIMER: TIMER.format("hrtimer_wakeup"),
-    Kind.DEADLINE_TIMER: TIMER.format("dl_task_timer"),
-    Kind.ENTER: r"sys_(?P<call>\w+)\((\w+: (?P<b>\w+))?(, \w+: (?P<c>\w+))?",
-    Kind.EXIT: r"sys_(?P<call>\w+) -> (?P<b>\w+)",
-    Kind.FORK: r"sched_process_fork: .*child_pid=(?P<a>\d+)",
-    Kind.EXEC: r"sched_process_exec: .* pid=(?P<tid>\d+)",
-    Kind.END: r"sched_process_exit: .* pid=(?P<tid>\d+)",
-    Kind.PRIORITY: r"sched_pi_setprio: .*pid=(?P<tid>\d+) oldprio=(?P<a>\d+) newprio=(?P<b>\d+)",
-    Kind.MIGRATE: r"sched_migrate_task: .*pid=(?P<tid>\d+) .*orig_cpu=(?P<a>.) dest_cpu=(?P<b>.)",
+    RecordKind.WAKING: r"sched_waking: .*pid=(?P<tid>\d+) prio",
+    RecordKind.RUNTIME: r"sched_stat_runtime: .*pid=(?P<tid>\d+) runtime=(?P<a>\d+)",
+    RecordKind.SLEEP_TIMER: TIMER.format("hrtimer_wakeup"),
+    RecordKind.DEADLINE_TIMER: TIMER.format("dl_task_timer"),
+    RecordKind.ENTER: r"sys_(?P<call>\w+)\((\w+: (?P<b>\w+))?(, \w+: (?P<c>\w+))?",
+    RecordKind.EXIT: r"sys_(?P<call>\w+) -> (?P<b>\w+)",
+    RecordKind.FORK: r"sched_process_fork: .*child_pid=(?P<a>\d+)",
+    RecordKind.EXEC: r"sched_process_exec: .* pid=(?P<tid>\d+)",
+    RecordKind.END: r"sched_process_exit: .* pid=(?P<tid>\d+)",
+    RecordKind.PRIORITY: r"sched_pi_setprio: .*pid=(?P<tid>\d+) oldprio=(?P<a>\d+)"
+    r" newprio=(?P<b>\d+)",
+    RecordKind.MIGRATE: r"sched_migrate_task: .*pid=(?P<tid>\d+) .*orig_cpu=(?P<a>.)"
+    r" dest_cpu=(?P<b>.)",
 }
 
 
@@ -59,17 +61,17 @@ def decode(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
 
 def test_records_are_what_the_kernel_prints(folder: Path) -> None:
     events, calls = decode(folder)
-    (lost,) = events[events["kind"] == Kind.LOST]
+    (lost,) = events[events["kind"] == RecordKind.LOST]
     assert f"\noverrun: {lost['a']}\n" in (folder / f"per_cpu/cpu{lost['cpu']}/stats").read_text()
-    assert {int(kind) for kind in events["kind"]} == {*map(int, PRINTED), Kind.LOST}
+    assert {int(kind) for kind in events["kind"]} == {*map(int, PRINTED), RecordKind.LOST}
     assert np.all(np.diff(events["ns"].astype(np.int64)) >= 0)
-    events = events[events["kind"] != Kind.LOST]
+    events = events[events["kind"] != RecordKind.LOST]
     printed = [found for line in (folder / "trace").open() if (found := LINE.match(line))]
     for cpu in (0, 1):
         lines = [found for found in printed if int(found["cpu"]) == cpu]
         for event, line in zip(events[events["cpu"] == cpu], lines, strict=True):
             assert f"{(int(event['ns']) + 500) // 1000:011}" == line["s"] + line["us"]
-            said = re.match(PRINTED[Kind(event["kind"])], line["text"])
+            said = re.match(PRINTED[RecordKind(event["kind"])], line["text"])
             assert said, line[0]
             wanted = {"tid": line["who"]}
             wanted |= {key: text for key, text in said.groupdict().items() if text is not None}

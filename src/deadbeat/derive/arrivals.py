@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.int64]
 
 KINDS = ("periodic", "sporadic", "bursty", "chained", "relative", "none")
-#: A release is on the grid within this share of its period; of a periodic task so many are.
+#: A release is on the grid within this share of its period; of a periodic task this share is.
 NEAR, ON_GRID = 0.05, 0.8
 #: Gaps below this share of the mean one are within a burst; of bursts, from this share on.
 BURST_GAP, BURSTS = 0.05, 0.15
-#: So many gaps of the same multiple in a row are a second mode.
+#: This many gaps of the same multiple in a row are a second mode.
 MODE_RUN = 10
 #: Least gaps of n releases, for n = 2..32.
 DELTA_MAX = 32
@@ -102,7 +102,7 @@ def _fit(releases: Numbers, period: float) -> Grid:
 
 
 def least_gaps(releases: Numbers) -> tuple[int, ...]:
-    """Least time in which n releases come, n = 2..32, as far as there are so many."""
+    """Least time in which n releases come, n = 2..32, as far as there are n."""
     ordered = np.sort(releases)
     upto = min(DELTA_MAX, len(ordered))
     return tuple(

@@ -7,7 +7,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
-from deadbeat.derive.records import Kind
+from deadbeat.derive.records import RecordKind
 from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, OWN, Site, Track
 
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
@@ -31,7 +31,7 @@ JOB = np.dtype(
 
 
 @frozen(kw_only=True, eq=False)
-class Jobs:
+class ThreadJobs:
     """Jobs of a thread at a site. ``sleep``: what is asked of a sleep, ns (of each but the first
     job)."""
 
@@ -42,7 +42,7 @@ class Jobs:
 
 
 def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
-    """Place of the site whose return begins a job, and what it is: yield, absolute, timer,
+    """Place of the site that a job begins after, and what it is: yield, absolute, timer,
     relative, event or unknown, the first of these that there is; None: no task."""
     waits = track.waits
     if len(waits) < JOBS_MIN:
@@ -94,7 +94,7 @@ def _answers(track: Track, waits: NDArray[np.void], others: dict[int, Track]) ->
     return float(found.mean())
 
 
-def jobs_of(track: Track, place: int, what: str) -> Jobs:
+def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     """Complete jobs: those in progress at either end of the recording are left out."""
     site, waits = track.sites[place], track.waits
     mine = waits[waits["site"] == place]
@@ -104,7 +104,7 @@ def jobs_of(track: Track, place: int, what: str) -> Jobs:
         mine = mine[mine["blocked"] | (mine["ret"] >= 0)]  # there was nothing: no job
     rows = np.zeros(max(len(mine) - 1, 0), JOB)
     if not len(rows):
-        return Jobs(site=site, what=what, rows=rows, sleep=np.zeros(0))
+        return ThreadJobs(site=site, what=what, rows=rows, sleep=np.zeros(0))
     ends = np.minimum(mine["enter"][1:], track.end)
     rows["before"], rows["begin"], rows["end"] = mine["enter"][:-1], mine["exit"][:-1], ends
     first = mine[:-1]
@@ -131,7 +131,7 @@ def jobs_of(track: Track, place: int, what: str) -> Jobs:
     rows["suspension"] = _sums(away["enter"], away["wake"] - away["enter"], rows)
     sleep = np.where(timed, rows["release"] - rows["before"], 0).astype(float)
     whole = rows["begin"] <= rows["end"]
-    return Jobs(site=site, what=what, rows=rows[whole], sleep=sleep[whole])
+    return ThreadJobs(site=site, what=what, rows=rows[whole], sleep=sleep[whole])
 
 
 def _sums(
@@ -143,7 +143,7 @@ def _sums(
     return np.asarray(sums[np.maximum(begin, end)] - sums[begin])
 
 
-def pair(jobs: Jobs, tracks: dict[int, Track]) -> None:
+def pair(jobs: ThreadJobs, tracks: dict[int, Track]) -> None:
     """Releases of jobs taken without waiting: the n-th trigger releases the n-th job, counted from
     the last job that waited."""
     rows, triggers = jobs.rows, _triggers(jobs, tracks)
@@ -168,16 +168,16 @@ def pair(jobs: Jobs, tracks: dict[int, Track]) -> None:
             last = -1
 
 
-def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
+def _triggers(jobs: ThreadJobs, tracks: dict[int, Track]) -> NDArray[np.void]:
     """What releases the jobs: posts or signals of the object, or the calls of others in which they
     were woken."""
-    kinds = {"semaphore": Kind.POST, "condition": Kind.SIGNAL}
+    kinds = {"semaphore": RecordKind.POST, "condition": RecordKind.SIGNAL}
     if jobs.site.call in kinds:
         found = events_of(tracks, (kinds[jobs.site.call],))
         return np.compress(found["a"] == jobs.site.object, found)
     parts = [np.zeros(0, OWN)]
     for tid in {int(waker) for waker in jobs.rows["waker"]} & {*tracks}:
-        calls = tracks[tid].of(Kind.ENTER)
+        calls = tracks[tid].of(RecordKind.ENTER)
         woken = jobs.rows["release"][jobs.rows["waker"] == tid]
         within = (
             calls[np.maximum(np.searchsorted(calls["ns"], woken) - 1, 0)] if len(calls) else calls
@@ -191,7 +191,7 @@ def _triggers(jobs: Jobs, tracks: dict[int, Track]) -> NDArray[np.void]:
     return ordered
 
 
-def backlog(jobs: Jobs) -> None:
+def backlog(jobs: ThreadJobs) -> None:
     """Releases of jobs that did not wait, where the grid has a place for each."""
     rows = jobs.rows
     exact = np.flatnonzero(rows["exact"])
@@ -213,7 +213,7 @@ def backlog(jobs: Jobs) -> None:
             rows["release"][place] = round(ticks[place])
 
 
-def merge(jobs: Jobs, grid: Grid | None) -> None:
+def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     """Finds jobs that nothing separates: the loop skipped its wait since it was late. Such a job
     reaches into k periods and took at most k times as long as the longest single one."""
     rows = jobs.rows
@@ -230,7 +230,7 @@ def merge(jobs: Jobs, grid: Grid | None) -> None:
         rows["pieces"] = np.where(rows["c"] <= pieces * single.max(), pieces, 1)
 
 
-def events_of(tracks: dict[int, Track], kinds: tuple[Kind, ...]) -> NDArray[np.void]:
+def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:
     """Records of all threads, in order of time."""
     found = np.concatenate([np.zeros(0, OWN), *(track.of(*kinds) for track in tracks.values())])
     ordered: NDArray[np.void] = found[np.argsort(found["ns"], kind="stable")]

@@ -9,7 +9,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.records import Recording
-from deadbeat.derive.tasks import Derived, DerivedTask, names_of
+from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
 from deadbeat.derive.tracks import NEVER, Track, tracks, whole
 
 #: Causes in the words of `why`.
@@ -41,8 +41,8 @@ class Late:
     shares: dict[str, int]
 
 
-def late(recording: Recording, derived: Derived, *, most: int = 20) -> tuple[Late, ...]:
-    """The worst jobs of each task that missed its deadline, at most so many, the worst first."""
+def late(recording: Recording, derived: DerivedRun, *, most: int = 20) -> tuple[Late, ...]:
+    """The worst jobs of each task that missed its deadline, at most ``most``, the worst first."""
     seen = _Seen(recording, derived)
     found: list[Late] = []
     for task in derived.tasks:
@@ -99,7 +99,7 @@ def _by_cause(parts: Parts) -> Counter[str]:
 class _Seen:
     """Who ran where, and what each thread waited for."""
 
-    def __init__(self, recording: Recording, derived: Derived) -> None:
+    def __init__(self, recording: Recording, derived: DerivedRun) -> None:
         self.tracks = tracks(recording)
         self.names = names_of(recording.threads)
         self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]

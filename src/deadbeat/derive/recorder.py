@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import RECORD, Recording, Thread
+from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.host.proc import online_cpus
 from deadbeat.host.values import gathered, parse_cpu_list
 from deadbeat.model.errors import TargetError, UsageError
@@ -204,13 +204,13 @@ def read_events(path: Path) -> NDArray[np.void]:
     return events[np.argsort(ns, kind="stable")] if np.any(ns[1:] < ns[:-1]) else events
 
 
-def _thread(text: str) -> Thread:
+def _thread(text: str) -> RecordedThread:
     """A thread from a line of the recorder."""
     *words, cpus, name = text.split(" ", 12)
     tid, pid, policy, priority, call, runtime, deadline, period, cpu, sampled, begin = map(
         int, words
     )
-    return Thread(
+    return RecordedThread(
         tid=tid,
         pid=pid,
         name=name,

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-#: An event: when, whose, what, on which CPU, and what `Kind` says of a, b and c.
+#: An event: when, of which thread, what, on which CPU, and what `RecordKind` says of a, b and c.
 RECORD = np.dtype(
     [
         ("ns", "<u8"),
@@ -26,7 +26,7 @@ RECORD = np.dtype(
 )
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record says of a, b, c; tid: the thread that it is about."""
 
     # tid goes; a: tid that comes, b: state of tid (0: runs on, 0x100: preempted), c: prio of tid |
@@ -57,7 +57,7 @@ class Kind(IntEnum):
 
 
 @frozen(kw_only=True)
-class Thread:
+class RecordedThread:
     """A thread as it last was. ``number``: place among threads of its name, in order of creation.
 
     Attributes:
@@ -92,7 +92,7 @@ class Recording:
     is not in it, a line each; ``symbols``: address -> where in the program, as far as known."""
 
     events: NDArray[np.void]
-    threads: tuple[Thread, ...]
+    threads: tuple[RecordedThread, ...]
     begin_ns: int
     end_ns: int
     calls: dict[int, str] = field(factory=dict)  # numbers of system calls -> names

@@ -9,7 +9,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
-from deadbeat.derive.records import Kind
+from deadbeat.derive.records import RecordKind
 from deadbeat.derive.tracks import NEVER, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
@@ -41,7 +41,7 @@ class LockWait:
 
 
 @frozen(kw_only=True)
-class Held:
+class HeldLock:
     """A lock: ``protocol`` (none, inherit, protect, spin), ``sections`` by tid, and ``waits``."""
 
     name: str
@@ -61,13 +61,13 @@ class _Lock:
         self._wanted: dict[int, tuple[int, int, int]] = {}  # tid -> since, holder, its caller
 
     def take(self, row: NDArray[np.void], symbols: dict[int, str]) -> None:
-        kind, tid, ns = Kind(int(row["kind"])), int(row["tid"]), int(row["ns"])
-        if kind == Kind.INIT:
+        kind, tid, ns = RecordKind(int(row["kind"])), int(row["tid"]), int(row["ns"])
+        if kind == RecordKind.INIT:
             self.protocol = _PROTOCOLS[min(int(row["c"]) & 0xFF, 2)]
-        elif kind == Kind.WANT:
+        elif kind == RecordKind.WANT:
             holder = next((other for other in self._held if other != tid), 0)
             self._wanted[tid] = ns, holder, self._held[holder][1] if holder else 0
-        elif kind == Kind.GOT:
+        elif kind == RecordKind.GOT:
             self.protocol = "spin" if row["c"] == _SPIN else self.protocol
             if tid in self._wanted:
                 at, holder, site = self._wanted.pop(tid)
@@ -77,17 +77,23 @@ class _Lock:
             self._held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
         elif tid in self._held:
             self._held[tid][2] -= 1
-            if self._held[tid][2] == 0 or kind == Kind.COND_WAIT:
+            if self._held[tid][2] == 0 or kind == RecordKind.COND_WAIT:
                 since, caller, _ = self._held.pop(tid)
                 self.spans.setdefault((tid, caller), []).append((since, ns))
 
 
-def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[Held, ...]:
+def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[HeldLock, ...]:
     """Every lock that the shim saw, and those that threads waited for in the kernel."""
-    kinds = (Kind.INIT, Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.COND_WAIT)
+    kinds = (
+        RecordKind.INIT,
+        RecordKind.WANT,
+        RecordKind.GOT,
+        RecordKind.UNLOCK,
+        RecordKind.COND_WAIT,
+    )
     found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)  # by process and address
     for row in events_of(tracks, kinds):
-        what = int(row["c"] if row["kind"] == Kind.COND_WAIT else row["a"])
+        what = int(row["c"] if row["kind"] == RecordKind.COND_WAIT else row["a"])
         found[tracks[int(row["tid"])].thread.pid, what].take(row, symbols)
     seen = {*found}
     for tid, track in tracks.items():
@@ -100,7 +106,7 @@ def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[Held, .
                 each = LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns)
                 found[lock, site.object].waits.append(each)
     return tuple(
-        Held(
+        HeldLock(
             name=_word(address, symbols),
             protocol=lock.protocol,
             sections=_sections(_word(address, symbols), lock.spans, tracks, symbols),

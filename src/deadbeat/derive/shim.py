@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import RECORD, Kind, Recording, Thread
+from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.targets.base import ClosedAfterwards, Target
 
@@ -38,9 +38,9 @@ _PROCESS = np.dtype(
 )
 #: Begin and end of a wait, and what ends it.
 _WAITS = (
-    (Kind.COND_WAIT, Kind.GOT, Kind.SIGNAL),
-    (Kind.WANT, Kind.GOT, Kind.UNLOCK),
-    (Kind.ENTER, Kind.TAKE, Kind.POST),
+    (RecordKind.COND_WAIT, RecordKind.GOT, RecordKind.SIGNAL),
+    (RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK),
+    (RecordKind.ENTER, RecordKind.TAKE, RecordKind.POST),
 )
 _CALLS = ("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex")
 #: Bits of an address in a program: callers in the n-th process have n above them.
@@ -144,7 +144,7 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
                 chunks.append(chunk["records"][: int(chunk["count"])])
                 lost += int(chunk["lost"])
         mine = _in_order(chunks)
-        locks = mine["kind"] >= Kind.INIT
+        locks = mine["kind"] >= RecordKind.INIT
         files = sorted(folder.glob(f"m-{image.name[2:]}-*"), reverse=True)  # the last is best
         maps = "".join(path.read_text() for path in files)
         places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
@@ -166,14 +166,14 @@ def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
         waits = (rows["kind"][:-1] == begins) & (rows["kind"][1:] == ends)
         waits &= rows["tid"][:-1] == rows["tid"][1:]
         begin, end = rows[:-1][waits], rows[1:][waits]
-        of = end["a"] if begins == Kind.ENTER else begin["a"]
+        of = end["a"] if begins == RecordKind.ENTER else begin["a"]
         wakers = events[events["kind"] == wakes]
         for each in np.unique(of[np.isin(of, wakers["a"])]):
             mine, theirs = of == each, wakers[wakers["a"] == each]
             last = np.searchsorted(theirs["ns"], end["ns"][mine], "right") - 1
             found = theirs[np.maximum(last, 0)]
             found["a"], found["tid"] = found["tid"].copy(), end["tid"][mine]
-            found["kind"], found["b"] = Kind.WAKING, 0
+            found["kind"], found["b"] = RecordKind.WAKING, 0
             yield found[(last >= 0) & (found["ns"] >= begin["ns"][mine])]
 
 
@@ -182,12 +182,12 @@ def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     return together[np.argsort(together["ns"], kind="stable")]
 
 
-def _silent(threads: Iterable[Thread], seen: Recording, pids: set[int]) -> Iterator[str]:
+def _silent(threads: Iterable[RecordedThread], seen: Recording, pids: set[int]) -> Iterator[str]:
     """Processes without the shim, and programs that took no lock that it knows."""
     for name in dict.fromkeys(each.name for each in threads if each.pid not in pids):
         reason = "it is static, runs with other rights (set-user-id) or ended at once"
         yield f"locks of {name} are not visible: {reason}"
-    if pids and not (seen.events["kind"] >= Kind.INIT).any():
+    if pids and not (seen.events["kind"] >= RecordKind.INIT).any():
         yield "locks are not visible: the program takes none by pthread or C11"
 
 

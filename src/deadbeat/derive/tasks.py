@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
-from deadbeat.derive.jobs import JOBS_MIN, Jobs, backlog, job_site, jobs_of, merge, pair
-from deadbeat.derive.records import Kind, Recording, Thread
-from deadbeat.derive.sections import DerivedSection, Held, LockWait, locks_of
+from deadbeat.derive.jobs import JOBS_MIN, ThreadJobs, backlog, job_site, jobs_of, merge, pair
+from deadbeat.derive.records import RecordedThread, Recording, RecordKind
+from deadbeat.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
 
-#: First jobs are warm-up where they took so much longer than any later one; at most so many.
+#: First jobs are warm-up where they took so much longer than any later one; at most WARM_UP_MAX.
 WARM_UP, WARM_UP_MAX = 1.2, 3
 #: A link has this share of the jobs at least; of a chained task all links have the second.
 LINK_MIN, CHAINED_MIN = 0.05, 0.5
@@ -133,7 +133,7 @@ class DerivedSet:
 
 
 @frozen(kw_only=True)
-class Derived(DerivedSet):
+class DerivedRun(DerivedSet):
     """``rows``: name -> jobs, as jobs.JOB."""
 
     begin_ns: int
@@ -141,7 +141,7 @@ class Derived(DerivedSet):
     waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)
 
 
-def names_of(threads: tuple[Thread, ...]) -> dict[int, str]:
+def names_of(threads: tuple[RecordedThread, ...]) -> dict[int, str]:
     """tid -> name; several of one name are numbered in order of creation."""
     count = Counter(thread.name for thread in threads)
     place: Counter[str] = Counter()
@@ -153,7 +153,7 @@ def names_of(threads: tuple[Thread, ...]) -> dict[int, str]:
     return found
 
 
-def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) -> Derived:
+def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) -> DerivedRun:
     """The task set.
 
     Args:
@@ -199,7 +199,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         if tid in found and track.thread.pid in helped and not task.unsure:
             task = evolve(task, unsure="its runtime may move work between threads")
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
-    return Derived(
+    return DerivedRun(
         tasks=tuple(tasks),
         locks=tuple(_lock(lock, names) for lock in held),
         chains=tuple(chains),
@@ -212,7 +212,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     )
 
 
-def _helpers(found: Mapping[int, Jobs], threads: Mapping[int, Thread]) -> set[int]:
+def _helpers(found: Mapping[int, ThreadJobs], threads: Mapping[int, RecordedThread]) -> set[int]:
     """Threads that serve a runtime: without a period, with little work, and without a name of
     their own: the process's, or, where a thread looks after the others in short naps, a shared one.
     """
@@ -234,7 +234,7 @@ def _helpers(found: Mapping[int, Jobs], threads: Mapping[int, Thread]) -> set[in
     return helpers
 
 
-def _lock(lock: Held, names: Mapping[int, str]) -> DerivedLock:
+def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
     sections = [each for mine in lock.sections.values() for each in mine]
     pairs: dict[tuple[int, int, str], list[int]] = {}
     for wait in lock.waits:
@@ -260,7 +260,7 @@ def _lock(lock: Held, names: Mapping[int, str]) -> DerivedLock:
     )
 
 
-def _link(found: Mapping[int, Jobs], names: Mapping[int, str], waker: int, tid: int) -> Link:
+def _link(found: Mapping[int, ThreadJobs], names: Mapping[int, str], waker: int, tid: int) -> Link:
     rows, first = found[tid].rows, found[waker].rows
     mine = rows[rows["waker"] == waker]
     place = np.searchsorted(first["begin"], mine["release"], "right") - 1
@@ -278,7 +278,7 @@ def _link(found: Mapping[int, Jobs], names: Mapping[int, str], waker: int, tid: 
 def _losses(recording: Recording) -> list[tuple[int, int]]:
     """From when to when events of a CPU were lost: since its last one before."""
     events, found = recording.events, []
-    for row in events[events["kind"] == Kind.LOST]:
+    for row in events[events["kind"] == RecordKind.LOST]:
         earlier = events[(events["cpu"] == row["cpu"]) & (events["ns"] < row["ns"])]["ns"]
         begin = int(earlier[-1]) if len(earlier) else recording.begin_ns
         found.append((begin - recording.begin_ns, int(row["ns"]) - recording.begin_ns))
@@ -287,7 +287,7 @@ def _losses(recording: Recording) -> list[tuple[int, int]]:
 
 def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:
     thread = track.thread
-    charges = track.of(Kind.RUNTIME)
+    charges = track.of(RecordKind.RUNTIME)
     until = thread.sampled_ns - track.begin if thread.sampled_ns else track.end
     charged = charges["a"][charges["ns"] <= until].sum()
     return DerivedTask(
@@ -303,7 +303,7 @@ def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> De
     )
 
 
-def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> DerivedTask:
+def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> DerivedTask:
     rows = jobs.rows
     releases = (
         rows["release"][rows["exact"]] if rows["exact"].sum() >= JOBS_MIN else rows["release"]
@@ -356,7 +356,7 @@ def _task(plain: DerivedTask, track: Track, jobs: Jobs, chained: bool) -> Derive
     )
 
 
-def _kind(jobs: Jobs, grid: Grid | None, bursty: bool, chained: bool) -> str:
+def _kind(jobs: ThreadJobs, grid: Grid | None, bursty: bool, chained: bool) -> str:
     if bursty:
         return "bursty"
     if chained:
@@ -378,7 +378,7 @@ def _warm_up(rows: NDArray[np.void]) -> int:
 
 
 def _judged(
-    task: DerivedTask, jobs: Jobs | None, thread: Thread, deadlines: Mapping[str, int]
+    task: DerivedTask, jobs: ThreadJobs | None, thread: RecordedThread, deadlines: Mapping[str, int]
 ) -> DerivedTask:
     """With its deadline and how often it missed it."""
     if jobs is None:

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.derive.records import RECORD, Kind, Recording, Thread
+from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
 
 Times = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL = 0x7F
-#: A clock whose readings are so far from the records' is another one.
+#: A clock with readings so far from the records' is another one.
 _OTHER_CLOCK_NS = 3_600_000_000_000
 
 
@@ -75,7 +75,7 @@ class Track:
         begin, end: Of the recording; ``end`` since ``begin``.
     """
 
-    thread: Thread
+    thread: RecordedThread
     on: Times
     off: Times
     state: Times
@@ -100,7 +100,7 @@ class Track:
 
     @cached_property
     def _charged(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        charges = self.of(Kind.RUNTIME)
+        charges = self.of(RecordKind.RUNTIME)
         if not len(charges):
             sums = np.array([0.0, float((self.off - self.on).sum())])
             return sums, sums
@@ -117,7 +117,7 @@ class Track:
         """CPU time until ``at``: between charges in proportion to the time on CPUs."""
         return np.interp(self.on_cpu(at), *self._charged)
 
-    def of(self, *kinds: Kind) -> NDArray[np.void]:
+    def of(self, *kinds: RecordKind) -> NDArray[np.void]:
         return self.mine[np.isin(self.mine["kind"], kinds)]
 
     def site(self, site: Site) -> int:
@@ -168,13 +168,13 @@ def _within(at: Times, waits: NDArray[np.void]) -> NDArray[np.bool_]:
 
 def _calls(track: Track) -> NDArray[np.void]:
     """Calls in which a thread can wait; those that the kernel restarts are one."""
-    rows = track.of(Kind.ENTER, Kind.EXIT)
-    enters = np.flatnonzero(rows["kind"] == Kind.ENTER)
+    rows = track.of(RecordKind.ENTER, RecordKind.EXIT)
+    enters = np.flatnonzero(rows["kind"] == RecordKind.ENTER)
     found = np.zeros(len(enters), WAIT)
     if not len(enters):
         return found
     after = np.minimum(enters + 1, len(rows) - 1)
-    ended = (rows["kind"][after] == Kind.EXIT) & (rows["a"][after] == rows["a"][enters])
+    ended = (rows["kind"][after] == RecordKind.EXIT) & (rows["a"][after] == rows["a"][enters])
     found["enter"] = rows["ns"][enters]
     found["exit"] = np.where(ended, rows["ns"][after], NEVER)
     found["ret"] = np.where(ended, rows["b"][after], 0)
@@ -229,7 +229,7 @@ def _shim_waits(track: Track) -> NDArray[np.void]:
     """Waits for locks, conditions, semaphores and at barriers, by the shim."""
     found = [*_lock_waits(track), *_semaphores(track)]
     came: dict[int, int] = {}
-    for row in track.of(Kind.BARRIER):
+    for row in track.of(RecordKind.BARRIER):
         what, ns = int(row["a"]), int(row["ns"])
         if not row["c"]:
             came[what] = ns
@@ -245,22 +245,22 @@ def _shim_waits(track: Track) -> NDArray[np.void]:
 def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
     """A condition is waited for from the lock before it to the last one after it, whether or not
     it had to be waited for: bursts are taken without."""
-    rows = track.of(Kind.WANT, Kind.GOT, Kind.UNLOCK, Kind.COND_WAIT)
+    rows = track.of(RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT)
     before, entries = _conditions(rows)
     found = []
     want: dict[int, int] = {}
     entered: dict[int, tuple[int, int]] = {}  # mutex -> when, and the last GOT since
     for row in rows:
-        kind, ns, what = Kind(row["kind"]), int(row["ns"]), int(row["a"])
-        if kind == Kind.WANT:
+        kind, ns, what = RecordKind(row["kind"]), int(row["ns"]), int(row["a"])
+        if kind == RecordKind.WANT:
             want[what] = ns
-        elif kind == Kind.GOT:
+        elif kind == RecordKind.GOT:
             since = want.pop(what, ns)
             if what in entered or (what, int(row["b"])) in entries:
                 entered[what] = entered.get(what, (since, ns))[0], ns
             elif since < ns:
                 found.append((Site("lock", "lock", what), since, ns))
-        elif kind == Kind.UNLOCK and what in entered:
+        elif kind == RecordKind.UNLOCK and what in entered:
             found.append((Site("event", "condition", before[what]), *entered.pop(what)))
     for mutex, (since, _) in entered.items():  # it waits when recording ends
         found.append((Site("event", "condition", before[mutex]), since, NEVER))
@@ -269,15 +269,15 @@ def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
 
 def _conditions(rows: NDArray[np.void]) -> tuple[dict[int, int], set[tuple[int, int]]]:
     """Mutex -> its condition, and where it is locked before a wait: mutex, caller."""
-    waits = rows[rows["kind"] == Kind.COND_WAIT]
+    waits = rows[rows["kind"] == RecordKind.COND_WAIT]
     before = {int(row["c"]): int(row["a"]) for row in waits}
     entries: set[tuple[int, int]] = set()
     got: dict[int, int] = {}
     again: set[int] = set()
-    mine = np.isin(rows["a"], [*before]) & (rows["kind"] == Kind.GOT)
-    for row in rows[mine | (rows["kind"] == Kind.COND_WAIT)]:
-        mutex = int(row["a"] if row["kind"] == Kind.GOT else row["c"])
-        if row["kind"] == Kind.COND_WAIT:
+    mine = np.isin(rows["a"], [*before]) & (rows["kind"] == RecordKind.GOT)
+    for row in rows[mine | (rows["kind"] == RecordKind.COND_WAIT)]:
+        mutex = int(row["a"] if row["kind"] == RecordKind.GOT else row["c"])
+        if row["kind"] == RecordKind.COND_WAIT:
             entries |= {(mutex, got[mutex])} if mutex in got else set()
             again.add(mutex)
         elif mutex in again:
@@ -289,9 +289,9 @@ def _conditions(rows: NDArray[np.void]) -> tuple[dict[int, int], set[tuple[int, 
 
 def _semaphores(track: Track) -> list[tuple[Site, int, int]]:
     """What is taken without waiting has no call: each take begins a job."""
-    futexes = track.of(Kind.ENTER)
+    futexes = track.of(RecordKind.ENTER)
     found = []
-    for row in track.of(Kind.TAKE):
+    for row in track.of(RecordKind.TAKE):
         since = ns = int(row["ns"])
         last = int(np.searchsorted(futexes["ns"], ns)) - 1
         if row["c"] and last >= 0 and _name(track, futexes["a"][last]) == "futex":
@@ -302,7 +302,7 @@ def _semaphores(track: Track) -> list[tuple[Site, int, int]]:
 
 def _fill(track: Track, waits: NDArray[np.void]) -> None:
     """Which of ``waits`` blocked, who ended them, and which timer."""
-    blocks, timers = track.blocks, track.of(Kind.SLEEP_TIMER, Kind.DEADLINE_TIMER)
+    blocks, timers = track.blocks, track.of(RecordKind.SLEEP_TIMER, RecordKind.DEADLINE_TIMER)
     last = np.searchsorted(blocks["enter"], waits["exit"], "right") - 1
     there = (
         (last >= 0) & (blocks["enter"][np.maximum(last, 0)] >= waits["enter"])
@@ -316,8 +316,8 @@ def _fill(track: Track, waits: NDArray[np.void]) -> None:
         return
     yields = np.isin(waits["site"], [n for n, s in enumerate(track.sites) if s.what == "yield"])
     for kind, column, which in (
-        (Kind.SLEEP_TIMER, "a", ~yields),
-        (Kind.DEADLINE_TIMER, "b", yields),
+        (RecordKind.SLEEP_TIMER, "a", ~yields),
+        (RecordKind.DEADLINE_TIMER, "b", yields),
     ):
         mine = timers[timers["kind"] == kind]
         if not len(mine):
@@ -338,22 +338,22 @@ def tracks(recording: Recording) -> dict[int, Track]:
     events = recording.events.astype(OWN)
     begin = recording.begin_ns
     events["ns"] -= begin
-    timed = np.isin(events["kind"], (Kind.SLEEP_TIMER, Kind.DEADLINE_TIMER))
+    timed = np.isin(events["kind"], (RecordKind.SLEEP_TIMER, RecordKind.DEADLINE_TIMER))
     for column in ("a", "b"):
         events[column][timed] -= begin
     end = recording.end_ns - begin
     switches = whole(events, [thread.tid for thread in recording.threads])
     by_tid = events[np.argsort(events["tid"], kind="stable")]
-    wakes = by_tid[by_tid["kind"] == Kind.WAKING]
-    mine = by_tid[~np.isin(by_tid["kind"], (Kind.WAKING, Kind.SWITCH))]
+    wakes = by_tid[by_tid["kind"] == RecordKind.WAKING]
+    mine = by_tid[~np.isin(by_tid["kind"], (RecordKind.WAKING, RecordKind.SWITCH))]
     found = {}
     for thread in recording.threads:
         own = mine[slice(*np.searchsorted(mine["tid"], [thread.tid, thread.tid + 1]))]
         woken = wakes[slice(*np.searchsorted(wakes["tid"], [thread.tid, thread.tid + 1]))]
-        became = own["ns"][own["kind"] == Kind.EXEC].max(
+        became = own["ns"][own["kind"] == RecordKind.EXEC].max(
             initial=-1
         )  # another program; it is judged
-        own = own[(own["ns"] >= became) | (own["kind"] == Kind.RUNTIME)]
+        own = own[(own["ns"] >= became) | (own["kind"] == RecordKind.RUNTIME)]
         on, off, state, cpu = _runs(switches, thread.tid, end)
         found[thread.tid] = Track(
             thread=thread,
@@ -373,7 +373,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
 def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
     """SWITCH records, with those of own threads that are missing: who comes is who goes next on
     that CPU. The first own record of a thread proves that it ran."""
-    switches = events[events["kind"] == Kind.SWITCH]
+    switches = events[events["kind"] == RecordKind.SWITCH]
     added = []
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
@@ -383,9 +383,9 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             left, after = int(row["a"]), here[place + 1]
             between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
             own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
-            own = own[own["kind"] != Kind.WAKING]
+            own = own[own["kind"] != RecordKind.WAKING]
             row["ns"] = own["ns"][0] if len(own) else after["ns"]
-            woken = events[(events["kind"] == Kind.WAKING) & (events["tid"] == left)]["ns"]
+            woken = events[(events["kind"] == RecordKind.WAKING) & (events["tid"] == left)]["ns"]
             back = switches[(switches["a"] == left) & (switches["ns"] > here[place]["ns"])]["ns"]
             until = back[0] if len(back) else NEVER
             asleep = bool(((woken > here[place]["ns"]) & (woken <= until)).any())

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import Traced
+from deadbeat.kinds.program.traced import TracedProgram
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -65,7 +65,7 @@ class ProgramRun(StoredRun):
     seconds: float
     status: int | None
     tasks: tuple[TaskRun, ...]
-    traced: Traced | None = None
+    traced: TracedProgram | None = None
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
@@ -158,7 +158,7 @@ class ProgramSummary:
     findings: tuple[Finding, ...]
     cells: tuple[ProgramCell, ...]
     status: int = 0
-    traced: Traced | None = None
+    traced: TracedProgram | None = None
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:

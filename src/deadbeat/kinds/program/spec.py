@@ -71,6 +71,6 @@ class ProgramSpec:
     repeats: int = fields.repeats("Times the program is run.", 1)
 
     def deadline_of(self, name: str, otherwise: int = 0) -> int:
-        """Of the task ``name``, ns; ``otherwise`` where none was given."""
+        """Deadline of the task ``name``, ns; ``otherwise`` where none was given."""
         given = dict(self.deadline)
         return given.get(name, given.get("", otherwise))

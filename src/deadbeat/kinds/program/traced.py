@@ -21,7 +21,7 @@ _KEPT = 20
 
 
 @frozen(kw_only=True)
-class Traced(DerivedSet):
+class TracedProgram(DerivedSet):
     """Task set of a run. ``taken``: what was done to it so that a test takes it;
     ``unproved``: of what no test says anything."""
 
@@ -39,7 +39,7 @@ class Traced(DerivedSet):
         return sum(task.misses or 0 for task in self.tasks)
 
 
-def traced(recording: Recording, deadlines: dict[str, int]) -> Traced:
+def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     """The task set of what was recorded, and why its jobs were late.
     Raises DeadbeatError: a deadline is of no thread."""
     found = derive(recording, deadlines=deadlines)
@@ -48,7 +48,7 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> Traced:
         if name and name not in names | {each.partition("#")[0] for each in names}:
             raise DeadbeatError(f"--deadline {name}: no thread has this name", _named(names))
     less = reduced(found)
-    return Traced(
+    return TracedProgram(
         tasks=found.tasks,
         locks=found.locks,
         chains=found.chains,
@@ -84,7 +84,7 @@ def _every(task: DerivedTask) -> str:
     return f"at least {time_text(task.min_gap_ns)} apart" if task.min_gap_ns else "once"
 
 
-def answer(found: Traced, label: str = "") -> Iterator[str]:
+def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     """The task that missed most of its deadlines, and why; or that none did."""
     if not found.known:
         yield f"{label}no thread of the program works in jobs: none waits again and again."
@@ -103,7 +103,7 @@ def answer(found: Traced, label: str = "") -> Iterator[str]:
         yield f"{label}no thread has a known deadline: give --deadline NAME=5ms."
 
 
-def _causes(found: Traced, task: DerivedTask) -> Iterator[str]:
+def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
     mine = [each for each in found.late if each.task == task.name]
     if not mine:
         return
@@ -118,7 +118,7 @@ def _causes(found: Traced, task: DerivedTask) -> Iterator[str]:
             yield f"{lock.name} has no priority inheritance."
 
 
-def lines(found: Traced) -> Iterator[str]:
+def lines(found: TracedProgram) -> Iterator[str]:
     """What is not seen, and what was lost."""
     if found.lost or found.dropped:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
@@ -130,7 +130,7 @@ def _time(key: str, heading: str, **more: Any) -> Column:
     return Column(key=key, heading=heading, format=time_text, **more)
 
 
-def _waits(found: Traced, task: DerivedTask) -> str:
+def _waits(found: TracedProgram, task: DerivedTask) -> str:
     whom = [
         f"{lock.name} ({', '.join(holders)})"
         for lock in found.locks
@@ -139,7 +139,7 @@ def _waits(found: Traced, task: DerivedTask) -> str:
     return ", ".join(whom)
 
 
-def tables(found: Traced) -> Sequence[Table]:
+def tables(found: TracedProgram) -> Sequence[Table]:
     """Tasks, locks and chains."""
     columns = (
         Column(key="name", heading="thread", words=True),
@@ -199,7 +199,7 @@ def tables(found: Traced) -> Sequence[Table]:
     return [tasks, *([locks] if found.locks else []), *([chains] if found.chains else [])]
 
 
-def worst_jobs(found: Traced, worst: int) -> tuple[str, ...]:
+def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
     """The worst late jobs, one by one: what took longer than usual."""
     late = sorted(found.late, key=lambda each: -each.response_ns)[:worst]
     if not late:
@@ -212,7 +212,7 @@ def worst_jobs(found: Traced, worst: int) -> tuple[str, ...]:
     )
 
 
-def plain(found: Traced) -> dict[str, Json]:
+def plain(found: TracedProgram) -> dict[str, Json]:
     values: dict[str, Any] = asdict(found)
     values["chains"] = [
         {"from": each.from_, "to": each.to, "share": each.share} for each in found.chains
