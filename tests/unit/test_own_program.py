@@ -22,7 +22,8 @@ import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.derive.records import Recording
-from deadbeat.kinds.program.results import tasks_of
+from deadbeat.kinds.program.kind import cases
+from deadbeat.kinds.program.results import ProgramSummary, tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
 from deadbeat.kinds.program.traced import answer, plain, traced, worst_jobs
 from deadbeat.model.errors import DeadbeatError
@@ -264,6 +265,14 @@ def test_the_answer_names_the_thread_and_the_cause() -> None:
     assert why.startswith("15 of the worst 15: own work, up to ")
     assert len(worst_jobs(found, 3)) == 3 and "control, job " in worst_jobs(found, 3)[0]
     assert plain(found)["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
+
+
+def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:
+    spec, seen = ProgramSpec(command=("x",)), traced(recorded(), {})
+    found = ProgramSummary(
+        name="x", spec=spec, done=1, seconds=1.0, labels=(), findings=(), cells=(), traced=seen
+    )
+    assert [(case.verdict, case.weight) for case in cases(found)] == [("failed", 15)]
 
 
 def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:

@@ -24,6 +24,7 @@ from deadbeat.kinds.program.results import (
     ProgramKey,
     ProgramRun,
     ProgramStore,
+    ProgramSummary,
     plan,
     summarise,
     tasks_of,
@@ -187,6 +188,22 @@ def _named(command: Sequence[str]) -> str:
     return "program" if plain in ("", "latest") else plain
 
 
+def cases(found: ProgramSummary) -> list[Verdicted]:
+    """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
+    known = found.cells or (found.traced.known if found.traced else ())
+    return [
+        Verdicted(
+            name=task.name,
+            group="program.misses",
+            weight=task.misses or 0,
+            verdict="failed" if task.misses else "passed",
+            message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
+        )
+        for task in known
+        if task.deadline_ns
+    ]
+
+
 _TABLE = TableKind(
     name="program",
     folders=FOLDERS,
@@ -196,17 +213,7 @@ _TABLE = TableKind(
     plain=summary_dict,
     rows=rows,
     columns=COLUMNS,
-    cases=lambda found: [
-        Verdicted(
-            name=cell.name,
-            group="program.misses",
-            weight=cell.misses,
-            verdict="failed" if cell.misses else "passed",
-            message=f"{cell.misses:,} of {cell.jobs:,} jobs, allowed: 0",
-        )
-        for cell in found.cells
-        if cell.deadline_ns
-    ],
+    cases=cases,
     empty=lambda found: not found.cells and found.traced is None,
     judged=lambda found, store: {"status": found.status},
 )
