@@ -16,7 +16,7 @@ from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, 
 from trials import CONTROLS, Trial, try_causes
 
 from deadbeat.derive.recorder import Recorder
-from deadbeat.derive.records import Kind
+from deadbeat.derive.records import RecordKind
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.targets.guarded import GuardedProgram
@@ -121,14 +121,14 @@ def test_a_loop_is_recorded_whole(tracefs: None) -> None:
     assert (found.lost, found.not_seen) == (0, ())
     own = found.events[found.events["tid"] == thread.tid]
     call = {name: number for number, name in found.calls.items()}["clock_nanosleep"]
-    entered = own[(own["kind"] == Kind.ENTER) & (own["a"] == call)]
-    left = own[(own["kind"] == Kind.EXIT) & (own["a"] == call)]
-    timers = own[own["kind"] == Kind.SLEEP_TIMER]
+    entered = own[(own["kind"] == RecordKind.ENTER) & (own["a"] == call)]
+    left = own[(own["kind"] == RecordKind.EXIT) & (own["a"] == call)]
+    timers = own[own["kind"] == RecordKind.SLEEP_TIMER]
     assert len(entered) == len(left) == len(timers) == 20
     assert np.all(timers["ns"] >= entered["ns"]) and np.all(left["ns"] >= timers["a"])
     assert np.all(np.diff(timers["a"]) >= 10_000_000)
-    assert np.sum(own["kind"] == Kind.SWITCH) >= 20
-    charged = own[(own["kind"] == Kind.RUNTIME) & (own["ns"] <= thread.sampled_ns)]["a"].sum()
+    assert np.sum(own["kind"] == RecordKind.SWITCH) >= 20
+    charged = own[(own["kind"] == RecordKind.RUNTIME) & (own["ns"] <= thread.sampled_ns)]["a"].sum()
     assert charged == pytest.approx(thread.cpu_ns, rel=0.01, abs=100_000)
 
 

@@ -101,6 +101,6 @@ def test_names_that_are_not_utf_8_are_stored_escaped(tmp_path: Path) -> None:
     script = os.fsencode(tmp_path) + b"/\xff.py"
     Path(os.fsdecode(script)).write_text("pass\n")
     line = f"\"$@\" run --runs runs --name u -- {sys.executable} '{os.fsdecode(script)}'"
-    assert "marked no job" in shell(tmp_path, line)[2]
+    assert "no job was found" in shell(tmp_path, line)[2]
     status, _, said = shell(tmp_path, '"$@"', "show", "u", "--json")
     assert status == 0, said
