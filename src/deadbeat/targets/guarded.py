@@ -83,6 +83,16 @@ def found(program: str) -> None:
         raise UsageError(f"no program {shlex.quote(program)} here", hint)
 
 
+def _await_gate(pid: int) -> None:
+    """Until it sleeps at its gate: CPU time is exact of a thread that does not run."""
+    until = time.monotonic() + GRACE_S
+    while time.monotonic() < until:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S":
+                return
+        time.sleep(_SWEEP_S / 10)
+
+
 def _foreground(owner: int, group: int) -> bool:
     """Gives the terminal of our input from the group ``owner`` to ``group``; whether it was its."""
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -106,7 +116,7 @@ class GuardedProgram:
         file: Removed if deadbeat is killed.
         quiet: It has no input; else ours, and the terminal's foreground.
         output: File that its standard output goes to; None: ours.
-        ready: Called with its process id before it begins.
+        ready: Called with its process id before it begins, while it sleeps.
 
     Raises:
         UsageError: There is no such program.
@@ -120,7 +130,7 @@ class GuardedProgram:
         file: str = "",
         quiet: bool = True,
         output: int | None = 2,
-        ready: Callable[[int], None] = lambda pid: None,
+        ready: Callable[[int], None] | None = None,
     ) -> None:
         found(command[0])
         self._own = os.urandom(8).hex()
@@ -148,7 +158,9 @@ class GuardedProgram:
             if threading.current_thread() is threading.main_thread():  # only that has handlers
                 self._before = signal.signal(signal.SIGCHLD, self._on_child)
             self._keeper = HostKeeper(_AFTER, str(self._process.pid), file, self._own)
-            ready(self._process.pid)
+            if ready is not None:
+                _await_gate(self._process.pid)
+                ready(self._process.pid)
             os.write(go, b"g")
         except BaseException:
             self.close()
