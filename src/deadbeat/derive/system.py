@@ -129,6 +129,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         if step is _resolution and system.chains:
             system = evolve(system, chains=())
             lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
+    lines += ["requests of a lock by a job are a mean, rounded up: no maximum"] * bool(system.locks)
     unproved = [
         f"{task.name}: policy {policies[task.name]} has no bound of its response"
         for task in system.tasks
