@@ -211,14 +211,17 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     tid = made.thread("control")
     made.add(10, tid, RecordKind.INIT, 0x9000, 0, 1)
     for begin, _ in made.loop(tid, TICKS, [2 * MS] * 60):
-        for site, at, length in ((0x1, 0, 500_000), (0x2, MS, 50_000)):
+        more = [(0x2, MS + n * 100_000, 50_000) for n in range(1, 3) if begin == 300 * MS + 5000]
+        for site, at, length in ((0x1, 0, 500_000), (0x2, MS, 50_000), *more):
             made.add(begin + at, tid, RecordKind.GOT, 0x9000, site)
             made.add(begin + at + length, tid, RecordKind.UNLOCK, 0x9000, site)
     derived = derive(made.recording(symbols={0x9000: "map_lock", 0x1: "map.c:212"}))
     found = [(s.site, s.count, round(s.mean_ns, -3)) for s in derived.tasks[0].sections]
-    assert found == [("map.c:212", 60, 500_000), ("0x2", 60, 50_000)]
+    assert found == [("map.c:212", 60, 500_000), ("0x2", 62, 50_000)]
     assert (derived.locks[0].name, derived.locks[0].protocol) == ("map_lock", "inherit")
-    assert system_of(derived).tasks[0].sections[0].length == pytest.approx(500_000, rel=0.01)
+    first, second = system_of(derived).tasks[0].sections
+    assert first.length == pytest.approx(500_000, rel=0.01)
+    assert (first.count, second.count) == (1, 3)  # the largest of a job, not the mean
     assert reduced(derived).lines[0] == "map_lock: one thread takes it: no lock"
     assert not reduced(derived).system.locks
     two = evolve(derived, locks=(evolve(derived.locks[0], users=("control", "main")),))
@@ -260,6 +263,15 @@ def test_stolen_time_is_no_execution_time() -> None:  # trap 15
         now = tick + 5000 + 2 * MS
     task = task_of(made)
     assert task.c_max_ns == pytest.approx(2 * MS, rel=0.02)
+
+
+def test_all_that_the_kernel_charged_is_shared_among_jobs() -> None:
+    """30 us a job are charged before the event of the switch: they are no part of C."""
+    made = one()
+    made.stolen = dict.fromkeys(made.stolen, -30_000)
+    task = task_of(made)
+    assert task.c_max_ns == pytest.approx(2 * MS, abs=5500)
+    assert task.charged_mean_ns == pytest.approx(2_029_700, abs=500)  # the last has no charge
 
 
 def gaps(make: Callable[[random.Random], float]) -> list[int]:

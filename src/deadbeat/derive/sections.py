@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 from attrs import field, frozen
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
 from deadbeat.derive.records import RecordKind
-from deadbeat.derive.tracks import NEVER, Track
+from deadbeat.derive.tracks import NEVER, Times, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
 _SPIN = 3
@@ -18,11 +19,13 @@ _SPIN = 3
 
 @frozen(kw_only=True)
 class DerivedSection:
-    """Sections of one lock at one call site; lengths in CPU time, ``wall_max_ns`` on the clock."""
+    """Sections of one lock at one call site, at most ``job_most`` in a job (0: in none); lengths in
+    CPU time, ``wall_max_ns`` on the clock."""
 
     lock: str
     site: str
     count: int
+    job_most: int
     mean_ns: float
     max_ns: int
     wall_max_ns: int
@@ -82,8 +85,11 @@ class _Lock:
                 self.spans.setdefault((tid, caller), []).append((since, ns))
 
 
-def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[HeldLock, ...]:
-    """Every lock that the shim saw, and those that threads waited for in the kernel."""
+def locks_of(
+    tracks: dict[int, Track], symbols: dict[int, str], jobs: Mapping[int, NDArray[np.void]]
+) -> tuple[HeldLock, ...]:
+    """Every lock that the shim saw, and those that threads waited for in the kernel. ``jobs``: of
+    each thread, as jobs.JOB."""
     kinds = (
         RecordKind.INIT,
         RecordKind.WANT,
@@ -109,7 +115,7 @@ def locks_of(tracks: dict[int, Track], symbols: dict[int, str]) -> tuple[HeldLoc
         HeldLock(
             name=_word(address, symbols),
             protocol=lock.protocol,
-            sections=_sections(_word(address, symbols), lock.spans, tracks, symbols),
+            sections=_sections(_word(address, symbols), lock.spans, tracks, symbols, jobs),
             waits=tuple(lock.waits),
         )
         for (_, address), lock in found.items()
@@ -121,6 +127,7 @@ def _sections(
     sites: dict[tuple[int, int], list[tuple[int, int]]],
     tracks: dict[int, Track],
     symbols: dict[int, str],
+    jobs: Mapping[int, NDArray[np.void]],
 ) -> dict[int, tuple[DerivedSection, ...]]:
     found: dict[int, list[DerivedSection]] = defaultdict(list)
     for (tid, caller), times in sites.items():
@@ -131,12 +138,23 @@ def _sections(
                 lock=name,
                 site=_word(caller, symbols),
                 count=len(times),
+                job_most=_most(begin, jobs.get(tid)),
                 mean_ns=float(length.mean()),
                 max_ns=int(length.max()),
                 wall_max_ns=int((end - begin).max()),
             )
         )
     return {tid: tuple(each) for tid, each in found.items()}
+
+
+def _most(at: Times, rows: NDArray[np.void] | None) -> int:
+    """Most of ``at`` from a wait for a job to the job's end; merged jobs share theirs."""
+    if rows is None:
+        return 0
+    place = np.searchsorted(rows["before"], at, "right") - 1
+    within = place[(place >= 0) & (at < rows["end"][np.maximum(place, 0)])]
+    counts = np.bincount(within, minlength=len(rows))
+    return int(np.ceil(counts / rows["pieces"]).max())
 
 
 def _word(address: int, symbols: dict[int, str]) -> str:

@@ -65,7 +65,6 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
     """``unseen``: locks that were waited for while their sections were not seen."""
     period, wcet = _period(task), max(task.charged_max_ns or 0, 1)
     allowed = tuple(cpus.index(cpu) for cpu in task.cpus)
-    jobs = max(task.jobs, 1)
     source = f"measured: largest of {task.jobs} jobs"
     return TimedTask(
         name=task.name,
@@ -79,7 +78,7 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
             CriticalSection(
                 lock=section.lock,
                 length=min(max(section.max_ns, 1), wcet),
-                count=-(-section.count // (jobs + 2)),  # two jobs at the ends are cut
+                count=max(section.job_most, 1),
                 site=section.site,
                 source=f"measured: largest of {section.count}",
             )
@@ -129,7 +128,6 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         if step is _resolution and system.chains:
             system = evolve(system, chains=())
             lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
-    lines += ["requests of a lock by a job are a mean, rounded up: no maximum"] * bool(system.locks)
     unproved = [
         f"{task.name}: policy {policies[task.name]} has no bound of its response"
         for task in system.tasks

@@ -181,7 +181,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     helpers = _helpers(found, {thread.tid: thread for thread in recording.threads})
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     helped = {all_tracks[tid].thread.pid for tid in helpers}
-    held = locks_of(all_tracks, recording.symbols)
+    for jobs in found.values():
+        merge(jobs, arrivals.fit(jobs.rows["release"]))
+    rows = {tid: jobs.rows for tid, jobs in found.items()}
+    held = locks_of(all_tracks, recording.symbols, rows)
     chains = [
         _link(found, names, waker, tid)
         for tid, jobs in found.items()
@@ -207,7 +210,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         dropped=dropped,
         not_seen=recording.not_seen,
         begin_ns=recording.begin_ns,
-        rows={names[tid]: jobs.rows for tid, jobs in found.items()},
+        rows={names[tid]: mine for tid, mine in rows.items()},
         waits={lock.name: lock.waits for lock in held},
     )
 
@@ -309,7 +312,6 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
         rows["release"][rows["exact"]] if rows["exact"].sum() >= JOBS_MIN else rows["release"]
     )
     grid = arrivals.fit(releases)
-    merge(jobs, arrivals.fit(rows["release"]))
     bunches = None if jobs.what in ("yield", "absolute", "relative") else arrivals.bursts(releases)
     kind = _kind(jobs, grid, bunches is not None, chained)
     burst = bunches[0] if bunches and kind == "bursty" else 1

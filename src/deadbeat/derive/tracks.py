@@ -99,23 +99,30 @@ class Track:
         return np.interp(at, edges, sums) if len(edges) else np.zeros(len(at))
 
     @cached_property
-    def _charged(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        charges = self.of(RecordKind.RUNTIME)
-        if not len(charges):
+    def _charges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Time on CPUs -> sums of charges: within jobs, and all that the kernel charged."""
+        rows = self.of(RecordKind.RUNTIME)
+        if not len(rows):
             sums = np.array([0.0, float((self.off - self.on).sum())])
-            return sums, sums
-        at = np.maximum.accumulate(self.on_cpu(charges["ns"]))
+            return sums, np.array([sums, sums])
+        at = np.maximum.accumulate(self.on_cpu(rows["ns"]))
         # A hypervisor can take its CPU between the choice of a thread and the event of its switch.
         most = np.diff(at, prepend=0.0) + _CHARGED_BEFORE_NS
-        sums = np.cumsum(np.minimum(charges["a"], most), dtype=np.float64)
+        each = np.array([np.minimum(rows["a"], most), rows["a"]])
         rest = max(self._edges[1][-1] - at[-1], 0.0) if len(self.on) else 0.0
-        return np.concatenate([[0.0], at, [at[-1] + rest]]), np.concatenate(
-            [[0.0], sums, [sums[-1] + rest]]
+        return np.concatenate([[0.0], at, [at[-1] + rest]]), np.cumsum(
+            np.column_stack([[0.0, 0.0], each, [rest, rest]]), axis=1
         )
 
     def cpu_time(self, at: Times) -> NDArray[np.float64]:
         """CPU time until ``at``: between charges in proportion to the time on CPUs."""
-        return np.interp(self.on_cpu(at), *self._charged)
+        known, sums = self._charges
+        return np.asarray(np.interp(self.on_cpu(at), known, sums[0]))
+
+    def charged(self, at: Times) -> NDArray[np.float64]:
+        """As `cpu_time`, with what was charged before the event of a switch."""
+        known, sums = self._charges
+        return np.asarray(np.interp(self.on_cpu(at), known, sums[1]))
 
     def of(self, *kinds: RecordKind) -> NDArray[np.void]:
         return self.mine[np.isin(self.mine["kind"], kinds)]
