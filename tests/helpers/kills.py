@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import field, frozen
 
-from helpers.processes import is_alive, running
+from helpers.processes import is_alive, running, until
 
 TOKEN = "DEADBEAT_KILL_TEST"
+EARLIEST_S = 0.4
 #: Within this everything must be gone and back as it was, s.
 GRACE_S = 1.0
 _SETTINGS = (
@@ -28,7 +30,10 @@ _SETTINGS = (
 )
 #: Where the finished runs of a result lie, whatever its kind.
 _FINISHED = ("jobs", "runs", "chunks")
-_FOLDERS = ("/sys/kernel/tracing/instances", "/dev/shm", "/dev/mqueue")
+_FOLDERS = ("/dev/shm", "/dev/mqueue")
+#: Instances of event tracing, which need not be mounted where we are.
+_INSTANCES = """cd /sys/kernel/tracing/instances 2>/dev/null || {
+    mount -t tracefs tracefs /sys/kernel/tracing && cd /sys/kernel/tracing/instances; } && ls"""
 
 
 @frozen(kw_only=True)
@@ -69,7 +74,21 @@ def machine() -> dict[str, str]:
         if Path(folder).is_dir():
             names = (entry.name for entry in Path(folder).iterdir())
             seen |= {f"{folder}/{name}": "" for name in names if not in_use(name)}
-    return seen
+    look = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _INSTANCES], capture_output=True, text=True, check=False
+    )
+    return seen | {f"instance {name}": "" for name in look.stdout.split() if not in_use(name)}
+
+
+def part_of(token: str, who: str) -> int | None:
+    """A process of a command: its recorder, or the program that it watches; None: not there."""
+    marks = {"recorder": b"/proc/kallsyms\0", "program": b"watched.py\0"}
+
+    def wanted(entry: Path) -> bool:
+        words = (entry / "cmdline").read_bytes()
+        return marks[who] in words and b"deadbeat\0run" not in words and b"os.execvp" not in words
+
+    return next(iter({*started_with(token)} & {*running(wanted)}), None)
 
 
 def in_use(name: str) -> bool:
@@ -90,9 +109,15 @@ def run_files(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def end_at(
-    arguments: Sequence[str], number: signal.Signals, after_s: float, *, folder: Path
+    arguments: Sequence[str],
+    number: signal.Signals,
+    after_s: float,
+    *,
+    folder: Path,
+    who: str = "deadbeat",
 ) -> Ending:
-    """Runs deadbeat in ``folder`` and sends it ``number`` after ``after_s``."""
+    """Runs deadbeat in ``folder`` and sends ``number`` after ``after_s`` to it, or to its part
+    ``who``."""
     token = f"{os.getpid()}-{random.getrandbits(48)}"
     work = folder / "work"
     work.mkdir(exist_ok=True)
@@ -108,14 +133,21 @@ def end_at(
         text=True,
         start_new_session=True,
     )
+    pid = process.pid
+    if who != "deadbeat":  # its moments begin with it
+        pid = until(lambda: part_of(token, who) or (process.poll() is not None and pid))
+        after_s = (after_s - EARLIEST_S) / 2
     try:
         process.wait(after_s)
         finished = True
     except subprocess.TimeoutExpired:
         finished = False
-        process.send_signal(number)
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
     sent = time.monotonic()
     _, errors = process.communicate(timeout=60)
+    if who != "deadbeat":
+        sent = time.monotonic()
     gone = None
     while gone is None and time.monotonic() - sent < max(GRACE_S, 2.0):
         if not started_with(token):
@@ -125,7 +157,8 @@ def end_at(
     time.sleep(max(0.0, GRACE_S - (time.monotonic() - sent)))
     left = [f"process {pid}" for pid in started_with(token)]
     for pid in started_with(token):  # ours, by the token: the next test must not find them
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     left += [f"file {entry.name}" for entry in work.iterdir()]
     now = machine()
     left += [f"{path}: {text!r}" for path, text in now.items() if before.get(path) != text]
@@ -141,6 +174,6 @@ def end_at(
 
 
 def moments(seed: int, count: int, longest_s: float) -> Iterator[float]:
-    """Random moments to end a command at, s; until 0.4 s the interpreter may still be starting."""
+    """Random moments to end a command at, s; before them the interpreter may still be starting."""
     draw = random.Random(seed)
-    return (draw.uniform(0.4, longest_s) for _ in range(count))
+    return (draw.uniform(EARLIEST_S, longest_s) for _ in range(count))

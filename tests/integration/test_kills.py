@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -92,6 +93,40 @@ def test_a_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path, c
     (tmp_path / "costs.json").write_bytes(costs.read_bytes())
     for after_s in moments(number, KILLS, longest_s):
         check(arguments, number, after_s, tmp_path)
+
+
+#: A program without marks, which is to go on where it is watched by its number.
+_WATCHED = "import time\nwhile True: time.sleep(0.001)"
+#: In ``make test``.
+_AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", signal.SIGTERM)}
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize(
+    ("who", "number"),
+    [
+        pytest.param(who, number, marks=[pytest.mark.slow] * ((who, number) not in _AT_ONCE))
+        for who in ("deadbeat", "recorder", "program", "pid")
+        for number in (signal.SIGTERM, signal.SIGKILL)
+    ],
+)
+def test_a_watched_program_leaves_nothing(who: str, number: signal.Signals, tmp_path: Path) -> None:
+    """``pid``: it ran before, and goes on."""
+    (tmp_path / "watched.py").write_text(_WATCHED)
+    program = (sys.executable, "watched.py")
+    words = ("run", "--duration", "1", "--no-figures", "--fresh", "--name", "w")
+    before = subprocess.Popen(program, cwd=tmp_path)
+    try:
+        words += ("--pid", str(before.pid)) if who == "pid" else ("--", *program)
+        for after_s in moments(number, KILLS, 3.5):
+            victim = "deadbeat" if who == "pid" else who
+            ended = end_at(words, number, after_s, folder=tmp_path, who=victim)
+            where = f"after {after_s:.2f} s: {ended}"
+            assert (ended.left, "Traceback" in ended.errors) == ((), False), where
+            assert ended.gone_s is not None and before.poll() is None, where
+    finally:
+        before.kill()
+        before.wait()
 
 
 @pytest.fixture(scope="module")

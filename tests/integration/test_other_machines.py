@@ -21,6 +21,7 @@ from deadbeat.cli.main import main
 from deadbeat.executors.abilities import abilities
 from deadbeat.executors.programs import usable_on
 from deadbeat.kinds.latency.observe import read_matrix
+from deadbeat.kinds.program.results import ProgramStore, summarise
 from deadbeat.settings.tune import holder_of, signed
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets import opening
@@ -199,3 +200,57 @@ def test_a_matrix_and_a_profile_are_measured_over_ssh(
     assert status == 0, err
     found = answered(capsys, "show", "p", "--runs", str(tmp_path))
     assert found
+
+
+#: Ten milliseconds of sleep, again and again, in two threads that share a lock.
+NAPS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
+static void *naps(void *unused)
+{
+    struct timespec nap = {0, 10000000};
+    for (int i = 0; i < 40; i++) {
+        nanosleep(&nap, NULL);
+        pthread_mutex_lock(&shared);
+        pthread_mutex_unlock(&shared);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, naps, NULL);
+    naps(NULL);
+    puts(getenv("DEADBEAT_MARKS"));
+    return 7;
+}
+"""
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("over", ["sshd", "board"])
+def test_a_program_is_watched_there(
+    over: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A file of this machine is sent; locks are visible where its folder has no blank."""
+    word = request.getfixturevalue(over).word if over == "sshd" else BOARD
+    request.getfixturevalue(over)
+    (tmp_path / "naps.c").write_text(NAPS)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["cc", "-g", "-pthread", "naps.c", "-o", "naps"], check=True)
+    words = ("run", "--no-figures", "--fail-on", "invalid", "--target", word, "--", "./naps")
+    assert main(words) == 7
+    assert capfd.readouterr().out.splitlines()[0].endswith("/marks")
+    found = summarise(ProgramStore.open(Path("runs/naps"))).traced
+    assert found is not None and found.known[0].jobs >= 38
+    if over == "board":
+        assert [lock.name for lock in found.locks] == ["shared"]
+    else:
+        assert "blank" in " ".join(found.not_seen)

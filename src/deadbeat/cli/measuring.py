@@ -221,8 +221,7 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise click.exceptions.Exit(0)
     words, target = options["command"], str(options["target"] or "")
     if "," in target:
-        text = f"--target {target}: deadbeat run measures a program on this machine alone"
-        raise UsageError(text, "run deadbeat there")
+        raise UsageError(f"--target {target}: run watches one machine at a time", "name one")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
     elif not (options["file"] or options["pid"]):

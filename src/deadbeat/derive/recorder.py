@@ -65,23 +65,23 @@ class Recorder:
     """Records a process and all that it makes, from `begin` on until `finish`.
 
     Args:
-        target: Machine of the process; today this one.
+        target: Machine of the process. ``toolchain``: builds for it; None: for this one.
 
     Raises:
-        UsageError: ``target`` is another machine.
         BuildError: The recorder cannot be built.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, toolchain: Toolchain | None = None) -> None:
         self._target = target
         self._process: Process | None = None
         self._tracer: Tracer | None = None
         self._missing: list[str] = []
         self._begin_ns = 0
-        if not is_here(target):
-            raise UsageError(f"programs on {target.name} cannot be recorded yet")
         self._file = f"{target.folder}/events"
-        self._tool = tool_program(Toolchain.find(), "recorder")
+        self._tool = str(tool_program(toolchain or Toolchain.find(), "recorder"))
+        if not is_here(target):
+            target.put(Path(self._tool), f"{target.folder}/recorder")
+            self._tool = f"{target.folder}/recorder"
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return
@@ -100,10 +100,10 @@ class Recorder:
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
-        self._process = self._target.start((str(self._tool), *words))
+        self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
         if not present:
-            raise UsageError(f"no process {pid} here", "check the number: ps -e")
+            raise UsageError(f"no process {pid} on {self._target.name}", "check the number: ps -e")
         if tracer is not None:
             tracer.set("options/event-fork", "1")
             tracer.set("events/timer/hrtimer_start/filter", _FILTER)

@@ -7,6 +7,8 @@ a program without visible locks is never one without locks.
 from __future__ import annotations
 
 import re
+import tarfile
+import tempfile
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +23,7 @@ from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
 from deadbeat.model.errors import BuildError, TargetError
-from deadbeat.targets.base import ClosedAfterwards, Target
+from deadbeat.targets.base import ClosedAfterwards, Target, is_here
 
 _CHUNK = 1 << 16
 _PIECE = np.dtype(
@@ -56,7 +58,8 @@ class Shim(ClosedAfterwards):
     """Is preloaded into ``command`` where that can take it: start it with ``environment``.
 
     Args:
-        target: Machine of the program. ``preloaded``: LD_PRELOAD of the program, which stays.
+        target: Machine of the program; ``toolchain``: builds for it, None: for this one.
+        preloaded: LD_PRELOAD of the program, which stays.
         sleeps: Record sleeps and CPU times too, as there are no events of the kernel.
 
     Attributes:
@@ -65,16 +68,25 @@ class Shim(ClosedAfterwards):
     """
 
     def __init__(
-        self, target: Target, command: Sequence[str], *, preloaded: str = "", sleeps: bool = False
+        self,
+        target: Target,
+        command: Sequence[str],
+        *,
+        toolchain: Toolchain | None = None,
+        preloaded: str = "",
+        sleeps: bool = False,
     ) -> None:
         self._target = target
         self._folder = f"{target.folder}/shim"
         self.environment: dict[str, str] = {}
         self.not_seen: list[str] = []
         try:
-            library = tool_program(Toolchain.find(), "shim", preloaded=True)
+            library = tool_program(toolchain or Toolchain.find(), "shim", preloaded=True)
         except BuildError as error:
             self.not_seen.append(f"locks are not visible: {error.message.splitlines()[0]}")
+            return
+        if re.search(r"[\s:]", self._folder):  # each ends a path of LD_PRELOAD
+            self.not_seen.append(f"locks are not visible: {self._folder!r} holds a blank or a colon")
             return
         # whoever the program runs as writes into it
         script = 'mkdir -m 1777 -- "$1" && chmod a+x -- "$1/.."'
@@ -104,7 +116,8 @@ class Shim(ClosedAfterwards):
         missing = [*recording.not_seen, *self.not_seen]
         if not self.environment:
             return evolve(recording, not_seen=tuple(missing))
-        seen, pids = read_folder(Path(self._folder), self._target)
+        with tempfile.TemporaryDirectory() as here:
+            seen, pids = read_folder(self._fetched(Path(here)), self._target)
         self.close()
         if not self.not_seen:
             missing += _silent(recording.threads, seen, pids)
@@ -117,9 +130,21 @@ class Shim(ClosedAfterwards):
             not_seen=tuple(missing),
         )
 
+    def _fetched(self, here: Path) -> Path:
+        """Its folder on this machine."""
+        if is_here(self._target):
+            return Path(self._folder)
+        packed = f"{self._folder}.tar"
+        self._target.run(("tar", "-C", self._folder, "-cf", packed, "."))
+        self._target.get(packed, here / "shim.tar")
+        with tarfile.open(here / "shim.tar") as files:
+            files.extractall(here / "shim", filter="data")
+        return here / "shim"
+
     def close(self) -> None:
         """Remove its files. Safe to call again."""
-        self._target.run(("rm", "-rf", "--", self._folder, f"{self._folder}.so"))
+        files = (f"{self._folder}{end}" for end in ("", ".so", ".tar"))
+        self._target.run(("rm", "-rf", "--", *files))
 
 
 def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:

@@ -18,17 +18,28 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import TargetError, UnreachableError, UsageError
+from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.local import HostKeeper, environment
 
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind. Python ignores
 #: SIGPIPE and SIGXFSZ, and so would the program.
 _GATE = """import os, signal, sys
-go = os.read(int(sys.argv[1]), 1)
-os.close(int(sys.argv[1]))
+gate, user, *command = sys.argv[1:]
+go = os.read(int(gate), 1)
+os.close(int(gate))
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-go and os.execvp(sys.argv[2], sys.argv[2:])"""
+if user:
+    import pwd
+    who = pwd.getpwnam(user)
+    os.initgroups(user, who.pw_gid)
+    os.setgid(who.pw_gid)
+    os.setuid(who.pw_uid)
+    os.environ.update(HOME=who.pw_dir, USER=user, LOGNAME=user, SHELL=who.pw_shell)
+go and os.execvp(command[0], command)"""
+#: The same of a shell, which says its number first.
+_SHELL_GATE = 'echo $$; read -r go && exec "$@" </dev/null'
 #: In the environment of the program, and so of all that it starts, in whatever session.
 _OWN = "DEADBEAT_PROGRAM"
 #: Run where deadbeat was killed: the group, what left it, and the file.
@@ -42,6 +53,8 @@ GRACE_S = 1.0
 _SWEEP_S = 0.01
 #: Between looks at whether it stood still, and how long it must have.
 _LOOK_S, _STOOD_S = 0.25, 0.5
+#: A shell's statuses above are of signals.
+_BY_SIGNAL = 128
 #: What lives so much longer sleeps in the kernel.
 _SWEEP_MOST_S = 5.0
 
@@ -76,11 +89,19 @@ def _waited_s() -> float:
         return math.inf  # the kernel does not count that: then nothing is known of a gap
 
 
-def found(program: str) -> None:
-    """Raises UsageError where there is no such program."""
-    if shutil.which(program) is None:
+def found(program: str, target: Target | None = None) -> bool:
+    """Whether it is on ``target`` (None: here), else it is a file of ours to send there.
+    Raises UsageError where there is no such program."""
+    here = shutil.which(program) is not None
+    if target is None or is_here(target):
+        there, where = here, "here"
+    else:
+        words = ("sh", "-c", 'command -v -- "$1"', "sh", program)
+        there, where = target.run(words).returncode == 0, f"on {target.name}"
+    if not there and (where == "here" or not here or "/" not in program):
         hint = "check the path, or is it executable?"
-        raise UsageError(f"no program {shlex.quote(program)} here", hint)
+        raise UsageError(f"no program {shlex.quote(program)} {where}", hint)
+    return there
 
 
 def _await_gate(pid: int) -> None:
@@ -114,6 +135,7 @@ class GuardedProgram:
     Args:
         more: Added to its environment.
         file: Removed if deadbeat is killed.
+        user: Whom it runs as; "": as we do.
         quiet: It has no input; else ours, and the terminal's foreground.
         output: File that its standard output goes to; None: ours.
         ready: Called with its process id before it begins, while it sleeps.
@@ -130,6 +152,7 @@ class GuardedProgram:
         file: str = "",
         quiet: bool = True,
         output: int | None = 2,
+        user: str = "",
         ready: Callable[[int], None] | None = None,
     ) -> None:
         found(command[0])
@@ -137,7 +160,7 @@ class GuardedProgram:
         gate, go = os.pipe()
         try:
             self._process = subprocess.Popen(
-                (sys.executable, "-I", "-S", "-c", _GATE, str(gate), *command),
+                (sys.executable, "-I", "-S", "-c", _GATE, str(gate), user, *command),
                 stdin=subprocess.DEVNULL if quiet else None,
                 stdout=output,
                 env={**environment(), **(more or {}), _OWN: self._own},
@@ -247,3 +270,83 @@ class GuardedProgram:
                 if mark in (folder / "environ").read_bytes().split(b"\0"):
                     found.append(int(folder.name))
         return found
+
+
+class TargetProgram:
+    """Starts ``command`` on another machine, where it has no input; what it writes comes line by
+    line, its errors at its end. It ends with the connection; see `GuardedProgram`.
+
+    Args:
+        output: File that its standard output goes to here.
+
+    Raises:
+        UsageError: There is no such program.
+    """
+
+    stood = ""
+
+    def __init__(
+        self,
+        target: Target,
+        command: Sequence[str],
+        *,
+        more: Mapping[str, str],
+        output: int,
+        ready: Callable[[int], None],
+    ) -> None:
+        if not found(command[0], target):
+            sent = f"{target.folder}/{Path(command[0]).name}"
+            target.put(Path(command[0]), sent)
+            command = (sent, *command[1:])
+        words = ("env", *(f"{name}={value}" for name, value in more.items()), *command)
+        self._target, self._output = target, output
+        self.status: int | None = None
+        self._process = target.start(("sh", "-c", _SHELL_GATE, "sh", *words))
+        try:
+            self._pid = int(self._process.read_line(_SWEEP_MOST_S) or 0)
+            ready(self._pid)
+            self._process.write_line("go")
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def wait(self, seconds: float | None) -> bool:
+        """Whether it ended within this number of seconds; None: however long it takes."""
+        until = math.inf if seconds is None else _now_s() + seconds
+        while True:
+            try:
+                rest = None if seconds is None else max(0.0, until - _now_s())
+                line = self._process.read_line(rest)
+            except TargetError:
+                if _now_s() < until:
+                    raise
+                return False
+            if line is None:
+                return True
+            self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        data = text.encode()
+        while data:
+            data = data[os.write(self._output, data) :]
+
+    def close(self) -> int:
+        """Ends it: SIGTERM, a second later SIGKILL. Returns its exit status."""
+        if self.status is None:
+            if not self.wait(0):
+                self._target.run(("kill", "-TERM", str(self._pid)))
+                self.wait(GRACE_S)
+            try:
+                done = self._process.close(GRACE_S)
+                status, rest = done.returncode, done.stdout
+            except UnreachableError:
+                raise
+            except TargetError:  # it had to be killed
+                status, rest = -signal.SIGKILL, ""
+            self._write(rest)
+            sys.stderr.flush()
+            os.write(2, self._process.stderr().encode())
+            self._process.kill()
+            # a shell there says it so of a signal
+            self.status = 128 - status if status > _BY_SIGNAL else status
+        return self.status

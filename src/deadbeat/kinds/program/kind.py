@@ -7,14 +7,15 @@ import re
 import shlex
 import signal
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from attrs import define, evolve
 
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.system import reduced
+from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
@@ -32,7 +33,7 @@ from deadbeat.kinds.program.results import (
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import traced, worst_jobs
 from deadbeat.kinds.program.watching import Watched, joined, watched
-from deadbeat.kinds.table import TableKind, begun_store
+from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
@@ -42,9 +43,8 @@ from deadbeat.model.words import shortened
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets import marks
-from deadbeat.targets.base import LOCAL
+from deadbeat.targets.base import Target
 from deadbeat.targets.guarded import ended_words, found
-from deadbeat.targets.local import LocalTarget
 
 #: What a program that marks nothing lacks.
 ADD = (
@@ -56,7 +56,8 @@ ADD = (
 @define(eq=False, slots=False)
 class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _spec: ProgramSpec
-    _simulated: bool = False
+    _target: Target | None = None  # None: a made-up one
+    _toolchain: Toolchain | None = None
     _output: int | None = 2  # where its output goes
 
     def seconds(self, runs: int) -> float:
@@ -64,14 +65,17 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
     def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
         for key in self.lacking:
-            if self._simulated:
+            if self._target is None or self._toolchain is None:
                 yield self._made_up(key)
             else:
-                yield from self._run(key)
+                yield from self._run(key, self._target, self._toolchain)
 
-    def _run(self, key: ProgramKey) -> Generator[ProgramRun]:
+    def _run(self, key: ProgramKey, target: Target, made: Toolchain) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
-        watch = watched(spec, self._output) if spec.pid is None else joined(spec, spec.pid)
+        if spec.pid is None:
+            watch = watched(spec, self._output, target, made)
+        else:
+            watch = joined(spec, spec.pid, target, made)
         seen = traced(watch.recording, dict(spec.deadline))
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
@@ -130,25 +134,20 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
     base, typed = asked.without_preset({"quick": {"duration": 10.0}})
     spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
-    if asked.target not in (None, LOCAL):
-        raise UsageError(
-            f"--target {asked.target}: deadbeat run measures a program on this machine alone",
-            "run deadbeat there",
-        )
     if bool(spec.command) is (spec.pid is not None):
         raise UsageError("run takes a program, or --pid", "give one of them")
-    if spec.command and not asked.simulated:
-        found(spec.command[0])
+    target = opened(asked)
+    if spec.command and target:
+        found(spec.command[0], target)
     if "name" not in {*asked.written, *asked.typed}:
-        spec = evolve(spec, name=_named(spec.command or (_comm(spec.pid or 0),)))
+        spec = evolve(spec, name=_named(spec.command or (_comm(spec.pid or 0, target),)))
     platform = example_platform()
-    if not asked.simulated:
-        with closing(LocalTarget()) as here:
-            environment = environment_of(here, now=datetime.now(UTC), more={})
-            online = environment["cpus_online"]
-            cpus = online if isinstance(online, list) else []
-            made = platform_from_environment(environment, cpus=cpus, kind=here.kind, name=here.name)
-            platform = with_tuning(made, here)
+    if target is not None:
+        environment = environment_of(target, now=datetime.now(UTC), more={})
+        online = environment["cpus_online"]
+        cpus = online if isinstance(online, list) else []
+        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
+        platform = with_tuning(made, target)
     runs = plan(spec)
     each_s = None if asked.simulated else spec.duration
     store = begun_store(
@@ -163,7 +162,8 @@ def begin(asked: Begin) -> Begun:
     )
     experiment = ProgramExperiment(
         spec,
-        asked.simulated,
+        target,
+        toolchain_of(target, cross=asked.cross) if target else None,
         2 if asked.as_json else None,
         store=store,
         planned=runs,
@@ -172,12 +172,12 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment)
 
 
-def _comm(pid: int) -> str:
+def _comm(pid: int, target: Target | None) -> str:
     """Name of a process. Raises UsageError: there is none."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        raise UsageError(f"--pid: no process {pid} here", "check the number: ps -e") from None
+    found = target.read_text(f"/proc/{pid}/comm") if target else "program"
+    if not found:
+        raise UsageError(f"--pid: no process {pid} there", "check the number: ps -e")
+    return found.strip()
 
 
 def _named(command: Sequence[str]) -> str:
