@@ -17,7 +17,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.words import Json
 from deadbeat.report import machines, terminal
 from deadbeat.report.lines import echo
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write
 
 #: Of an answer: a line, or what prints a part of it.
 Part = str | Callable[[], None]
@@ -104,8 +104,7 @@ def print_shown(
     """
     if junit is not None:
         about = {"headline": shown.headline, "deadbeat": version_of("deadbeat")}
-        with storing(junit):
-            atomic_write(junit, machines.junit(command, shown.cases, about))
+        atomic_write(junit, machines.junit(command, shown.cases, about))
     for line in machines.annotated(shown.cases) if annotations else ():
         click.echo(line, err=True)
     if openmetrics and shown.metrics is not None:

@@ -17,7 +17,7 @@ from deadbeat.kinds.contention.drawn_set import task_system
 from deadbeat.kinds.program.kind import task_system as program_system
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
-from deadbeat.store.files import atomic_write, check_folder, storing
+from deadbeat.store.files import atomic_write, make_folder, storing
 from deadbeat.store.tasksystems import write_task_system
 
 
@@ -48,8 +48,7 @@ def export(
     text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
-    with storing(out):
-        atomic_write(out, text)
+    atomic_write(out, text)
     return _wrote(out)
 
 
@@ -68,14 +67,11 @@ def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
     kind, path = find(runs, run)
     if kind.name == "program":
         system, notes = program_system(path)
-        with storing(out):
-            write_task_system(out, system)
-        return evolve(_wrote(out), lines=notes)
-    if len(keys) != 1:
+    elif len(keys) == 1:
+        system, notes = task_system(runs, run, *keys)
+    else:
         raise UsageError("--as task-system writes one set", "say which: --task-set KEY")
-    system, notes = task_system(runs, run, *keys)
-    with storing(out):
-        write_task_system(out, system)
+    write_task_system(out, system)
     return evolve(_wrote(out), lines=notes)
 
 
@@ -84,9 +80,8 @@ def _tables(path: Path, out: Path) -> Shown:
     found = sorted(path.glob("*.csv"))
     if not found:
         raise UsageError(f"{path.name} has no table yet", f"deadbeat page {path.name} writes them")
-    check_folder(out)
+    make_folder(out)
     with storing(out):
-        out.mkdir(parents=True, exist_ok=True)
         return _wrote(*(Path(shutil.copy(each, out / each.name)) for each in found))
 
 
@@ -106,8 +101,7 @@ def trace(kind: ExperimentKind, path: Path, out: Path, worst: int) -> Shown:
         message = f"no events of {path.name} are kept: it is a {kind.folder.noun}"
         raise UsageError(message, "traces are of contention, latency and load")
     text = kind.perfetto(path, worst)
-    with storing(out):
-        atomic_write(out, text)
+    atomic_write(out, text)
     return _wrote(out)
 
 

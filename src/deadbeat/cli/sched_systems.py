@@ -33,7 +33,6 @@ from deadbeat.sched.generators import Recipe, period_samplers, utilisation_sampl
 from deadbeat.sched.generators import generate as drawn
 from deadbeat.sched.simulator import option_words, tie_rules
 from deadbeat.sched.simulator import policies as known_policies
-from deadbeat.store.files import storing
 from deadbeat.store.tasksystems import task_system_text, write_task_system
 from deadbeat.store.texts import shown, text_of
 
@@ -212,8 +211,6 @@ def generate(
             f"{len(there)} of the files exist, for example {there[0]}",
             "choose another --out, or give --force",
         )
-    with storing(out):
-        out.mkdir(parents=True, exist_ok=True)
     for path, system in zip(paths, systems, strict=True):
         write_task_system(path, system)
     click.echo(f"{out}: {' to '.join(dict.fromkeys((paths[0].name, paths[-1].name)))}")

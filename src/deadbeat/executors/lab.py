@@ -35,7 +35,7 @@ from deadbeat.model.refused import refusal
 from deadbeat.model.rules import RefusedError, Whole
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
 
@@ -163,8 +163,7 @@ class GuestTarget(ClosedAfterwards):
         """A file that a boot handed over."""
         if source not in self._made:
             raise TargetError(f"the machine handed over no {source}", "its program says why")
-        with storing(destination):
-            atomic_write(destination, self._made.pop(source))
+        atomic_write(destination, self._made.pop(source))
 
     def read_text(self, path: str) -> str | None:
         made = self._made.get(path)

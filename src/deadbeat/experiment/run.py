@@ -29,7 +29,7 @@ from deadbeat.experiment.base import (
 )
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
-from deadbeat.store.files import atomic_write, read_bytes, storing
+from deadbeat.store.files import atomic_write, read_bytes
 from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
 
 K = TypeVar("K")
@@ -136,8 +136,7 @@ class _Beside:
         line = f"{now} {self._name}: {count_of(starts, 'start')}, {how}\n"
         known = self._log.is_file()
         before = read_bytes(self._log, what="log", hint="remove it") if known else b""
-        with storing(self._log):
-            atomic_write(self._log, before + line.encode(errors="replace"))
+        atomic_write(self._log, before + line.encode(errors="replace"))
         return starts
 
 

@@ -22,7 +22,6 @@ from deadbeat.report.html import asset, terms, write_page
 from deadbeat.report.parts import text
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport
-from deadbeat.store.files import storing
 
 
 def _found(result: CheckResult) -> str:
@@ -46,8 +45,6 @@ def write_doctor(report: DoctorReport, path: Path) -> Path:
         DeadbeatError: The folder, of which all but the last must be there, or file cannot be
             written.
     """
-    with storing(path.parent):
-        path.parent.mkdir(exist_ok=True)
     return write_page(path, doctor_document(report))
 
 

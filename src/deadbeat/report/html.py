@@ -22,7 +22,7 @@ from deadbeat.report.charts import Chart, chart_data
 from deadbeat.report.document import UNKNOWN, CellMap, Document
 from deadbeat.report.paper import Words, write_charts
 from deadbeat.report.parts import definitions, figures, parts_of, table, text
-from deadbeat.store.files import atomic_write, storing, write_json
+from deadbeat.store.files import atomic_write, write_json
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE
 
@@ -299,7 +299,5 @@ def write_result(
 
 def write_text(path: Path, text: str | bytes) -> Path:
     """Text or an encoded page at ``path``, as `write_page`."""
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, text)
     return path

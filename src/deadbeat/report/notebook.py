@@ -13,7 +13,7 @@ from deadbeat.report.charts import Chart
 from deadbeat.report.document import Document
 from deadbeat.report.html import picture
 from deadbeat.report.paper import FORMATS, Words, draw_charts
-from deadbeat.store.files import atomic_write, storing
+from deadbeat.store.files import atomic_write
 
 
 @frozen
@@ -45,8 +45,7 @@ class Drawing:
         """
         path = Path(path)
         drawn = self.content(path.suffix.removeprefix(".").lower())
-        with storing(path):
-            atomic_write(path, drawn)
+        atomic_write(path, drawn)
         return path
 
     def _repr_html_(self) -> str:

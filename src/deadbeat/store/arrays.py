@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadbeat.model.errors import DataError
-from deadbeat.store.files import atomic_write, read_bytes, storing
+from deadbeat.store.files import atomic_write, read_bytes
 
 
 def write_array(path: Path, numbers: NDArray[np.int64]) -> None:
     """Writes it atomically. Raises DeadbeatError: see `atomic_write`."""
     made = io.BytesIO()
     np.save(made, numbers, allow_pickle=False)
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, made.getvalue())
 
 

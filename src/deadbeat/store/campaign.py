@@ -139,8 +139,7 @@ class CampaignStore(OwnedFolder):
 
     def save_session(self, number: int, when: str, environment: dict[str, Json]) -> None:
         """Record the environment ``when`` ("before" or "after") invocation ``number``."""
-        with self.lock(), storing(self.path):
-            (self.path / "sessions").mkdir(exist_ok=True)
+        with self.lock():
             path = self.path / "sessions" / f"{number:03d}-{when}.json"
             write_json(path, {"environment": environment})
 
@@ -244,8 +243,6 @@ class CampaignStore(OwnedFolder):
             if target.exists():
                 hint = "runs are immutable; use another replica"
                 raise DeadbeatError(f"run {key.text} is committed already", hint)
-            with storing(target):
-                target.parent.mkdir(exist_ok=True)
             if file is None:
                 write_job_table(target, table)
             else:
@@ -261,9 +258,8 @@ class CampaignStore(OwnedFolder):
 
     def fail(self, key: RunKey, reason: str) -> None:
         """Record that ``key`` failed, and how often by now."""
-        with self.lock(), storing(self.path):
+        with self.lock():
             path = self.path / "failed" / f"{key.text}.json"
-            path.parent.mkdir(exist_ok=True)
             before = _part(path, "failure") if path.exists() else {}
             last = before.get("attempt")
             attempt = (last if isinstance(last, int) else 0) + 1

@@ -69,9 +69,11 @@ def part_path(path: Path) -> Path:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """For a block that writes the part which then gets the name ``path``, durably."""
+    """For a block that writes the part which then gets the name ``path``, durably, in a folder
+    that is made where it is missing."""
     part = part_path(path)
     with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
         try:
             yield part
@@ -113,6 +115,7 @@ def move_file(source: Path, target: Path) -> None:
     """Give the complete file ``source`` the name ``target``, durably and atomically.
     Raises DeadbeatError: it cannot be read or written; ``source`` is then still there."""
     with storing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
         sync(source)
         try:
             source.replace(target)

@@ -26,7 +26,6 @@ from deadbeat.store.files import (
     parse_json,
     read_bytes,
     reading,
-    storing,
 )
 from deadbeat.store.serial import structure, to_plain
 
@@ -94,8 +93,6 @@ class ProgramFolder:
         """
         if not _BATCH_NAME.fullmatch(batch):
             raise UsageError(f"{batch!r} cannot name a batch", "letters, digits, '.', '_' and '-'")
-        with storing(self._folder):
-            self._folder.mkdir(exist_ok=True)
         atomic_write(self._folder / f"{batch}.c", c_source)
         stored = self._folder / f"{batch}.elf" if elf is not None else None
         if elf is not None and stored is not None:
@@ -138,8 +135,6 @@ class ProgramFolder:
 
     def copy_file(self, name: str, source: Path) -> None:
         """Take over a file of another campaign's ``programs``; the index is to come last."""
-        with storing(self._folder):
-            self._folder.mkdir(exist_ok=True)
         copy_file(source, self._folder / name)
         self._forget()
 

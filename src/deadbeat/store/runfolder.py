@@ -33,7 +33,6 @@ from deadbeat.store.files import (
     copy_file,
     listing,
     read_json,
-    storing,
     tool_version,
     write_json,
 )
@@ -183,16 +182,12 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 if old.valid:
                     raise DeadbeatError(f"{path} counts: it is not measured again", "a defect")
                 aside = self._aside(run.key, len(old.replaced) + 1)
-                with storing(aside):
-                    aside.parent.mkdir(exist_ok=True)
                 copy_file(path, aside)
                 why = tuple(each for each in old.problems if each.severity == "invalid")
                 before = (*old.replaced, Replaced(started=old.started, problems=why))
                 run = attrs.evolve(run, replaced=before)
             plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
             text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-            with storing(path):
-                path.parent.mkdir(exist_ok=True)
             atomic_write(path, text + "\n")
         return path
 
@@ -258,8 +253,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
     def fail(self, key: K, reason: str) -> None:
         """Notes that ``key`` has no result; a later `keep` of it counts instead."""
         path = self.path / FAILED / f"{key.text}.json"
-        with self.lock(), storing(path):
-            path.parent.mkdir(exist_ok=True)
+        with self.lock():
             write_json(path, {"reason": reason})
 
     def _reason(self, key: K) -> str:

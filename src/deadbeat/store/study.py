@@ -25,7 +25,6 @@ from deadbeat.store.files import (
     listing,
     parse_json,
     read_bytes,
-    storing,
     tool_version,
     write_buffers,
 )
@@ -89,8 +88,6 @@ class StudyStore(OwnedFolder):
         with self.lock():
             if path.exists():
                 raise DeadbeatError(f"chunk {number} of {self.path} is stored already", "a defect")
-            with storing(path):
-                path.parent.mkdir(exist_ok=True)
             write_buffers(path, [_MAGIC, json.dumps(head, sort_keys=True).encode() + b"\n", body])
         return path
 

@@ -46,7 +46,6 @@ class TraceFolder:
         """Keep ``trace`` while its run is among the worst; of one that is not available, the
         reason."""
         with storing(self._path):
-            self._path.mkdir(exist_ok=True)
             if trace.unavailable:
                 if trace.unavailable != self._refused:
                     write_json(self._path / _UNAVAILABLE, {"reason": trace.unavailable})
