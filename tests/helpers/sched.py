@@ -15,7 +15,9 @@ from oracles.schedule.state import TIE_KEYS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
+from deadbeat.sched.core import core
 from deadbeat.sched.files import load_task_system
+from deadbeat.sched.locks import rows
 
 #: Small, so that a unit-time simulation is quick, with many divisors, so that periods differ.
 HYPERPERIODS = (6, 8, 12, 12, 18, 20, 24, 24, 30, 36, 48, 60)
@@ -30,6 +32,26 @@ Terse = tuple[int, int] | tuple[int, int, int]
 def read_task_system(path: Path) -> TaskSystem:
     """The task system in a file."""
     return load_task_system(path).system
+
+
+def worst_responses(
+    system: TaskSystem,
+    *,
+    policy: str = "p-fp",
+    protocol: str = "inherit",
+    patterns: int = 24,
+    horizon: int = 2400,
+    window: int = 0,
+    seed: int = 0,
+) -> tuple[int | None, ...]:
+    """The longest response of each task over random patterns; None: no job ended.
+
+    Args:
+        window: The first arrivals lie in [0, window]; 0: anywhere in the period. ``horizon``: last.
+    """
+    span = (horizon, window, seed, 0, patterns)
+    found = core().worst_locks(*rows(system), policy, protocol, *span)
+    return tuple(value or None for value in found.tolist())
 
 
 def system_of(processors: int, *tasks: Terse, **columns: list[Any]) -> TaskSystem:

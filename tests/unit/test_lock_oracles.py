@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from helpers.answers import answer_of
+from helpers.sched import worst_responses
 
 from deadbeat.cli.main import main
 from deadbeat.sched.files import load_task_system
-from deadbeat.sched.locks import worst_responses
 
 FOLDER = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 

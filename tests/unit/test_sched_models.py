@@ -41,7 +41,7 @@ from deadbeat.sched.admission import RootDomain, admit
 from deadbeat.sched.arrays import TaskBatch
 from deadbeat.sched.core import core
 from deadbeat.sched.files import parse_task_system
-from deadbeat.sched.locks import worst_responses
+from deadbeat.sched.locks import rows
 from deadbeat.sched.sensitivity import sensitivity
 from deadbeat.store.tasksystems import task_system_text, write_task_system
 
@@ -246,7 +246,7 @@ def test_what_a_test_does_not_model_it_does_not_answer(word, tmp_path):
             sched.simulate(system, sched.Scheduler(policy=policy))
     with pytest.raises(UsageError, match=f"CSV has no {word}"):
         write_task_system(tmp_path / "system.csv", system)
-    for other in (worst_responses, lambda it: TaskBatch.of([it])) if word in RARE else ():
+    for other in (rows, lambda it: TaskBatch.of([it])) if word in RARE else ():
         with pytest.raises(UsageError, match=word):
             other(system)
     assert parse_task_system(task_system_text(system).encode(), source="").system == system

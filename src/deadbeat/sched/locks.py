@@ -98,41 +98,6 @@ def decide(
     return found | {"scheduler": {"policy": name, "ties": _TIES}}
 
 
-def worst_responses(
-    system: TaskSystem,
-    *,
-    policy: str = "p-fp",
-    protocol: str = "inherit",
-    patterns: int = 24,
-    horizon: int = 2400,
-    window: int = 0,
-    seed: int = 0,
-) -> tuple[int | None, ...]:
-    """The longest response of each task, from its arrival, over random patterns.
-
-    Priorities as given, of equal ones who was released first; tasks on their homes.
-    Sections, suspension and stretches without preemption lie anywhere in a job; releases are
-    together, or at random with or without delays.
-
-    Args:
-        patterns: Number of patterns, drawn from ``seed``.
-        horizon: Last arrival.
-        window: The first arrivals lie in [0, window]; 0: anywhere in the period.
-
-    Raises:
-        UsageError: The system is not simulated under ``protocol``, with the reason.
-    """
-    if patterns < 1:
-        raise UsageError(f"patterns is {patterns}", "give 1 or more")
-    try:
-        found = _core.worst_locks(
-            *rows(system), policy, protocol, horizon, window, seed, 0, patterns
-        ).tolist()
-    except ValueError as error:
-        raise UsageError(f"no simulation: {error}", "change what it names") from None
-    return tuple(value or None for value in found)
-
-
 def rows(system: TaskSystem) -> tuple[int, _Rows, _Rows, _Rows]:
     """What the core takes for a system. Raises UsageError: that has what it does not simulate."""
     if system.rare:
