@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import numpy as np
 from common import report
@@ -17,21 +18,20 @@ SETS, RELEASES = 200, 300
 
 def main() -> None:
     sys.path.append(sys.argv[1])
-    from rt_model_inference import infer_delta_min, infer_periodic_model, infer_sporadic_model
-
+    theirs = import_module("rt_model_inference")
     draw = np.random.default_rng(1)
     separations, curves, periods = [], [], []
     for _ in range(SETS):
         period = int(draw.integers(1_000, 100_000)) * 1_000
         jitter = draw.integers(0, period // 50, RELEASES)
         on_grid = 10**12 + period * np.arange(RELEASES) + jitter
-        mine, theirs = arrivals.fit(on_grid), infer_periodic_model(on_grid.tolist())
-        assert mine is not None and theirs is not None
-        periods.append(100 * abs(mine.period / theirs.period - 1))
+        grid, model = arrivals.fit(on_grid), theirs.infer_periodic_model(on_grid.tolist())
+        assert grid is not None
+        periods.append(100 * abs(grid.period / model.period - 1))
         sporadic = 10**12 + np.cumsum(draw.integers(period // 2, 3 * period, RELEASES))
         gaps = arrivals.least_gaps(sporadic)
-        separations.append(gaps[0] == infer_sporadic_model(sporadic.tolist()))
-        curve = infer_delta_min(sporadic.tolist(), arrivals.DELTA_MAX)
+        separations.append(gaps[0] == theirs.infer_sporadic_model(sporadic.tolist()))
+        curve = theirs.infer_delta_min(sporadic.tolist(), arrivals.DELTA_MAX)
         curves.append([gap + 1 for gap in gaps] == curve[2:])  # it counts both ends
     extra = {"n": SETS}
     report("least separations equal", "100 %", 100 * float(np.mean(separations)), "%", extra)
