@@ -120,7 +120,7 @@ class Track:
         return np.asarray(np.interp(self.on_cpu(at), known, sums[0]))
 
     def charged(self, at: Times) -> NDArray[np.float64]:
-        """As `cpu_time`, with what was charged before the event of a switch."""
+        """CPU time until ``at``, with what was charged before the event of a switch."""
         known, sums = self._charges
         return np.asarray(np.interp(self.on_cpu(at), known, sums[1]))
 
