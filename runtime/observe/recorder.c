@@ -47,6 +47,7 @@ enum { TID, A, B, C, HIGH, EXTRA, FIELDS }; /* HIGH: upper half of C; EXTRA: of 
 struct event {
     uint16_t kind;
     struct field field[FIELDS];
+    int64_t c;     /* of records that say always the same */
     char call[40]; /* of system calls */
     int64_t number;
 };
@@ -55,16 +56,35 @@ static const struct {
     const char *path;
     uint16_t kind;
     const char *field[FIELDS];
+    int64_t c;
 } TABLE[] = {
-    {"sched/sched_switch", SWITCH, {"prev_pid", "next_pid", "prev_state", "prev_prio", "next_prio", 0}},
-    {"sched/sched_waking", WAKING, {"pid", "common_pid", "common_flags", 0, 0, 0}},
-    {"sched/sched_stat_runtime", RUNTIME, {"pid", "runtime", 0, 0, 0, 0}},
-    {"timer/hrtimer_start", SLEEP_TIMER, {"common_pid", "softexpires", "expires", 0, 0, "function"}},
-    {"sched/sched_process_fork", FORK, {"parent_pid", "child_pid", 0, 0, 0, 0}},
-    {"sched/sched_process_exec", EXEC, {"pid", "old_pid", 0, 0, 0, 0}},
-    {"sched/sched_process_exit", END, {"pid", 0, 0, "prio", 0, "comm"}},
-    {"sched/sched_pi_setprio", PRIORITY, {"pid", "oldprio", "newprio", 0, 0, 0}},
-    {"sched/sched_migrate_task", MIGRATE, {"pid", "orig_cpu", "dest_cpu", 0, 0, 0}},
+#define HANDLER(NAME, WHICH, C)                                                                              \
+    {NAME "_entry", INTERRUPT, {"common_pid", WHICH, 0, 0, 0, 0}, C},                                        \
+    {                                                                                                        \
+        NAME "_exit", INTERRUPT_END, {"common_pid", WHICH, 0, 0, 0, 0}, C                                    \
+    }
+    HANDLER("irq/irq_handler", "irq", 0),
+    HANDLER("irq/softirq", "vec", 1),
+    HANDLER("irq_vectors/local_timer", "vector", 2),
+    HANDLER("irq_vectors/call_function", "vector", 3),
+    HANDLER("irq_vectors/call_function_single", "vector", 3),
+    HANDLER("irq_vectors/reschedule", "vector", 4),
+    HANDLER("irq_vectors/irq_work", "vector", 5),
+    {"exceptions/page_fault_user", FAULT, {"common_pid", "address", 0, 0, 0, 0}, 0},
+    {"exceptions/page_fault_kernel", FAULT, {"common_pid", "address", 0, 0, 0, 0}, 0},
+    {"kmem/rss_stat", FAULT_END, {"common_pid", 0, 0, 0, 0, 0}, 0},
+    {"sched/sched_switch",
+     SWITCH,
+     {"prev_pid", "next_pid", "prev_state", "prev_prio", "next_prio", "next_comm"},
+     0},
+    {"sched/sched_waking", WAKING, {"pid", "common_pid", "common_flags", 0, 0, 0}, 0},
+    {"sched/sched_stat_runtime", RUNTIME, {"pid", "runtime", 0, 0, 0, 0}, 0},
+    {"timer/hrtimer_start", SLEEP_TIMER, {"common_pid", "softexpires", "expires", 0, 0, "function"}, 0},
+    {"sched/sched_process_fork", FORK, {"parent_pid", "child_pid", 0, 0, 0, 0}, 0},
+    {"sched/sched_process_exec", EXEC, {"pid", "old_pid", 0, 0, 0, 0}, 0},
+    {"sched/sched_process_exit", END, {"pid", 0, 0, "prio", 0, "comm"}, 0},
+    {"sched/sched_pi_setprio", PRIORITY, {"pid", "oldprio", "newprio", 0, 0, 0}, 0},
+    {"sched/sched_migrate_task", MIGRATE, {"pid", "orig_cpu", "dest_cpu", 0, 0, 0}, 0},
 };
 
 static struct event *events[1u << 16]; /* by the id that this kernel gave them */
@@ -185,6 +205,7 @@ static void know_events(void)
             continue;
         }
         event->kind = TABLE[i].kind;
+        event->c = TABLE[i].c;
         for (unsigned n = 0; n < FIELDS; n++)
             event->field[n] = named_field(format, TABLE[i].field[n]);
     }
@@ -305,7 +326,8 @@ static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, ui
     int64_t value[HIGH + 1];
     for (unsigned n = 0; n <= HIGH; n++)
         value[n] = value_of(&event->field[n], data, bytes);
-    struct record record = {ns, (uint32_t)value[TID], event->kind, cpu, value[A], value[B], value[C]};
+    struct record record = {ns,       (uint32_t)value[TID], event->kind, cpu, value[A],
+                            value[B], value[C] + event->c};
     if (event->field[HIGH].size)
         record.c = (int64_t)((uint64_t)value[HIGH] << 32 | (uint32_t)value[C]);
     if (*event->call)
@@ -318,8 +340,12 @@ static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, ui
             return 0;
     }
     const struct field *comm = &event->field[EXTRA];
-    if (record.kind == END && comm->size == 16 && comm->offset + comm->size <= bytes)
-        memcpy((char *)&record + offsetof(struct record, a), data + comm->offset, 16);
+    if (comm->size == 16 && comm->offset + comm->size <= bytes) {
+        if (record.kind == END)
+            memcpy((char *)&record + offsetof(struct record, a), data + comm->offset, 16);
+        else
+            name_of((uint32_t)record.a, (const char *)data + comm->offset);
+    }
     return keep(&record);
 }
 
@@ -490,6 +516,7 @@ int main(int argc, char **argv)
         if (events[id] && *events[id]->call && events[id]->number >= 0)
             printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
     say_threads();
+    say_names();
     printf("ended %zu %zu %" PRIu64 "\n", written, dropped, full_ns);
     return 0;
 }

@@ -23,7 +23,11 @@ enum kind {
     END,
     PRIORITY,
     MIGRATE,
-    LOST
+    LOST,
+    INTERRUPT,
+    INTERRUPT_END,
+    FAULT,
+    FAULT_END
 };
 
 struct record {
@@ -52,5 +56,11 @@ void say_present(bool count_from_now);
 
 /* A line for each thread that there was. */
 void say_threads(void);
+
+/* Thread ``tid`` of any program has this name (16 bytes) now. */
+void name_of(uint32_t tid, const char *comm);
+
+/* A line for each name, as far as there was room. */
+void say_names(void);
 
 #endif

@@ -25,6 +25,12 @@ struct thread {
     uint64_t cpus[CPUS_MOST / 64];
 };
 
+/* Names of threads that ran, by their numbers; where two share a place, the last one. */
+static struct {
+    uint32_t tid;
+    char comm[16];
+} names[1u << 12];
+
 static struct thread *threads;
 static size_t thread_count, thread_room;
 
@@ -266,4 +272,17 @@ void say_present(bool count_from_now)
         }
     puts("");
     fflush(stdout);
+}
+
+void name_of(uint32_t tid, const char *comm)
+{
+    names[tid % (sizeof names / sizeof *names)].tid = tid;
+    memcpy(names[tid % (sizeof names / sizeof *names)].comm, comm, sizeof names->comm);
+}
+
+void say_names(void)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].tid)
+            printf("name %u %.16s\n", names[i].tid, names[i].comm);
 }

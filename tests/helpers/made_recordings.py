@@ -36,14 +36,15 @@ class Made:
 
     def away(self, tid: int, off: int, on: int, *, wake: int = 0, **more: int) -> None:
         """It has no CPU from ``off`` to ``on``: asleep until ``wake``, else preempted; ``by`` whom,
-        ``state`` it left in, what was ``stolen`` of its time since it had the CPU."""
+        ``state`` it left in, what was ``stolen`` of its time since it had the CPU, who ran
+        ``beside`` with which ``prio``."""
         by, state = more.get("by", 0), more.get("state", int(wake > 0))
         self.stolen[tid, off] = more.get("stolen", 0)
-        self.add(off, tid, RecordKind.SWITCH, 0 if wake else by, state)
+        other = more.get("beside", 0 if wake else by)
+        self.add(off, tid, RecordKind.SWITCH, other, state, more.get("prio", 0) << 32)
         if wake:
             self.add(wake, tid, RecordKind.WAKING, by, 0 if by else IN_INTERRUPT)
-        cpu, other = tid - 100, 0 if wake else by
-        self.rows.append((BEGIN + on, other, RecordKind.SWITCH, cpu, tid, 0, 0))
+        self.rows.append((BEGIN + on, other, RecordKind.SWITCH, tid - 100, tid, 0, 0))
 
     def call(self, tid: int, enter: int, leave: int, what: Sequence[int], **more: int) -> None:
         """A call; ``due``: what its timer is set to; it sleeps where ``wake`` is given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import select
 import signal
 import subprocess
@@ -14,12 +15,17 @@ import numpy as np
 import pytest
 from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, task, task_set
 from helpers.processes import is_alive, until
+from helpers.programs import ROOT, command_of
 from trials import CONTROLS, Trial, try_causes
 
+from deadbeat.derive.late import late
 from deadbeat.derive.recorder import Recorder
 from deadbeat.derive.records import RecordKind
+from deadbeat.derive.tasks import derive
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.watching import watched
 from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.jobs import worst_jobs
@@ -183,6 +189,34 @@ def test_without_causes_nothing_is_traced(tracefs: None) -> None:
     request = RunRequest(keys(1)[0], task_set(task("busy", 100)))
     with executor() as machine, machine.open([request], settings()) as session:
         assert session.run(request.key).trace is None
+
+
+NAMED = {
+    "work": ("own work", ""),
+    "fault": ("page fault", ""),
+    "preempted": ("preempted", "hog"),
+    "lock": ("lock", "map_lock, held by logger (late.c:29)"),
+    "throttled": ("throttled", "deadline"),
+}
+
+
+@TWO_CORES
+@pytest.mark.parametrize("cause", NAMED)
+def test_what_makes_a_program_late_is_named(tracefs: None, cause: str, tmp_path: Path) -> None:
+    """Five jobs of 20 ms are late by half to three times their slack of 8 ms; one may be late by
+    the host as well."""
+    draw = random.Random(cause)
+    extra = [str(int(8000 * draw.uniform(1.5, 4))) for _ in range(5)]
+    command = (*command_of(ROOT / "tests/programs/late/late.c", tmp_path), cause, *extra)
+    with (tmp_path / "out").open("w+") as output:
+        seen = watched(ProgramSpec(name="late", command=command), output.fileno()).recording
+        output.seek(0)
+        releases = [int(line) - seen.begin_ns for line in output]
+    derived = derive(seen, deadlines={"control": 10 * MS})
+    found = {each.at_ns // MS: each for each in late(seen, derived, most=100)}
+    named = [found[at // MS] for at in releases if at // MS in found]
+    assert len(releases) == 5 and len(named) >= 4, found
+    assert sum((each.cause, each.by) == NAMED[cause] for each in named) >= 4, named
 
 
 @pytest.mark.slow

@@ -334,53 +334,6 @@ def test_names_and_deadlines() -> None:
     assert derived.tasks[-1].kind == "none"
 
 
-CAUSES = {
-    "preempted": ({"by": 55}, "thread 55"),
-    "throttled": ({}, "fifo"),
-    "lock": ({"wake": 315 * MS}, "0x9000, held by logger"),
-    "page fault": ({"wake": 315 * MS, "state": 2}, ""),
-    "interrupt or stolen": (None, ""),
-    "own work": (None, ""),
-    "late timer": (None, "clock_nanosleep (absolute)"),
-}
-
-
-@pytest.mark.parametrize("cause", CAUSES)
-def test_cause_of_a_late_job(cause: str) -> None:
-    """The job of 300 ms has to wait for 13 ms within its work, or works, or is woken late."""
-    made = Made()
-    tid, logger = made.thread("control", policy="fifo"), made.thread("logger")
-    how, by = CAUSES[cause]
-    now, away = 1000, 302 * MS
-    for tick in TICKS:
-        shift = 13 * MS * (cause == "late timer" and tick == 300 * MS)
-        back = max(tick + shift + 5000, now + 2000)
-        made.call(
-            tid, now, back, (230, 1, 1), due=tick, **({"wake": tick + shift} if tick > now else {})
-        )
-        now = back + 2 * MS
-        if tick == 300 * MS and how is not None:
-            made.away(tid, away, away + 13 * MS + 1000, **how)
-            now += 13 * MS
-        elif tick == 300 * MS and not shift:
-            now += 13 * MS
-            made.away(tid, now, now + 1000, stolen=13 * MS * (cause != "own work"))
-            now += 2000
-    if cause == "lock":
-        made.add(away - 5 * MS, logger, RecordKind.GOT, 0x9000, 0x3)
-        made.add(away - 1000, tid, RecordKind.WANT, 0x9000, 0x2)
-        made.add(away + 13 * MS - 10, logger, RecordKind.UNLOCK, 0x9000)
-        made.add(away + 13 * MS + 2000, tid, RecordKind.GOT, 0x9000, 0x2)
-    recording = made.recording()
-    derived = derive(recording)
-    found = late(recording, derived)
-    waited = [(w.waiter, w.holder, w.count) for lock in derived.locks for w in lock.waited]
-    assert waited == [("control", "logger", 1)] * (cause == "lock")
-    assert found[0].cause == cause and found[0].by.startswith(by)
-    assert found[0].ns == pytest.approx(13 * MS, rel=0.1)
-    assert {each.cause for each in found} == {cause}  # later ones were late since this one was
-
-
 def test_the_task_system_and_its_reductions() -> None:
     made = Made()
     for name, priority in (("control", 80), ("logger", 10)):

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.derive.records import Recording
+from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import NEVER, Track, tracks, whole
+from deadbeat.derive.tracks import NEVER, Times, Track, tracks, whole
 
-#: Causes in the words of `why`.
-PREEMPTED, LOCK, THROTTLED = "preempted", "lock", "throttled"
+#: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
+PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"
 TIMER, FAULT, WAITED = "late timer", "page fault", "waited"
-#: The records do not tell these apart: no event of interrupts or of the hypervisor is among them.
-STOLEN = "interrupt or stolen"
+INTERRUPT, STOLEN = "interrupt", "stolen"
+#: Where no event of interrupts tells, or a steal may lie within one.
+EITHER = "interrupt or stolen"
 WORK, BEFORE = "own work", "the job before"
-#: Jobs that say what is usual; a cause has this share of what is more than that.
-_SAMPLE, _SHARE = 50, 0.5
+#: Jobs that say what is usual.
+_SAMPLE = 50
 _FAIR_PRIO = 100
-_UNINTERRUPTIBLE = 2
+#: A charge in an interrupt counts until its begin; over as many that is little.
+_CHARGES = 10
+#: A page fault that maps what is in memory already.
+_FAULT_NS = 1_000
+#: Of INTERRUPT.c, and of softirqs their numbers.
+_HANDLERS = ("interrupt {}", "softirq {}", "local timer", "call of a CPU", "reschedule", "irq work")
+_SOFTIRQS = (
+    *("hi", "timer", "net_tx", "net_rx", "block"),
+    *("irq_poll", "tasklet", "sched", "hrtimer", "rcu"),
+)
+
+#: What a thread does between which page faults end.
+_TOLD = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
 
 Parts = Counter[tuple[str, str]]
 
@@ -101,10 +115,16 @@ class _Seen:
 
     def __init__(self, recording: Recording, derived: DerivedRun) -> None:
         self.tracks = tracks(recording)
-        self.names = names_of(recording.threads)
+        self.names = recording.names | names_of(recording.threads)
         self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]
         self.switches = whole(recording.events, [*self.tracks])
         self.begin = recording.begin_ns
+        self.kinds = {*np.unique(recording.events["kind"]).tolist()}
+        self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
+        self.faults = {tid: _faults(track) for tid, track in self.tracks.items()}
+        each = [_charged(track, *self.handlers[tid]) for tid, track in self.tracks.items()]
+        #: Whether the kernel charges interrupts to whom they hit: no CONFIG_IRQ_TIME_ACCOUNTING.
+        self.charged = bool(np.concatenate([[True], *each]).mean() > 1 / 2)
 
     def name(self, tid: int) -> str:
         return self.names.get(tid, f"thread {tid}")
@@ -122,11 +142,31 @@ class _Seen:
             if track.state[place] & 0xFF:
                 ready = self._asleep(found, track, int(place), (begin, on))
             self._ready(found, track, int(place), ready, on)
-        edges = np.array([begin, end])
-        on_cpu, charged = (float(np.diff(f(edges))[0]) for f in (track.on_cpu, track.cpu_time))
-        found[WORK, ""] = int(charged)
-        found[STOLEN, ""] = max(int(on_cpu - charged), 0)
+        self._on_cpu(found, track, np.array([begin, end]))
         return found
+
+    def _on_cpu(self, found: Parts, track: Track, edges: Times) -> None:
+        """Add the time on CPUs: work, page faults, interrupts, and what a hypervisor took."""
+        on_cpu, charged = (float(np.diff(f(edges))[0]) for f in (track.on_cpu, track.cpu_time))
+        rows, lengths = self.handlers[track.thread.tid]
+        within = slice(*np.searchsorted(rows["ns"], edges))
+        handled, longest = int(lengths[within].sum()), int(lengths[within].max(initial=0))
+        gone = max(int(on_cpu - charged) - (0 if self.charged else handled), 0)
+        either = RecordKind.INTERRUPT not in self.kinds or (self.charged and 2 * longest > gone)
+        found[EITHER if either else STOLEN, ""] = gone
+        for ns, which, kind in zip(
+            lengths[within].tolist(), rows["a"][within], rows["c"][within], strict=True
+        ):
+            word = _SOFTIRQS[which] if kind == 1 and which < len(_SOFTIRQS) else which
+            found[INTERRUPT, _HANDLERS[kind].format(word)] += ns
+        if either and handled:  # the longest may be the steal
+            found[max((k for k in found if k[0] == INTERRUPT), key=found.__getitem__)] -= min(
+                gone, longest
+            )
+        at, sums = self.faults[track.thread.tid]
+        faults = int(np.diff(sums[np.searchsorted(at, edges)])[0])
+        found[FAULT, ""] += faults
+        found[WORK, ""] = max(int(charged) - (handled if self.charged else 0) - faults, 0)
 
     def _asleep(self, found: Parts, track: Track, place: int, within: tuple[int, int]) -> int:
         """Add a stretch of sleep; until when it was."""
@@ -138,7 +178,11 @@ class _Seen:
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
-        if inside and site.what == "lock":
+        last = track.of(*_TOLD)
+        before = int(np.searchsorted(last["ns"], left, "right")) - 1
+        if before >= 0 and last["kind"][before] == RecordKind.FAULT:
+            found[FAULT, ""] += ns
+        elif inside and site.what == "lock":
             held = [
                 (each, name)
                 for each, name in self.locks
@@ -153,29 +197,72 @@ class _Seen:
             after = max(woken - max(int(wait["timer"]), begin, left), 0)
             found[TIMER, str(site)] += after
             found[WAITED, str(site)] += ns - after
-        elif site.what == "unknown" and int(track.state[place]) & _UNINTERRUPTIBLE:
-            found[FAULT, ""] += ns
         else:
             found[WAITED, str(site)] += ns
         return woken
 
     def _ready(self, found: Parts, track: Track, place: int, begin: int, end: int) -> None:
         """Add a stretch in which it could have run: by who ran there instead."""
-        if end <= begin:
-            return
-        here = self.switches[self.switches["cpu"] == track.cpu[place + 1]]
+        moves = track.of(RecordKind.MIGRATE)["ns"]
+        last = int(np.searchsorted(moves, end)) - 1
+        moved = min(max(int(moves[last]), begin), end) if last >= 0 else begin
+        # what it left while it could run, after its release, was taken from it
+        taken = not track.state[place] & 0xFF and track.off[place] == begin
+        for cpu, since, until in ((place, begin, moved), (place + 1, moved, end)):
+            for other, fair, ns in self._ran(int(track.cpu[cpu]), since, until):
+                real_time = track.thread.policy in ("fifo", "rr", "deadline")
+                if other == track.thread.tid:
+                    continue
+                if other and not (real_time and fair):
+                    found[PREEMPTED, self.name(other)] += ns
+                elif taken:
+                    found[THROTTLED, track.thread.policy] += ns
+                else:
+                    found[WAKE_UP, self.name(other) if other else ""] += ns
+
+    def _ran(self, cpu: int, begin: int, end: int) -> Iterator[tuple[int, bool, int]]:
+        """Who ran on a CPU, whether at no real-time priority, and how long."""
+        here = self.switches[self.switches["cpu"] == cpu]
         ns = here["ns"].astype(np.int64) - self.begin
         first = max(int(np.searchsorted(ns, begin, "right")) - 1, 0)
-        last = int(np.searchsorted(ns, end))
-        real_time = track.thread.policy in ("fifo", "rr", "deadline")
-        for number in range(first, last):
+        for number in range(first, int(np.searchsorted(ns, end))):
             since = max(int(ns[number]), begin)
             until = min(int(ns[number + 1]) if number + 1 < len(ns) else end, end)
-            other = int(here["a"][number])
-            fair = int(here["c"][number]) >> 32 >= _FAIR_PRIO
-            if until <= since or other == track.thread.tid:
-                continue
-            if other == 0 or (real_time and fair):
-                found[THROTTLED, track.thread.policy] += until - since
-            else:
-                found[PREEMPTED, self.name(other)] += until - since
+            if until > since:
+                fair = int(here["c"][number]) >> 32 >= _FAIR_PRIO
+                yield int(here["a"][number]), fair, until - since
+
+
+def _handlers(track: Track) -> tuple[NDArray[np.void], Times]:
+    """Records of interrupts, and how long one was handled from each on."""
+    rows = track.of(RecordKind.INTERRUPT, RecordKind.INTERRUPT_END)
+    if not len(rows):
+        return rows, np.zeros(0, np.int64)
+    step = np.where(rows["kind"] == RecordKind.INTERRUPT, 1, -1)
+    stretch = np.searchsorted(track.on, rows["ns"], "right")
+    first = np.flatnonzero(np.diff(stretch, prepend=-1))
+    depth = np.cumsum(step)
+    depth -= np.repeat((depth - step)[first], np.diff(np.append(first, len(rows))))
+    inside = (depth[:-1] > 0) & (np.diff(stretch) == 0)
+    return rows, np.append(np.where(inside, np.diff(rows["ns"]), 0), 0)
+
+
+def _charged(track: Track, rows: NDArray[np.void], lengths: Times) -> NDArray[np.bool_]:
+    """For each some charges with interrupts between them: whether these were charged."""
+    charges = track.of(RecordKind.RUNTIME)[::_CHARGES]
+    if len(charges) < 2 or not len(rows):
+        return np.zeros(0, bool)
+    handled = np.diff(np.append(0, np.cumsum(lengths))[np.searchsorted(rows["ns"], charges["ns"])])
+    gaps = np.diff(track.on_cpu(charges["ns"])) - np.diff(track.cpu_time(charges["ns"]))
+    return np.asarray((2 * gaps < handled)[handled > 0])
+
+
+def _faults(track: Track) -> tuple[Times, Times]:
+    """When page faults began, and what they took together until then."""
+    rows = track.of(*_TOLD)
+    begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
+    after = np.minimum(begin + 1, len(rows) - 1)
+    ended = rows["kind"][after] == RecordKind.FAULT_END
+    took = track.cpu_time(rows["ns"][after]) - track.cpu_time(rows["ns"][begin])
+    took = np.where(ended, took, _FAULT_NS).astype(np.int64)
+    return rows["ns"][begin], np.append(0, np.cumsum(took))

@@ -49,10 +49,21 @@ _LOSSES = {
     "sched/sched_process_exit": "when threads end",
     "sched/sched_pi_setprio": "priority inheritance",
     "sched/sched_migrate_task": "migrations",
+    "irq/irq_handler_entry": "interrupts",
+    "exceptions/page_fault_user": "page faults that do not wait",
     "syscalls": "what threads wait for: this kernel has no events of system calls",
     "kallsyms": "releases of SCHED_DEADLINE: /proc/kallsyms does not name timers",
 }
-EVENTS = (*(name for name in _LOSSES if "/" in name), *_CALLS)
+#: Not every kernel has the first five; the others end what begins.
+_HANDLERS = (
+    *("irq_vectors/local_timer", "irq_vectors/call_function", "irq_vectors/reschedule"),
+    *("irq_vectors/call_function_single", "irq_vectors/irq_work", "irq/irq_handler", "irq/softirq"),
+)
+_MORE = (
+    *(f"{name}_{side}" for name in _HANDLERS for side in ("entry", "exit")),
+    *("exceptions/page_fault_kernel", "kmem/rss_stat"),
+)
+EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
 _FILTER = "function.function == hrtimer_wakeup || function.function == dl_task_timer"
 _BUFFER_KB = 16_384
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
@@ -136,13 +147,21 @@ class Recorder:
             seconds = (full_ns - self._begin_ns) / 1e9
             self._missing.append(f"what came after {seconds:.0f} s: 1 GB of events are the most")
         self.close()
-        calls = (text.split(" ") for word, text in lines if word == "call")
+        calls, names = (
+            {
+                int(each[0]): each[1]
+                for word, text in lines
+                if word == kind and (each := text.split(" ", 1))
+            }
+            for kind in ("call", "name")
+        )
         return Recording(
             events=self._events(),
             threads=tuple(_thread(text) for word, text in lines if word == "thread"),
             begin_ns=self._begin_ns,
             end_ns=end_ns,
-            calls={int(number): name for number, name in calls},
+            calls=calls,
+            names=names,
             lost=lost,
             not_seen=tuple(self._missing),
         )
@@ -177,7 +196,7 @@ class Recorder:
             if word == "threads":
                 return int(rest[0]), rest[1:]
             if word == "missing":
-                self._missing.append(_LOSSES[rest[0]])
+                self._missing += [_LOSSES[rest[0]]] if rest[0] in _LOSSES else []
             else:
                 raise TargetError(f"the recorder failed: {line}")
         raise TargetError("the recorder ended without a word")

@@ -44,6 +44,12 @@ class RecordKind(IntEnum):
     PRIORITY = 11  # tid is boosted, or no more; a: prio before, b: prio now
     MIGRATE = 12  # a: CPU before, b: CPU now
     LOST = 13  # a: events of this CPU, or more, that were lost before this instant
+    # tid is interrupted; a: number, c: 0 device, 1 softirq, 2 local timer, 3 call, 4 reschedule,
+    # 5 irq work
+    INTERRUPT = 14
+    INTERRUPT_END = 15
+    FAULT = 16  # tid has a page fault; a: its address
+    FAULT_END = 17  # tid got or gave memory: ends its last page fault
     # Of the shim; a: object, b: caller's address, c: more
     INIT = 32  # c: protocol | type << 8 | robust << 16
     WANT = 33  # a lock is about to be waited for (it was taken); only where it was not free
@@ -89,7 +95,8 @@ class RecordedThread:
 @frozen(kw_only=True, eq=False)
 class Recording:
     """Events in order of time. ``lost``: events that the buffers could not hold; ``not_seen``: what
-    is not in it, a line each; ``symbols``: address -> where in the program, as far as known."""
+    is not in it, a line each; ``symbols``: address -> where in the program, as far as known;
+    ``names``: tid -> name, of what ran in its place."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -97,5 +104,6 @@ class Recording:
     end_ns: int
     calls: dict[int, str] = field(factory=dict)  # numbers of system calls -> names
     symbols: dict[int, str] = field(factory=dict)
+    names: dict[int, str] = field(factory=dict)
     lost: int = 0
     not_seen: tuple[str, ...] = ()

@@ -1,0 +1,155 @@
+"""Why jobs are late, by recordings made with a late job in each: late by half to three times its
+slack, of each of eight causes, or of something else. All jobs have interrupts and preemptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from deadbeat.derive.late import Late, late
+from deadbeat.derive.records import RecordKind
+from deadbeat.derive.tasks import derive
+from tests.helpers.made_recordings import FUTEX, MS, NAP, READ, SLEEP, Made
+
+CONTROL, LOGGER, HOG, FAIR, DEADLINE = 100, 101, 55, 56, 10 * MS
+#: What a late job does from an instant on for some ns.
+Extra = Callable[[Made, Random, int, int], None]
+
+
+def own(made: Made, draw: Random, at: int, ns: int) -> None:
+    pass
+
+
+def preempted(made: Made, draw: Random, at: int, ns: int) -> None:
+    made.away(CONTROL, at, at + ns, by=HOG)
+
+
+def throttled(made: Made, draw: Random, at: int, ns: int) -> None:
+    fair = {"by": FAIR, "prio": 120} if draw.random() < 0.5 else {}
+    made.away(CONTROL, at, at + ns, **fair)
+
+
+def lock(made: Made, draw: Random, at: int, ns: int) -> None:
+    made.add(at - 100_000, LOGGER, RecordKind.GOT, 0x9000, 0x3)
+    made.add(at - 1000, CONTROL, RecordKind.WANT, 0x9000, 0x2)
+    made.away(CONTROL, at, at + ns, wake=at + ns - 5000, by=LOGGER)
+    made.add(at + ns - 5000, LOGGER, RecordKind.UNLOCK, 0x9000)
+    made.add(at + ns + 1000, CONTROL, RecordKind.GOT, 0x9000, 0x2)
+    made.add(at + ns + 2000, CONTROL, RecordKind.UNLOCK, 0x9000)
+
+
+def interrupt(made: Made, draw: Random, at: int, ns: int) -> None:
+    made.add(at, CONTROL, RecordKind.INTERRUPT, 7)
+    made.add(at + ns, CONTROL, RecordKind.INTERRUPT_END, 7)
+
+
+def fault(made: Made, draw: Random, at: int, ns: int) -> None:
+    """Waits for a disk, or gets many new pages."""
+    each = draw.choice([ns, 20_000, 200_000])
+    for begin in range(at, at + ns, each):
+        made.add(begin, CONTROL, RecordKind.FAULT, 0x7000)
+        if each == ns:
+            made.away(CONTROL, at + 1000, at + ns - 1000, wake=at + ns - 5000, state=2)
+        made.add(begin + each - each // 10, CONTROL, RecordKind.FAULT_END)
+
+
+def call(*what: int, by: int = 0) -> Extra:
+    def wait(made: Made, draw: Random, at: int, ns: int) -> None:
+        due = {"due": at + ns - 6000} if what == NAP else {}
+        made.call(CONTROL, at, at + ns, what, wake=at + ns - 6000, by=by, ret=1, **due)
+
+    return wait
+
+
+def semaphore(made: Made, draw: Random, at: int, ns: int) -> None:
+    call(*FUTEX, by=LOGGER)(made, draw, at, ns)
+    made.add(at + ns + 500, CONTROL, RecordKind.TAKE, 0x7000, 0x2, 1)
+
+
+def not_traced(made: Made, draw: Random, at: int, ns: int) -> None:
+    """Writes to a disk, after a page fault."""
+    made.add(at - 2000, CONTROL, RecordKind.FAULT, 0x7000)
+    made.add(at - 1000, CONTROL, RecordKind.FAULT_END)
+    made.away(CONTROL, at, at + ns, wake=at + ns - 5000, state=draw.choice([1, 2]))
+
+
+def late_wake_up(made: Made, draw: Random, at: int, ns: int) -> None:
+    """The CPU sleeps on, or runs what cannot be preempted."""
+    other = draw.choice([{}, {"beside": FAIR, "prio": 120}])
+    made.away(CONTROL, at, at + ns, wake=at + 20_000, by=LOGGER, **other)
+
+
+CAUSES: dict[str, tuple[Extra, str]] = {
+    "preempted": (preempted, "hog"),
+    "lock": (lock, "0x9000, held by logger (0x3)"),
+    "interrupt": (interrupt, "interrupt 7"),
+    "throttled": (throttled, "fifo"),
+    "stolen": (own, ""),
+    "page fault": (fault, ""),
+    "late timer": (own, "clock_nanosleep (absolute)"),
+    "own work": (own, ""),
+}
+OTHERS: dict[str, tuple[Extra, str]] = {
+    "a nap": (call(*NAP), "waited"),
+    "an answer": (call(*READ, by=LOGGER), "waited"),
+    "a futex": (call(*FUTEX, by=LOGGER), "waited"),
+    "a semaphore": (semaphore, "waited"),
+    "a device": (call(*READ), "waited"),
+    "a disk": (not_traced, "waited"),
+    "a CPU": (late_wake_up, "late wake-up"),
+    "a gap without events of interrupts": (own, "interrupt or stolen"),
+    "a steal within an interrupt": (interrupt, "interrupt or stolen"),
+}
+
+
+def late_job(cause: str, extra: Extra, draw: Random) -> Late:
+    """The answer for a job that ``cause`` made late."""
+    made, charged, now = Made(), draw.random() < 0.5, 1000
+    made.thread("control", policy="fifo", priority=80)
+    made.thread("logger")
+    stolen = cause in ("stolen", *[*OTHERS][-2:])
+    charged = charged or cause == "a steal within an interrupt"
+    for number in range(1, 25):
+        tick, is_late = number * DEADLINE, number == 12
+        ns = int(8 * MS * draw.uniform(1.5, 4)) if is_late else 0
+        shift = ns if cause == "late timer" else 0
+        wake = {"wake": tick + shift} if tick > now + 5000 else {}
+        back = max(tick + shift + 5000, now + 3000)
+        made.call(CONTROL, now, back, SLEEP, due=tick, **wake)
+        at, hidden = back + draw.randrange(200_000, MS), 0
+        if is_late and not shift:
+            extra(made, draw, at, ns)
+            at, hidden = at + ns + 10_000, ns * (stolen or (extra is interrupt and not charged))
+        handled = draw.randrange(5000, 20_000)
+        if cause != "a gap without events of interrupts":
+            interrupt(made, draw, at, handled)
+        made.away(
+            CONTROL,
+            at + handled + 1000,
+            at + draw.randrange(30_000, 130_000),
+            by=HOG,
+            stolen=hidden + handled * (not charged),
+        )
+        now = at + draw.randrange(MS // 2, MS)
+    made.add(now, CONTROL, RecordKind.ENTER, *SLEEP)
+    recording = made.recording(names={HOG: "hog"})
+    found = late(recording, derive(recording, deadlines={"control": DEADLINE}))
+    return next(each for each in found if each.job == 11)
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_cause_is_named(cause: str) -> None:
+    extra, by = CAUSES[cause]
+    for seed in range(5):
+        found = late_job(cause, extra, Random(f"{cause} {seed}"))
+        assert (found.cause, found.by) == (cause, by), found
+        assert found.response_ns < found.ns + 5 * MS
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_nothing_is_blamed_for_what_is_something_else(what: str) -> None:
+    extra, cause = OTHERS[what]
+    for seed in range(5):
+        assert late_job(what, extra, Random(f"{what} {seed}")).cause == cause
