@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from attrs import field, frozen
@@ -60,7 +60,7 @@ class _Lock:
         self.protocol = "none"
         self.spans: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (tid, caller) -> from, to
         self.waits: list[LockWait] = []
-        self._held: dict[int, list[int]] = {}  # tid -> since, caller, depth
+        self.held: dict[int, list[int]] = {}  # tid -> since, caller, depth
         self._wanted: dict[int, tuple[int, int, int]] = {}  # tid -> since, holder, its caller
 
     def take(self, row: NDArray[np.void], symbols: dict[int, str]) -> None:
@@ -68,8 +68,8 @@ class _Lock:
         if kind == RecordKind.INIT:
             self.protocol = _PROTOCOLS[min(int(row["c"]) & 0xFF, 2)]
         elif kind == RecordKind.WANT:
-            holder = next((other for other in self._held if other != tid), 0)
-            self._wanted[tid] = ns, holder, self._held[holder][1] if holder else 0
+            holder = next((other for other in self.held if other != tid), 0)
+            self._wanted[tid] = ns, holder, self.held[holder][1] if holder else 0
         elif kind == RecordKind.GOT:
             self.protocol = "spin" if row["c"] == _SPIN else self.protocol
             if tid in self._wanted:
@@ -77,11 +77,11 @@ class _Lock:
                 where = _word(site, symbols) if holder else ""
                 wait = LockWait(waiter=tid, holder=holder, at_ns=at, ns=ns - at, site=where)
                 self.waits.append(wait)
-            self._held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
-        elif tid in self._held:
-            self._held[tid][2] -= 1
-            if self._held[tid][2] == 0 or kind == RecordKind.COND_WAIT:
-                since, caller, _ = self._held.pop(tid)
+            self.held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
+        elif tid in self.held:
+            self.held[tid][2] -= 1
+            if self.held[tid][2] == 0 or kind == RecordKind.COND_WAIT:
+                since, caller, _ = self.held.pop(tid)
                 self.spans.setdefault((tid, caller), []).append((since, ns))
 
 
@@ -90,17 +90,7 @@ def locks_of(
 ) -> tuple[HeldLock, ...]:
     """Every lock that the shim saw, and those that threads waited for in the kernel. ``jobs``: of
     each thread, as jobs.JOB."""
-    kinds = (
-        RecordKind.INIT,
-        RecordKind.WANT,
-        RecordKind.GOT,
-        RecordKind.UNLOCK,
-        RecordKind.COND_WAIT,
-    )
-    found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)  # by process and address
-    for row in events_of(tracks, kinds):
-        what = int(row["c"] if row["kind"] == RecordKind.COND_WAIT else row["a"])
-        found[tracks[int(row["tid"])].thread.pid, what].take(row, symbols)
+    found = _seen(tracks, symbols)
     seen = {*found}
     for tid, track in tracks.items():
         for wait in track.waits[track.waits["blocked"]]:
@@ -120,6 +110,34 @@ def locks_of(
         )
         for (_, address), lock in found.items()
     )
+
+
+def lock_spans(
+    tracks: dict[int, Track], symbols: dict[int, str]
+) -> Iterator[tuple[int, str, int, int]]:
+    """Who held which lock from when to when."""
+    for (_, address), lock in _seen(tracks, symbols).items():
+        name = _word(address, symbols)
+        for (tid, _), times in lock.spans.items():
+            yield from ((tid, name, since, until) for since, until in times)
+        for tid, (since, *_) in lock.held.items():
+            yield tid, name, since, tracks[tid].end
+
+
+def _seen(tracks: dict[int, Track], symbols: dict[int, str]) -> dict[tuple[int, int], _Lock]:
+    """By process and address."""
+    kinds = (
+        RecordKind.INIT,
+        RecordKind.WANT,
+        RecordKind.GOT,
+        RecordKind.UNLOCK,
+        RecordKind.COND_WAIT,
+    )
+    found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)
+    for row in events_of(tracks, kinds):
+        what = int(row["c"] if row["kind"] == RecordKind.COND_WAIT else row["a"])
+        found[tracks[int(row["tid"])].thread.pid, what].take(row, symbols)
+    return found
 
 
 def _sections(

@@ -7,13 +7,14 @@ from typing import Any
 
 import attrs
 import numpy as np
+from attrs import evolve
 
 from deadbeat.kinds.program import traced
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
-from deadbeat.report.building import log_edges
+from deadbeat.report.building import log_edges, moment_chart
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import (
     Column,
@@ -136,6 +137,18 @@ def _charts(found: ProgramSummary) -> list[Chart]:
     return [Chart(name="response", title="Response times", caption=caption, panels=(panel,))]
 
 
+def _moments(found: ProgramSummary) -> list[Chart]:
+    """The worst job of each of a few tasks, one at a time."""
+    return [
+        evolve(
+            moment_chart(moment, name=f"worst-{place}", title="The worst job over time"),
+            family="worst",
+            option=moment.what.partition(":")[0].partition(" of ")[2],
+        )
+        for place, moment in enumerate(found.traced.moments if found.traced else (), 1)
+    ]
+
+
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, seen = answer(found), traced.tables(found.traced) if found.traced else []
     command = shlex.join(found.spec.command)
@@ -165,7 +178,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
                 ),
                 "Answer",
             ),
-            Section("figures", "Figures", (Figures(_charts(found)),)),
+            Section("figures", "Figures", (Figures([*_moments(found), *_charts(found)]),)),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),

@@ -15,6 +15,7 @@ from attrs import define, evolve
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.system import reduced
+from deadbeat.derive.timeline import kept
 from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
@@ -86,6 +87,14 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
                 "; ".join([*(f"not seen: {line}" for line in seen.not_seen), ADD]),
             )
+        store, problems = self._folder, [*self._problems(watch)]
+        assert isinstance(store, ProgramStore)
+        part = kept(watch.recording, max((each.at_ns for each in seen.late), default=0))
+        store.keep_events(key, part)
+        if len(part.events) < len(watch.recording.events):
+            count, whole = len(part.events), len(watch.recording.events)
+            text = f"{count:,} of {whole:,} events are kept for export, those around a late job"
+            problems.append(Finding(id="events-cut", severity="info", message=text))
         yield ProgramRun(
             key=key,
             started=started,
@@ -93,7 +102,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             status=-signal.SIGINT if watch.stopped else watch.status,
             tasks=tasks_of(watch.marks, spec),
             traced=seen,
-            problems=tuple(self._problems(watch)),
+            problems=tuple(problems),
         )
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from attrs import frozen
+from attrs import asdict, frozen
 
+from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import TracedProgram
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.model.words import shown
+from deadbeat.store.arrays import read_columns, write_columns
 from deadbeat.store.place import PROGRAM
 from deadbeat.store.runfolder import RunFolder, run_converter
 from deadbeat.targets.marks import Marks
@@ -68,10 +72,48 @@ class ProgramRun(StoredRun):
     traced: TracedProgram | None = None
 
 
+_EVENTS_HINT = "delete the file: the run is then without its events"
+
+
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
+    """``events/KEY.npz``: what was recorded of a run, compressed."""
+
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
     CONVERTER = run_converter(ProgramKey)
+    FOLDERS = (*RunFolder.FOLDERS, "events")
+
+    def keep_events(self, key: ProgramKey, recording: Recording) -> None:
+        events, facts = recording.events, asdict(recording, filter=lambda a, _: a.name != "events")
+        facts |= {name: [*facts[name].items()] for name in ("calls", "symbols")}
+        columns = {name: events[name] for name in RECORD.names or ()}
+        columns["ns"] = np.diff(events["ns"], prepend=np.uint64(0))  # small numbers
+        columns["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+        with self.lock():
+            write_columns(self._events(key), columns)
+
+    def events(self, key: ProgramKey) -> Recording | None:
+        """What was recorded of a run; None: nothing is kept. Raises DataError: it is damaged."""
+        path = self._events(key)
+        if not path.is_file():
+            return None
+        columns = read_columns(path, what="events", hint=_EVENTS_HINT)
+        try:
+            facts = json.loads(columns.pop("facts").tobytes())
+            threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
+            facts |= {name: dict(facts[name]) for name in ("calls", "symbols")}
+            facts |= {"threads": tuple(RecordedThread(**each) for each in threads)}
+            facts["not_seen"] = tuple(facts["not_seen"])
+            events = np.zeros(len(columns["ns"]), RECORD)
+            columns["ns"] = np.cumsum(columns["ns"], dtype=np.uint64)
+            for name in RECORD.names or ():
+                events[name] = columns[name]
+            return Recording(events=events, **facts)
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataError(f"events {path} are damaged: {error!s:.80}", _EVENTS_HINT) from error
+
+    def _events(self, key: ProgramKey) -> Path:
+        return self.path / "events" / f"{key.text}.npz"
 
 
 def plan(spec: ProgramSpec) -> list[ProgramKey]:

@@ -12,7 +12,9 @@ from deadbeat.derive.late import Late, late
 from deadbeat.derive.records import Recording
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import DerivedSet, DerivedTask, derive
+from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table
 
@@ -26,6 +28,7 @@ class TracedProgram(DerivedSet):
     ``unproved``: of what no test says anything."""
 
     late: tuple[Late, ...] = ()
+    moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
 
@@ -53,6 +56,7 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         locks=found.locks,
         chains=found.chains,
         late=late(recording, found, most=_KEPT),
+        moments=worst_moments(recording, found),
         lost=found.lost,
         dropped=found.dropped,
         not_seen=found.not_seen,
