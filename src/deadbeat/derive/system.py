@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 from attrs import evolve, frozen
 
 from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
-from deadbeat.sched.analysis import analyze
+from deadbeat.model.words import time_text
+from deadbeat.sched.analysis import TestResult, analyze, tests
 
 #: A jitter or suspension below this is that of switches and of tracing.
 RESOLUTION_NS = 20_000
 #: Of kernel and POSIX mutexes -> of task systems.
 _PROTOCOLS = {"spin": "any"}
 _REAL_TIME = ("fifo", "rr", "deadline")
+#: Of a test, which says nothing then: a tenth of a second.
+_STEPS_MAX = 1_000_000
 
 
 @frozen(kw_only=True)
 class Reduced:
-    """``system`` in keys that a test takes, ``lines``: how; ``unproved``: of what nothing is
-    proved, by task and key."""
+    """``system`` in keys that a test takes, ``lines``: how. ``proved``: tests that accept its
+    real-time tasks; ``unproved``: by task and key, why nothing is proved. ``load``: in words."""
 
     system: TaskSystem
-    lines: tuple[str, ...]
-    unproved: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    proved: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
+    load: str = ""
 
 
 def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
@@ -107,9 +113,11 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     afterwards met them before."""
     system = system_of(derived, name=name)
     if not system.tasks:
-        return Reduced(system=system, lines=(), unproved=())
+        return Reduced(system=system)
+    there = {task.name for task in system.tasks}
+    cpus = sorted({cpu for task in derived.tasks for cpu in task.cpus if task.name in there})
+    load = _load(system, cpus)
     policies = {task.name: task.policy for task in derived.tasks}
-    used_policies = {policies[task.name] for task in system.tasks}
     users = {
         lock.name: {*lock.users, *(each.holder for each in lock.waited)} for lock in derived.locks
     }
@@ -117,7 +125,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
     for step in _STEPS:
-        if step is not _resolution and (plain or _taken(system, used_policies)):
+        if step is not _resolution and (plain or _taken(system, policies)):
             break
         tasks = []
         for task in system.tasks:
@@ -128,23 +136,93 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         if step is _resolution and system.chains:
             system = evolve(system, chains=())
             lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
+    urgent = sorted(system.tasks, key=lambda task: -task.priority)
     unproved = [
-        f"{task.name}: policy {policies[task.name]} has no bound of its response"
+        f"{task.name}.policy: {policies[task.name]} gives its response no bound"
         for task in system.tasks
         if policies[task.name] not in _REAL_TIME
     ]
-    unproved += [
-        f"{name}: protocol none: whatever preempts its holder has no bound" for name in plain
+    reasons = [
+        f"{task.name}.sections: {name} has no protocol: what preempts its holder has no bound"
+        for name in plain
+        for task in urgent
+        if any(each.lock == name for each in task.sections)
     ]
-    unproved += [
-        f"{lock.name}: {user} takes it too, and is no task"
+    reasons += [
+        f"{user}.period: none, and it takes {lock.name}"
         for lock in system.locks
-        for user in sorted(users[lock.name] - {task.name for task in system.tasks})
+        for user in sorted(users[lock.name] - there)
     ]
-    if not plain and not _taken(system, used_policies):
-        left = ", ".join((*system.beyond, *sorted(used_policies)))
-        unproved += [f"no test takes {left} together, and there is no safe reduction"]
-    return Reduced(system=system, lines=tuple(lines), unproved=tuple(unproved))
+    # what others do below the real-time ones is of no effect, but for what they lock
+    tasks = [task for task in urgent if task.sections or policies[task.name] in _REAL_TIME]
+    proved: tuple[str, ...] = ()
+    if not reasons and any(policies[task.name] in _REAL_TIME for task in tasks):
+        proved, reason = _proof(evolve(system, tasks=tuple(tasks)), policies)
+        reasons = [reason] * bool(reason)
+    return Reduced(
+        system=system,
+        lines=tuple(lines),
+        proved=proved,
+        unproved=(*reasons, *unproved),
+        load=load,
+    )
+
+
+def _load(system: TaskSystem, cpus: list[int]) -> str:
+    """``U 0.20 on CPU 1``."""
+    bound: dict[str, Fraction] = {}
+    for task in system.tasks:
+        where = f"{system.processors} CPUs" if task.home is None else f"CPU {cpus[task.home]}"
+        bound[where] = bound.get(where, Fraction(0)) + task.utilisation
+    return ", ".join(f"U {float(bound[where]):.2f} on {where}" for where in sorted(bound))
+
+
+def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    """Tests that accept it, in whichever order equal priorities are served; else why none does, by
+    task and key."""
+    tasks = system.tasks
+    if reason := _torn(system, policies):
+        return (), reason
+    several = len({task.priority for task in tasks}) < len(tasks) and _scheduler(policies, tasks)[0]
+    accepted: list[str] = []
+    for first in range(len(tasks) if several else 1):
+        turned = evolve(system, tasks=(*tasks[first:], *tasks[:first]))
+        every = _results(turned, policies)
+        names = [each.facts.name for each in every if each.answer == "accepted"]
+        accepted = [name for name in (accepted if first else names) if name in names]
+    if accepted:
+        return tuple(accepted), ""
+    for result in (found := _results(system, policies)):
+        for task, bound in zip(tasks, result.bounds, strict=False):
+            if result.answer != "not applicable" and (bound is None or bound > task.deadline):
+                by = result.facts.name
+                return (), f"{task.name}.deadline: {by} does not prove that it is met"
+    models = {key for result in found for key in result.facts.models}
+    keys = [key for key in system.beyond if key not in models] or [*system.beyond, "deadlines"]
+    key = {"locks": "sections", "arrival curves": "arrivals", "affinity sets": "affinity"}.get(
+        keys[0], keys[0]
+    )
+    worst = next((task for task in tasks if getattr(task, key, None)), tasks[0])
+    key = "deadline" if key == "deadlines" else key
+    return (), f"{worst.name}.{key}: no test takes it together with the rest"
+
+
+def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
+    """What stands between tasks that no test takes together."""
+    kinds = {policies[task.name] == "deadline" for task in system.tasks}
+    for task in system.tasks:
+        if len(kinds) > 1 and policies[task.name] != "deadline":
+            return f"{task.name}.policy: no test takes it beside SCHED_DEADLINE"
+        if task.budget is not None and task.budget < task.wcet:
+            return f"{task.name}.budget: {time_text(task.budget)} is below its C, {time_text(task.wcet)}"
+        beside = [each for each in system.tasks if each.home == task.home]
+        if task.home is not None and (load := sum(each.utilisation for each in beside)) > 1:
+            most = max(beside, key=lambda each: each.utilisation)
+            return f"{most.name}.wcet: with it the load of its CPU is {float(load):.2f}"
+        others = any(each.home is not None for each in system.tasks)
+        if system.processors > 1 and task.home is None and (task.affinity or others):
+            return f"{task.name}.affinity: no test takes some CPUs of several"
+    return ""
 
 
 def _shared(system: TaskSystem, users: dict[str, int]) -> tuple[TaskSystem, list[str]]:
@@ -159,16 +237,32 @@ def _shared(system: TaskSystem, users: dict[str, int]) -> tuple[TaskSystem, list
     return evolve(system, tasks=tasks, locks=locks), lines
 
 
-def _taken(system: TaskSystem, policies: set[str]) -> bool:
-    """Whether a test says something of it, accepted or not, under its scheduler."""
-    wanted = "edf" if policies == {"deadline"} else "fp"
-    results = analyze(system, priorities="given").results
-    return any(
-        result.answer != "not applicable"
-        for result in results
-        if result.facts.kind in ("sufficient", "exact")
-        and result.facts.scheduler.partition("+")[0] in (f"g-{wanted}", f"p-{wanted}")
-    )
+def _scheduler(
+    policies: Mapping[str, str], tasks: Sequence[TimedTask]
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether priorities are fixed, and its names."""
+    fixed = any(policies[task.name] != "deadline" for task in tasks)
+    places = {task.home is not None for task in tasks}
+    return fixed, tuple(f"{'p' if place else 'g'}-{'fp' if fixed else 'edf'}" for place in places)
+
+
+def _results(system: TaskSystem, policies: Mapping[str, str]) -> list[TestResult]:
+    """What tests of its scheduler say."""
+    _, names = _scheduler(policies, system.tasks)
+    if system.processors == 1:
+        names = *names, *(f"{place}{each[1:]}" for each in names for place in "gp")
+    chosen = [
+        facts.name
+        for facts in tests().values()
+        if facts.kind in ("sufficient", "exact") and (system.locks or "+" not in facts.scheduler)
+        if facts.scheduler.partition("+")[0] in names
+    ]
+    return list(analyze(system, names=chosen, priorities="given", budget=_STEPS_MAX).results)
+
+
+def _taken(system: TaskSystem, policies: Mapping[str, str]) -> bool:
+    """Whether a test says something of it, accepted or not."""
+    return any(result.answer != "not applicable" for result in _results(system, policies))
 
 
 Step = Callable[[TimedTask], tuple[TimedTask, str]]

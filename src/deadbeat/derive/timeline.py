@@ -181,7 +181,7 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
 
 def _tells(each: Stretch, task: DerivedTask, row: NDArray[np.void]) -> bool:
     """Sleeps of others, and the job's own before it began, say nothing."""
-    return each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= row["begin"])
+    return each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= int(row["begin"]))
 
 
 def _order(row: str) -> tuple[bool, bool, str]:

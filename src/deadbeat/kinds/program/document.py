@@ -77,7 +77,8 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
     if not found.cells:
         if found.traced is None:
             return (*said, "No run that counts has a job.")
-        return (*said, *traced.answer(found.traced, label), *traced.lines(found.traced))
+        seen = found.traced
+        return (*said, *traced.answer(seen, label), *traced.verdict(seen), *traced.lines(seen))
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)

@@ -24,13 +24,15 @@ _KEPT = 20
 
 @frozen(kw_only=True)
 class TracedProgram(DerivedSet):
-    """Task set of a run. ``taken``: what was done to it so that a test takes it;
-    ``unproved``: of what no test says anything."""
+    """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
+    ``unproved``, ``load``: as of `deadbeat.derive.system.Reduced`."""
 
     late: tuple[Late, ...] = ()
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
+    proved: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
+    load: str = ""
 
     @property
     def known(self) -> tuple[DerivedTask, ...]:
@@ -61,7 +63,9 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         dropped=found.dropped,
         not_seen=found.not_seen,
         taken=less.lines,
+        proved=less.proved,
         unproved=less.unproved,
+        load=less.load,
     )
 
 
@@ -105,6 +109,17 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         yield f"{label}no deadline was missed in {count}; worst response {worst}, of {who}."
     else:
         yield f"{label}no thread has a known deadline: give --deadline NAME=5ms."
+
+
+def verdict(found: TracedProgram) -> Iterator[str]:
+    """Which test proves that the deadlines are met, or of which task and key nothing is proved."""
+    if not found.load:
+        return
+    tasks = f"{count_of(len(found.known), 'task')}, {found.load}"
+    words = [f"schedulable by {test} (largest C seen)" for test in found.proved[:1]]
+    words += [f"not proved: {reason}" for reason in found.unproved[:1]]
+    more = len(found.unproved) - 1
+    yield f"{tasks}; {'; '.join(words)}{f' ({more} more)' if more > 0 else ''}."
 
 
 def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
