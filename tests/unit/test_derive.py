@@ -225,7 +225,7 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     assert reduced(derived).lines[0] == "map_lock: one thread takes it: no lock"
     assert not reduced(derived).system.locks
     two = evolve(derived, locks=(evolve(derived.locks[0], users=("control", "main")),))
-    assert reduced(two).unproved[-1] == "map_lock: main takes it too, and is no task"
+    assert reduced(two).unproved[0] == "main.period: none, and it takes map_lock"
 
 
 def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
@@ -352,4 +352,4 @@ def test_the_task_system_and_its_reductions() -> None:
     assert [line.split(":")[0] for line in result.lines] == ["control", "logger"]
     assert analyze(result.system, priorities="given").result("fp-suspension").answer == "accepted"
     plain = evolve(derived, tasks=tuple(evolve(task, policy="other") for task in derived.tasks))
-    assert reduced(plain).unproved[0] == "control: policy other has no bound of its response"
+    assert reduced(plain).unproved[0] == "control.policy: other gives its response no bound"
