@@ -86,7 +86,9 @@ class Shim(ClosedAfterwards):
             self.not_seen.append(f"locks are not visible: {error.message.splitlines()[0]}")
             return
         if re.search(r"[\s:]", self._folder):  # each ends a path of LD_PRELOAD
-            self.not_seen.append(f"locks are not visible: {self._folder!r} holds a blank or a colon")
+            self.not_seen.append(
+                f"locks are not visible: {self._folder!r} holds a blank or a colon"
+            )
             return
         # whoever the program runs as writes into it
         script = 'mkdir -m 1777 -- "$1" && chmod a+x -- "$1/.."'

@@ -214,11 +214,12 @@ def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
         if len(kinds) > 1 and policies[task.name] != "deadline":
             return f"{task.name}.policy: no test takes it beside SCHED_DEADLINE"
         if task.budget is not None and task.budget < task.wcet:
-            return f"{task.name}.budget: {time_text(task.budget)} is below its C, {time_text(task.wcet)}"
+            budget, most = time_text(task.budget), time_text(task.wcet)
+            return f"{task.name}.budget: {budget} is below its C, {most}"
         beside = [each for each in system.tasks if each.home == task.home]
         if task.home is not None and (load := sum(each.utilisation for each in beside)) > 1:
-            most = max(beside, key=lambda each: each.utilisation)
-            return f"{most.name}.wcet: with it the load of its CPU is {float(load):.2f}"
+            heavy = max(beside, key=lambda each: each.utilisation)
+            return f"{heavy.name}.wcet: with it the load of its CPU is {float(load):.2f}"
         others = any(each.home is not None for each in system.tasks)
         if system.processors > 1 and task.home is None and (task.affinity or others):
             return f"{task.name}.affinity: no test takes some CPUs of several"

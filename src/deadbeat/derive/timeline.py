@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import NDArray
 
 from deadbeat.derive.records import Recording
 from deadbeat.derive.sections import LockWait, lock_spans
@@ -20,8 +19,8 @@ SUSPENDED, HELD, OTHERS = "sleeps", "lock is held", "other threads"
 _KINDS = (RUNS, READY, LOCKED, SUSPENDED, HELD, OTHERS)
 #: Tasks of which the worst job is drawn, rows and stretches of a picture, the longest.
 _JOBS, _ROWS, _STRETCHES = 3, 14, 600
-#: Events before a job that are looked at: who held a lock took it before.
-_BEFORE = 20_000
+#: Events around a job that are looked at: who holds a lock took it before.
+_AROUND = 100_000
 #: Events of a run that are kept.
 KEPT = 1_000_000
 _SOURCE = "Drawn from the kernel's events; locks where the preloaded library saw them."
@@ -102,29 +101,15 @@ def _of_thread(
         yield stretch(READY, ready, after)
 
 
-def cut(recording: Recording, begin: int, end: int, *, before: int = 0) -> Recording:
-    """What was recorded from ``begin`` to ``end``, ns since its begin, and as many events
-    ``before``."""
-    ns = recording.events["ns"]
-    edges = np.array([recording.begin_ns + begin, recording.begin_ns + end], np.uint64)
-    first, last = np.searchsorted(ns, edges[0]), np.searchsorted(ns, edges[1], "right")
-    first = max(int(first) - before, 0)
-    begin_ns = int(ns[first]) if first else recording.begin_ns
-    return evolve(
-        recording, events=recording.events[first:last], begin_ns=begin_ns, end_ns=int(edges[1])
-    )
-
-
 def kept(recording: Recording, around: int, most: int = KEPT) -> Recording:
     """At most so many events, those around an instant (ns since the recording's begin)."""
-    count = len(recording.events)
-    if count <= most:
-        return recording
-    there = int(np.searchsorted(recording.events["ns"], np.uint64(recording.begin_ns + around)))
-    first = min(max(there - most // 2, 0), count - most)
-    events = recording.events[first : first + most]
-    return evolve(recording, events=events, begin_ns=int(events["ns"][0]),
-                  end_ns=int(events["ns"][-1]))  # fmt: skip
+    events = recording.events
+    at = int(np.searchsorted(events["ns"], np.uint64(recording.begin_ns + around)))
+    first = max(min(at - most // 2, len(events) - most), 0)
+    part = events[first : first + most]
+    begin = int(part["ns"][0]) if first else recording.begin_ns
+    end = int(part["ns"][-1]) if first + most < len(events) else recording.end_ns
+    return evolve(recording, events=part, begin_ns=begin, end_ns=end)
 
 
 def worst_moments(recording: Recording, derived: DerivedRun) -> tuple[WorstMoment, ...]:
@@ -139,7 +124,7 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
     rows = derived.rows[task.name]
     place = int(np.argmax(rows["end"] - rows["release"]))
     release, end = int(rows["release"][place]), int(rows["end"][place])
-    part = cut(recording, release, end, before=_BEFORE)
+    part = kept(recording, (release + end) // 2, _AROUND)
     shift = part.begin_ns - recording.begin_ns
     waits = {
         name: tuple(evolve(each, at_ns=each.at_ns - shift) for each in every)
@@ -149,7 +134,17 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
         evolve(each, begin=max(each.begin + shift, release), end=min(each.end + shift, end))
         for each in stretches(part, waits)
     ]
-    found = [each for each in found if each.end > each.begin and _tells(each, task, rows[place])]
+    found = [each for each in found if each.end > each.begin]
+    here = {f"{each.text[3:]}, " for each in found if each.tid == task.tid and each.kind == RUNS}
+    found = [
+        each
+        for each in found
+        if (each.kind != OTHERS or each.row.startswith(tuple(here)))
+        # sleeps of others, and its own before it began, say nothing
+        and (
+            each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= rows["begin"][place])
+        )
+    ]
     texts = " ".join(each.text for each in found if each.tid == task.tid and each.kind == LOCKED)
     total: dict[str, int] = {}
     for each in found:
@@ -177,11 +172,6 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
         marks={"release": 0, "deadline": task.deadline_ns or 0, "finish": end - release},
         source=_SOURCE,
     )
-
-
-def _tells(each: Stretch, task: DerivedTask, row: NDArray[np.void]) -> bool:
-    """Sleeps of others, and the job's own before it began, say nothing."""
-    return each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= int(row["begin"]))
 
 
 def _order(row: str) -> tuple[bool, bool, str]:

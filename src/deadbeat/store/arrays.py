@@ -39,8 +39,6 @@ def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Writes them compressed, atomically. Raises DeadbeatError: see `atomic_write`."""
     made = io.BytesIO()
     np.savez_compressed(made, allow_pickle=False, **columns)
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, made.getvalue())
 
 

@@ -151,10 +151,11 @@ def _moments(found: ProgramSummary) -> list[Chart]:
 
 
 def document(found: ProgramSummary, platform: Platform) -> Document:
-    said, seen = answer(found), traced.tables(found.traced) if found.traced else []
+    said, of = answer(found), found.traced
+    seen = [*traced.tables(of, found.sharing)] if of else []
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
-    missed = found.traced is not None and found.traced.misses > 0
+    missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
     steps += [again] * bool(command and not missed)
     return Document(
@@ -166,7 +167,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         about=f"Program: {command or f'process {found.spec.pid}'}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
-        picture=(seen[0] if seen and not found.cells else _table(found)),
+        picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
         steps=tuple(steps),
         sections=(
             Section(
@@ -205,6 +206,6 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
-        **(traced.plain(found.traced) if found.traced else {}),
+        **(traced.plain(found.traced, found.sharing) if found.traced else {}),
         "report": str(store.path / REPORT_FILE),
     }

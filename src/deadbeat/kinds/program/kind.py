@@ -21,6 +21,8 @@ from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.program.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.program.exported import perfetto
+from deadbeat.kinds.program.observe import COMPARABLE
 from deadbeat.kinds.program.results import (
     FOLDERS,
     ProgramKey,
@@ -245,4 +247,4 @@ def task_system(path: Path) -> tuple[TaskSystem, tuple[str, ...]]:
     return less.system, (*less.lines, *less.unproved)
 
 
-KIND = _TABLE.kind(begin, why=_why)
+KIND = _TABLE.kind(begin, why=_why, perfetto=perfetto, comparable=COMPARABLE)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.experiment.folders import RunFolders
@@ -19,6 +20,8 @@ from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.model.words import shown
+from deadbeat.prices.stage import earlier_prices
+from deadbeat.prices.table import PriceTable, price_table
 from deadbeat.store.arrays import read_columns, write_columns
 from deadbeat.store.place import PROGRAM
 from deadbeat.store.runfolder import RunFolder, run_converter
@@ -190,7 +193,8 @@ class ProgramCell:
 @frozen(kw_only=True)
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
-    it. ``traced``: of the run that missed most deadlines; None: no run has jobs."""
+    it. ``traced``: of the run that missed most deadlines; None: no run has jobs. ``sharing``:
+    protocol of a lock -> what sharing one costs an operation, ns."""
 
     name: str
     spec: ProgramSpec
@@ -201,10 +205,40 @@ class ProgramSummary:
     cells: tuple[ProgramCell, ...]
     status: int = 0
     traced: TracedProgram | None = None
+    sharing: Mapping[str, float] = field(factory=dict)
+
+
+#: Protocol of a lock -> the object of price lists.
+_OBJECTS = {
+    "none": "mutex_normal",
+    "inherit": "mutex_inherit",
+    "protect": "mutex_ceiling",
+    "spin": "spin",
+}
+
+
+def _sharing(store: ProgramStore) -> dict[str, float]:
+    """Protocol -> what sharing its lock with another core costs an operation, ns, by the newest
+    price list of this machine among the results; empty: there is none."""
+    here, runs = store.platform, store.path.parent
+    lists = earlier_prices(runs, here, "fifo", here.cpus, but=store.path)
+    table = next(map(price_table, lists), PriceTable())
+    found = {
+        price.object: price.shared_ns - price.alone_ns
+        for price in sorted(table.of(state=table.usual(), others=1), key=lambda each: -each.size)
+        if price.shared_ns is not None
+    }
+    return {word: found[name] for word, name in _OBJECTS.items() if name in found}
+
+
+def worst_run(store: ProgramStore) -> ProgramRun | None:
+    """The one that missed most deadlines, of those that count and have jobs."""
+    runs = (run for run in store.runs() if run.valid and run.traced and run.traced.known)
+    return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
-    runs = list(store.runs())
+    runs, worst = list(store.runs()), worst_run(store)
     groups: dict[tuple[int, str, int, int, int], list[TaskRun]] = {}
     for run in runs:
         for each in run.tasks if run.valid else ():
@@ -241,10 +275,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         labels=("SIMULATED",) if store.platform.kind == "simulated" else (),
         findings=tuple(each for run in runs for each in run.problems),
         cells=tuple(cells),
-        traced=max(
-            (run.traced for run in runs if run.valid and run.traced and run.traced.known),
-            key=lambda each: each.misses,
-            default=None,
-        ),
+        traced=worst.traced if worst else None,
+        sharing=_sharing(store),
         status=next((128 - s if s < 0 else s for run in runs if (s := run.status or 0)), 0),
     )

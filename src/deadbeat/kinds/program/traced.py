@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
+from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, late
 from deadbeat.derive.records import Recording
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import DerivedSet, DerivedTask, derive
+from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask, derive
 from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json, count_of, time_text
-from deadbeat.report.document import Column, Table
+from deadbeat.report.document import Column, Table, percent
 
 #: Late jobs that are kept, of each task.
 _KEPT = 20
@@ -28,6 +29,7 @@ class TracedProgram(DerivedSet):
     ``unproved``, ``load``: as of `deadbeat.derive.system.Reduced`."""
 
     late: tuple[Late, ...] = ()
+    end_to_end: tuple[EndToEnd, ...] = ()
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
     proved: tuple[str, ...] = ()
@@ -58,6 +60,7 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         locks=found.locks,
         chains=found.chains,
         late=late(recording, found, most=_KEPT),
+        end_to_end=end_to_end(found),
         moments=worst_moments(recording, found),
         lost=found.lost,
         dropped=found.dropped,
@@ -150,72 +153,150 @@ def _time(key: str, heading: str, **more: Any) -> Column:
 
 
 def _waits(found: TracedProgram, task: DerivedTask) -> str:
-    whom = [
-        f"{lock.name} ({', '.join(holders)})"
-        for lock in found.locks
-        if (holders := {each.holder: 1 for each in lock.waited if each.waiter == task.name})
-    ]
-    return ", ".join(whom)
+    locks = (lock for lock in found.locks if any(w.waiter == task.name for w in lock.waited))
+    return ", ".join(lock.name for lock in locks)
 
 
-def tables(found: TracedProgram) -> Sequence[Table]:
-    """Tasks, locks and chains."""
+def _typical_and_most(task: DerivedTask) -> str | None:
+    """``0.49/12.5 ms``: in the unit of the larger."""
+    if task.c_mean_ns is None or task.c_max_ns is None:
+        return None
+    most, unit = time_text(task.c_max_ns).split(" ")
+    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    return f"{task.c_mean_ns / scale:.3g}/{most} {unit}"
+
+
+#: On the first screen of a page.
+_FIRST = ("name", "every", "c", "deadline_ns", "response_max_ns", "misses")
+
+
+def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
+    """``first``: of the first screen, which has half of a page."""
     columns = (
         Column(key="name", heading="thread", words=True),
         Column(key="kind", heading="kind", words=True),
         _time("every", "every", value=lambda task: task.period_ns or task.min_gap_ns),
-        _time("c_mean_ns", "C typical"),
-        _time("c_max_ns", "most", help="largest C of its jobs, in the program"),
+        Column(key="c", heading="C mean/most", value=_typical_and_most),
         _time("deadline_ns", "deadline"),
-        Column(key="deadline_from", heading="from", words=True, terminal=False),
         _time("response_max_ns", "worst"),
         Column(key="misses", heading="missed"),
-        Column(key="jobs", heading="jobs"),
-        Column(key="policy", heading="policy", words=True, value=policy_words, spare=True),
-        Column(key="cpus", heading="CPUs", words=True, value=_cpus, spare=True),
-        _time("suspension_mean_ns", "suspended", terminal=False),
+        Column(key="jobs", heading="jobs", spare=True),
         Column(
             key="waits", heading="waits for", words=True, value=lambda task: _waits(found, task)
         ),
-        Column(key="unsure", heading="unsure", words=True, terminal=False),
     )
-    tasks = Table(
+    return Table(
         name="tasks",
-        columns=columns,
+        columns=[evolve(each, page=not first or each.key in _FIRST) for each in columns],
         rows=found.known,
         terminal=True,
-        title="C: execution time of a job; typical: mean, most: largest of the jobs",
+        title="C: execution time of a job in the program, mean and largest",
     )
-    locks = Table(
+
+
+def _words(key: str, heading: str, value: Callable[[Any], str] | None = None) -> Column:
+    return Column(key=key, heading=heading, words=True, value=value)
+
+
+def tables(found: TracedProgram, sharing: Mapping[str, float]) -> Iterator[Table]:
+    """Threads, chains, locks and their sections. ``sharing``: protocol -> what sharing its lock
+    costs an operation, ns."""
+    yield tasks_table(found)
+    yield Table(
+        name="threads",
+        columns=(
+            _words("name", "thread"),
+            _words("policy", "policy", policy_words),
+            _words("cpus", "CPUs", _cpus),
+            _words("deadline_from", "deadline is"),
+            _time("charged_max_ns", "most, charged", terminal=False),
+            _time("jitter_ns", "jitter", terminal=False),
+            _time("suspension_mean_ns", "suspended"),
+            _words("unsure", "unsure"),
+        ),
+        rows=found.known,
+        terminal=True,
+        title="Charged: with system calls and wake-up; suspended: waits in a job, but for locks",
+    )
+    if found.end_to_end:
+        yield Table(
+            name="chains",
+            columns=(
+                _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
+                Column(key="jobs", heading="jobs"),
+                Column(key="share", heading="of the last", format=percent),
+                _time("mean_ns", "end to end, mean"),
+                _time("max_ns", "most"),
+            ),
+            rows=found.end_to_end,
+            terminal=True,
+            title="From the release of the first to the end of the last",
+        )
+    if found.locks:
+        yield _locks(found, sharing)
+    sections = [(task.name, each) for task in found.tasks for each in task.sections]
+    if sections:
+        yield Table(
+            name="sections",
+            columns=(
+                _words("lock", "lock", lambda row: row[1].lock),
+                _words("site", "taken at", lambda row: row[1].site),
+                _words("thread", "thread", lambda row: row[0]),
+                Column(key="count", heading="sections", value=lambda row: row[1].count),
+                _time("mean_ns", "mean", value=lambda row: row[1].mean_ns),
+                _time("max_ns", "longest", value=lambda row: row[1].max_ns),
+            ),
+            rows=sections,
+        )
+
+
+def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
+    def waited(lock: DerivedLock) -> str:
+        return ", ".join(
+            f"{each.waiter} for {each.holder}, {each.count} times, up to {time_text(each.max_ns)}"
+            for each in lock.waited
+        )
+
+    def bites(lock: DerivedLock) -> str:
+        words = ["high waits for low without inheritance"] * inverts(found, lock)
+        if across(found, lock):
+            ns = sharing.get(lock.protocol)
+            price = f": {time_text(ns)} more an operation" if ns is not None else ""
+            words.append(f"shared by cores{price}")
+        return "; ".join(words)
+
+    return Table(
         name="locks",
         columns=(
-            Column(key="name", heading="lock", words=True),
-            Column(key="protocol", heading="protocol", words=True),
-            Column(key="users", heading="users", words=True, value=lambda x: ", ".join(x.users)),
-            Column(key="count", heading="sections"),
+            _words("name", "lock"),
+            _words("protocol", "protocol"),
             _time("longest_ns", "longest"),
-            Column(
-                key="waited",
-                heading="who waited for whom, at most",
-                words=True,
-                value=lambda x: ", ".join(
-                    f"{w.waiter} for {w.holder} {w.count} times, {time_text(w.max_ns)}"
-                    for w in x.waited
-                ),
-            ),
+            Column(key="waited", heading="who waited for whom", words=True, long=True,
+                   value=waited),
+            Column(key="bites", heading="beware", words=True, long=True, value=bites),
+            Column(key="count", heading="sections", spare=True),
         ),
         rows=found.locks,
-    )
-    chains = Table(
-        name="chains",
-        columns=(
-            Column(key="from_", heading="from", words=True),
-            Column(key="to", heading="to", words=True),
-            Column(key="share", heading="share", format=lambda share: f"{100 * share:.0f} %"),
-        ),
-        rows=found.chains,
-    )
-    return [tasks, *([locks] if found.locks else []), *([chains] if found.chains else [])]
+        terminal=True,
+        title="Locks; longest: CPU time of a section",
+    )  # fmt: skip
+
+
+def _rank(found: TracedProgram, name: str) -> tuple[bool, int]:
+    task = next((each for each in found.tasks if each.name == name), None)
+    return (task.policy == "deadline", task.priority) if task else (False, 0)
+
+
+def inverts(found: TracedProgram, lock: DerivedLock) -> bool:
+    """Whether one waited for one that is less urgent, which then does not inherit."""
+    pairs = ((_rank(found, w.waiter), _rank(found, w.holder)) for w in lock.waited)
+    return lock.protocol == "none" and any(waiter > holder for waiter, holder in pairs)
+
+
+def across(found: TracedProgram, lock: DerivedLock) -> bool:
+    """Whether threads on more than one CPU take it."""
+    cpus = [{*task.cpus} for task in found.tasks if task.name in lock.users]
+    return len(cpus) > 1 and len(set[int]().union(*cpus)) > 1
 
 
 def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
@@ -231,9 +312,12 @@ def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
     )
 
 
-def plain(found: TracedProgram) -> dict[str, Json]:
-    values: dict[str, Any] = asdict(found)
-    values["chains"] = [
-        {"from": each.from_, "to": each.to, "share": each.share} for each in found.chains
-    ]
+def plain(found: TracedProgram, sharing: Mapping[str, float]) -> dict[str, Json]:
+    values: dict[str, Any] = asdict(found, filter=lambda each, _: each.name != "moments")
+    for plain_lock, lock in zip(values["locks"], found.locks, strict=True):
+        cores = across(found, lock)
+        plain_lock |= {"inverts": inverts(found, lock), "across_cores": cores}
+        plain_lock["sharing_ns"] = sharing.get(lock.protocol) if cores else None
+    for link in values["chains"]:
+        link["from"] = link.pop("from_")
     return values

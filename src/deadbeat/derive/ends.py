@@ -1,0 +1,61 @@
+"""End-to-end times of chains of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.derive.tasks import DerivedRun
+
+
+@frozen(kw_only=True)
+class EndToEnd:
+    """Chain that no other task begins or goes on: of ``jobs`` of its last task, which are this
+    ``share`` of them, the time from the release of the first to their end."""
+
+    tasks: tuple[str, ...]
+    jobs: int
+    share: float
+    mean_ns: float | None = None
+    max_ns: int | None = None
+
+
+def end_to_end(derived: DerivedRun) -> tuple[EndToEnd, ...]:
+    """All such chains, in which a job is released by one of the task before it."""
+    after: dict[str, list[str]] = {}
+    for link in derived.chains:
+        after.setdefault(link.from_, []).append(link.to)
+    begun = {link.to for link in derived.chains}
+    first = [task.name for task in derived.tasks if task.name in after and task.name not in begun]
+    return tuple(_times(derived, path) for name in first for path in _paths(after, (name,)))
+
+
+def _paths(after: dict[str, list[str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    further = [name for name in after.get(path[-1], ()) if name not in path]
+    if not further:
+        yield path
+    for name in further:
+        yield from _paths(after, (*path, name))
+
+
+def _times(derived: DerivedRun, path: tuple[str, ...]) -> EndToEnd:
+    tids = {task.name: task.tid for task in derived.tasks}
+    last = derived.rows[path[-1]]
+    place = np.arange(len(last))  # of the job of the task in turn, from the last one on
+    ends = last["end"]
+    for name, before in zip(path[:0:-1], path[-2::-1], strict=True):
+        mine, earlier = derived.rows[name][place], derived.rows[before]
+        found = np.searchsorted(earlier["begin"], mine["release"], "right") - 1
+        there = (mine["waker"] == tids[before]) & (found >= 0)
+        there &= mine["release"] <= earlier["end"][np.maximum(found, 0)]
+        place, ends = found[there], ends[there]
+    times = ends - derived.rows[path[0]]["release"][place]
+    return EndToEnd(
+        tasks=path,
+        jobs=len(times),
+        share=len(times) / len(last),
+        mean_ns=float(times.mean()) if len(times) else None,
+        max_ns=int(times.max()) if len(times) else None,
+    )
