@@ -27,7 +27,7 @@ _SOURCE = "Drawn from the kernel's events; locks where the preloaded library saw
 
 
 @frozen(kw_only=True)
-class Stretch:
+class LaneStretch:
     """Something went on, in ns since the recording's begin. ``row``: a thread, a CPU or a lock,
     ``tid``: of the thread that the row is about; 0: of none."""
 
@@ -39,7 +39,7 @@ class Stretch:
     tid: int = 0
 
 
-def stretches(recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]) -> list[Stretch]:
+def stretches(recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]) -> list[LaneStretch]:
     """What each thread did, who held each lock, and who else had a CPU. ``waits``: lock ->
     waits, in ns since the recording's begin."""
     names, seen = names_of(recording.threads), tracks(recording)
@@ -54,7 +54,7 @@ def stretches(recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]) -
     ]
     for tid, name, begin, end in lock_spans(seen, recording.symbols):
         held = f"held by {names[tid]}"
-        found.append(Stretch(row=f"lock {name}", kind=HELD, begin=begin, end=end, text=held))
+        found.append(LaneStretch(row=f"lock {name}", kind=HELD, begin=begin, end=end, text=held))
     switches = whole(recording.events, [*seen])
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
@@ -63,7 +63,9 @@ def stretches(recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]) -
             end = int(at[place + 1]) if place + 1 < len(at) else seen_end(recording)
             text = f"thread {here['a'][place]}"
             row = f"CPU {cpu}, other threads"
-            found.append(Stretch(row=row, kind=OTHERS, begin=int(at[place]), end=end, text=text))
+            found.append(
+                LaneStretch(row=row, kind=OTHERS, begin=int(at[place]), end=end, text=text)
+            )
     return [each for each in found if each.end > each.begin]
 
 
@@ -74,14 +76,14 @@ def seen_end(recording: Recording) -> int:
 
 def _of_thread(
     track: Track, names: Mapping[int, str], locked: list[tuple[LockWait, str]]
-) -> Iterator[Stretch]:
+) -> Iterator[LaneStretch]:
     tid = track.thread.tid
     begins = np.array([wait.at_ns for wait, _ in locked], np.int64)
     order = np.argsort(begins, kind="stable")
     blocks = iter(track.blocks)
 
-    def stretch(kind: str, begin: int, end: int, text: str = "") -> Stretch:
-        return Stretch(row=names[tid], kind=kind, begin=begin, end=end, text=text, tid=tid)
+    def stretch(kind: str, begin: int, end: int, text: str = "") -> LaneStretch:
+        return LaneStretch(row=names[tid], kind=kind, begin=begin, end=end, text=text, tid=tid)
 
     for place in range(len(track.on)):
         on, off = int(track.on[place]), int(track.off[place])
@@ -102,7 +104,7 @@ def _of_thread(
 
 
 def kept(recording: Recording, around: int, most: int = KEPT) -> Recording:
-    """At most so many events, those around an instant (ns since the recording's begin)."""
+    """At most ``most`` events, those around an instant (ns since the recording's begin)."""
     events = recording.events
     at = int(np.searchsorted(events["ns"], np.uint64(recording.begin_ns + around)))
     first = max(min(at - most // 2, len(events) - most), 0)

@@ -206,6 +206,6 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
-        **(traced.plain(found.traced, found.sharing) if found.traced else {}),
+        **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),
     }

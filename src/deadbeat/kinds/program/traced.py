@@ -46,6 +46,9 @@ class TracedProgram(DerivedSet):
         return sum(task.misses or 0 for task in self.tasks)
 
 
+NOTHING = TracedProgram(tasks=(), locks=(), chains=())
+
+
 def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     """The task set of what was recorded, and why its jobs were late.
     Raises DeadbeatError: a deadline is of no thread."""
