@@ -261,10 +261,20 @@ def recorded() -> Recording:
 def test_the_answer_names_the_thread_and_the_cause() -> None:
     found = traced(recorded(), {})
     first, why = answer(found)
-    assert first.startswith("control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines;")
+    assert first.startswith("control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines (its ")
     assert why.startswith("15 of the worst 15: own work, up to ")
     assert len(worst_jobs(found, 3)) == 3 and "control, job " in worst_jobs(found, 3)[0]
     assert plain(found, {})["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
+
+
+def test_what_has_a_declared_deadline_is_answered_first() -> None:
+    made = Made()
+    for name, c in (("busy", 14 * MS), ("control", 6 * MS)):
+        made.loop(made.thread(name), [n * 10 * MS for n in range(1, 61)], [MS, c] * 30)
+    made.loop(made.thread("seldom"), [n * 90 * MS for n in range(1, 7)], [99 * MS] * 6)
+    first = next(answer(traced(made.recording(), {"control": 5 * MS})))
+    assert "control" in first and " missed 30 of 60 deadlines; " in first
+    assert not any(task.misses for task in traced(made.recording(), {}).tasks[2:])
 
 
 def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:

@@ -22,6 +22,8 @@ WARM_UP, WARM_UP_MAX = 1.2, 3
 LINK_MIN, CHAINED_MIN = 0.05, 0.5
 #: Jobs below this number leave the kind of arrival unsure.
 SURE_JOBS = 20
+#: Where a deadline is from that nothing states, of a task with no fewer jobs.
+ASSUMED = "assumed: the period"
 #: So does such a share on the grid.
 UNSURE = (0.6, 0.9)
 #: A thread without a name or a period that works for less is a helper.
@@ -386,7 +388,8 @@ def _judged(
     if jobs is None:
         return task
     named = next((n for n in (task.name, thread.name, "") if n in deadlines), None)
-    deadline, source = task.period_ns, "assumed: the period"
+    deadline = task.period_ns if task.jobs >= SURE_JOBS else None
+    source = ASSUMED
     if named is not None:
         deadline, source = deadlines[named], "declared"
     elif thread.policy == "deadline":

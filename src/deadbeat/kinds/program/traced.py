@@ -12,7 +12,7 @@ from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, late
 from deadbeat.derive.records import Recording
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask, derive
+from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive
 from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.traces import WorstMoment
@@ -103,11 +103,18 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     if not found.known:
         yield f"{label}no thread of the program works in jobs: none waits again and again."
         return
-    by_misses = max(found.known, key=lambda task: (task.misses or 0, task.response_max_ns or 0))
+    by_misses = max(
+        found.known,
+        key=lambda task: (
+            *(bool(task.misses), bool(task.misses) and task.deadline_from != ASSUMED),
+            *(task.misses or 0, task.response_max_ns or 0),
+        ),
+    )
     who = f"{by_misses.name} ({policy_words(by_misses)}, {_cpus(by_misses)}, {_every(by_misses)})"
     worst = time_text(by_misses.response_max_ns or 0)
     if by_misses.misses:
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
+        of += " (its period)" * (by_misses.deadline_from == ASSUMED)
         yield f"{label}{who} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
     elif any(task.deadline_ns for task in found.known):
