@@ -373,8 +373,9 @@ def test_an_endless_file_is_refused(monkeypatch):
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path):
+    (tmp_path / "s.json").mkdir()
     with pytest.raises(DeadbeatError, match="cannot write"):
-        write_task_system(tmp_path / "none" / "s.json", FULL)
+        write_task_system(tmp_path / "s.json", FULL)
 
 
 def test_the_schema_is_one_and_is_published():

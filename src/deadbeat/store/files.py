@@ -127,11 +127,11 @@ def move_file(source: Path, target: Path) -> None:
         sync(target.parent)
 
 
-def write_json(path: Path, value: Mapping[str, Json]) -> None:
+def write_json(path: Path, value: Mapping[str, Json], *, indent: int | None = 2) -> None:
     """Write ``value`` with the format and the tool's version beside its own keys, atomically:
-    sorted, indented, one line end; NaN is refused (ValueError)."""
+    sorted, indented (None: in one line), one line end; NaN is refused (ValueError)."""
     whole = {**value, "format": FORMAT, "tool": tool_version()}
-    text = json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(whole, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
     atomic_write(path, f"{text}\n")
 
 

@@ -12,7 +12,6 @@ that it did. Of several measurements the first that is valid by today's rule is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -28,12 +27,9 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.run import Replaced, StoredRun
 from deadbeat.model.words import Json
 from deadbeat.store.files import (
-    FORMAT,
-    atomic_write,
     copy_file,
     listing,
     read_json,
-    tool_version,
     write_json,
 )
 from deadbeat.store.folder import HEAD_HINT, Head, OwnedFolder
@@ -186,9 +182,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 why = tuple(each for each in old.problems if each.severity == "invalid")
                 before = (*old.replaced, Replaced(started=old.started, problems=why))
                 run = attrs.evolve(run, replaced=before)
-            plain = {"run": self.to_plain(run), "format": FORMAT, "tool": tool_version()}
-            text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
-            atomic_write(path, text + "\n")
+            write_json(path, {"run": self.to_plain(run)}, indent=None)
         return path
 
     def load(self, key: K) -> R:

@@ -5,7 +5,6 @@ Disk stays bounded: the traces of the runs with the worst jobs are kept, the res
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.results import RunKey
 from deadbeat.model.traces import RunTrace, TraceEvent
 from deadbeat.model.words import Json
-from deadbeat.store.files import FORMAT, atomic_write, read_json, storing, tool_version, write_json
+from deadbeat.store.files import read_json, storing, write_json
 from deadbeat.store.serial import exact_converter
 
 #: Number of runs of a campaign that keep their trace.
@@ -58,10 +57,8 @@ class TraceFolder:
             if dropped != key:
                 plain = _converter().unstructure(trace)
                 del plain["unavailable"]  # a trace that is kept was taken
-                plain |= {"format": FORMAT, "version": VERSION, "tool": tool_version()}
-                plain["severity"] = severity
-                text = json.dumps(plain, sort_keys=True, allow_nan=False)
-                atomic_write(self._file(key), text + "\n")
+                plain |= {"version": VERSION, "severity": severity}
+                write_json(self._file(key), plain, indent=None)
             if dropped is not None:
                 del kept[dropped]
                 self._file(dropped).unlink(missing_ok=True)
