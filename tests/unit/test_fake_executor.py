@@ -27,6 +27,7 @@ from deadbeat.kinds.contention.run_reader import (
 )
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
+from deadbeat.model.figures import SetFigures
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.systems import TimedTask
@@ -381,14 +382,14 @@ def test_contention_is_simulated_and_predicted_by_one_computation() -> None:
         calibration=executor.calibrate(example_catalog(), Costing(pool="full", seconds=1)),
         rates={"": rates},
     )
-    figures = prediction_figures(found, job_columns(found), whole, priced)
+    figures = prediction_figures(SetFigures(), found, job_columns(found), whole, priced)
     columns = job_columns(found)
     finish = predicted_jobs(found, columns, whole, priced)[1]
     done = ~columns.solo & columns.finished
     assert np.abs(finish[done] - columns.finish_ns[done]).max() <= 1
-    assert figures["slowdown_predicted"] > 1.01, "they meet, and slow each other"
-    alone = prediction_figures(found, columns, whole, NOTHING)
-    assert alone["slowdown_predicted"] == pytest.approx(1.0, abs=1e-6)
+    assert figures.slowdown_predicted > 1.01, "they meet, and slow each other"
+    alone = prediction_figures(SetFigures(), found, columns, whole, NOTHING)
+    assert alone.slowdown_predicted == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
@@ -402,13 +403,13 @@ def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
 
 def test_what_never_finishes_in_the_replay_is_a_predicted_miss() -> None:
     found = ran_by_policy(2, 2)
-    whole = prediction_figures(found, job_columns(found), drawn(2, 2), NOTHING)
-    assert whole["deadline_misses_predicted"] == 0 == whole["unfinished_predicted"]
+    whole = prediction_figures(SetFigures(), found, job_columns(found), drawn(2, 2), NOTHING)
+    assert whole.deadline_misses_predicted == 0 == whole.unfinished_predicted
     late = attrs.evolve(found, tasks=found.tasks.copy())
     late.tasks["deadline_ns"] = 1
-    figures = prediction_figures(late, job_columns(late), drawn(2, 2), NOTHING)
+    figures = prediction_figures(SetFigures(), late, job_columns(late), drawn(2, 2), NOTHING)
     columns = job_columns(late)
-    assert figures["deadline_misses_predicted"] == (columns.counted & ~columns.solo).sum()
+    assert figures.deadline_misses_predicted == (columns.counted & ~columns.solo).sum()
 
 
 def test_sched_other_is_not_predicted() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from attrs import asdict, fields, frozen
 
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.emitting import key_in
@@ -18,7 +18,7 @@ from deadbeat.model.jobs import JOB_DTYPE
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.tasks import Task, TaskSet
-from deadbeat.model.words import us_text
+from deadbeat.model.words import Json, us_text
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.document import Column, Table, counted
 from deadbeat.store.campaign import BreakdownStore, CampaignStore
@@ -46,9 +46,9 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
     """The task set with key ``text`` of a campaign or breakdown search.
     Raises UsageError: there is no such run, or no such set in it."""
     _, _, found, costs = _opened(runs, run, text)
-    tasks = [_task(task, found, costs) for task in found.tasks]
+    drawn = [_drawn(task, found, costs) for task in found.tasks]
     headline = (
-        f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(tasks), 'task')} on"
+        f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(drawn), 'task')} on"
         f" {counted(found.cores, 'core')}, ρ = {found.sync_share_real:.3f},"
         f" α = {found.contended_ratio_real:.3f}, seed {found.seed}"
     )
@@ -59,11 +59,11 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
             "set": text,
             "simulated": costs.platform.made_up,
             **facts,
-            "tasks": [*map(asdict, tasks)],
+            "tasks": [plain for plain, _ in drawn],
         },
         headline=headline,
         parts=[headline, _KEY],
-        tables=[_table(each) for each in tasks],
+        tables=[table for _, table in drawn],
     )
 
 
@@ -171,69 +171,38 @@ def _wake_up(store: CampaignStore, key: RunKey, found: TaskSet) -> tuple[int, in
     return int(all_late.max(initial=0)), len(all_late)
 
 
-@frozen
-class DrawnUse:
-    """``object``: own or shared; None: of computation."""
-
-    fragment: str
-    size: int
-    repeats: int
-    object: str | None
-    cost_ns: float
+#: What is said of a task beside its uses.
+_OF_TASK = ("name", "core", "priority", "wcet_ns", "period_ns", "deadline_ns", "offset_ns")
 
 
-@frozen
-class DrawnSegment:
-    kind: str
-    budget_ns: float
-    uses: list[DrawnUse]
-
-
-@frozen
-class DrawnTask:
-    name: str
-    core: int
-    priority: int
-    wcet_ns: int
-    period_ns: int
-    deadline_ns: int
-    offset_ns: int
-    cost_ns: float
-    segments: list[DrawnSegment]
-
-
-def _task(task: Task, found: TaskSet, costs: Calibration) -> DrawnTask:
+def _drawn(task: Task, found: TaskSet, costs: Calibration) -> tuple[dict[str, Json], Table]:
+    """A task as plain values; and its uses, under its times and a bar as long as each use costs,
+    ``|`` between segments."""
     objects = ["shared" if each.core is None else "own" for each in found.resources]
-    segments = [
-        DrawnSegment(
-            segment.kind.value,
-            segment.budget_ps / 1000,
-            [
-                DrawnUse(
-                    use.entry.fragment,
-                    use.entry.size,
-                    use.repeats,
-                    None if use.resource is None else objects[use.resource],
-                    cost / 1000,
-                )
+    segments: list[dict[str, Any]] = [
+        {
+            "kind": segment.kind.value,
+            "budget_ns": segment.budget_ps / 1000,
+            "uses": [
+                {
+                    "fragment": use.entry.fragment,
+                    "size": use.entry.size,
+                    "repeats": use.repeats,
+                    "object": None if use.resource is None else objects[use.resource],
+                    "cost_ns": cost / 1000,
+                }
                 for use, cost in zip(segment.uses, each, strict=True)
             ],
-        )
+        }
         for segment, each in zip(task.segments, costs.job_costs_ps(task), strict=True)
     ]
-    whole = sum(use.cost_ns for segment in segments for use in segment.uses)
-    own = {field.name: getattr(task, field.name) for field in fields(DrawnTask)[:7]}
-    return DrawnTask(**own, cost_ns=whole, segments=segments)
-
-
-def _table(task: DrawnTask) -> Table:
-    """Its uses, under its times and a bar as long as each use costs, ``|`` between segments."""
     rows = [
-        {"segment": f"{number} {segment.kind}" * (use is segment.uses[0]), **asdict(use)}
-        for number, segment in enumerate(task.segments)
-        for use in segment.uses
+        {"segment": f"{number} {segment['kind']}" * (not place), **use}
+        for number, segment in enumerate(segments)
+        for place, use in enumerate(segment["uses"])
     ]
-    ends = [round(_WIDTH * at / task.cost_ns) for at in accumulate(row["cost_ns"] for row in rows)]
+    whole = sum(row["cost_ns"] for row in rows)
+    ends = [round(_WIDTH * at / whole) for at in accumulate(row["cost_ns"] for row in rows)]
     bar = "".join(
         "|" * bool(row["segment"]) + _MARKS[row["object"]] * (end - begin)
         for row, begin, end in zip(rows, [0, *ends], ends, strict=False)
@@ -241,8 +210,10 @@ def _table(task: DrawnTask) -> Table:
     c, t, d = (us_text(each) for each in (task.wcet_ns, task.period_ns, task.deadline_ns))
     head = (
         f"{task.name} on core {task.core}, priority {task.priority}: C = {c} µs, T = {t} µs,"
-        f" D = {d} µs; costs sum to {us_text(task.cost_ns)} µs"
-        f" ({task.cost_ns / task.wcet_ns - 1:+.2%})"
+        f" D = {d} µs; costs sum to {us_text(whole)} µs"
+        f" ({whole / task.wcet_ns - 1:+.2%})"
     )
     title = f"{head}\n{bar}|"
-    return Table(name=task.name, title=title, columns=_COLUMNS, rows=rows, terminal=True)
+    table = Table(name=task.name, title=title, columns=_COLUMNS, rows=rows, terminal=True)
+    own = {name: getattr(task, name) for name in _OF_TASK}
+    return {**own, "cost_ns": whole, "segments": segments}, table

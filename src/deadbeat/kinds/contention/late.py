@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import attrs
 import cattrs
@@ -43,8 +44,7 @@ class Worst:
     """The worst jobs of the runs seen so far, no more than ``count``; named only at the end."""
 
     count: int = WORST
-    _heap: list[tuple[tuple[int, float], int, RunKey, Lateness]] = attrs.field(factory=list)
-    _seen: int = 0
+    _worst: list[tuple[tuple[int, float], RunKey, Lateness]] = attrs.field(factory=list)
     _first: tuple[tuple[int, float], RunKey, Lateness, JobTable] | None = None
 
     def consider(self, key: RunKey, table: JobTable) -> None:
@@ -57,18 +57,12 @@ class Worst:
                 self._first = score, key, late, table
             if not (table.jobs["flags"][late.job] & j.JOB_SPLIT if late.finished else split):
                 continue
-            # among equals the first stays: runs come in a fixed order
-            self._seen -= 1
-            entry = (score, self._seen, key, late)
-            if len(self._heap) < self.count:
-                heapq.heappush(self._heap, entry)
-            elif entry > self._heap[0]:
-                heapq.heapreplace(self._heap, entry)
-            else:
-                break
+            self._worst.append((score, key, late))
+        # among equals the first stays: runs come in a fixed order
+        self._worst = heapq.nlargest(self.count, self._worst, key=itemgetter(0))
 
     def keys(self) -> set[RunKey]:
-        return {key for _, _, key, _ in self._heap}
+        return {key for _, key, _ in self._worst}
 
     def moment(self, store: CampaignStore) -> WorstMoment | None:
         """The worst job of all over time, whether its response was split or not. Raises DataError:
@@ -84,7 +78,7 @@ class Worst:
         runs: dict[RunKey, BlamedRun] = {}
         damaged: list[str] = []
         found = []
-        for _, _, key, late in sorted(self._heap, key=lambda one: one[:2], reverse=True):
+        for _, key, late in self._worst:
             if key not in runs:
                 trace, reason = _trace_of(store, key)
                 damaged += [reason] if reason else []

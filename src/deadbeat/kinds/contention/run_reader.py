@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -201,32 +201,26 @@ def predict_tasks(
     return tuple(found)
 
 
-class Predicted(TypedDict, total=False):
-    slowdown_predicted: float | None
-    unfinished_predicted: float
-    response_ratio_predicted: float | None
-    deadline_misses_predicted: int
-
-
 def prediction_figures(
+    found: SetFigures,
     table: JobTable,
     columns: JobColumns,
     task_set: TaskSet,
     priced: Priced,
     *,
     chosen: NDArray[np.bool_] | None = None,
-) -> Predicted:
-    """Fields of `SetFigures`: the replayed counterparts of what was measured, over the same jobs.
+) -> SetFigures:
+    """``found`` with the replayed counterparts of what was measured, over the same jobs.
     ``columns``: columns of all tasks: the others hold up the ``chosen`` ones in the replay as well.
     ``chosen``: the tasks that the figures are about; None: all."""
     if why_not(table):
-        return {}
+        return found
     start, finish = predicted_jobs(table, columns, task_set, priced)
     together = columns.counted & ~columns.solo
     if chosen is not None:
         together &= chosen[columns.task]
     if not together.any():
-        return {}
+        return found
     cost = np.array([task.cost_ps / 1000 for task in task_set.tasks])
     response = finish - columns.release_ns
     span = np.where(np.isfinite(finish), finish, np.nan) - start
@@ -238,14 +232,14 @@ def prediction_figures(
     )
     own = [done & (columns.task == index) for index in range(len(cost))]
     taken = [span[jobs].mean() / cost[index] for index, jobs in enumerate(own) if jobs.any()]
-    return {
-        "slowdown_predicted": float(np.mean(taken)) / priced.pace if taken else None,
-        "unfinished_predicted": float((~(response <= period))[together].mean()),
-        "response_ratio_predicted": float((response[both] / cost[columns.task[both]]).mean())
-        if both.any()
-        else None,
-        "deadline_misses_predicted": int((response > deadline)[together].sum()),
-    }
+    ratios = response[both] / cost[columns.task[both]]
+    return evolve(
+        found,
+        slowdown_predicted=float(np.mean(taken)) / priced.pace if taken else None,
+        unfinished_predicted=float((~(response <= period))[together].mean()),
+        response_ratio_predicted=float(ratios.mean()) if both.any() else None,
+        deadline_misses_predicted=int((response > deadline)[together].sum()),
+    )
 
 
 def spec_of(store: CampaignStore) -> CampaignSpec | None:
@@ -263,17 +257,6 @@ def factor_at(spec: CampaignSpec | None, point: Point) -> float | None:
     if spec is None or spec.by_utilisation or len(spec.tasks.deadline_factor) != 1:
         return None
     return float(spec.tasks.deadline_factor[0])
-
-
-class PlanFigures(Predicted, total=False):
-    """What is said of a set by its plan, as fields of `SetFigures`."""
-
-    seed: int | None
-    sync_share_real: float
-    contended_ratio_real: float | None
-    cost_half_width: float
-    overlap_real: float | None
-    shared_objects: str | None
 
 
 class RunReader:
@@ -334,7 +317,7 @@ class RunReader:
         solo = table.slots["kind"] == j.SLOT_SOLO
         states = None if self._priced is None else self._priced.slot_states(table)
         self.events.add(table)
-        return figures, evolve(
+        known = evolve(
             figures.of_set,
             key=key.text,
             group="" if group is None else group.name,
@@ -355,8 +338,8 @@ class RunReader:
             far_share_alone=_far_share(states, solo),
             parts=part_figures(table, everyone, tasks=chosen),
             counters=self._counters(key, table, chosen),
-            **self._plan_figures(key, table, (everyone, columns), chosen),
         )
+        return figures, self._with_plan(known, key, table, (everyone, columns), chosen)
 
     def _counters(
         self, key: RunKey, table: JobTable, chosen: Bools | None
@@ -379,19 +362,20 @@ class RunReader:
             return np.asarray(table.tasks["core"] < group.critical_cores)
         return np.array([task.critical for task in planned.task_set.tasks])
 
-    def _plan_figures(
+    def _with_plan(
         self,
+        found: SetFigures,
         key: RunKey,
         table: JobTable,
         both: tuple[JobColumns, JobColumns],
         chosen: Bools | None,
-    ) -> PlanFigures:
-        """What needs the task set: its seed, the realised axes, the overlap, what is predicted.
+    ) -> SetFigures:
+        """With what needs the task set: its seed, the realised axes, overlap, what is predicted.
         ``both``: the jobs of all tasks, and of the ``chosen`` ones."""
         everyone, columns = both
         planned = self._store.programs.planned(key)
         if planned is None:
-            return {}
+            return found
         task_set, path = planned.task_set, self._store.jobs_path(key)
         same_id = planned.set_id in ("", table.set_id)
         if not same_id or len(task_set.tasks) != len(table.tasks):
@@ -400,27 +384,32 @@ class RunReader:
                 "delete it and repeat the campaign's command: only this run is measured again",
             )
         has_sync = task_set.sync_share_real > 0
-        found: PlanFigures = {
-            "seed": task_set.seed,
-            "sync_share_real": task_set.sync_share_real,
-            "contended_ratio_real": task_set.contended_ratio_real if has_sync else None,
-        }
+        found = evolve(
+            found,
+            seed=task_set.seed,
+            sync_share_real=task_set.sync_share_real,
+            contended_ratio_real=task_set.contended_ratio_real if has_sync else None,
+        )
         if self._priced is not None:
             if not is_plain(key.point) and not self._paced:
                 self._paced, known = True, self.solo_cost_ratios.items()
                 pace = pace_of(ratios for plain, ratios in known if is_plain(plain.point))
                 self._priced = self._priced.at_pace(pace)
             with suppress(DataError):  # a calibration that lacks an entry says nothing of it
-                own = prediction_figures(table, everyone, task_set, self._priced, chosen=chosen)
-                found = {**found, **own}
+                found = prediction_figures(
+                    found, table, everyone, task_set, self._priced, chosen=chosen
+                )
         if self._calibration is not None:
             plan = contended_plan(task_set, self._calibration)
             # every set draws on the same costs: this part of a delay ratio's interval does not
             # shrink with the number of sets
             costs = [self._calibration.cost_uncertainty(task) for task in task_set.tasks]
-            found["cost_half_width"] = float(np.mean(costs))
-            found["overlap_real"] = overlap_share(columns, table.tasks, plan)
-            found["shared_objects"] = shared_objects(task_set, plan)
+            found = evolve(
+                found,
+                cost_half_width=float(np.mean(costs)),
+                overlap_real=overlap_share(columns, table.tasks, plan),
+                shared_objects=shared_objects(task_set, plan),
+            )
         return found
 
 
