@@ -69,8 +69,8 @@ def job_columns(table: JobTable) -> JobColumns:
     finished = flags & j.JOB_FINISHED != 0
     counted, solo = flags & j.JOB_COUNTED != 0, flags & j.JOB_SOLO != 0
     skipped = flags & j.JOB_SKIPPED != 0
-    span = _where(finished, finish, start)
-    response = _where(finished, finish, release)
+    span = np.where(finished, finish - start, np.nan)
+    response = np.where(finished, finish - release, np.nan)
     cost = tasks["wcet_ns"].astype(np.float64)[owner]
     reference = solo_medians(span, owner, counted & solo & finished, len(tasks))
     deadline = tasks["deadline_ns"].astype(np.float64)[owner]
@@ -110,22 +110,10 @@ def of_tasks(columns: JobColumns, chosen: Bools) -> JobColumns:
     return JobColumns(**kept, solo_median_ns=reference)
 
 
-def _where(valid: Bools, later_ns: Integers, earlier_ns: Integers) -> Floats:
-    difference = np.full(len(valid), np.nan)
-    difference[valid] = later_ns[valid] - earlier_ns[valid]
-    return difference
-
-
 def solo_medians(span_ns: Floats, task: Integers, usable: Bools, tasks: int) -> Floats:
     """Median solo span of each task, ns; NaN where it has no usable solo job."""
-    spans, owners = span_ns[usable], task[usable]
-    spans = spans[np.lexsort((spans, owners))]
-    bounds = np.searchsorted(owners, np.arange(tasks + 1))
-    first, count = bounds[:-1], np.diff(bounds)
-    medians = np.full(tasks, np.nan)
-    some = count > 0
-    below = spans[(first + (count - 1) // 2)[some]]
-    medians[some] = (below + spans[(first + count // 2)[some]]) / 2
+    spans = np.split(span_ns[usable], np.searchsorted(task[usable], np.arange(1, tasks)))
+    medians = np.array([np.median(each) if len(each) else np.nan for each in spans])
     # A span of 0 ns is below the clock: a ratio to it would be infinite.
     return np.where(medians > 0, medians, np.nan)
 

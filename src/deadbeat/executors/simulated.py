@@ -208,9 +208,21 @@ class FakeExecutor:
                 CoreGaps(core=core, cpu=core, lost_share=0.0, longest_gap_ns=0)
                 for core in range(self.cores)
             ),
-            checks=(
-                _control("one-core-flat", "negative", 1.0),
-                _control("injected-delay", "positive", 2.0),
+            checks=tuple(
+                ControlResult(
+                    name=name,
+                    kind=kind,
+                    passed=True,
+                    value=value,
+                    low=0.99 * value,
+                    high=1.01 * value,
+                    unit="slowdown",
+                    message="simulated: true by construction",
+                )
+                for name, kind, value in (
+                    ("one-core-flat", "negative", 1.0),
+                    ("injected-delay", "positive", 2.0),
+                )
             ),
         )
 
@@ -291,19 +303,6 @@ def _true_cost(name: str, size: int) -> Cost:
 def _cold(cost: Cost) -> Cost:
     names = ("first_ps", "first_low_ps", "first_high_ps")
     return attrs.evolve(cost, **{name: getattr(cost, name) * 3 // 2 for name in names})
-
-
-def _control(name: str, kind: str, value: float) -> ControlResult:
-    return ControlResult(
-        name=name,
-        kind=kind,
-        passed=True,
-        value=value,
-        low=0.99 * value,
-        high=1.01 * value,
-        unit="slowdown",
-        message="simulated: true by construction",
-    )
 
 
 @attrs.define(kw_only=True, slots=False)
