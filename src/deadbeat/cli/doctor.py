@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +19,7 @@ from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.report.doctor_page import doctor_document, write_doctor
+from deadbeat.report.lines import echo
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
@@ -34,8 +32,6 @@ from deadbeat.targets.opening import open_target
 
 #: What the comparisons of hardening in the literature show: the average, and the worst.
 _TOLD = ("mean", "max")
-#: Where stdout is no terminal, lines are not cut: programs read them.
-_ENDLESS = 10_000
 
 
 def doctor(
@@ -202,16 +198,13 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
     yield summary.sentence(report)
 
 
-def _lines(result: CheckResult) -> Iterator[str]:
-    """A line, and for what fails the cure below it; wrapped on a terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+def _lines(result: CheckResult) -> Iterator[Part]:
+    """A line, and for what fails the cure below it."""
     status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
     head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.reading(result)}"
-    yield from textwrap.wrap(head, width, subsequent_indent=" " * 15) or [head]
+    yield partial(echo, head, " " * 13)
     if cure := summary.cure(result):
-        indent = " " * 15
-        text = f"{indent}do: {cure}"
-        yield from textwrap.wrap(text, width, subsequent_indent=f"{indent}    ")
+        yield partial(echo, f"{' ' * 15}do: {cure}", " " * 4)
 
 
 # -- what hardening costs

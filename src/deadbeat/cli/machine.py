@@ -87,36 +87,28 @@ def calibrate(
     plain = {**to_plain(calibration), "path": str(path)}
     parts: list[Part] = [*_lines(calibration), f"calibration: {path}"]
     if means:
-        made = [attrs.asdict(row) for row in _means(found["warm"], found["cold"])]
+        made = _means(found["warm"], found["cold"])
         plain["means"] = made
-        heads = [field.name.replace("_", " ") for field in attrs.fields(FragmentMeans)]
+        heads = [name.replace("_", " ") for name in _MEANS]
         rows = [[f"{v:,.1f}" if isinstance(v, float) else f"{v}" for v in r.values()] for r in made]
         title = "mean of the middle half of n uses, ns; first: after other fragments"
         parts.insert(0, table(heads, rows, title=title, numeric=heads[1:]))
     return Shown(plain=plain, parts=parts)
 
 
-@attrs.frozen
-class FragmentMeans:
+_MEANS = ("fragment", "core", "warm_n", "warm_first", "warm_repeat", "cold_n", "cold_first")
+
+
+def _means(warm: Calibration, cold: Calibration) -> list[dict[str, Json]]:
     """What a use takes warm and cold, ns, and from how many; cores of a kind are one."""
-
-    fragment: str
-    core: int
-    warm_n: int
-    warm_first: float
-    warm_repeat: float
-    cold_n: int
-    cold_first: float
-
-
-def _means(warm: Calibration, cold: Calibration) -> list[FragmentMeans]:
-    rows = []
+    rows: list[dict[str, Json]] = []
     for entry in sorted(warm.costs.keys() & cold.costs.keys()):
         kinds = list(zip(warm.costs[entry], cold.costs[entry], strict=True))
         for core, (a, b) in enumerate(kinds):
             if (a, b) not in kinds[:core]:
                 values = a.samples, a.first_ps / 1000, a.repeat_ps / 1000
-                rows.append(FragmentMeans(entry, core, *values, b.samples, b.first_ps / 1000))
+                row = entry, core, *values, b.samples, b.first_ps / 1000
+                rows.append(dict(zip(_MEANS, row, strict=True)))
     return rows
 
 

@@ -102,18 +102,13 @@ def observe(
             raise Reported from None
     answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
     lacking = stored and all(lacks_input(each.verdict) for each in answers)
-    cases = list(map(_case, answers))
-    refuted = [case.message for case in cases if case.verdict == "failed"] if fail_on else []
-    if refuted:
-        more = f", and {len(refuted) - 1} more" if len(refuted) > 1 else ""
-        say(f"--fail-on {fail_on}: {refuted[0]}{more}")
     verdicts = Counter(answer.verdict for answer in answers)
-    return Shown(
+    return _answered(
+        [(answer.verdict, list(lines_of(answer))) for answer in answers],
+        lacking=bool(lacking),
+        fail_on=fail_on,
         headline=", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()),
         plain={"observations": [plain_of(answer) for answer in answers]},
-        parts=[line for answer in answers for line in lines_of(answer)],
-        cases=cases,
-        status=_USAGE if lacking else int(bool(refuted)),
     )
 
 
@@ -125,34 +120,44 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
         found = kind.show(path)
         results.append(statements.StatedResult(name=path.name, kind=found.kind, plain=found.plain))
     judged = statements.judged(STATEMENTS[of], results)
-    first, *rest = statements.lines_of(judged)
-    refuted = judged.verdict == NOT_CONFIRMED
-    if refuted and fail_on:
-        say(f"--fail-on {fail_on}: {first}")
-    return Shown(
-        headline=first,
+    lines = list(statements.lines_of(judged))
+    return _answered(
+        [(judged.verdict, lines)],
+        lacking=judged.verdict.startswith("needs "),
+        fail_on=fail_on,
+        name=of,
+        headline=lines[0],
         plain={"statements": [statements.plain_of(judged)]},
-        parts=[first, *rest],
-        cases=[
-            Verdicted(
-                name=of,
-                group="observe",
-                verdict=_CASES.get(judged.verdict, "skipped"),
-                message=first,
-            )
-        ],
-        status=_USAGE if judged.verdict.startswith("needs ") else int(refuted and bool(fail_on)),
     )
 
 
-def _case(answer: Judgement) -> Verdicted:
-    """Whether an observation holds; skipped where that is not known."""
-    head = next(iter(lines_of(answer)))
-    return Verdicted(
-        name=head.partition(":")[0],
-        group="observe",
-        verdict=_CASES.get(answer.verdict, "skipped"),
-        message=head,
+def _answered(
+    judged: Sequence[tuple[str, list[str]]],
+    *,
+    lacking: bool,
+    fail_on: str | None,
+    name: str = "",
+    **shown: Any,
+) -> Shown:
+    """Verdicts and their lines. ``name``: of the only one; "": what its first line begins with."""
+    cases = [
+        Verdicted(
+            name=name or lines[0].partition(":")[0],
+            group="observe",
+            verdict=_CASES.get(verdict, "skipped"),
+            message=lines[0],
+        )
+        for verdict, lines in judged
+    ]
+    refuted = [case.message for case in cases if case.verdict == "failed"] if fail_on else []
+    if refuted:
+        more = f", and {len(refuted) - 1} more" if len(refuted) > 1 else ""
+        say(f"--fail-on {fail_on}: {refuted[0]}{more}")
+    return Shown(
+        **shown,
+        parts=[line for _, lines in judged for line in lines],
+        cases=cases,
+        status=_USAGE if lacking else int(bool(refuted)),
     )
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -149,26 +150,19 @@ def patiently(work: Callable[[], T], doing: str) -> T:
     On KeyboardInterrupt (also by SIGTERM) the thread is left behind: it holds nothing, and ends
     with the process.
     """
-    results: list[T] = []
-    errors: list[BaseException] = []
+    found: Future[T] = Future()
 
     def run() -> None:
         try:
-            results.append(work())
-        except BaseException as error:  # raised again below, by whoever waits
-            errors.append(error)
+            found.set_result(work())
+        except BaseException as error:
+            found.set_exception(error)
 
-    thread = threading.Thread(target=run, daemon=True)
     with interruptible():
-        thread.start()
-        thread.join(_PATIENCE_S)
-        if thread.is_alive():
+        threading.Thread(target=run, daemon=True).start()
+        if wait([found], _PATIENCE_S).not_done:
             say(f"{doing} (Ctrl-C stops)")
-        while thread.is_alive():
-            thread.join(1.0)
-    if errors:
-        raise errors[0]
-    return results[0]
+        return found.result()
 
 
 def convert(

@@ -47,7 +47,6 @@ from deadbeat.report.html import terms, write_page
 from deadbeat.report.paper import FORMATS, Words, write_charts
 
 COMPARE_FILE = "compare.html"
-_CELLS_SHOWN = 40
 #: Deadline factors with overlaid distributions on paper; the page has all, and says so.
 _LEVELS = 2
 _NOISE = "smallest effect that could be seen: column “could have shown” of the verdict"
