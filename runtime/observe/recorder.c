@@ -4,8 +4,12 @@
  *       Drains a private instance of tracefs into FILE, in order of time, and looks at the threads of
  *       the processes and of their children. INSTANCE "-": there is none, only threads are looked at.
  *       Says "threads TIME TID..." when it is ready and for each line of its input; from the line
- *       "begin" on the CPU time of a thread counts. Ends with its input or SIGTERM, after a last look;
- *       then says what it found.
+ *       "begin" on the CPU time of a thread counts, and "gone" once all have ended. Ends with its input or
+ * SIGTERM, after a last look; then says what it found.
+ *
+ *   recorder cost INSTANCE
+ *       Says what a system call takes that is traced but not of the program, and one of the program,
+ *       in ns; without an instance ("-") what it takes, twice.
  *
  * Nothing in it needs a right beyond those of reading: sub-buffers come from trace_pipe_raw, one a
  * read, as include/linux/ring_buffer.h and events/header_page of the kernel describe them. */
@@ -25,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOK_NS 50000000 /* between looks at buffers and threads */
@@ -102,6 +107,13 @@ static void on_term(int signal_number)
 {
     (void)signal_number;
     stopped = 1;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int fail(const char *what)
@@ -455,7 +467,7 @@ static int record_until_end(void)
     static uint16_t cpus[CPUS_MOST];
     unsigned count = open_buffers(files, cpus);
     say_present(false);
-    bool busy = false;
+    bool busy = false, gone = false;
     for (uint64_t due = 0; !stopped;) {
         struct pollfd input = {.fd = 0, .events = POLLIN};
         char line[64];
@@ -478,6 +490,10 @@ static int record_until_end(void)
             look_at_threads();
             uint64_t rest = (now_ns() - looked) * LOOK_SHARE;
             due = looked + (rest > LOOK_NS ? rest : LOOK_NS);
+            if (all_ended() && !gone && !stopped) {
+                puts("gone");
+                gone = fflush(stdout) == 0;
+            }
         }
     }
     for (unsigned i = 0; i < count; i++)
@@ -485,8 +501,59 @@ static int record_until_end(void)
     return 0;
 }
 
+/* -- cost */
+
+/* CPU time of a call that does nothing, ns: of the quickest of many short stretches, as a hypervisor
+ * takes its time from some. */
+static double call_ns(void)
+{
+    enum { STRETCHES = 50, CALLS = 400 };
+    static int word;
+    double least = 1e9;
+    for (int stretch = 0; stretch < STRETCHES; stretch++) {
+        uint64_t begin = cpu_ns();
+        for (int i = 0; i < CALLS; i++)
+            syscall(SYS_futex, &word, 0x81 /* FUTEX_WAKE_PRIVATE */, 0, NULL, NULL, 0);
+        double each = (double)(cpu_ns() - begin) / CALLS;
+        least = each < least ? each : least;
+    }
+    return least;
+}
+
+static void set(const char *name, unsigned value)
+{
+    char path[512], text[16];
+    snprintf(path, sizeof path, "%s/%s", instance, name);
+    int file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (write(file, text, (size_t)snprintf(text, sizeof text, "%u", value)) < 0)
+        return;
+    close(file);
+}
+
+static int say_cost(void)
+{
+    bool traced = strcmp(instance, "-") != 0;
+    if (traced) {
+        set("set_event_pid", 1);
+        set("tracing_on", 1);
+    }
+    double others = call_ns();
+    if (traced)
+        set("set_event_pid", (unsigned)getpid());
+    printf("%.1f %.1f\n", others, call_ns());
+    if (traced) {
+        set("tracing_on", 0);
+        set("trace", 0); /* nobody reads what is in it */
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "cost") == 0) {
+        instance = argv[2];
+        return say_cost();
+    }
     if (argc < 4) {
         fputs("recorder INSTANCE FILE KALLSYMS PID...\n", stderr);
         return 2;

@@ -48,6 +48,9 @@ void know_process(uint32_t pid);
 
 void look_at_threads(void);
 
+/* Whether all that is known has ended. */
+bool all_ended(void);
+
 /* What an event says of threads; those that no look found are known by it alone. */
 void follow(const struct record *record);
 

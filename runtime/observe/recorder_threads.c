@@ -163,6 +163,14 @@ void look_at_threads(void)
             (void)look_at(&threads[i]);
 }
 
+bool all_ended(void)
+{
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].ended)
+            return false;
+    return thread_count > 0;
+}
+
 void follow(const struct record *record)
 {
     if (record->kind == FORK) {
@@ -205,16 +213,47 @@ void follow(const struct record *record)
     }
 }
 
-/* Calls that are waits, but no event is asked of; the others are named by their events. */
+/* Calls that are waits: of most an event is asked, where the kernel has one. */
 #define NAMED(name) {SYS_##name, #name}
 static const struct {
     int number;
     const char *name;
 } CALLS[] = {
-    NAMED(accept),      NAMED(accept4),         NAMED(connect), NAMED(fcntl),   NAMED(fdatasync),
-    NAMED(flock),       NAMED(fsync),           NAMED(msgsnd),  NAMED(pread64), NAMED(preadv),
-    NAMED(readv),       NAMED(restart_syscall), NAMED(semop),   NAMED(sendmsg), NAMED(sendto),
-    NAMED(splice),      NAMED(waitid),          NAMED(writev),
+    NAMED(clock_nanosleep),
+    NAMED(futex),
+    NAMED(read),
+    NAMED(recvfrom),
+    NAMED(recvmsg),
+    NAMED(ioctl),
+    NAMED(epoll_pwait),
+    NAMED(ppoll),
+    NAMED(pselect6),
+    NAMED(rt_sigtimedwait),
+    NAMED(nanosleep),
+#ifdef SYS_poll
+    NAMED(poll),
+    NAMED(epoll_wait),
+    NAMED(select),
+    NAMED(pause),
+#endif
+    NAMED(accept),
+    NAMED(accept4),
+    NAMED(connect),
+    NAMED(fcntl),
+    NAMED(fdatasync),
+    NAMED(flock),
+    NAMED(fsync),
+    NAMED(msgsnd),
+    NAMED(pread64),
+    NAMED(preadv),
+    NAMED(readv),
+    NAMED(restart_syscall),
+    NAMED(semop),
+    NAMED(sendmsg),
+    NAMED(sendto),
+    NAMED(splice),
+    NAMED(waitid),
+    NAMED(writev),
 #ifdef SYS_accept
     NAMED(accept),
 #endif

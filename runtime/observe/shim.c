@@ -14,6 +14,7 @@
  * DEADBEAT_SHIM_SLEEPS=1: there are no events of the kernel. The shim then writes, in their place:
  *   ENTER, EXIT      of clock_nanosleep (nanosleep, usleep and sleep, too), read, epoll_pwait (epoll_wait),
  *                    ppoll (poll), sched_yield, and of futex where a semaphore is waited for (b: semaphore)
+ *                    and of sched_setscheduler (pthread_setschedparam)
  *   SLEEP_TIMER      both times are what the program asked for: the slack of the timer is not known
  *   RUNTIME          CPU time of the thread since the last one, on both sides of whatever may wait, and
  *                    at the ends of sections where the last one is CHARGE_NS ago
@@ -69,7 +70,8 @@ struct process {
     char magic[8];
     uint64_t chunks, lost;
     uint32_t pid, sleeps;
-    int32_t call[6]; /* numbers of: clock_nanosleep, read, epoll_pwait, ppoll, sched_yield, futex */
+    int32_t call[7]; /* numbers of: clock_nanosleep, read, epoll_pwait, ppoll, sched_yield, futex,
+                        sched_setscheduler */
 };
 
 /* Zeroed by the kernel in the child of any fork, also of one that no handler hears of. */
@@ -210,8 +212,8 @@ static bool begin_process(void)
         return false;
     process->pid = pid;
     process->sleeps = sleeps;
-    const int32_t call[] = {SYS_clock_nanosleep, SYS_read,        SYS_epoll_pwait,
-                            SYS_ppoll,           SYS_sched_yield, SYS_futex};
+    const int32_t call[] = {SYS_clock_nanosleep, SYS_read,  SYS_epoll_pwait,       SYS_ppoll,
+                            SYS_sched_yield,     SYS_futex, SYS_sched_setscheduler};
     memcpy(process->call, call, sizeof call);
     memcpy(process->magic, "DBSHIM1", 8);
     alive->process = process;

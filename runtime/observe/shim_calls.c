@@ -239,3 +239,7 @@ CALLED(int, epoll_wait, (int file, struct epoll_event *events, int most, int tim
 CALLED(int, poll, (struct pollfd * files, nfds_t count, int timeout), (files, count, timeout), ppoll,
        AT(files), (int64_t)count, 0)
 CALLED(int, sched_yield, (void), (), sched_yield, 0, 0, 0)
+CALLED(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *how), (pid, policy, how),
+       sched_setscheduler, pid, policy, 0)
+CALLED(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *how),
+       (thread, policy, how), sched_setscheduler, 0, policy, 0)

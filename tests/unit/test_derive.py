@@ -14,7 +14,7 @@ from deadbeat.derive.records import RecordKind
 from deadbeat.derive.system import reduced, system_of
 from deadbeat.derive.tasks import DerivedTask, derive
 from deadbeat.sched.analysis import analyze
-from tests.helpers.made_recordings import BEGIN, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
+from tests.helpers.made_recordings import BEGIN, CALLS, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
 
 TICKS = [n * 10 * MS for n in range(1, 61)]
 
@@ -353,3 +353,21 @@ def test_the_task_system_and_its_reductions() -> None:
     assert analyze(result.system, priorities="given").result("fp-suspension").answer == "accepted"
     plain = evolve(derived, tasks=tuple(evolve(task, policy="other") for task in derived.tasks))
     assert reduced(plain).unproved[0] == "control.policy: other gives its response no bound"
+
+
+def test_what_is_outside_has_a_name() -> None:
+    """A call that is not traced, where looks found the thread; a thread that had its CPU."""
+    made = Made()
+    tid = made.thread("control", policy="fifo", sleeps_in=73)
+    now = 0
+    for tick in TICKS:
+        made.away(tid, now + 5000, tick, wake=tick)
+        now = tick + 2 * MS
+        if tick == 300 * MS:
+            made.away(tid, now, now + 13 * MS, by=999)
+            now += 14 * MS
+    recording = made.recording(calls={**CALLS, 73: "flock"}, names={999: "eats"})
+    derived = derive(recording, deadlines={"": 10 * MS})
+    (task,) = derived.tasks
+    assert task.unsure == "jobs by wake-ups of flock" and task.jobs > 40
+    assert ("preempted", "eats") in {(each.cause, each.by) for each in late(recording, derived)}

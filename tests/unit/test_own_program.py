@@ -22,12 +22,13 @@ import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.derive.records import Recording
-from deadbeat.kinds.program.kind import cases
+from deadbeat.kinds.program.kind import _comm, cases
 from deadbeat.kinds.program.results import ProgramSummary, tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
 from deadbeat.kinds.program.traced import answer, plain, traced, worst_jobs
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.rules import RefusedError
+from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
 
@@ -114,6 +115,9 @@ def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
     [
         (("run",), 2, "no program is named"),
         (("run", "--", "no-such-program"), 2, "no program no-such-program here"),
+        (("run", "--user", "nosuch", "--", "true"), 2, "--user nosuch: nothing can be run as"),
+        (("run", "--pid", "4194304"), 2, "no process 4194304 there"),
+        (("run", "--target", "local,ssh://b", "--", "true"), 2, "one machine at a time"),
         (("run", "--", "false"), 3, "false ended with status 1, and no job was found"),
         (("run", "--duration", "0.1", "--", "sleep", "30"), 3, "DEADBEAT_RELEASE(0, 0)"),
         (("run", "--deadline", "0s", "--", "true"), 2, "--deadline"),
@@ -290,3 +294,54 @@ def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:
     with pytest.raises(DeadbeatError, match="no thread has this name") as caught:
         traced(recorded(), {"contrl": MS})
     assert caught.value.hint == "the threads are control"
+
+
+def test_a_thread_of_the_kernel_is_no_program() -> None:
+    stat = {"/proc/2/stat": "2 (kthreadd) S 0 0 0 0 -1 2129984 0"}
+    with pytest.raises(UsageError, match=r"2 is a thread of the kernel \(kthreadd\)"):
+        _comm(2, FakeTarget(files=stat))
+
+
+#: Twenty naps, and a policy that is asked for.
+NAPS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+int main(void)
+{
+    struct sched_param how = {.sched_priority = 5};
+    struct timespec nap = {0, 5000000};
+    if (getenv("ASKS"))
+        pthread_setschedparam(pthread_self(), SCHED_FIFO, &how);
+    for (int i = 0; i < 20; i++)
+        nanosleep(&nap, NULL);
+    return 0;
+}
+"""
+
+
+UNSEEN = {
+    "it is static": (("-static",), ()),
+    "the shim stays out beside a sanitizer": (("-fsanitize=address",), ()),
+    "the program takes none by pthread or C11": ((), ()),
+    "runs with other rights (set-user-id)": ((), ()),
+    "the kernel refused naps the policy": ((), ("setpriv", "--bounding-set=-sys_nice")),
+}
+
+
+@pytest.mark.hardware
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("said", UNSEEN)
+def test_what_is_not_seen_is_said(
+    said: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (flags, before), source, naps = UNSEEN[said], tmp_path / "naps.c", tmp_path / "naps"
+    source.write_text(NAPS)
+    subprocess.run(["cc", *flags, "-pthread", source, "-o", naps], check=True)
+    if "set-user-id" in said:
+        os.chown(naps, 65534, -1)
+        naps.chmod(0o4755)
+    if before:
+        monkeypatch.setenv("ASKS", "1")
+    assert main(("run", "--no-figures", "--fresh", "--", *before, str(naps))) == 0
+    assert said in capsys.readouterr().out

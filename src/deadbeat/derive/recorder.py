@@ -8,6 +8,7 @@ Without the right to trace, those looks are all there is, and ``not_seen`` says 
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +30,7 @@ _WAITS = (
     *("recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv", "epoll_wait", "epoll_pwait"),
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
     *("sched_yield", "semtimedop", "pause", "ioctl", "io_uring_enter"),
+    *("sched_setscheduler", "sched_setattr"),  # no waits: whether a policy was refused
 )
 #: Forms of 32-bit kernels.
 _WIDTHS = ("", "_time64", "_time32")
@@ -73,7 +75,8 @@ _PATIENCE_S = 30.0
 
 
 class Recorder:
-    """Records a process and all that it makes, from `begin` on until `finish`.
+    """Records a process and all that it makes, from `begin` on until `finish`. ``missing``: what it
+    does not see, a line each.
 
     Args:
         target: Machine of the process. ``toolchain``: builds for it; None: for this one.
@@ -86,8 +89,9 @@ class Recorder:
         self._target = target
         self._process: Process | None = None
         self._tracer: Tracer | None = None
-        self._missing: list[str] = []
+        self.missing: list[str] = []
         self._begin_ns = 0
+        self._cost = (0.0, 0.0)
         self._file = f"{target.folder}/events"
         self._tool = str(tool_program(toolchain or Toolchain.find(), "recorder"))
         if not is_here(target):
@@ -96,6 +100,7 @@ class Recorder:
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return
+        self._plain_ns = self._call_ns("-")[0]
         cpus = gathered(target, online_cpus)
         self._tracer = Tracer(target, cpus=cpus, events=EVENTS, buffer_kb=_BUFFER_KB)
         if not self._tracer.folder:
@@ -110,6 +115,9 @@ class Recorder:
     def begin(self, pid: int) -> None:
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
+        if tracer is not None:
+            others, own = self._call_ns(tracer.folder)
+            self._cost = max(own - self._plain_ns, 0) / 2, max(others - self._plain_ns, 0)
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
@@ -128,6 +136,23 @@ class Recorder:
                 self._lose(tracer.unavailable or "it does not choose threads (set_event_pid)")
         self._begin_ns, _ = self._ask("begin")
 
+    def _call_ns(self, folder: str) -> tuple[float, float]:
+        """What a call takes: of others, and of what is traced in ``folder``."""
+        words = self._target.run((self._tool, "cost", folder)).stdout.split()
+        return (float(words[0]), float(words[1])) if len(words) == 2 else (0.0, 0.0)
+
+    def wait(self, seconds: float | None) -> None:
+        """Until the process ended, or this time is over; None: however long it takes.
+        Raises TargetError: the recorder ended."""
+        assert self._process is not None
+        until = None if seconds is None else time.monotonic() + seconds
+        try:
+            if self._process.read_line(seconds) is None:
+                raise TargetError("the recorder ended without a word")
+        except TargetError:
+            if until is None or time.monotonic() < until:
+                raise
+
     def finish(self) -> Recording:
         """End recording. What ended and was not waited for is looked at a last time.
         Raises TargetError: the recorder failed."""
@@ -138,14 +163,14 @@ class Recorder:
             self._tracer.stop()
             lost = self._tracer.lost
         completed = self._process.close(_PATIENCE_S)
-        lines = [line.split(" ", 1) for line in completed.stdout.splitlines()]
+        lines = [line.partition(" ")[::2] for line in completed.stdout.splitlines()]
         if completed.returncode != 0 or not lines or lines[-1][0] != "ended":
             raise TargetError(f"the recorder failed: {completed.stdout[-200:].strip()}")
         _, dropped, full_ns = map(int, lines[-1][1].split())
         if dropped:
             end_ns = full_ns
             seconds = (full_ns - self._begin_ns) / 1e9
-            self._missing.append(f"what came after {seconds:.0f} s: 1 GB of events are the most")
+            self.missing.append(f"what came after {seconds:.0f} s: 1 GB of events are the most")
         self.close()
         calls, names = (
             {
@@ -163,7 +188,9 @@ class Recorder:
             calls=calls,
             names=names,
             lost=lost,
-            not_seen=tuple(self._missing),
+            not_seen=tuple(self.missing),
+            event_ns=self._cost[0],
+            other_call_ns=self._cost[1],
         )
 
     def close(self) -> None:
@@ -180,8 +207,8 @@ class Recorder:
         self.close()
 
     def _lose(self, reason: str) -> None:
-        text = f"events of the kernel: {reason}; threads are known by looks at /proc alone"
-        self._missing.insert(0, text)
+        text = f"who runs instead of a thread, and who wakes it: {reason}"
+        self.missing.insert(0, text)
 
     def _ask(self, word: str) -> tuple[int, list[str]]:
         assert self._process is not None
@@ -196,8 +223,8 @@ class Recorder:
             if word == "threads":
                 return int(rest[0]), rest[1:]
             if word == "missing":
-                self._missing += [_LOSSES[rest[0]]] if rest[0] in _LOSSES else []
-            else:
+                self.missing += [_LOSSES[rest[0]]] if rest[0] in _LOSSES else []
+            elif word != "gone":
                 raise TargetError(f"the recorder failed: {line}")
         raise TargetError("the recorder ended without a word")
 

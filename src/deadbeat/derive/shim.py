@@ -32,10 +32,14 @@ _PIECE = np.dtype(
         *(("records", RECORD, _CHUNK // RECORD.itemsize - 1), ("rest", "S16")),
     ]
 )
+_CALLS = (
+    *("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex"),
+    "sched_setscheduler",
+)
 _PROCESS = np.dtype(
     [
         *(("magic", "S8"), ("chunks", "<u8"), ("lost", "<u8"), ("pid", "<u4"), ("sleeps", "<u4")),
-        ("call", "<i4", 6),
+        ("call", "<i4", len(_CALLS)),
     ]
 )
 #: Begin and end of a wait, and what ends it.
@@ -44,13 +48,12 @@ _WAITS = (
     (RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK),
     (RecordKind.ENTER, RecordKind.TAKE, RecordKind.POST),
 )
-_CALLS = ("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex")
 #: Bits of an address in a program: callers in the n-th process have n above them.
 _ADDRESS_BITS = 48
 _MAP = re.compile(r"^(\w+)-(\w+) \S+ \S+ \S+ \d+ *(.*)\n", re.MULTILINE)
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|/c\+\+/|/bits/")
-_WHICH = 'for word; do case $(command -v -- "$word") in /*) command -v -- "$word";; esac; done'
+_WHICH = 'for word; do case $(command -v -- "$word") in */*) command -v -- "$word";; esac; done'
 _TOOL_S = 60.0
 
 

@@ -162,7 +162,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         deadlines: Name of a task -> its deadline, ns. ``worker`` is every worker#n as well, ""
             every task that is not named.
     """
-    all_tracks, names = tracks(recording), names_of(recording.threads)
+    all_tracks, names = tracks(recording), recording.names | names_of(recording.threads)
     found = {}
     for tid, track in all_tracks.items():
         if (chosen := job_site(track, all_tracks)) is not None:
@@ -330,7 +330,7 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     unsure = "few jobs" if len(rows) < SURE_JOBS else ""
     if grid and UNSURE[0] < grid.share < UNSURE[1]:
         unsure = f"{grid.share:.0%} of the releases are on its grid"
-    unsure = "jobs by wake-ups of a call that is not traced" if jobs.what == "unknown" else unsure
+    unsure = f"jobs by {jobs.site}" if jobs.what == "unknown" else unsure
     return evolve(
         plain,
         kind=kind,

@@ -161,7 +161,9 @@ class Track:
         found = np.sort(found, order="enter")
         _fill(self, found)
         lone = self.blocks[~_within(self.blocks["enter"], found)]
-        lone["site"] = self.site(Site("unknown", "a call that is not traced", 0))
+        calls, asleep = self.of(RecordKind.ENTER)["a"], self.thread.sleeps_in
+        name = "" if asleep in calls else self.names.get(asleep, "")
+        lone["site"] = self.site(Site("unknown", name or "a call that is not traced", 0))
         return np.sort(np.concatenate([found, lone]), order="enter")
 
 

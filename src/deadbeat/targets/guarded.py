@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pwd
 import select
 import shlex
 import shutil
@@ -18,20 +19,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from deadbeat.model.errors import TargetError, UnreachableError, UsageError
+from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.local import HostKeeper, environment
 
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind. Python ignores
-#: SIGPIPE and SIGXFSZ, and so would the program.
+#: SIGPIPE and SIGXFSZ, and so would the program. The program's variables are not for the gate.
 _GATE = """import os, signal, sys
-gate, user, *command = sys.argv[1:]
+gate, user, count, *command = sys.argv[1:]
+os.environ.update(pair.split("=", 1) for pair in command[:int(count)])
+del command[:int(count)]
 go = os.read(int(gate), 1)
 os.close(int(gate))
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 if user:
-    import pwd
+    import pwd, warnings  # what execvp needs, while we may read it
     who = pwd.getpwnam(user)
     os.initgroups(user, who.pw_gid)
     os.setgid(who.pw_gid)
@@ -104,6 +107,14 @@ def found(program: str, target: Target | None = None) -> bool:
     return there
 
 
+def check_user(name: str, target: Target) -> None:
+    """Raises UsageError where nothing can be run as this user."""
+    known = name in (each.pw_name for each in pwd.getpwall())
+    if not known or os.geteuid() != 0 or not is_here(target):
+        hint = "root can, of a user that there is, on this machine"
+        raise UsageError(f"--user {name}: nothing can be run as this user", hint)
+
+
 def _await_gate(pid: int) -> None:
     """Until it sleeps at its gate: CPU time is exact of a thread that does not run."""
     until = time.monotonic() + GRACE_S
@@ -158,12 +169,14 @@ class GuardedProgram:
         found(command[0])
         self._own = os.urandom(8).hex()
         gate, go = os.pipe()
+        given = [f"{name}={value}" for name, value in (more or {}).items()]
+        words = (str(gate), user, str(len(given)), *given, *command)
         try:
             self._process = subprocess.Popen(
-                (sys.executable, "-I", "-S", "-c", _GATE, str(gate), user, *command),
+                (sys.executable, "-I", "-S", "-c", _GATE, *words),
                 stdin=subprocess.DEVNULL if quiet else None,
                 stdout=output,
-                env={**environment(), **(more or {}), _OWN: self._own},
+                env={**environment(), _OWN: self._own},
                 process_group=0,
                 pass_fds=(gate,),
             )
@@ -277,7 +290,7 @@ class TargetProgram:
     line, its errors at its end. It ends with the connection; see `GuardedProgram`.
 
     Args:
-        output: File that its standard output goes to here.
+        output: File that its standard output goes to here; None: ours.
 
     Raises:
         UsageError: There is no such program.
@@ -291,7 +304,7 @@ class TargetProgram:
         command: Sequence[str],
         *,
         more: Mapping[str, str],
-        output: int,
+        output: int | None,
         ready: Callable[[int], None],
     ) -> None:
         if not found(command[0], target):
@@ -299,7 +312,7 @@ class TargetProgram:
             target.put(Path(command[0]), sent)
             command = (sent, *command[1:])
         words = ("env", *(f"{name}={value}" for name, value in more.items()), *command)
-        self._target, self._output = target, output
+        self._target, self._output = target, 1 if output is None else output
         self.status: int | None = None
         self._process = target.start(("sh", "-c", _SHELL_GATE, "sh", *words))
         try:
@@ -312,41 +325,28 @@ class TargetProgram:
 
     def wait(self, seconds: float | None) -> bool:
         """Whether it ended within this number of seconds; None: however long it takes."""
-        until = math.inf if seconds is None else _now_s() + seconds
+        until = None if seconds is None else _now_s() + seconds
         while True:
             try:
-                rest = None if seconds is None else max(0.0, until - _now_s())
-                line = self._process.read_line(rest)
+                line = self._process.read_line(until and max(0.0, until - _now_s()))
             except TargetError:
-                if _now_s() < until:
+                if until is None or _now_s() < until:
                     raise
                 return False
             if line is None:
                 return True
-            self._write(f"{line}\n")
-
-    def _write(self, text: str) -> None:
-        data = text.encode()
-        while data:
-            data = data[os.write(self._output, data) :]
+            os.write(self._output, f"{line}\n".encode())
 
     def close(self) -> int:
         """Ends it: SIGTERM, a second later SIGKILL. Returns its exit status."""
         if self.status is None:
+            status = -signal.SIGKILL
             if not self.wait(0):
                 self._target.run(("kill", "-TERM", str(self._pid)))
-                self.wait(GRACE_S)
-            try:
-                done = self._process.close(GRACE_S)
-                status, rest = done.returncode, done.stdout
-            except UnreachableError:
-                raise
-            except TargetError:  # it had to be killed
-                status, rest = -signal.SIGKILL, ""
-            self._write(rest)
-            sys.stderr.flush()
-            os.write(2, self._process.stderr().encode())
+            if self.wait(GRACE_S):
+                status = self._process.close().returncode
             self._process.kill()
+            os.write(2, self._process.stderr().encode())
             # a shell there says it so of a signal
-            self.status = 128 - status if status > _BY_SIGNAL else status
+            self.status = _BY_SIGNAL - status if status > _BY_SIGNAL else status
         return self.status

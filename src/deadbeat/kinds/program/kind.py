@@ -47,13 +47,16 @@ from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target
-from deadbeat.targets.guarded import ended_words, found
+from deadbeat.targets.guarded import check_user, ended_words, found
 
 #: What a program that marks nothing lacks.
 ADD = (
     "in C, #include <deadbeat.h> and put DEADBEAT_RELEASE(0, 0) and DEADBEAT_FINISH(0) around a"
     " job; in Python, put it in a block: with deadbeat.mark(0)"
 )
+
+#: Flag of a process in /proc/PID/stat (PF_KTHREAD).
+_KERNEL_THREAD = 0x200000
 
 
 @define(eq=False, slots=False)
@@ -150,6 +153,8 @@ def begin(asked: Begin) -> Begun:
     target = opened(asked)
     if spec.command and target:
         found(spec.command[0], target)
+    if spec.user and target:
+        check_user(spec.user, target)
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=_named(spec.command or (_comm(spec.pid or 0, target),)))
     platform = example_platform()
@@ -185,10 +190,13 @@ def begin(asked: Begin) -> Begun:
 
 def _comm(pid: int, target: Target | None) -> str:
     """Name of a process. Raises UsageError: there is none."""
-    found = target.read_text(f"/proc/{pid}/comm") if target else "program"
-    if not found:
+    stat = target.read_text(f"/proc/{pid}/stat") if target else "1 (program) S 0 0 0 0 0 0"
+    if not stat:
         raise UsageError(f"--pid: no process {pid} there", "check the number: ps -e")
-    return found.strip()
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    if int(rest.split()[6]) & _KERNEL_THREAD:
+        raise UsageError(f"--pid: {pid} is a thread of the kernel ({name})", "name a program's")
+    return name
 
 
 def _named(command: Sequence[str]) -> str:

@@ -55,6 +55,12 @@ class ProgramSpec:
         "Watch the process P, which goes on as it was, instead of a program.",
         default=None,
     )
+    user: str | None = keyed(
+        rules.Name(),
+        "--user NAME",
+        "Run it as this user, which root alone can.  [who runs deadbeat]",
+        default=None,
+    )
     period: int | None = keyed(
         _TIME,
         "--period TIME",

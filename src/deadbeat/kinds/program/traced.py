@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from attrs import asdict, evolve, frozen
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, late
-from deadbeat.derive.records import Recording
+from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive
+from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive, names_of
 from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table, percent
 
+_POLICIES = ("sched_setscheduler", "sched_setattr")
 #: Late jobs that are kept, of each task.
 _KEPT = 20
 
 
 @frozen(kw_only=True)
+class TracingCost:
+    """CPU time that tracing took: of an event, of a system call of another program, and of a job
+    by its events; measured before the program began."""
+
+    event_ns: float
+    other_call_ns: float
+    job_ns: dict[str, float]
+
+
+@frozen(kw_only=True)
 class TracedProgram(DerivedSet):
     """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
-    ``unproved``, ``load``: as of `deadbeat.derive.system.Reduced`."""
+    ``unproved``, ``load``: as of `deadbeat.derive.system.Reduced`;
+    ``refused``: threads that did not get the policy that they asked for."""
 
     late: tuple[Late, ...] = ()
     end_to_end: tuple[EndToEnd, ...] = ()
@@ -35,6 +49,8 @@ class TracedProgram(DerivedSet):
     proved: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
     load: str = ""
+    refused: tuple[str, ...] = ()
+    cost: TracingCost | None = None
 
     @property
     def known(self) -> tuple[DerivedTask, ...]:
@@ -57,7 +73,19 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     for name in deadlines:
         if name and name not in names | {each.partition("#")[0] for each in names}:
             raise DeadbeatError(f"--deadline {name}: no thread has this name", _named(names))
-    less = reduced(found)
+    less, events = reduced(found), recording.events
+    asked = [number for number, name in recording.calls.items() if name in _POLICIES]
+    refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
+    refused &= abs(events["b"]) == errno.EPERM
+    count = dict(zip(*np.unique(events["tid"], return_counts=True), strict=True))
+    job_ns = {
+        task.name: recording.event_ns * int(count.get(task.tid, 0)) / task.jobs
+        for task in found.tasks
+        if task.jobs
+    }
+    cost = TracingCost(
+        event_ns=recording.event_ns, other_call_ns=recording.other_call_ns, job_ns=job_ns
+    )
     return TracedProgram(
         tasks=found.tasks,
         locks=found.locks,
@@ -68,6 +96,8 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         lost=found.lost,
         dropped=found.dropped,
         not_seen=found.not_seen,
+        cost=cost if recording.event_ns else None,
+        refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
         taken=less.lines,
         proved=less.proved,
         unproved=less.unproved,
@@ -152,8 +182,15 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
 
 def lines(found: TracedProgram) -> Iterator[str]:
     """What is not seen, and what was lost."""
+    if found.refused:
+        threads = ", ".join(found.refused)
+        yield f"the kernel refused {threads} the policy asked for (EPERM): it ran as it was before"
     if found.lost or found.dropped:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
+    if found.cost and found.cost.job_ns:
+        name, most = max(found.cost.job_ns.items(), key=lambda each: each[1])
+        others = time_text(found.cost.other_call_ns)
+        yield f"tracing took {time_text(most)} of a job of {name}, {others} of a call of others"
     for line in found.not_seen:
         yield f"not seen: {line}"
 

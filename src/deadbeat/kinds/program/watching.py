@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -39,19 +40,19 @@ class Watched:
 
 #: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
 _FEW_MARKS = 1 << 16
-#: Ends with the process.
-_UNTIL_END = 'while [ -e "/proc/$0" ]; do sleep 0.2 2>/dev/null || sleep 1; done'
 
 
 def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) -> Watched:
     """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
     with Recorder(target, toolchain) as recorder:
+        if recorder.blind:
+            raise TargetError(f"--pid {pid} cannot be watched: {recorder.missing[0]}", "be root")
         recorder.begin(pid)
         began = time.monotonic()
-        ends = target.start(("sh", "-c", _UNTIL_END, str(pid)))
-        with suppress(KeyboardInterrupt, TargetError), ends:
-            ends.read_line(spec.duration)
+        with suppress(KeyboardInterrupt):
+            recorder.wait(spec.duration)
         seconds = time.monotonic() - began
+        recorder.missing.append("locks that nobody waited for: a process that runs takes no shim")
         recording = recorder.finish()
     none = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
     return Watched(recording=recording, marks=none, seconds=seconds)
@@ -66,18 +67,19 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
         shim = held.enter_context(
             Shim(target, spec.command, toolchain=toolchain, preloaded=own, sleeps=blind)
         )
-        path = _marks(target, held)
-        more = {marks.VARIABLE: path, **shim.environment}
+        path, place = _marks(spec, target, held)
+        options: dict[str, Any] = {
+            "more": {marks.VARIABLE: place, **shim.environment},
+            "output": output,
+            "ready": recorder.begin,
+        }
+        program: GuardedProgram | TargetProgram
         began = time.monotonic()
-        program = (
-            GuardedProgram(
-                spec.command, more=more, quiet=False, output=output, ready=recorder.begin
-            )
-            if is_here(target)
-            else TargetProgram(
-                target, spec.command, more=more, output=output or 1, ready=recorder.begin
-            )
-        )
+        if is_here(target):
+            user = spec.user or ""
+            program = GuardedProgram(spec.command, quiet=False, user=user, **options)
+        else:
+            program = TargetProgram(target, spec.command, **options)
         ended = False
         try:
             ended = program.wait(spec.duration)
@@ -90,10 +92,12 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
             finally:
                 status = program.close()
             recording = shim.finish(recording)
-        found = _marked(target, path)
+        if not is_here(target):
+            target.get(place, path)
+        data = read_bytes(path, what="file of marks", hint="did the program remove it?")
     return Watched(
         recording=recording,
-        marks=found,
+        marks=marks.read(data, place),
         seconds=seconds,
         status=status if ended else None,
         stood=program.stood,
@@ -101,27 +105,17 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
     )
 
 
-def _marks(target: Target, held: ExitStack) -> str:
-    """The file for marks, removed at the end of ``held`` or if we are killed."""
+def _marks(spec: ProgramSpec, target: Target, held: ExitStack) -> tuple[Path, str]:
+    """The file for marks, here and there, removed at the end of ``held`` or if we are killed."""
+    capacity = marks.CAPACITY if is_here(target) else _FEW_MARKS
+    path = shared_path("deadbeat-marks", marks.bytes_of(capacity))
+    held.callback(HostKeeper('rm -f -- "$0"', str(path)).call_off)
+    held.callback(path.unlink, missing_ok=True)
+    marks.create(path, capacity)
+    if spec.user:
+        shutil.chown(path, spec.user)
     if is_here(target):
-        path = shared_path("deadbeat-marks", marks.bytes_of())
-        held.callback(HostKeeper('rm -f -- "$0"', str(path)).call_off)
-        held.callback(path.unlink, missing_ok=True)
-        marks.create(path)
-        return str(path)
-    there = f"{target.folder}/marks"
-    with tempfile.TemporaryDirectory() as folder:
-        marks.create(Path(folder, "marks"), _FEW_MARKS)
-        target.put(Path(folder, "marks"), there)
-    held.callback(target.run, ("rm", "-f", there))
-    return there
-
-
-def _marked(target: Target, path: str) -> marks.Marks:
-    with tempfile.TemporaryDirectory() as folder:
-        here = Path(path)
-        if not is_here(target):
-            here = Path(folder, "marks")
-            target.get(path, here)
-        data = read_bytes(here, what="file of marks", hint="did the program remove it?")
-    return marks.read(data, path)
+        return path, str(path)
+    place = f"{target.folder}/marks"
+    target.put(path, place)
+    return path, place
