@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from deadbeat.kinds.load.words import condition_words, ranged
+from deadbeat.kinds.load.words import condition_words
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadCell, LoadSummary
-from deadbeat.report.building import CurvePoint, aside, curve, moment_chart, spread, stacked
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Estimate, LoadCell, LoadSummary
+from deadbeat.report.building import CurvePoint, curve, moment_chart, spread, stacked
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 
 #: Points of an exceedance curve; closer steps cannot be distinguished.
@@ -140,7 +140,7 @@ def _responses(title: str, cells: Iterable[tuple[str, LoadCell]], deadline_ns: i
         curves=tuple(
             _exceeding(cell.response, f"{label} (n = {cell.response.total:,})", look)
             for look, (label, cell) in enumerate(cells)
-            if cell.response is not None
+            if cell.response and cell.response.total
         ),
         marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline"),),
         x_log=True,
@@ -196,7 +196,7 @@ def overlay_charts(summaries: Sequence[LoadSummary]) -> list[Chart]:
         panels=(_failures(sides), _work(sides)),
     )
     responses = _responses_beside(sides, summaries[0].deadline_ns)
-    return [along, *responses, *_remedies_beside(summaries)]
+    return [along, *responses]
 
 
 def _responses_beside(sides: Sides, deadline_ns: int) -> Iterator[Chart]:
@@ -205,7 +205,7 @@ def _responses_beside(sides: Sides, deadline_ns: int) -> Iterator[Chart]:
         panel = _responses(
             "Without a remedy",
             [
-                (name, next((c for c in cells if c.normal == normal and _rounds(c)), _NONE))
+                (name, next((c for c in cells if c.normal == normal), _NONE))
                 for name, cells in sides
             ],
             deadline_ns,
@@ -223,59 +223,3 @@ def _responses_beside(sides: Sides, deadline_ns: int) -> Iterator[Chart]:
 
 #: A side without rounds, which has no curve and keeps its look.
 _NONE = LoadCell(normal=0, condition=PLAIN, runs=0, invalid=0, seconds=0.0)
-
-
-def _rounds(cell: LoadCell) -> bool:
-    return cell.response is not None and cell.response.total > 0
-
-
-def _remedies_beside(summaries: Sequence[LoadSummary]) -> Iterator[Chart]:
-    """What each remedy changes at the most ordinary threads, a look for each side."""
-    most = summaries[0].most
-    sides = [
-        (summary.name, {each.condition: each for each in summary.effects if each.normal == most})
-        for summary in summaries
-    ]
-    (_, first), *others = sides
-    names = [name for name in first if any(name in own for _, own in others)]
-    if not names:
-        return
-
-    def curves(value: Callable[[Effect], Estimate | None], scale: float) -> Iterator[Curve]:
-        for look, (side, own) in enumerate(sides):
-            # beside each other, so that no bar hides another
-            away = aside(look, len(sides))
-            points = [
-                CurvePoint(
-                    place + away, e.value, e.low, e.high,
-                    text=f"{condition_words(name)}: {ranged(e, 3, scale=scale)}",
-                )
-                for place, name in enumerate(names)
-                if name in own and (e := value(own[name])) is not None
-            ]  # fmt: skip
-            yield curve(side, points, look=look, kind="errors", scale=scale)
-
-    def panel(title: str, y_label: str, drawn: Iterable[Curve]) -> Panel:
-        return Panel(
-            title=title,
-            x_label="remedy",
-            y_label=y_label,
-            categories=tuple(_SHORT.get(name, name) for name in names),
-            curves=tuple(drawn),
-            marks=(Mark(axis="y", at=0.0, label=""),),
-        )
-
-    yield Chart(
-        name="load-remedies-sides",
-        title=f"What remedies change on each side, at {most} ordinary threads",
-        caption="Each remedy against runs without it in the same load test; below 0 is better."
-        " Bars: 95 %, left out where there is no interval. No verdict compares the sides here.",
-        panels=(
-            panel("Failures", "difference, per second", curves(lambda each: each.failures, 1.0)),
-            panel(
-                "99 % quantile of response times",
-                "difference (ms)",
-                curves(lambda each: each.p99_ns, 1e-6),
-            ),
-        ),
-    )
