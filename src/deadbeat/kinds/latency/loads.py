@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 
 from attrs import evolve, field, frozen
 
@@ -13,91 +16,44 @@ from deadbeat.targets.base import Target
 STRESS_NG, OWN = "stress-ng", "deadbeat"
 #: What their processes are called: ``stress-ng-vm``, ``db-load-vm``.
 PROCESSES = {STRESS_NG: "stress-ng", OWN: "db-load"}
-#: Percent and CPUs -> the options of each program that is started; at 0 % there is none.
-Commands = Callable[[int, tuple[int, ...]], tuple[tuple[str, ...], ...]]
 
 
 @frozen(kw_only=True)
 class LoadProfile:
-    """One kind of load.
+    """One kind of load; loads.toml has its attributes.
 
     Attributes:
-        commands: What is started.
-        kinds: Kinds of workers (``--vm N`` begins N of kind ``vm``): each must work.
-        judged: Whether its share of CPU time is what was asked for, so that it can be missed.
-        computes: Whether its workers together want at least the percentage of all CPUs' time.
-        least: What its workers together must do a second, for each of them, else it is no such
-            load: name of a rate of ``throughput`` -> least value per worker. Far below what the
+        least: Name of a rate of ``throughput`` -> least value per worker. Far below what the
             slowest board does: it tells a load from none.
     """
 
-    commands: Commands
-    kinds: tuple[str, ...]
+    words: str
     judged: bool = False
     computes: bool = False
     least: Mapping[str, float] = field(factory=dict)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of workers (``--vm N`` begins N of kind ``vm``): each must work."""
+        return tuple(re.findall(r"--(\S+) N\b", self.words))
 
-def _on_each(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
-    """One a CPU, pinned: two workers that share two CPUs may leave one idle."""
-    return tuple(
-        ("--taskset", str(cpu), "--cpu", "1", "--cpu-load", str(percent)) for cpu in cpus if percent
-    )
+    def commands(self, percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+        """Options of each program that is started; at 0 % there is none.
 
-
-def _on_all(words: str) -> Commands:
-    """One program on all CPUs: its options, with N for the processes of each kind.
-
-    N is one a CPU at full strength, its share below: see `strengths`.
-    """
-
-    def commands(percent: int, cpus: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
-        count = str(len(cpus) * percent // 100)
-        options = (count if word == "N" else word for word in words.split())
-        return (("--taskset", ",".join(map(str, cpus)), *options),)
-
-    return commands
+        One program has all CPUs, and N is one a CPU at full strength, its share below: see
+        `strengths`. Where CPU time is judged each CPU has one, pinned: two workers that share two
+        CPUs may leave one idle.
+        """
+        groups = [(cpu,) for cpu in cpus if percent] if self.judged else [cpus]
+        count = 1 if self.judged else len(cpus) * percent // 100
+        given = {"N": str(count), "P": str(percent)}
+        words = [given.get(word, word) for word in self.words.split()]
+        return tuple(("--taskset", ",".join(map(str, each)), *words) for each in groups)
 
 
+_TABLE = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 #: Every profile by its name, as in `LoadPoint`.
-LOADS = {
-    "cpu": LoadProfile(commands=_on_each, kinds=("cpu",), judged=True),
-    "memory": LoadProfile(
-        commands=_on_all("--vm N --vm-bytes 64m --stream N"), kinds=("vm", "stream"), computes=True
-    ),
-    "io": LoadProfile(
-        commands=_on_all("--hdd N --hdd-bytes 32m --iomix N --iomix-bytes 32m"),
-        kinds=("hdd", "iomix"),
-        # Nothing goes to a disk where the files are in memory (tmpfs).
-        least={"hdd written B/s": 4096.0},
-    ),
-    "timer": LoadProfile(
-        commands=_on_all("--timer N --timer-freq 5000 --timerfd N --itimer N"),
-        kinds=("timer", "timerfd", "itimer"),
-        # A tenth of --timer-freq.
-        least={"timer switches/s": 500.0},
-    ),
-    "scheduler": LoadProfile(
-        commands=_on_all("--switch N --futex N --fork N --yield N"),
-        kinds=("switch", "futex", "fork", "yield"),
-        computes=True,
-        least={"switch switches/s": 100.0, "futex switches/s": 100.0},
-    ),
-    "mixed": LoadProfile(
-        commands=_on_all(
-            "--cpu N --cpu-load 50 --vm N --vm-bytes 32m --hdd N --hdd-bytes 16m"
-            " --timer N --timer-freq 1000 --switch N"
-        ),
-        kinds=("cpu", "vm", "hdd", "timer", "switch"),
-        computes=True,
-        least={"timer switches/s": 100.0, "switch switches/s": 100.0},
-    ),
-    # What tells kernels apart in a guest: long paths through memory management and files. Its files
-    # are in memory there, so that nothing is asked of a disk.
-    "kernel": LoadProfile(
-        commands=_on_all("--fork N --hdd N --hdd-bytes 8m"), kinds=("fork", "hdd"), computes=True
-    ),
-}
+LOADS = {name: LoadProfile(**row) for name, row in tomllib.loads(_TABLE).items()}
 
 
 def strengths(profile: LoadProfile, cpus: int) -> tuple[int, ...]:
