@@ -80,7 +80,6 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
             2,
             '"foo" is not a choice (one of cyclictest, prober, hpet)',
         ),
-        (("load", "--remedies", "pin,pin"), 2, "names a remedy twice (name each once)"),
         (("tune", "apply", "bad.toml"), 2, "(deadbeat list knobs shows the profiles)"),
         ((*CALIBRATE, "--pool", "ful"), 2, '--pool: "ful" is not a choice (did'),
         ((*CALIBRATE, "--duration", "0"), 2, '--duration: "0" is out of range (fr'),

@@ -57,7 +57,7 @@ def test_numbers_of_ordinary_threads(text: str, counts: tuple[int, ...]) -> None
         ({"seconds": "20ms"}, "seconds: .*out of range"),
         ({"seconds": "0.1", "round": "50ms"}, "seconds: 0.1 s hold fewer than 3 rounds"),
         ({"round": "10"}, "round: .*unit"),
-        ({"remedies": "prayer"}, 'remedies: "prayer" is not a remedy'),
+        ({"remedies": "prayer"}, '"prayer" is not a choice'),
         ({"period": "20ms"}, "period: rounds back to back have none"),
         ({"form": "periodic", "round": "5ms", "period": "5ms"}, "period: 5 ms is no longer"),
         ({"form": "periodic", "deadline": "1s"}, "deadline: 1000 ms is longer than the period"),

@@ -66,40 +66,28 @@ ALL_LOADS = CPU_LOADS + tuple(
 )
 
 
-def _distinct(points: list[LoadPoint]) -> tuple[LoadPoint, ...]:
-    doubled = sorted({point.text for point in points if points.count(point) > 1})
-    if doubled:
-        raise refuse(f"{doubled[0]} is listed twice", "list each load once")
-    return tuple(points)
-
-
 #: ``idle``, ``50`` or ``cpu:50``, ``memory`` (full strength), ``io:50``.
 LOADS_RULE = rules.ListOf(
     _point,
     "a list of loads",
     "idle,cpu:50,memory",
-    _distinct,
+    rules.unique,
     named={"all": ALL_LOADS},
     plain_one=load_word,
 )
 
 
-def _engines_of(value: Any) -> tuple[str, ...] | None:
-    """What measures (None: whatever of prober and cyclictest is there)."""
-    if value is None or value == "auto":
-        return None
-    known = tuple(dict.fromkeys((*ENGINES, SIMULATED, *foreign_engines())))
+def _engine(name: Any) -> str:
+    if name in (*ENGINES, SIMULATED, *foreign_engines()):
+        return str(name)
+    # engines that only results name would measure nothing
+    raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
-    def one(name: Any) -> str:
-        if name in known:
-            return str(name)
-        # engines that only results name would measure nothing
-        raise refuse(f"{shown(name)} is not a choice", nearest(str(name), ENGINES))
 
-    names = rules.each(rules.items(value, "a list of engines", "prober,cyclictest"), one)
-    if len(set(names)) != len(names):
-        raise refuse(f"{shown(value)} names an engine twice", "list each once")
-    return tuple(names)
+#: What measures; None: whatever of prober and cyclictest is there.
+_ENGINES = rules.ListOf(
+    _engine, "a list of engines", "prober,cyclictest", rules.unique, named={"auto": None}
+)
 
 
 _TIMES = rules.ListOf(
@@ -150,7 +138,7 @@ class LatencySpec:
         "Program that makes the loads.  [stress-ng where installed]",
     )
     engines: tuple[str, ...] | None = keyed(
-        rules.ReadBy(_engines_of),
+        _ENGINES,
         "--engine LIST",
         "Who measures: prober, cyclictest, both in turn; hpet: from a device.  [the two]",
         default=None,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 from attrs import frozen
@@ -21,14 +20,11 @@ from deadbeat.model.rules import (
     DurationNs,
     ListOf,
     Problem,
-    ReadBy,
     Whole,
     ascending,
-    items,
-    refuse,
 )
 from deadbeat.model.specification import checked, keyed
-from deadbeat.model.words import Json, nearest, shown
+from deadbeat.model.words import Json, shown
 from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.load import LoadStore
 
@@ -72,20 +68,14 @@ _COUNTS = ListOf(
 )
 
 
-def _remedies(value: Any) -> tuple[str, ...]:
-    """Names of remedies; ``all`` and ``none``."""
-    known = tuple(REMEDIES)
-    if value in ("none", "", [], ()):
-        return ()
-    if value in (None, "all"):
-        return known
-    listed = items(value, "a list of remedies", "pin,governor")
-    for word in listed:
-        if word not in known:
-            raise refuse(f"{shown(word)} is not a remedy", nearest(str(word), known))
-    if len(set(listed)) != len(listed):
-        raise refuse(f"{shown(value)} names a remedy twice", "name each once")
-    return tuple(name for name in known if name in listed)
+_REMEDIES = ListOf(
+    Choice(tuple(REMEDIES)).parse,
+    "a list of remedies",
+    "pin,governor",
+    lambda found: tuple(name for name in REMEDIES if name in found),
+    optional=True,
+    named={"all": tuple(REMEDIES), "none": (), "": ()},
+)
 
 
 @frozen(kw_only=True)
@@ -146,7 +136,7 @@ class LoadSpec:
     priority: int = fields.priority("Priority of the real-time thread, 1 to 99.", PRIORITY_MAX)
     policy: str = fields.policy("fifo", "other")
     remedies: tuple[str, ...] = keyed(
-        ReadBy(_remedies),
+        _REMEDIES,
         "--remedies LIST",
         "Remedies to try: pin,smt,governor,preemption,rt-bandwidth, all or none.  [all]",
         default=attrs.Factory(lambda: tuple(REMEDIES)),
