@@ -9,6 +9,7 @@ import attrs
 from attrs import frozen
 
 from deadbeat.host.values import cpus_text
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import LOCAL, target_option
 from deadbeat.model.readiness import SEVERITIES, CheckResult
 from deadbeat.model.words import Json
@@ -16,21 +17,8 @@ from deadbeat.settings.doctor import DoctorReport
 from deadbeat.settings.hardening import Hardening, HardeningState
 from deadbeat.settings.knob import Knob, all_knobs
 from deadbeat.settings.profile import all_profiles, turns
+from deadbeat.settings.rows import WORDS
 
-#: Families by title, where the name alone says too little; a family without one has its name.
-_TITLES = {
-    "clock": "Clock",
-    "cmdline": "Kernel command line",
-    "hardening": "Hardening that may cost latency",
-    "interrupts": "Interrupts and deferred work",
-    "kernel": "How the kernel was built",
-    "memory": "Memory",
-    "power": "Power and topology",
-    "scheduler": "Scheduler",
-    "tasks": "Tasks, services and rights",
-    "virtualisation": "Hypervisor, firmware, and what cannot be seen",
-    "watchdogs": "Watchdogs and monitoring",
-}
 _STATUSES = ("fail", "unknown", "pass")
 INVENTORY_COLUMNS = ("what", "here", "how it was counted")
 HARDENING_COLUMNS = ("option", "state here", "when", "cost lands on", "expected", "source")
@@ -57,11 +45,13 @@ class CheckGroup:
 
 
 def groups(results: Iterable[CheckResult]) -> tuple[CheckGroup, ...]:
-    families: dict[str, list[CheckResult]] = {}
-    for result in results:
-        families.setdefault(result.id.partition(".")[0], []).append(result)
+    families = grouped(results, lambda result: result.id.partition(".")[0])
     made = [
-        CheckGroup(name=name, title=_TITLES.get(name, name), results=tuple(sorted(own, key=_order)))
+        CheckGroup(
+            name=name,
+            title=WORDS["families"].get(name, name),
+            results=tuple(sorted(own, key=_order)),
+        )
         for name, own in families.items()
     ]
     return tuple(sorted(made, key=lambda group: (_gravity(group.results), group.name)))

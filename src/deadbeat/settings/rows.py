@@ -22,10 +22,13 @@ from cattrs import Converter, transform_error
 from deadbeat.model.readiness import Severity
 from deadbeat.model.tuning import Form
 from deadbeat.model.words import Json
-from deadbeat.settings import sources
 from deadbeat.settings.facts import CONFIG, DMESG, ONLINE
 
 _FOLDER = "deadbeat.settings.checks"
+#: ``sources`` of the advice and titles of ``families``, by name.
+WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    files("deadbeat.settings").joinpath("words.toml").read_text(encoding="utf-8")
+)
 _TERM = re.compile(r"(<=|>=|<|>)? ?(-?\d+)")
 _COMPARE = {None: eq, "<=": le, ">=": ge, "<": lt, ">": gt}
 
@@ -118,7 +121,7 @@ class Row:
         severity: Severity of a failure, unless the function says another.
         why: What it does to latency.
         wanted: What passes, in words.
-        source: Who says so; ``{NAME}`` is one of `deadbeat.settings.sources`.
+        source: Who says so; ``{NAME}`` is one of words.toml.
         reads: Files, patterns and ``command:NAME`` that its function takes (settings/facts.py), in
             the order of its parameters.
         fix: What mends it, to be typed; "": nothing that can be typed.
@@ -220,7 +223,7 @@ def learned(kind: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _cited(source: str) -> str:
-    return source.format_map(vars(sources))
+    return source.format_map(WORDS["sources"])
 
 
 def row_of(id: str, plain: Mapping[str, Json]) -> Row:
