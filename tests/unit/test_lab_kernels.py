@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.lab.kernels import Kernel, config_options, disk_needed, fetch, fetched, preemption
+from deadbeat.host.kernel import options_of
+from deadbeat.lab.kernels import Kernel, disk_needed, fetch, fetched, preemption
 from deadbeat.lab.offers import chosen, offers, version_key
 from deadbeat.lab.vmlinux import boot_image
 from deadbeat.model.errors import DataError, TargetError, UsageError
@@ -169,7 +170,7 @@ def test_a_file_of_the_users_own(tmp_path):
         "x86_64",
         "rt",
     )
-    assert config_options(kernel.config.read_text())["HZ"] == "1000"
+    assert options_of(kernel.config.read_text())["HZ"] == "1000"
     assert str(tmp_path) not in str(kernel.facts)
 
 

@@ -18,6 +18,7 @@ from attrs import frozen
 from deadbeat.build.native import (
     cache_root,
     call_cargo,
+    contents_of,
     identity_of,
     kept,
     key_of,
@@ -72,8 +73,8 @@ def _from_crate(toolchain: Toolchain, *, name: str, cargo: str = "cargo") -> tup
         )
     source = folder_of(name)
     files = sorted(each for each in source.iterdir() if each.is_file())
-    parts = [part for path in files for part in (path.name, path.read_bytes())]
-    path = cache_root() / "allocators" / f"lib{name}-{key_of(*identity_of(toolchain), *parts)}.a"
+    key = key_of(*identity_of(toolchain), *contents_of(files))
+    path = cache_root() / "allocators" / f"lib{name}-{key}.a"
 
     def build(place: Path) -> None:
         work = place.parent

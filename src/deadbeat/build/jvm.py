@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.native import cache_root, kept, key_of, native_root
+from deadbeat.build.native import cache_root, contents_of, kept, key_of, native_root
 from deadbeat.build.toolchain import answer_of
 from deadbeat.model.errors import BuildError
 
@@ -79,8 +79,7 @@ def agent_jar() -> Path:
         raise BuildError("no JDK is installed", "install default-jdk-headless, or set JAVA_HOME")
     project = native_root() / "jvm"
     files = [project / "pom.xml", *sorted((project / "src").rglob("*.java"))]
-    parts = [part for path in files for part in (path.name, path.read_bytes())]
-    folder = cache_root() / "jvm" / key_of(compilers[0].version, *parts)
+    folder = cache_root() / "jvm" / key_of(compilers[0].version, *contents_of(files))
     failing = f"cannot write to the compile cache {cache_root()}"
     return kept(folder, lambda made: _build(project, made, compilers[0]), failing) / _JARS[0]
 

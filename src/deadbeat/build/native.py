@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from errno import ENOTEMPTY
 from functools import cache
@@ -94,11 +94,12 @@ const struct db_task_set *const db_task_sets[] = {0};
 
 def headers_hash() -> str:
     """Hash of all headers of the runtime."""
-    digest = hashlib.sha256()
-    for header in sorted((native_root() / "runtime").rglob("*.h")):
-        digest.update(header.name.encode())
-        digest.update(header.read_bytes())
-    return digest.hexdigest()
+    return key_of(*contents_of(sorted((native_root() / "runtime").rglob("*.h"))))
+
+
+def contents_of(files: Iterable[Path]) -> Iterator[str | bytes]:
+    """Name and content of each: parts of a key."""
+    return (part for path in files for part in (path.name, path.read_bytes()))
 
 
 def key_of(*parts: str | bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from attrs import frozen
 
@@ -129,7 +130,7 @@ def _dynamic(read: Read) -> Answer | None:
     if asked:
         return asked[-1], f"preempt={asked[-1]} on the command line; {doubt}"
     config, source = kernel_config(read)
-    chosen = _configured(config)
+    chosen = configured(config)
     if chosen:
         return chosen, f"default of {source}; {doubt}"
     return Unknown(
@@ -139,7 +140,7 @@ def _dynamic(read: Read) -> Answer | None:
 
 def _built_in(read: Read) -> Answer:
     config, source = kernel_config(read)
-    chosen = _configured(config)
+    chosen = configured(config)
     if chosen:
         return chosen, str(source)
     # From 6.13 on a lazy kernel also calls itself PREEMPT, so the word alone no longer decides.
@@ -150,7 +151,8 @@ def _built_in(read: Read) -> Answer:
     return Unknown(f"{VERSION} does not decide it, and {reason}"), reason
 
 
-def _configured(config: dict[str, str]) -> str | None:
+def configured(config: Mapping[str, str]) -> str | None:
+    """`preemption_model` by a build configuration; None: it does not say."""
     words = {"_RT": "rt", "_LAZY": "lazy", "": "full", "_VOLUNTARY": "voluntary", "_NONE": "none"}
     return next((word for end, word in words.items() if config.get(f"PREEMPT{end}") == "y"), None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from deadbeat.host.kernel import configured, options_of, release_of
 from deadbeat.lab.apt import Apt, Package, lab_folder, locked
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.vmlinux import BootImage, boot_image
@@ -33,13 +33,6 @@ _LOOK_SECONDS = 0.2
 
 #: From the first version on that takes the word (Linux: kernel/sched/core.c, sched_dynamic_mode).
 _DYNAMIC, _LAZY, _RESTRICTED = (5, 12), (6, 13), (7, 0)
-_BUILT = (
-    ("PREEMPT_RT", "rt"),
-    ("PREEMPT_LAZY", "lazy"),
-    ("PREEMPT", "full"),
-    ("PREEMPT_VOLUNTARY", "voluntary"),
-    ("PREEMPT_NONE", "none"),
-)
 
 
 @frozen(kw_only=True)
@@ -132,11 +125,6 @@ class Kernel:
         return _kept(home, found, cls(name=found.release, machine=found.machine, flavour="own"))
 
 
-def config_options(text: str) -> dict[str, str]:
-    """Build options that are set, without ``CONFIG_``."""
-    return dict(re.findall(r"^CONFIG_(\w+)=(.*)$", text, re.M))
-
-
 def fetched(machine: str | None = None, *, folder: Path | None = None) -> tuple[Kernel, ...]:
     """Kernels that are here, oldest first.
 
@@ -182,7 +170,7 @@ def _kept(home: Path, found: BootImage, kernel: Kernel) -> Kernel:
         kernel,
         banner=found.banner,
         sha256=hashlib.sha256(found.data).hexdigest(),
-        preemption=preemption(config_options(found.config), _version(found.release), found.banner),
+        preemption=preemption(options_of(found.config), release_of(found.release), found.banner),
     )
     new = home.with_name(f"{home.name}.new")
     with storing(home):
@@ -364,11 +352,6 @@ def _patterns(offer: Offer, package: Package) -> tuple[str, ...]:
 # -- preemption models by the build configuration
 
 
-def _version(release: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", release)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
 def preemption(
     options: Mapping[str, str], version: tuple[int, int], banner: str = ""
 ) -> Preemption:
@@ -385,7 +368,7 @@ def preemption(
             known.setdefault(word, "y")
     if not options and version >= _LAZY and "x86" in banner:
         known["ARCH_HAS_PREEMPT_LAZY"] = "y"
-    default = next((word for option, word in _BUILT if known.get(option) == "y"), "")
+    default = configured(known) or ""
     if known.get("PREEMPT_DYNAMIC") != "y" or version < _DYNAMIC:
         return Preemption(default=default)
     realtime = known.get("PREEMPT_RT") == "y"
@@ -400,7 +383,7 @@ def expected(flavour: str, release: str) -> Preemption:
     Args:
         flavour: ``rt-amd64``. ``release``: begins with its version.
     """
-    version = _version(release)
+    version = release_of(release)
     x86 = "amd64" in flavour
     lazy = version >= _LAZY
     options = {
