@@ -36,14 +36,14 @@ def engine() -> Iterator[ForeignPrimitives]:
 def spec_of(engine: ForeignPrimitives, command: object) -> PrimitivesSpec:
     asked = {"external": f"py={command}", "duration": "0.02", "sizes": "1K", "tests": "copy"}
     found = engine.probed(read(PrimitivesSpec, {}, asked | {"runtimes": "external:py"}))
-    return resolved(found, engine.topology())
+    return resolved(found, engine.topology)
 
 
 def test_the_example_speaks_the_format(engine: ForeignPrimitives) -> None:
     spec = spec_of(engine, EXAMPLE)
     assert spec.external[0].does == ("clock", "copy")
     found = engine.run(spec, PrimitiveKey(CASE, 1))
-    assert [thread.cpu for thread in found.threads] == list(engine.topology().cpus)
+    assert [thread.cpu for thread in found.threads] == list(engine.topology.cpus)
     assert {thread.policy for thread in found.threads} == {"fifo"}
     assert all(thread.times.total > 0 for thread in found.threads)
     assert found.runtime is not None and found.runtime.name == "CPython"

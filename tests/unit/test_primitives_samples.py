@@ -43,10 +43,10 @@ ENGINE = SimulatedPrimitives()
 
 def kept(path: Path, **asked: object) -> PrimitivesStore:
     spec = read(PrimitivesSpec, {"tests": "copy", "keep": True, "samples": 7, "repeats": 1}, asked)
-    spec = resolved(spec, ENGINE.topology())
+    spec = resolved(spec, ENGINE.topology)
     PrimitivesStore.create(path, plain_of(spec), ENGINE.describe())
     store = PrimitivesStore.open(path)
-    for key in plan(spec, ENGINE.topology()):
+    for key in plan(spec, ENGINE.topology):
         store.keep(ENGINE.run(spec, key))
     return store
 
@@ -107,15 +107,15 @@ def test_kept_samples_are_as_many_as_memory_holds() -> None:
     with pytest.raises(UsageError, match="number of samples of a thread is missing"):
         read(PrimitivesSpec, {}, {"keep": True})
     spec = read(PrimitivesSpec, {}, {"tests": "copy", "keep": True, "samples": 10**8})
-    found, refused = cases(spec, ENGINE.topology())
+    found, refused = cases(spec, ENGINE.topology)
     assert not found
     assert all("would be kept: give fewer --samples" in why for why in refused.values())
 
 
 def test_a_runtime_is_told_to_keep_them() -> None:
     spec = read(PrimitivesSpec, {}, {"tests": "copy", "keep": True, "samples": 7})
-    key = PrimitiveKey(cases(spec, ENGINE.topology())[0][0], 1)
-    options = options_of(spec, key, ENGINE.topology())
+    key = PrimitiveKey(cases(spec, ENGINE.topology)[0][0], 1)
+    options = options_of(spec, key, ENGINE.topology)
     assert (options["--keep"], options["--count"]) == ("1", "7")
 
 
@@ -163,10 +163,10 @@ def test_arguments_come_alone(other: str, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_run_whose_time_was_over_is_told(tmp_path: Path) -> None:
     asked = {"tests": "copy", "sizes": 64, "placements": "one", "samples": 20_000, "repeats": 1}
-    spec = resolved(read(PrimitivesSpec, {}, asked), ENGINE.topology())
+    spec = resolved(read(PrimitivesSpec, {}, asked), ENGINE.topology)
     PrimitivesStore.create(tmp_path / "r", plain_of(spec), ENGINE.describe())
     store = PrimitivesStore.open(tmp_path / "r")
-    planned = plan(spec, ENGINE.topology())
+    planned = plan(spec, ENGINE.topology)
     experiment = PrimitivesExperiment(spec, ENGINE, store=store, planned=planned)
     (run,) = experiment.measure(lambda *_: None)
     assert isinstance(run, PrimitiveRun)

@@ -24,7 +24,7 @@ from deadbeat.stats.intervals import ratio_interval
 from deadbeat_papers.runtimes.presets import FIGURES
 
 ENGINE = SimulatedPrimitives()
-TOPOLOGY = ENGINE.topology()
+TOPOLOGY = ENGINE.topology
 KB = 1024
 
 

@@ -74,8 +74,13 @@ def _ends(interval: Interval | None) -> str:
 
 def answer(found: Predictions) -> tuple[str, ...]:
     start = "Simulated: of" if "SIMULATED" in found.labels else "Of"
-    made = [_quality(found, start), *_ranged(found), *_against(found), *_beyond(found)]
-    return tuple(filter(None, made))
+    ranged = []
+    if found.ranged:
+        share = _share(sum(each.in_range for each in found.ranged), len(found.ranged))
+        ranged = [
+            f"Measured on more than {found.rivals + 1} cores: {share} in its EXTRAPOLATED range."
+        ]
+    return (_quality(found, start), *ranged, *_against(found), *_beyond(found))
 
 
 def _quality(found: Predictions, start: str) -> str:
@@ -99,14 +104,6 @@ def _quality(found: Predictions, start: str) -> str:
 def _share(count: int, whole: int) -> str:
     low, high = clopper_pearson(count, whole)
     return f"{count} of {whole} (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
-
-
-def _ranged(found: Predictions) -> list[str]:
-    """How many of the sets on more cores than the prices lie in their range."""
-    if not found.ranged:
-        return []
-    share = _share(sum(each.in_range for each in found.ranged), len(found.ranged))
-    return [f"Measured on more than {found.rivals + 1} cores: {share} in its EXTRAPOLATED range."]
 
 
 def _against(found: Predictions) -> list[str]:
@@ -361,19 +358,18 @@ def plain(found: Predictions) -> dict[str, Json]:
         "held": found.held if found.coverage else None,
         "coverage": _plain(found.coverage),
         "ranged": len(found.ranged),
-        "predictors": [_predictor(each) for each in _predictors(found)],
+        "predictors": [
+            {
+                "name": each.name,
+                "sets": len(each.errors),
+                "mean_error": each.mean,
+                "worst_error": each.worst,
+                "within_10_percent": each.close,
+                "gain": _plain(each.gain),
+                "beaten": each.beaten,
+            }
+            for each in _predictors(found)
+        ],
         "lacking": dict(found.lacking),
         "rows": rows(found),
-    }
-
-
-def _predictor(each: Predictor) -> dict[str, Json]:
-    return {
-        "name": each.name,
-        "sets": len(each.errors),
-        "mean_error": each.mean,
-        "worst_error": each.worst,
-        "within_10_percent": each.close,
-        "gain": _plain(each.gain),
-        "beaten": each.beaten,
     }

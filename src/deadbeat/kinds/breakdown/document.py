@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any
 
 import attrs
 
 from deadbeat.kinds.breakdown.results import Breakdown, CellResult, SetResult, columns, row
 from deadbeat.kinds.breakdown.spec import SearchCell
+from deadbeat.model.grouping import grouped
 from deadbeat.model.words import Json, origin, time_text
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
@@ -214,10 +214,7 @@ _NAMES = {"cores": "M", "contended_ratio": "α"}
 
 
 def _chart(found: Breakdown, axis: str, other: str) -> Chart:
-    groups: dict[tuple[Any, ...], list[CellResult]] = {}
-    for each in found.cells:
-        place = (each.cell.sync_share, _variant(each.cell))
-        groups.setdefault(place, []).append(each)
+    groups = grouped(found.cells, lambda each: (each.cell.sync_share, _variant(each.cell)))
     panels = tuple(
         Panel(
             title=f"ρ = {rho:g}, {variant}",

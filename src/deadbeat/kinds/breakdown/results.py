@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -187,7 +187,11 @@ def summarise(store: CampaignStore) -> Breakdown:
         wake_up_ns=host.overheads.wake_up_ns,
         switch_ns=host.overheads.switch_ns,
         pace=tuple(map(float, np.quantile(np.concatenate(runs), [0.5, 0.95]))) if runs else (),
-        cells=tuple(_cells(spec, sets)),
+        cells=tuple(
+            _cell_result(spec, cell, own)
+            for cell in dict.fromkeys(cell_of(spec, key) for key in keys(spec))
+            if (own := [each for each in sets if each.cell == cell])
+        ),
         sets=tuple(sets),
         spec=store.spec,
     )
@@ -227,12 +231,6 @@ def _inflation(table: JobTable) -> float | None:
     return float(np.mean([each.mean() for each in spans])) if all(map(len, spans)) else None
 
 
-def _cells(spec: BreakdownSpec, sets: Sequence[SetResult]) -> Iterator[CellResult]:
-    for cell in dict.fromkeys(cell_of(spec, key) for key in keys(spec)):
-        if own := [each for each in sets if each.cell == cell]:
-            yield _cell_result(spec, cell, own)
-
-
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
     half, most = float(spec.breakdown.resolution) / 2, float(spec.breakdown.high)
     measured = np.array([each.breakdown for each in sets])
@@ -244,6 +242,8 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
     at_low, at_high = (sum(each.end == end for each in sets) for end in ("low", "high"))
     needed = float(1 - spec.breakdown.spare)
     above, below = low > needed and not at_low, high < needed and not at_high
+    columns = {name: [getattr(each, name) for each in sets] for name in _MEANS}
+    means: Any = {n: None if None in c else float(np.mean(c)) for n, c in columns.items()}
     return CellResult(
         cell=cell,
         sets=len(sets),
@@ -263,7 +263,7 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
         difference_high=ahead,
         parted="below" if ahead < 0 else "above" if behind > 0 else "",
         spare=("pass" if above else "fail" if below else "undecided") if needed < 1 else "",
-        **{name: _mean(sets, name) for name in _MEANS},
+        **means,
         **{name: sum(getattr(each, name) for each in sets) for name in _SUMS},
     )
 
@@ -272,11 +272,6 @@ def _around(values: NDArray[np.float64], half: float) -> Interval:
     """Student's interval of the mean, wider by ``half`` on either side; of one value that alone."""
     arm = half + (student_half_width(values) if len(values) > 1 else 0.0)
     return Interval.around(float(values.mean()), arm)
-
-
-def _mean(sets: Sequence[SetResult], name: str) -> Any:
-    values = [getattr(each, name) for each in sets]
-    return None if None in values else float(np.mean(values))
 
 
 def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
-from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings, Session
+from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.metrics import Floats, job_columns
 from deadbeat.experiment.base import Kept, Lost, Phase, Todo, Watcher
 from deadbeat.experiment.programs import TaskSetExperiment, table_of
@@ -219,28 +219,21 @@ class BreakdownExperiment(TaskSetExperiment[Measured]):
             return
         tell(Phase(name="build"))
         stored = next((program.elf for program in self._store.programs.all()), None)
-        how = settings(self._spec, solo=solo)
+        how, search = settings(self._spec, solo=solo), self._spec.breakdown
         with self._executor.open(self._requests, how, program=stored) as session:
             ids = [task_set_id(request.task_set) for request in self._requests]
             self._keep_program(_PROGRAM, session, self._requests, ids)
             for step in steps:
                 for request in self._order(wave, step):
                     if self._lacking(request) == self._spec.breakdown.steps + 1 - step:
-                        yield self._run(session, request)
+                        key, level = request.key, self.results.walk(request.key).level
+                        ppm = period_ppm(request.task_set, utilisation(search, level))
+                        found = session.run(key, period_ppm=ppm)
+                        yield run_key(self._spec, key, level), found, request, ppm
 
     def _order(self, wave: Sequence[RunRequest], step: int) -> list[RunRequest]:
-        seed = self._spec.seed
-
-        def rank(request: RunRequest) -> bytes:
-            return sha256(f"breakdown {seed} {step} {request.key.text}".encode()).digest()
-
-        return sorted(wave, key=rank)
-
-    def _run(self, session: Session, request: RunRequest) -> Measured:
-        level = self.results.walk(request.key).level
-        ppm = period_ppm(request.task_set, utilisation(self._spec.breakdown, level))
-        found = session.run(request.key, period_ppm=ppm)
-        return run_key(self._spec, request.key, level), found, request, ppm
+        begin = f"breakdown {self._spec.seed} {step}"
+        return sorted(wave, key=lambda each: sha256(f"{begin} {each.key.text}".encode()).digest())
 
     def keep(self, result: Measured) -> Kept[RunKey] | Lost[RunKey]:
         run, found, request, ppm = result

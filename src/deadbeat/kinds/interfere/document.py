@@ -219,22 +219,21 @@ def _resources(found: InterfereSummary) -> Table:
 
 def _map(found: InterfereSummary) -> CellMap:
     """Every victim beside every aggressor, at the place that is worst for it."""
-    cells = []
-    for victim in found.order:
-        row = []
-        for aggressor in (None, *found.order):
-            here = [c for p in found.places if (c := found.cell(victim, aggressor, p)) is not None]
-            worst = max(
-                here, key=lambda cell: (cell.shows, cell.undecided, cell.value), default=None
-            )
-            row.append(worst)
-        cells.append(row)
+
+    def worst(victim: SetWork, aggressor: SetWork | None) -> Slowdown | None:
+        here = [c for p in found.places if (c := found.cell(victim, aggressor, p)) is not None]
+        return max(here, key=lambda cell: (cell.shows, cell.undecided, cell.value), default=None)
+
+    cells = [[worst(v, a) for a in (None, *found.order)] for v in found.order]
     return CellMap(
         title="slowdown of a row beside a column (1: free, ?: undecided, -: asleep)",
         columns=["-", *(str(n) for n, _ in enumerate(found.order, 1))],
         rows=[f"{work.text} {n}" for n, work in enumerate(found.order, 1)],
         cells=[[_map_cell(cell) for cell in row] for row in cells],
-        strength=[[_map_strength(cell) for cell in row] for row in cells],
+        strength=[
+            [1 + sum(c.value >= at for at in (1.3, 2.0, 4.0)) if c and c.shows else 0 for c in row]
+            for row in cells
+        ],
         corner="victim \\ beside",
     )
 
@@ -245,11 +244,6 @@ def _map_cell(cell: Slowdown | None) -> str:
     if not cell.shows:
         return "?" if cell.undecided else "1"
     return f"{cell.value:.1f}" if cell.value < 10 else f"{cell.value:.0f}"
-
-
-def _map_strength(cell: Slowdown | None) -> int:
-    shown = cell is not None and cell.shows
-    return 1 + sum(cell.value >= step for step in (1.3, 2.0, 4.0)) if cell and shown else 0
 
 
 def _capacity(found: InterfereSummary) -> str:

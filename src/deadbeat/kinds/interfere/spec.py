@@ -212,10 +212,9 @@ OTHERS, SIBLING = "others", "sibling"
 
 
 def _place(value: Any) -> str:
-    word = str(value)
-    if word not in (OTHERS, SIBLING) and not re.fullmatch(r"[1-9][0-9]{0,3}", word):
+    if not re.fullmatch(rf"{OTHERS}|{SIBLING}|[1-9][0-9]{{0,3}}", str(value)):
         raise refuse(f"{shown(value)} is no place of aggressors", "others, sibling or a number")
-    return word
+    return str(value)
 
 
 @frozen(kw_only=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
+from operator import attrgetter
 
 import numpy as np
 from attrs import evolve, frozen
@@ -23,6 +23,7 @@ from deadbeat.kinds.latency.words import (
     rests_on,
     without_run,
 )
+from deadbeat.model.grouping import grouped
 from deadbeat.model.latency import LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.words import time_text
@@ -180,10 +181,7 @@ _Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
 
 def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     """One figure of the valid runs: load reached beside what was asked, temperature, ..."""
-    by_load: dict[LoadPoint, list[LatencyRun]] = defaultdict(list)
-    for run in runs:
-        if run.valid:
-            by_load[run.key.load].append(run)
+    by_load = grouped((run for run in runs if run.valid), attrgetter("key.load"))
     loads = sorted(by_load, key=load_order)
     reached = {load: pooled(run.load.achieved for run in by_load[load]) for load in loads}
     busy = [each for each in [_range("reached", loads, reached, scale=100)] if each.x]
@@ -286,10 +284,8 @@ def events_of(runs: Sequence[LatencyRun]) -> tuple[Event, ...]:
 
 def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     """For every load when its latest wake-ups were, of valid runs; a panel an engine."""
-    found: dict[LoadPoint, dict[str, list[LatencyRun]]] = defaultdict(lambda: defaultdict(list))
-    for run in sorted(runs, key=lambda run: run.key.repeat):
-        if run.valid and any(item.worst for item in run.cpus):
-            found[run.key.load][run.key.engine].append(run)
+    seen = (run for run in runs if run.valid and any(item.worst for item in run.cpus))
+    found = grouped(sorted(seen, key=attrgetter("key.repeat")), attrgetter("key.load"))
     return [
         chart_of(
             load,
@@ -299,7 +295,7 @@ def timeline_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
             " the latest of each stretch of time. Runs are drawn one after another, without the"
             " time between them. Evenly spaced points suggest a timer; points of several CPUs at"
             " one time suggest something that stops them all.",
-            starmap(_timeline, sorted(found[load].items())),
+            starmap(_timeline, sorted(grouped(found[load], attrgetter("key.engine")).items())),
         )
         for load in sorted(found, key=load_order)
     ]

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from deadbeat.kinds.latency.tail import Part, beat_ms
 from deadbeat.model.finding import Finding, finding, ordered
+from deadbeat.model.grouping import grouped
 from deadbeat.model.latency import ASSUMED, IMPORTED, QUANTILES_PPM, THREADS, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.model.words import LAB, seconds_text
@@ -329,11 +330,8 @@ def _uneven(cell: CellSummary) -> bool:
 
 
 def _of_beats(runs: Sequence[LatencyRun]) -> Iterator[Finding]:
-    cells: dict[str, list[Part]] = {}
-    for run in runs:
-        if run.valid and run.cpus:
-            name = f"{run.key.load.text} {run.key.engine}"
-            cells.setdefault(name, []).append(Part(run=run, cpus=run.cpus))
+    parts = (Part(run=run, cpus=run.cpus) for run in runs if run.valid and run.cpus)
+    cells = grouped(parts, lambda part: f"{part.run.key.load.text} {part.run.key.engine}")
     if found := {name: beat for name, parts in cells.items() if (beat := beat_ms(parts))}:
         name, beat = next(iter(found.items()))
         yield finding(

@@ -5,7 +5,7 @@ docs/reference/latency.md has the formulas.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -18,8 +18,9 @@ from deadbeat.kinds.latency.figures import distribution
 from deadbeat.kinds.latency.findings import findings_of
 from deadbeat.kinds.latency.tail import Part, tail_statements
 from deadbeat.kinds.latency.words import load_order
-from deadbeat.model.histogram import Histogram, pool
-from deadbeat.model.latency import LatencyRun, LoadPoint, PathSplit
+from deadbeat.model.grouping import grouped
+from deadbeat.model.histogram import pool
+from deadbeat.model.latency import LatencyRun, PathSplit
 from deadbeat.model.latency_summary import (
     QUANTITIES,
     CellSummary,
@@ -51,9 +52,7 @@ def summarise_latency(
         evolve(run, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in run.cpus)) for run in runs
     )
     ordered = sorted(compact, key=lambda run: run.key)
-    places: dict[tuple[LoadPoint, str], list[LatencyRun]] = defaultdict(list)
-    for run in ordered:
-        places[run.key.load, run.key.engine].append(run)
+    places = grouped(ordered, attrgetter("key.load", "key.engine"))
     cells = tuple(
         _cell(places[place], deadlines_ns)
         for place in sorted(places, key=lambda place: (load_order(place[0]), place[1]))
@@ -153,9 +152,7 @@ def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int
 
 def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:
     """Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them."""
-    splits: dict[int, list[PathSplit]] = defaultdict(list)
-    for split in (split for run in runs for split in run.split):
-        splits[split.cpu].append(split)
+    splits = grouped((split for run in runs for split in run.split), attrgetter("cpu"))
     return tuple(_joined(splits[cpu]) for cpu in sorted(splits))
 
 
@@ -163,13 +160,11 @@ def _joined(splits: Sequence[PathSplit]) -> PathSplit:
     having = [split for split in splits if not split.unavailable]
     if not having:
         return splits[0]
-    parts: dict[str, list[Histogram]] = defaultdict(list)
-    for name, histogram in (pair for split in having for pair in split.parts.items()):
-        parts[name].append(histogram)
+    parts = grouped((pair for split in having for pair in split.parts.items()), itemgetter(0))
     latencies = [split.latency for split in having if split.latency is not None]
     return PathSplit(
         cpu=having[0].cpu,
-        parts={name: pool(histograms) for name, histograms in parts.items()},
+        parts={name: pool([each for _, each in pairs]) for name, pairs in parts.items()},
         worst=max((split.worst for split in having), key=lambda worst: worst.total_ns),
         latency=pool(latencies) if latencies else None,
         left_out=sum(split.left_out for split in having),

@@ -12,6 +12,7 @@ from deadbeat.kinds.primitives import matrices
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
 from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitivesPreset
+from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
 from deadbeat.model.rules import size_word
 from deadbeat.model.specification import plain_of
@@ -238,19 +239,16 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
     none has."""
     if found.preset:
         return [chart for made in found.preset.charts for chart in made(found)]
-    groups: dict[str, list[PrimitiveCell]] = {}
-    for row in found.cells:
-        case = row.case
-        title = case.operation if case.size else f"{case.test}, {row.where}"
-        groups.setdefault(title, []).append(row)
+    groups = grouped(
+        found.cells,
+        lambda row: row.case.operation if row.case.size else f"{row.case.test}, {row.where}",
+    )
     return [_chart(title, rows) for title, rows in groups.items()]
 
 
 def _tails(found: PrimitivesSummary) -> Table:
     """Row with the 99.9 % furthest beyond its median, by primitive and runtime."""
-    groups: dict[tuple[str, str], list[PrimitiveCell]] = {}
-    for row in found.cells:
-        groups.setdefault((row.case.test, row.case.runtime), []).append(row)
+    groups = grouped(found.cells, attrgetter("case.test", "case.runtime"))
     late = [max(rows, key=lambda row: _beyond(row, 999_000)) for rows in groups.values()]
     rows = sorted(late, key=lambda row: -_beyond(row, 999_000))
     title = "the longest tail of each primitive"

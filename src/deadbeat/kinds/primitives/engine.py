@@ -46,12 +46,9 @@ class HardwarePrimitives(VerbEngine):
     """The runtime's verb ``primitive`` (runtime/src/host/primitive.c) on ``target``."""
 
     @cached_property
-    def _topology(self) -> Topology:
-        return topology_of(self._executor.describe())
-
     def topology(self) -> Topology:
         """CPUs that may be used, and what they share."""
-        return self._topology
+        return topology_of(self._executor.describe())
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         """Wanted allocators; none: all that are installed.
@@ -63,11 +60,11 @@ class HardwarePrimitives(VerbEngine):
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         timeout = max(spec.duration, 10 * _MATRIX_S) + _PATIENCE_S
-        options = options_of(spec, key, self.topology())
+        options = options_of(spec, key, self.topology)
         extra = link_words(self._toolchain, allocator_of(key.case))
         text = self.written("primitive", spec.policy, options, timeout=timeout, extra=extra)
         with self._executor.understood():
-            return parsed(text, key, started, wanted_of(spec, key.case, self.topology()))
+            return parsed(text, key, started, wanted_of(spec, key.case, self.topology))
 
 
 def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
@@ -228,6 +225,7 @@ def _late(row: list[Any]) -> LateSample:
 class SimulatedPrimitives:
     """A made-up machine; every run is a function of its key."""
 
+    @property
     def topology(self) -> Topology:
         return topology_of(self.describe())
 
@@ -265,7 +263,7 @@ class SimulatedPrimitives:
         middle += key.case.placement in ("cache", "far")
         count = min(spec.samples or 500, 10_000)
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
-        topology, matrix = self.topology(), key.case.placement == "each"
+        topology, matrix = self.topology, key.case.placement == "each"
 
         def far(cpu: int, partner: int | None) -> bool:
             return matrix and partner is not None and not topology.same_cache(cpu, partner)
@@ -304,7 +302,7 @@ class SimulatedPrimitives:
     def _takers(
         self, spec: PrimitivesSpec, case: PrimitiveCase, samples: int
     ) -> Iterator[tuple[int, int, int | None, tuple[int, ...]]]:
-        cpus = placed(case, spec, self.topology())
+        cpus = placed(case, spec, self.topology)
         pair = case.primitive.group == 2
         for thread, cpu in enumerate(cpus):
             if pair and case.variant != "message" and thread % 2 != (case.placement != "each"):

@@ -146,7 +146,7 @@ class ForeignPrimitives(HardwarePrimitives):
         if is_native(runtime):
             return super().run(spec, key)
         started = datetime.now(UTC).isoformat()
-        out, topology = f"{self._target.folder}/primitive-foreign", self.topology()
+        out, topology = f"{self._target.folder}/primitive-foreign", self.topology
         wanted = wanted_of(spec, key.case, topology)
         options = options_of(spec, key, topology) | {"--policy": spec.policy, "--out": out}
         name = external_name(runtime)

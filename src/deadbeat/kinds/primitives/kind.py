@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 from attrs import define, evolve
 
@@ -20,6 +21,7 @@ from deadbeat.kinds.primitives.spec import PRESET_KEYS, QUICK, PrimitivesSpec, p
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
+from deadbeat.model.grouping import grouped
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
@@ -56,7 +58,7 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
         return runs * mean_seconds(self._spec, self.planned)
 
     def one(self, key: PrimitiveKey) -> PrimitiveRun:
-        part = part_of(self._spec, key.case, self._engine.topology())
+        part = part_of(self._spec, key.case, self._engine.topology)
         run = self._engine.run(part, key)
         return evolve(run, problems=(*run.problems, *_few_samples(part, run)))
 
@@ -107,13 +109,6 @@ def _probed(asked: Begin, engine: Engine, wanted: PrimitivesSpec) -> PrimitivesS
     return engine.probed(evolve(wanted, runtimes=(NATIVE, *jvms)))
 
 
-def _refused(reasons: Mapping[str, str]) -> Iterator[str]:
-    for why in dict.fromkeys(reasons.values()):
-        first, *more = (name for name, reason in reasons.items() if reason == why)
-        who = f"{first} and {count_of(len(more), 'other')} are" if more else f"{first} is"
-        yield f"{who} not run: {why}"
-
-
 def begin(asked: Begin) -> Begun:
     """Makes the folder of timed primitives, or finds the one to continue."""
     wanted = _wanted(asked)
@@ -121,13 +116,15 @@ def begin(asked: Begin) -> Begun:
     engine = ForeignPrimitives(target, cross=asked.cross) if target else SimulatedPrimitives()
     runnable = _probed(asked, engine, wanted)
     allocators = engine.allocators(wanted.allocators)
-    topology = engine.topology()
+    topology = engine.topology
     spec = resolved(evolve(runnable, allocators=allocators), topology)
     planned = plan(spec, topology)
     if not (wanted.allocators or asked.simulated) and (words := _not_used(spec, planned)):
         asked.say(words)
-    for line in _refused(cases(spec, topology)[1]):
-        asked.say(line)
+    for why, refused in grouped(cases(spec, topology)[1].items(), itemgetter(1)).items():
+        (first, _), *more = refused
+        who = f"{first} and {count_of(len(more), 'other')} are" if more else f"{first} is"
+        asked.say(f"{who} not run: {why}")
     each_s = mean_seconds(spec, planned)
     store = begun_store(
         FOLDERS,

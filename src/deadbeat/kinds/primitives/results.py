@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,6 +17,7 @@ from deadbeat.kinds.primitives.spec import PrimitivesPreset, PrimitivesSpec, pre
 from deadbeat.kinds.primitives.topology import Topology, topology_of
 from deadbeat.model.conclusion import Judgement, judge
 from deadbeat.model.finding import Finding
+from deadbeat.model.grouping import grouped
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.specification import read
 from deadbeat.stats.intervals import Interval, mean_interval
@@ -163,17 +165,15 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
     """All stored runs that count, pooled by cell."""
     spec = read(PrimitivesSpec, store.spec)
     runs = list(store.runs())
-    groups: dict[PrimitiveCase, list[PrimitiveRun]] = {}
-    for run in runs:
-        if run.valid:
-            groups.setdefault(run.key.case, []).append(run)
+    counted = [run for run in runs if run.valid]
+    groups = grouped(counted, lambda run: run.key.case)
     marks = {
         "SIMULATED": store.platform.kind == "simulated",
         "SCHED_OTHER": spec.policy == "other",
         "MEMORY_NOT_LOCKED": any(run.memory_locked is False for run in runs),
     }
     topology = topology_of(store.platform)
-    lines = lines_of((run for run in runs if run.valid), topology)
+    lines = lines_of(counted, topology)
     return PrimitivesSummary(
         name=store.path.name,
         spec=spec,
@@ -204,17 +204,12 @@ def mean_of(times: Histogram) -> float:
     return times.sum_ns / max(times.total, 1)
 
 
-def _fairness(counts: list[int]) -> float:
-    """Jain, Chiu, Hawe: A quantitative measure of fairness, 1984."""
-    return sum(counts) ** 2 / (len(counts) * sum(count**2 for count in counts))
-
-
 def _total(counts: Iterable[int | None]) -> int | None:
     known = list(counts)
     return None if None in known else sum(filter(None, known))
 
 
-def part_of(run: PrimitiveRun, thread: ThreadRun, topology: Topology) -> str:
+def part_of(topology: Topology, run: PrimitiveRun, thread: ThreadRun) -> str:
     """What of a case a thread belongs to: the first half of ``both`` is ``cache``'s; a pair of a
     matrix to those that share as much. "": all are alike."""
     if run.key.case.placement == "both":
@@ -229,18 +224,13 @@ def cells_of(
         return [cell_of(case, group)]
     parts: dict[str, list[PrimitiveRun]] = {}
     for run in group:
-        threads: dict[str, list[ThreadRun]] = {}
-        for thread in run.threads:
-            threads.setdefault(part_of(run, thread, topology), []).append(thread)
-        for part, own in threads.items():
+        for part, own in grouped(run.threads, partial(part_of, topology, run)).items():
             parts.setdefault(part, []).append(evolve(run, threads=tuple(own)))
     return [cell_of(case, runs, part) for part, runs in sorted(parts.items(), reverse=True)]
 
 
 def _contenders(cell: str, where: str, group: list[PrimitiveRun]) -> tuple[Contender, ...]:
-    found: dict[int, list[ThreadRun]] = {}
-    for thread in (thread for run in group for thread in run.threads):
-        found.setdefault(thread.thread, []).append(thread)
+    found = grouped((each for run in group for each in run.threads), attrgetter("thread"))
     return tuple(
         Contender(
             operation=cell,
@@ -285,7 +275,10 @@ def cell_of(case: PrimitiveCase, group: list[PrimitiveRun], part: str = "") -> P
         looked=sum(thread.looked for thread in threads),
         tagged=sum(thread.preempted + thread.migrated + thread.waited for thread in threads),
         worst=max(late, key=lambda sample: sample.value_ns, default=None),
-        fairness=min(map(_fairness, counts)) if contends else None,
+        # Jain, Chiu, Hawe: A quantitative measure of fairness, 1984
+        fairness=min(sum(c) ** 2 / (len(c) * sum(n**2 for n in c)) for c in counts)
+        if contends
+        else None,
         most_share=max(max(each) / max(min(each), 1) for each in counts) if contends else None,
         allocated_bytes=sum(allocated) if allocated else None,
         faults=_total(n for each in threads for n in (each.minor_faults, each.major_faults)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from attrs import evolve, frozen
@@ -123,18 +124,12 @@ def _external(value: Any) -> External:
         name, _, command = value.partition("=")
         value = {"name": name.strip(), "command": command.strip()}
     plain: Any = inside(value)
-    name, command = str(plain.get("name", "")), str(plain.get("command", ""))
-    if not external_name(f"{EXTERNAL}:{name}") or not _split(command):
-        hint = "NAME=COMMAND; a name has letters, digits and underscores"
-        raise refuse(f"{shown(value)} is no external runtime", hint)
-    return External(name, command, tuple(map(str, plain.get("does", ()))))
-
-
-def _split(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return []
+    found = External(str(plain.get("name", "")), str(plain.get("command", "")))
+    with suppress(ValueError):  # an open quotation mark
+        if external_name(f"{EXTERNAL}:{found.name}") and found.argv:
+            return evolve(found, does=tuple(map(str, plain.get("does", ()))))
+    hint = "NAME=COMMAND; a name has letters, digits and underscores"
+    raise refuse(f"{shown(value)} is no external runtime", hint)
 
 
 @frozen

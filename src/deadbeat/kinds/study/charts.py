@@ -51,11 +51,6 @@ _Measure = Callable[[Mask], _Known | None]
 _Line = tuple[str, Mask, _Measure]
 
 
-def _share(results: StudyResults, label: str) -> _Measure:
-    """Schedulable sets in percent of the decided."""
-    return _part(results, results.decided(label), results.yes(label))
-
-
 def _part(results: StudyResults, whole: Mask, part: Mask) -> _Measure:
     """Sets of ``part`` in percent of ``whole``."""
 
@@ -135,7 +130,10 @@ def shares_panel(
     results: StudyResults, title: str, lines: Iterable[tuple[str, str, Mask]]
 ) -> Panel:
     """Schedulable sets over U: name, label and sets of each line."""
-    known = ((name, mask, _share(results, label)) for name, label, mask in lines)
+    known = (
+        (name, mask, _part(results, results.decided(label), results.yes(label)))
+        for name, label, mask in lines
+    )
     y_label = "schedulable sets (% of the decided)"
     panel = _panel(title, y_label, known, results.load, _U_AXIS, per=1000)
     return evolve(panel, y_limits=(-2.0, 102.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import attrgetter
 
 import attrs
@@ -82,7 +82,7 @@ def study_document(found: StudyAnswers) -> Document:
     results, judgements = found.results, found.judgements
     spec = results.spec
     preset = presets().get(spec.preset)
-    opened = open_cases(results)
+    opened, regions = open_cases(results), list(results.regions())
     return Document(
         title=found.name,
         kind="study",
@@ -111,7 +111,8 @@ def study_document(found: StudyAnswers) -> Document:
                 "Answers of the whole study",
                 (
                     _answers(results),
-                    *_regions(results),
+                    *[Table(name="regions", columns=_REGIONS, rows=regions, terminal=True)]
+                    * bool(regions),
                     Lines(opened),
                     Lines([f"open: {text}" for text in opened], terminal=True, page=False),
                     terminal_lines(judgements),
@@ -133,7 +134,7 @@ def short_answer(found: StudyAnswers) -> list[str]:
     if not rows:
         return ["No task set has an answer yet."]
     best, *others = sorted(rows, key=lambda row: -row.count.share)
-    shares = f"{_shares(best)} of {best.count.total:,} task sets"
+    shares = f"{_percent(best.count)} of {best.count.total:,} task sets"
     for other in others[:1]:
         more, fewer = best.against(other)
         if more == fewer == 0:
@@ -146,11 +147,6 @@ def short_answer(found: StudyAnswers) -> list[str]:
 
 def _answers(results: StudyResults) -> Table:
     return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
-
-
-def _regions(results: StudyResults) -> Iterator[Table]:
-    if rows := list(results.regions()):
-        yield Table(name="regions", columns=_REGIONS, rows=rows, terminal=True)
 
 
 def _sweep(spec: StudySpec) -> str:
@@ -187,10 +183,6 @@ def _whole(results: StudyResults) -> list[Answered]:
     return [Answered(results.spec.cells[0], label, results) for label in results.labels()]
 
 
-def _shares(row: Answered) -> str | None:
-    return _percent(row.count)
-
-
 def _percent(count: Count) -> str | None:
     return count.text().partition(" of ")[0] if count.total else None
 
@@ -203,24 +195,20 @@ def _weighted(row: Answered) -> str | None:
     return f"{part / whole:.3f}" if whole else None
 
 
+def _not_placed(row: Answered) -> int | None:
+    places = row.scheduler and policies()[row.scheduler.policy].partitions
+    return row.not_placed if places else None
+
+
 #: Answers of the whole study: a row per scheduler and test.
 _ANSWERS = (
     said("scheduler or test", lambda row: "test " * (not row.scheduler) + row.title),
     said("sets", attrgetter("count.total"), format=str),
     said("schedulable", attrgetter("count.yes"), format=str),
-    said("share [95 %]", _shares),
+    said("share [95 %]", lambda row: _percent(row.count)),
     said("weighted", _weighted, spare=True),
     said("undecided", attrgetter("undecided"), format=str, spare=True),
-    said(
-        "not placed",
-        lambda row: (
-            row.not_placed
-            if row.scheduler and policies()[row.scheduler.policy].partitions
-            else None
-        ),
-        format=str,
-        spare=True,
-    ),
+    said("not placed", _not_placed, format=str, spare=True),
 )
 
 

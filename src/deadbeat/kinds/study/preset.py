@@ -76,6 +76,8 @@ def find_preset(name: str) -> Preset:
 
 def _swept(sweep: Sweep) -> StudySpec:
     sources = _sources(sweep)
+    # what of [scheduler] tests look at, too
+    looked_at = {key: word for key, word in (sweep.scheduler or {}).items() if key in TEST_WORDS}
     return StudySpec(
         name=sweep.name or "study",
         title="Sweep",
@@ -83,24 +85,17 @@ def _swept(sweep: Sweep) -> StudySpec:
         sets=sweep.sets or 100,
         sources=sources,
         cells=tuple(
-            SweepCell(m, n, load, source)
+            SweepCell(*place, source)
             for source in sources
-            for m in sweep.processors
-            for n in sweep.tasks
-            for load in sweep.utilisation
+            for place in product(sweep.processors, sweep.tasks, sweep.utilisation)
         ),
         contenders=_contenders(sweep),
         tests=sweep.tests,
         metrics=sweep.metrics,
         run_on=sweep.run_on,
         budget=sweep.budget or BUDGET,
-        **_fields("scheduler", _for_tests(sweep), StudySpec),
+        **_fields("scheduler", looked_at, StudySpec),
     )
-
-
-def _for_tests(sweep: Sweep) -> Written:
-    """What of [scheduler] tests look at, too."""
-    return {key: word for key, word in (sweep.scheduler or {}).items() if key in TEST_WORDS}
 
 
 def _sources(sweep: Sweep) -> dict[str, Source]:
