@@ -71,7 +71,8 @@ def _task(name: str, task: Row, found: Row) -> Iterator[Difference]:
         if task.get(key) or key == "suspension_mean_ns":
             yield _close(name, key, task[key], found.get(key), bar)
     yield from (_equal(name, key, task[key], found.get(key)) for key in EXACT if key in task)
-    yield from _sections(name, task["sections"], list(found.get("sections") or ()))
+    if task["sections"] is not None:
+        yield from _sections(name, task["sections"], list(found.get("sections") or ()))
 
 
 def _sections(name: str, wanted: list[Row], left: list[Row]) -> Iterator[Difference]:

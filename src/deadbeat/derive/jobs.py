@@ -8,13 +8,17 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
 from deadbeat.derive.records import RecordKind
-from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, OWN, Site, Track
+from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, OWN, SENDS, Site, Track
 
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
 #: life only.
 JOBS_MIN, LIFE_MIN = 3, 0.5
+#: A shorter sleep is a pause of a thread that looks for work, where it waits for other things too.
+NAP_NS = 100_000
 #: Most waits of a kind.
 MOST = 0.8
+#: So much longer than jobs that are merged are they at most, as work varies.
+_AS_LONG = 1.05
 _TIMEOUTS = (-110, -62)
 
 #: ``before``: when the wait for it began; ``c``: CPU time from begin to end; ``charged``: with that
@@ -61,6 +65,10 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
         what = site.what
         if what == "sleep":
             what = "absolute" if site.object else "relative"
+            asked = (blocked["timer"] - blocked["enter"])[blocked["timer"] != 0]
+            if what == "relative" and len(asked) and np.median(asked) < NAP_NS:
+                found.append((order.index("event"), 0, place, what))
+                continue
         elif what == "event":
             what = _event(blocked)
             if what == "event" and _answers(track, blocked, wakers) >= MOST:
@@ -151,12 +159,7 @@ def pair(jobs: ThreadJobs, tracks: dict[int, Track]) -> None:
     if not len(triggers) or rows["exact"].all():
         return
     at = triggers["ns"]
-    after = np.searchsorted(at, rows["release"], "right")
-    # A post is recorded just before it wakes or just after.
-    left, right = np.maximum(after - 1, 0), np.minimum(after, len(at) - 1)
-    number = np.where(
-        rows["release"] - at[left] <= np.abs(at[right] - rows["release"]), left, right
-    )
+    number = np.searchsorted(at, rows["release"], "right") - 1  # it is recorded before it wakes
     last = -1
     for place in range(len(rows)):
         if rows["exact"][place]:
@@ -185,7 +188,7 @@ def _triggers(jobs: ThreadJobs, tracks: dict[int, Track]) -> NDArray[np.void]:
         )
         keys = {(int(a), int(b)) for a, b in within[["a", "b"]]}
         names = tracks[tid].names
-        keys = {key for key in keys if names.get(key[0], "").startswith(("write", "send"))}
+        keys = {key for key in keys if names.get(key[0], "").removesuffix("_time64") in SENDS}
         parts += [calls[(calls["a"] == a) & (calls["b"] == b)] for a, b in keys]
     found = np.concatenate(parts)
     ordered: NDArray[np.void] = found[np.argsort(found["ns"], kind="stable")]
@@ -228,7 +231,7 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     pieces = np.where(several, np.minimum(late + 1, gap), 1)
     single = rows["c"][late == 0]  # a late one may be several, or the long one
     if len(single):
-        rows["pieces"] = np.where(rows["c"] <= pieces * single.max(), pieces, 1)
+        rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), pieces, 1)
 
 
 def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:

@@ -24,12 +24,14 @@ from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.base import Process, Target, is_here
 from deadbeat.trace.session import Tracer
 
-#: What a wait may be; by name, as a call of all others then costs least (research: derive).
+#: What a wait may be, and what may end that of another; by name, as a call of all others then costs
+#: least (research: derive).
 _WAITS = (
     *("clock_nanosleep", "nanosleep", "futex", "futex_wait", "read", "write", "recvfrom"),
     *("recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv", "epoll_wait", "epoll_pwait"),
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
     *("sched_yield", "semtimedop", "pause", "ioctl", "io_uring_enter"),
+    *("writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd"),
     *("sched_setscheduler", "sched_setattr"),  # no waits: whether a policy was refused
 )
 #: Forms of 32-bit kernels.

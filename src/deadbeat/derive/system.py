@@ -61,8 +61,10 @@ def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
 
 
 def _period(task: DerivedTask) -> int:
-    """Distance of its releases at least; of bursts their distance."""
-    if task.kind in ("periodic", "bursty") and task.period_ns:
+    """Distance of its releases at least; of bursts the least time in which one job more comes."""
+    if task.burst > 1 and task.gaps_ns:
+        return task.gaps_ns[min(task.burst, len(task.gaps_ns)) - 1]
+    if task.kind == "periodic" and task.period_ns:
         return task.period_ns
     return task.min_gap_ns or 0
 

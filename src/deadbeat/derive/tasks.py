@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
-from deadbeat.derive.jobs import JOBS_MIN, ThreadJobs, backlog, job_site, jobs_of, merge, pair
+from deadbeat.derive.jobs import (
+    JOBS_MIN,
+    NAP_NS,
+    ThreadJobs,
+    backlog,
+    job_site,
+    jobs_of,
+    merge,
+    pair,
+)
 from deadbeat.derive.records import RecordedThread, Recording, RecordKind
 from deadbeat.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
@@ -27,7 +36,9 @@ ASSUMED = "assumed: the period"
 #: So does such a share on the grid.
 UNSURE = (0.6, 0.9)
 #: A thread without a name or a period that works for less is a helper.
-HELPER_NS, NAP_NS = 100_000, 100_000
+HELPER_NS = 100_000
+#: So does one that has less than this share of what the thread that works most has.
+HELPER_SHARE = 0.1
 _CONFIDENCE = 0.05
 
 
@@ -180,9 +191,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         dropped += int((~whole).sum())
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
-    helpers = _helpers(found, {thread.tid: thread for thread in recording.threads})
+    threads = {thread.tid: thread for thread in recording.threads}
+    moving = {threads[tid].pid for tid, track in all_tracks.items() if _naps(track)}
+    helpers = _helpers(found, threads, moving)
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
-    helped = {all_tracks[tid].thread.pid for tid in helpers}
     for jobs in found.values():
         merge(jobs, arrivals.fit(jobs.rows["release"]))
     rows = {tid: jobs.rows for tid, jobs in found.items()}
@@ -192,6 +204,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         for tid, jobs in found.items()
         for waker, count in Counter(jobs.rows["waker"].tolist()).items()
         if waker in found and waker != tid
+        if threads[tid].pid not in moving or threads[tid].pid != threads[waker].pid
         if count >= max(JOBS_MIN, LINK_MIN * len(jobs.rows))
     ]
     tasks = []
@@ -201,7 +214,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chained = sum(link.share for link in chains if link.to == name) >= CHAINED_MIN
         plain = _thread(track, name, sections)
         task = _task(plain, track, found[tid], chained) if tid in found else plain
-        if tid in found and track.thread.pid in helped and not task.unsure:
+        if tid in found and track.thread.pid in moving:
             task = evolve(task, unsure="its runtime may move work between threads")
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return DerivedRun(
@@ -210,31 +223,45 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
-        not_seen=recording.not_seen,
+        not_seen=(
+            *recording.not_seen,
+            *(
+                f"chains within {names[pid]}: its runtime moves work between threads"
+                for pid in sorted(moving & {*names})
+            ),
+        ),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         waits={lock.name: lock.waits for lock in held},
     )
 
 
-def _helpers(found: Mapping[int, ThreadJobs], threads: Mapping[int, RecordedThread]) -> set[int]:
-    """Threads that serve a runtime: without a period, with little work, and without a name of
-    their own: the process's, or, where a thread looks after the others in short naps, a shared one.
-    """
+def _naps(track: Track) -> bool:
+    """Whether it looks after other threads of a runtime: it pauses by a call that no C library of
+    today makes."""
+    naps = [place for place, site in enumerate(track.sites) if site.call == "nanosleep"]
+    waits = track.waits[np.isin(track.waits["site"], naps) & (track.waits["timer"] != 0)]
+    return int((waits["timer"] - waits["enter"] < NAP_NS).sum()) >= JOBS_MIN
+
+
+def _helpers(
+    found: Mapping[int, ThreadJobs], threads: Mapping[int, RecordedThread], moving: set[int]
+) -> set[int]:
+    """Threads that serve a runtime: with little work, and without a name of their own (the
+    process's, or a shared one where the runtime moves work), or a period."""
     names = Counter((thread.pid, thread.name) for thread in threads.values())
-    watched = {
-        threads[tid].pid
-        for tid, jobs in found.items()
-        if jobs.site.call == "nanosleep" and (jobs.sleep[1:] < NAP_NS).any()
-    }
+    work = {tid: float(jobs.rows["charged"].sum()) for tid, jobs in found.items()}
     helpers = set()
     for tid, jobs in found.items():
         thread, grid = threads[tid], arrivals.fit(jobs.rows["release"])
         main = thread.pid in threads and threads[thread.pid].name == thread.name
-        shared = thread.pid in watched and names[thread.pid, thread.name] > 1
+        shared = thread.pid in moving and names[thread.pid, thread.name] > 1
         if tid == thread.pid or not (main or shared) or jobs.what == "absolute":
             continue
-        if not (grid and grid.fits) and np.median(jobs.rows["charged"]) < HELPER_NS:
+        most = max(work[other] for other in found if threads[other].pid == thread.pid)
+        little = thread.pid in moving and work[tid] < HELPER_SHARE * most
+        little |= not (grid and grid.fits)
+        if little and np.median(jobs.rows["charged"]) < HELPER_NS:
             helpers.add(tid)
     return helpers
 
@@ -310,9 +337,11 @@ def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> De
 
 def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> DerivedTask:
     rows = jobs.rows
-    releases = (
-        rows["release"][rows["exact"]] if rows["exact"].sum() >= JOBS_MIN else rows["release"]
-    )
+    exact = rows["exact"] if rows["exact"].sum() >= JOBS_MIN else np.ones(len(rows), bool)
+    known = exact.mean() >= arrivals.ON_GRID
+    # what is taken without a wait came since the last one at the earliest
+    last = np.maximum.accumulate(np.where(exact, rows["release"], rows["release"][0]))
+    releases = rows["release"][exact] if known else last
     grid = arrivals.fit(releases)
     bunches = None if jobs.what in ("yield", "absolute", "relative") else arrivals.bursts(releases)
     kind = _kind(jobs, grid, bunches is not None, chained)
@@ -330,6 +359,7 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     unsure = "few jobs" if len(rows) < SURE_JOBS else ""
     if grid and UNSURE[0] < grid.share < UNSURE[1]:
         unsure = f"{grid.share:.0%} of the releases are on its grid"
+    unsure = unsure if known else f"{1 - exact.mean():.0%} of the releases are not known"
     unsure = f"jobs by {jobs.site}" if jobs.what == "unknown" else unsure
     return evolve(
         plain,

@@ -33,6 +33,7 @@ _RESTARTED = (-512, -513, -514, -516)
 _SPURIOUS_NS = 3_000
 #: From the choice of a thread, which is charged from there, to the event of its switch.
 _CHARGED_BEFORE_NS = 5_000
+SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
@@ -221,7 +222,7 @@ def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -
         site = Site("yield", name, 0) if track.thread.policy == "deadline" else None
     elif name in _SLEEPS:
         site = Site("sleep", name, second & 1 if name == "clock_nanosleep" else 0)
-    elif name in ("write", "writev", "sendto", "sendmsg"):
+    elif name in SENDS:
         site = None
     elif name == "futex" and operation in _FUTEX_PI:
         site = Site("lock", name, word)
