@@ -10,7 +10,14 @@ import numpy as np
 
 from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
 
-CALLS = {0: "read", 1: "write", 24: "sched_yield", 202: "futex", 230: "clock_nanosleep"}
+CALLS = {
+    0: "read",
+    1: "write",
+    24: "sched_yield",
+    35: "nanosleep",
+    202: "futex",
+    230: "clock_nanosleep",
+}
 #: Number of a call, and its first arguments.
 SLEEP, NAP, READ, WRITE, YIELD = (230, 1, 1), (230, 1, 0), (0, 5, 0), (1, 6, 0), (24, 0, 0)
 FUTEX = (202, 0x7000, 0x80 | 9)

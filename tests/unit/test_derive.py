@@ -120,6 +120,34 @@ def test_bursts_that_are_taken_without_a_call(how: str) -> None:  # trap 2
     assert link.max_ns == pytest.approx(1.5 * MS, rel=0.02)
 
 
+def test_bursts_of_which_no_trigger_is_seen() -> None:  # trap 2
+    """They came since the last wait at the earliest, so that the least gaps are safe."""
+    made = bunched("semaphore")
+    made.rows = [row for row in made.rows if row[2] != RecordKind.POST]
+    task = task_of(made)
+    assert (task.kind, task.burst, task.period_ns, task.gaps_ns[0]) == ("bursty", 3, 10 * MS, 0)
+    assert task.unsure == "66% of the releases are not known"
+
+
+def test_a_runtime_that_moves_work_between_threads() -> None:
+    """As Go has it: one thread looks after the others in short naps, others hand on what to do."""
+    made, now = Made(), 1000
+    beats, hands, looks, works = (made.thread(name) for name in ("beats", *["ticker"] * 3))
+    made.loop(hands, [tick - 5000 for tick in TICKS], [10_000] * 60, what=FUTEX)
+    made.loop(beats, TICKS, [2 * MS] * 60, what=FUTEX, by=hands)
+    made.loop(works, [tick + 1_500_000 for tick in TICKS], [MS] * 60, what=FUTEX, by=beats)
+    while now < 600 * MS:
+        due = now + (20_000 if now < 10 * MS else 5 * MS)
+        made.call(looks, now, due + 5000, (35, 0, 0), due=due, wake=due)
+        now = due + 10_000
+    derived = derive(made.recording())
+    found = [(task.kind, task.period_ns) for task in derived.tasks]
+    task = ("periodic", 10 * MS)
+    assert found == [task, ("none", None), ("none", None), task]
+    assert derived.tasks[3].unsure == "its runtime may move work between threads"
+    assert not derived.chains and "chains within beats" in derived.not_seen[-1]
+
+
 def test_a_backlog_is_paired_with_the_writes() -> None:  # trap 2
     made = Made()
     tid, writer = made.thread("control"), made.thread("writer")
