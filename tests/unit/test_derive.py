@@ -380,7 +380,7 @@ def test_the_task_system_and_its_reductions() -> None:
     assert [line.split(":")[0] for line in result.lines] == ["control", "logger"]
     assert analyze(result.system, priorities="given").result("fp-suspension").answer == "accepted"
     plain = evolve(derived, tasks=tuple(evolve(task, policy="other") for task in derived.tasks))
-    assert reduced(plain).unproved[0] == "control.policy: other gives its response no bound"
+    assert reduced(plain).unproved[0] == "control.policy: other bounds no response"
 
 
 def test_what_is_outside_has_a_name() -> None:

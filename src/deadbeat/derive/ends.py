@@ -24,27 +24,22 @@ class EndToEnd:
 
 def end_to_end(derived: DerivedRun) -> tuple[EndToEnd, ...]:
     """All such chains, in which a job is released by one of the task before it."""
-    after: dict[str, list[str]] = {}
-    for link in derived.chains:
-        after.setdefault(link.from_, []).append(link.to)
-    begun = {link.to for link in derived.chains}
-    first = [task.name for task in derived.tasks if task.name in after and task.name not in begun]
-    return tuple(_times(derived, path) for name in first for path in _paths(after, (name,)))
+    links = [(link.from_, link.to) for link in derived.chains]
+    first = {name: 1 for name, _ in links if name not in {to for _, to in links}}
+    return tuple(_times(derived, path) for name in first for path in _paths(links, (name,)))
 
 
-def _paths(after: dict[str, list[str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    further = [name for name in after.get(path[-1], ()) if name not in path]
-    if not further:
-        yield path
+def _paths(links: list[tuple[str, str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    further = [to for name, to in links if name == path[-1] and to not in path]
+    yield from [] if further else [path]
     for name in further:
-        yield from _paths(after, (*path, name))
+        yield from _paths(links, (*path, name))
 
 
 def _times(derived: DerivedRun, path: tuple[str, ...]) -> EndToEnd:
     tids = {task.name: task.tid for task in derived.tasks}
     last = derived.rows[path[-1]]
-    place = np.arange(len(last))  # of the job of the task in turn, from the last one on
-    ends = last["end"]
+    place, ends = np.arange(len(last)), last["end"]  # of the job of the task in turn
     for name, before in zip(path[:0:-1], path[-2::-1], strict=True):
         mine, earlier = derived.rows[name][place], derived.rows[before]
         found = np.searchsorted(earlier["begin"], mine["release"], "right") - 1
@@ -52,10 +47,6 @@ def _times(derived: DerivedRun, path: tuple[str, ...]) -> EndToEnd:
         there &= mine["release"] <= earlier["end"][np.maximum(found, 0)]
         place, ends = found[there], ends[there]
     times = ends - derived.rows[path[0]]["release"][place]
-    return EndToEnd(
-        tasks=path,
-        jobs=len(times),
-        share=len(times) / len(last),
-        mean_ns=float(times.mean()) if len(times) else None,
-        max_ns=int(times.max()) if len(times) else None,
-    )
+    mean, most = (float(times.mean()), int(times.max())) if len(times) else (None, None)
+    share = len(times) / len(last)
+    return EndToEnd(tasks=path, jobs=len(times), share=share, mean_ns=mean, max_ns=most)

@@ -139,34 +139,27 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
             system = evolve(system, chains=())
             lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
     urgent = sorted(system.tasks, key=lambda task: -task.priority)
-    unproved = [
-        f"{task.name}.policy: {policies[task.name]} gives its response no bound"
-        for task in system.tasks
-        if policies[task.name] not in _REAL_TIME
-    ]
+    ordinary = [task.name for task in urgent if policies[task.name] not in _REAL_TIME]
     reasons = [
-        f"{task.name}.sections: {name} has no protocol: what preempts its holder has no bound"
-        for name in plain
+        f"{task.name}.sections: {lock} has no protocol: what preempts its holder has no bound"
+        for lock in plain
         for task in urgent
-        if any(each.lock == name for each in task.sections)
+        if any(each.lock == lock for each in task.sections)
     ]
     reasons += [
         f"{user}.period: none, and it takes {lock.name}"
         for lock in system.locks
         for user in sorted(users[lock.name] - there)
     ]
-    # what others do below the real-time ones is of no effect, but for what they lock
-    tasks = [task for task in urgent if task.sections or policies[task.name] in _REAL_TIME]
     proved: tuple[str, ...] = ()
-    if not reasons and any(policies[task.name] in _REAL_TIME for task in tasks):
+    if not reasons and len(ordinary) < len(urgent):
+        # ordinary threads have no effect on the others, but for what they lock
+        tasks = [task for task in urgent if task.sections or task.name not in ordinary]
         proved, reason = _proof(evolve(system, tasks=tuple(tasks)), policies)
         reasons = [reason] * bool(reason)
+    reasons += [f"{name}.policy: {policies[name]} bounds no response" for name in ordinary]
     return Reduced(
-        system=system,
-        lines=tuple(lines),
-        proved=proved,
-        unproved=(*reasons, *unproved),
-        load=load,
+        system=system, lines=tuple(lines), proved=proved, unproved=tuple(reasons), load=load
     )
 
 
@@ -182,48 +175,42 @@ def _load(system: TaskSystem, cpus: list[int]) -> str:
 def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """Tests that accept it, in whichever order equal priorities are served; else why none does, by
     task and key."""
-    tasks = system.tasks
     if reason := _torn(system, policies):
         return (), reason
-    several = len({task.priority for task in tasks}) < len(tasks) and _scheduler(policies, tasks)[0]
-    accepted: list[str] = []
-    for first in range(len(tasks) if several else 1):
-        turned = evolve(system, tasks=(*tasks[first:], *tasks[:first]))
-        every = _results(turned, policies)
-        names = [each.facts.name for each in every if each.answer == "accepted"]
-        accepted = [name for name in (accepted if first else names) if name in names]
+    tasks, found = system.tasks, _results(system, policies)
+    accepted = [each.facts.name for each in found if each.answer == "accepted"]
+    if len({task.priority for task in tasks}) < len(tasks):
+        for first in range(1, len(tasks)):
+            turned = evolve(system, tasks=(*tasks[first:], *tasks[:first]))
+            also = {each.facts.name: each.answer for each in _results(turned, policies)}
+            accepted = [name for name in accepted if also[name] == "accepted"]
     if accepted:
         return tuple(accepted), ""
-    for result in (found := _results(system, policies)):
+    for result in found:
         for task, bound in zip(tasks, result.bounds, strict=False):
             if result.answer != "not applicable" and (bound is None or bound > task.deadline):
                 by = result.facts.name
                 return (), f"{task.name}.deadline: {by} does not prove that it is met"
-    models = {key for result in found for key in result.facts.models}
-    keys = [key for key in system.beyond if key not in models] or [*system.beyond, "deadlines"]
-    key = {"locks": "sections", "arrival curves": "arrivals", "affinity sets": "affinity"}.get(
-        keys[0], keys[0]
-    )
-    worst = next((task for task in tasks if getattr(task, key, None)), tasks[0])
-    key = "deadline" if key == "deadlines" else key
-    return (), f"{worst.name}.{key}: no test takes it together with the rest"
+    keys = ("sections", "jitter", "suspension", "arrivals", "affinity", "deadline")
+    task, key = next((task, key) for key in keys for task in tasks if getattr(task, key))
+    return (), f"{task.name}.{key}: no test takes it together with the rest"
 
 
 def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
-    """What stands between tasks that no test takes together."""
-    kinds = {policies[task.name] == "deadline" for task in system.tasks}
+    """Why no test takes the tasks together, or accepts them."""
+    fixed = [policies[task.name] != "deadline" for task in system.tasks]
+    bound = any(each.home is not None for each in system.tasks)
     for task in system.tasks:
-        if len(kinds) > 1 and policies[task.name] != "deadline":
+        beside = [each for each in system.tasks if each.home == task.home]
+        if not all(fixed) and any(fixed) and policies[task.name] != "deadline":
             return f"{task.name}.policy: no test takes it beside SCHED_DEADLINE"
         if task.budget is not None and task.budget < task.wcet:
             budget, most = time_text(task.budget), time_text(task.wcet)
             return f"{task.name}.budget: {budget} is below its C, {most}"
-        beside = [each for each in system.tasks if each.home == task.home]
         if task.home is not None and (load := sum(each.utilisation for each in beside)) > 1:
             heavy = max(beside, key=lambda each: each.utilisation)
             return f"{heavy.name}.wcet: with it the load of its CPU is {float(load):.2f}"
-        others = any(each.home is not None for each in system.tasks)
-        if system.processors > 1 and task.home is None and (task.affinity or others):
+        if system.processors > 1 and task.home is None and (task.affinity or bound):
             return f"{task.name}.affinity: no test takes some CPUs of several"
     return ""
 
@@ -240,20 +227,11 @@ def _shared(system: TaskSystem, users: dict[str, int]) -> tuple[TaskSystem, list
     return evolve(system, tasks=tasks, locks=locks), lines
 
 
-def _scheduler(
-    policies: Mapping[str, str], tasks: Sequence[TimedTask]
-) -> tuple[bool, tuple[str, ...]]:
-    """Whether priorities are fixed, and its names."""
-    fixed = any(policies[task.name] != "deadline" for task in tasks)
-    places = {task.home is not None for task in tasks}
-    return fixed, tuple(f"{'p' if place else 'g'}-{'fp' if fixed else 'edf'}" for place in places)
-
-
 def _results(system: TaskSystem, policies: Mapping[str, str]) -> list[TestResult]:
     """What tests of its scheduler say."""
-    _, names = _scheduler(policies, system.tasks)
-    if system.processors == 1:
-        names = *names, *(f"{place}{each[1:]}" for each in names for place in "gp")
+    word = "fp" if any(policies[task.name] != "deadline" for task in system.tasks) else "edf"
+    places = {"gp"[task.home is not None] for task in system.tasks}
+    names = [f"{place}-{word}" for place in (places if system.processors > 1 else "gp")]
     chosen = [
         facts.name
         for facts in tests().values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -17,19 +18,18 @@ from deadbeat.model.words import time_text
 RUNS, READY, LOCKED = "runs", "ready: another has the CPU", "waits for a lock"
 SUSPENDED, HELD, OTHERS = "sleeps", "lock is held", "other threads"
 _KINDS = (RUNS, READY, LOCKED, SUSPENDED, HELD, OTHERS)
-#: Tasks of which the worst job is drawn, rows and stretches of a picture, the longest.
-_JOBS, _ROWS, _STRETCHES = 3, 14, 600
-#: Events around a job that are looked at: who holds a lock took it before.
-_AROUND = 100_000
+#: Tasks with a picture of their worst job; rows and stretches of it, the longest; events around it
+#: that are looked at: who holds a lock took it before.
+_TASKS, _ROWS, _STRETCHES, _AROUND = 3, 14, 600, 100_000
 #: Events of a run that are kept.
 KEPT = 1_000_000
 _SOURCE = "Drawn from the kernel's events; locks where the preloaded library saw them."
 
 
-@frozen(kw_only=True)
+@frozen
 class LaneStretch:
-    """Something went on, in ns since the recording's begin. ``row``: a thread, a CPU or a lock,
-    ``tid``: of the thread that the row is about; 0: of none."""
+    """Something went on, in ns since the recording's begin. ``row``: a thread (then ``tid`` is
+    its), a CPU or a lock."""
 
     row: str
     kind: str
@@ -39,68 +39,46 @@ class LaneStretch:
     tid: int = 0
 
 
-def stretches(recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]) -> list[LaneStretch]:
+def stretches(
+    recording: Recording, waits: Mapping[str, tuple[LockWait, ...]]
+) -> Iterator[LaneStretch]:
     """What each thread did, who held each lock, and who else had a CPU. ``waits``: lock ->
     waits, in ns since the recording's begin."""
     names, seen = names_of(recording.threads), tracks(recording)
-    locked: dict[int, list[tuple[LockWait, str]]] = {}
-    for name, every in waits.items():
-        for wait in every:
-            locked.setdefault(wait.waiter, []).append((wait, name))
-    found = [
-        each
-        for tid, track in seen.items()
-        for each in _of_thread(track, names, locked.get(tid, []))
-    ]
+    locked = [(wait, name) for name, every in waits.items() for wait in every]
+    for tid, track in seen.items():
+        mine = sorted((each for each in locked if each[0].waiter == tid), key=lambda w: w[0].at_ns)
+        yield from _of_thread(track, names, mine)
     for tid, name, begin, end in lock_spans(seen, recording.symbols):
-        held = f"held by {names[tid]}"
-        found.append(LaneStretch(row=f"lock {name}", kind=HELD, begin=begin, end=end, text=held))
+        yield LaneStretch(f"lock {name}", HELD, begin, end, f"held by {names[tid]}")
     switches = whole(recording.events, [*seen])
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
-        at = here["ns"].astype(np.int64) - recording.begin_ns
+        at = np.append(here["ns"], recording.end_ns).astype(np.int64) - recording.begin_ns
         for place in np.flatnonzero((here["a"] != 0) & ~np.isin(here["a"], [*seen])):
-            end = int(at[place + 1]) if place + 1 < len(at) else seen_end(recording)
+            begin, end = at[place : place + 2].tolist()
             text = f"thread {here['a'][place]}"
-            row = f"CPU {cpu}, other threads"
-            found.append(
-                LaneStretch(row=row, kind=OTHERS, begin=int(at[place]), end=end, text=text)
-            )
-    return [each for each in found if each.end > each.begin]
-
-
-def seen_end(recording: Recording) -> int:
-    """When the recording ended, in ns since its begin."""
-    return recording.end_ns - recording.begin_ns
+            yield LaneStretch(f"CPU {cpu}, other threads", OTHERS, begin, end, text)
 
 
 def _of_thread(
     track: Track, names: Mapping[int, str], locked: list[tuple[LockWait, str]]
 ) -> Iterator[LaneStretch]:
-    tid = track.thread.tid
-    begins = np.array([wait.at_ns for wait, _ in locked], np.int64)
-    order = np.argsort(begins, kind="stable")
-    blocks = iter(track.blocks)
-
-    def stretch(kind: str, begin: int, end: int, text: str = "") -> LaneStretch:
-        return LaneStretch(row=names[tid], kind=kind, begin=begin, end=end, text=text, tid=tid)
-
-    for place in range(len(track.on)):
-        on, off = int(track.on[place]), int(track.off[place])
-        yield stretch(RUNS, on, off, f"on CPU {track.cpu[place]}")
-        if place + 1 == len(track.on):
-            continue
-        ready, after = off, int(track.on[place + 1])
-        if track.state[place] & 0xFF:
+    tid, blocks = track.thread.tid, iter(track.blocks)
+    begins = [wait.at_ns for wait, _ in locked]
+    for place, (on, off) in enumerate(zip(track.on.tolist(), track.off.tolist(), strict=True)):
+        yield LaneStretch(names[tid], RUNS, on, off, f"on CPU {track.cpu[place]}", tid)
+        after = int(track.on[place + 1]) if place + 1 < len(track.on) else off
+        ready = off
+        if after > off and track.state[place] & 0xFF:
             ready = min(max(int(next(blocks)["wake"]), off), after)
-            last = int(np.searchsorted(begins[order], off, "right")) - 1
-            wait, lock = locked[order[last]] if last >= 0 else (None, "")
-            if wait is not None and off <= wait.at_ns + wait.ns:
-                by = f", held by {names.get(wait.holder, 'a thread that is not seen')}"
-                yield stretch(LOCKED, off, ready, f"{lock}{by}")
-            else:
-                yield stretch(SUSPENDED, off, ready)
-        yield stretch(READY, ready, after)
+            kind, text, last = SUSPENDED, "", int(np.searchsorted(begins, off, "right")) - 1
+            if last >= 0 and off <= locked[last][0].at_ns + locked[last][0].ns:
+                wait, lock = locked[last]
+                kind = LOCKED
+                text = f"{lock}, held by {names.get(wait.holder, 'a thread that is not seen')}"
+            yield LaneStretch(names[tid], kind, off, ready, text, tid)
+        yield LaneStretch(names[tid], READY, ready, after, "", tid)
 
 
 def kept(recording: Recording, around: int, most: int = KEPT) -> Recording:
@@ -119,62 +97,51 @@ def worst_moments(recording: Recording, derived: DerivedRun) -> tuple[WorstMomen
     them by most."""
     known = [task for task in derived.tasks if task.name in derived.rows and task.deadline_ns]
     known.sort(key=lambda task: -(task.response_max_ns or 0) / (task.deadline_ns or 1))
-    return tuple(_moment(recording, derived, task) for task in known[:_JOBS])
+    return tuple(_moment(recording, derived, task) for task in known[:_TASKS])
 
 
 def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> WorstMoment:
-    rows = derived.rows[task.name]
+    rows, name, deadline = derived.rows[task.name], task.name, task.deadline_ns or 0
     place = int(np.argmax(rows["end"] - rows["release"]))
-    release, end = int(rows["release"][place]), int(rows["end"][place])
+    release, begin, end = (int(rows[key][place]) for key in ("release", "begin", "end"))
     part = kept(recording, (release + end) // 2, _AROUND)
     shift = part.begin_ns - recording.begin_ns
     waits = {
-        name: tuple(evolve(each, at_ns=each.at_ns - shift) for each in every)
-        for name, every in derived.waits.items()
+        lock: tuple(evolve(each, at_ns=each.at_ns - shift) for each in every)
+        for lock, every in derived.waits.items()
     }
-    found = [
+    within = (
         evolve(each, begin=max(each.begin + shift, release), end=min(each.end + shift, end))
         for each in stretches(part, waits)
-    ]
-    found = [each for each in found if each.end > each.begin]
-    here = {f"{each.text[3:]}, " for each in found if each.tid == task.tid and each.kind == RUNS}
+    )
+    found = [each for each in within if each.end > each.begin]
+    mine = [each for each in found if each.tid == task.tid]
+    here = tuple(f"{each.text[3:]}, " for each in mine if each.kind == RUNS)
+    locks = {f"lock {each.text.rpartition(', held')[0]}" for each in mine if each.kind == LOCKED}
     found = [
         each
         for each in found
-        if (each.kind != OTHERS or each.row.startswith(tuple(here)))
+        if (each.kind != OTHERS or each.row.startswith(here))
+        if each.kind != HELD or each.row in locks or each.text == f"held by {name}"
         # sleeps of others, and its own before it began, say nothing
-        and (
-            each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= rows["begin"][place])
-        )
+        if each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= begin)
     ]
-    texts = " ".join(each.text for each in found if each.tid == task.tid and each.kind == LOCKED)
-    total: dict[str, int] = {}
+    total = Counter[str]()
     for each in found:
-        if each.kind != HELD or each.row.removeprefix("lock ") in texts or each.text.endswith(
-            f" {task.name}"
-        ):  # fmt: skip
-            total[each.row] = total.get(each.row, 0) + each.end - each.begin
-    most = sorted(total, key=lambda row: (row != task.name, -total[row]))[:_ROWS]
-    names = [task.name, *sorted(set(most) - {task.name}, key=_order)]
-    drawn = sorted((e for e in found if e.row in names), key=lambda e: e.begin - e.end)
+        total[each.row] += each.end - each.begin
+    most = {name} | {row for row, _ in total.most_common(_ROWS)}
+    rank = {row: (row != name, row.startswith(("CPU ", "lock ")), row) for row in most}
+    lanes = sorted(rank, key=rank.__getitem__)
+    drawn = sorted((e for e in found if e.row in lanes), key=lambda e: e.begin - e.end)
     return WorstMoment(
-        what=f"Job {place} of {task.name}: {time_text(end - release)} after its release, deadline"
-        f" {time_text(task.deadline_ns or 0)}",
-        rows=tuple(names),
+        what=f"Job {place} of {name}: {time_text(end - release)} after its release, deadline"
+        f" {time_text(deadline)}",
+        rows=tuple(lanes),
         stretches=tuple(
-            Activity(
-                row=names.index(each.row),
-                kind=each.kind,
-                begin_ns=each.begin - release,
-                end_ns=each.end - release,
-                text=each.text,
-            )
+            Activity(row=lanes.index(each.row), kind=each.kind, begin_ns=each.begin - release,
+                     end_ns=each.end - release, text=each.text)
             for each in sorted(drawn[:_STRETCHES], key=lambda each: _KINDS.index(each.kind))
         ),
-        marks={"release": 0, "deadline": task.deadline_ns or 0, "finish": end - release},
+        marks={"release": 0, "deadline": deadline, "finish": end - release},
         source=_SOURCE,
-    )
-
-
-def _order(row: str) -> tuple[bool, bool, str]:
-    return row.startswith("CPU "), row.startswith("lock "), row
+    )  # fmt: skip
