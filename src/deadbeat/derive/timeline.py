@@ -50,14 +50,14 @@ def stretches(
         mine = sorted((each for each in locked if each[0].waiter == tid), key=lambda w: w[0].at_ns)
         yield from _of_thread(track, names, mine)
     for tid, name, begin, end in lock_spans(seen, recording.symbols):
-        yield LaneStretch(f"lock {name}", HELD, begin, end, f"held by {names[tid]}")
+        yield LaneStretch(f"{name}, held by {names[tid]}", HELD, begin, end)
     switches = whole(recording.events, [*seen])
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
         at = np.append(here["ns"], recording.end_ns).astype(np.int64) - recording.begin_ns
         for place in np.flatnonzero((here["a"] != 0) & ~np.isin(here["a"], [*seen])):
             begin, end = at[place : place + 2].tolist()
-            text = f"thread {here['a'][place]}"
+            text = recording.names.get(here["a"][place], f"thread {here['a'][place]}")
             yield LaneStretch(f"CPU {cpu}, other threads", OTHERS, begin, end, text)
 
 
@@ -117,12 +117,12 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
     found = [each for each in within if each.end > each.begin]
     mine = [each for each in found if each.tid == task.tid]
     here = tuple(f"{each.text[3:]}, " for each in mine if each.kind == RUNS)
-    locks = {f"lock {each.text.rpartition(', held')[0]}" for each in mine if each.kind == LOCKED}
+    locks = {each.text.rpartition(" by ")[0] for each in mine if each.kind == LOCKED}
     found = [
         each
         for each in found
         if (each.kind != OTHERS or each.row.startswith(here))
-        if each.kind != HELD or each.row in locks or each.text == f"held by {name}"
+        if each.kind != HELD or each.row.rpartition(" by ")[0] in locks
         # sleeps of others, and its own before it began, say nothing
         if each.kind != SUSPENDED or (each.tid == task.tid and each.begin >= begin)
     ]
@@ -130,7 +130,7 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
     for each in found:
         total[each.row] += each.end - each.begin
     most = {name} | {row for row, _ in total.most_common(_ROWS)}
-    rank = {row: (row != name, row.startswith(("CPU ", "lock ")), row) for row in most}
+    rank = {row: (row != name, "," in row, row) for row in most}
     lanes = sorted(rank, key=rank.__getitem__)
     drawn = sorted((e for e in found if e.row in lanes), key=lambda e: e.begin - e.end)
     return WorstMoment(

@@ -22,7 +22,7 @@ from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import Json, duration, nearest, shown, size
-from deadbeat.report.document import CellMap, Document, Table
+from deadbeat.report.document import CellMap, Document, Table, records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.notebook import Drawing, glance
 from deadbeat.report.paper import Words
@@ -331,6 +331,13 @@ class OpenedResult(ABC):
     def columns(self) -> Columns:
         """The table as numpy columns by name."""
         return Columns.of(self.rows)
+
+    def table(self, name: str) -> Columns:
+        """A table of the page. Raises UsageError: it has none of this name."""
+        found = {part.name: part for part in self.document.parts() if isinstance(part, Table)}
+        if name not in found:
+            raise UsageError(f"{self.path} has no table {shown(name)}", nearest(name, found))
+        return Columns.of([*records(found[name].columns, found[name].rows)])
 
     @property
     def simulated(self) -> bool:

@@ -28,6 +28,7 @@ from deadbeat.report.document import (
     flatten,
     machine_facts,
     percent,
+    records,
 )
 from deadbeat.store.place import REPORT_FILE
 
@@ -152,7 +153,6 @@ def _moments(found: ProgramSummary) -> list[Chart]:
 
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
-    seen = [*traced.tables(of, found.sharing)] if of else []
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
     missed = of is not None and of.misses > 0
@@ -176,7 +176,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
                 (
                     Sentence(" ".join(said), answer=True, terminal=True),
                     *([_table(found)] if found.cells else []),
-                    *seen,
+                    *seen(found),
                 ),
                 "Answer",
             ),
@@ -185,6 +185,14 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
     )
+
+
+def seen(found: ProgramSummary) -> list[Table]:
+    return traced.tables(found.traced, found.sharing) if found.traced else []
+
+
+def tasks(found: ProgramSummary) -> list[dict[str, Json]]:
+    return [row for table in seen(found)[:1] for row in records(table.columns, table.rows)]
 
 
 def rows(found: ProgramSummary) -> list[dict[str, Json]]:

@@ -41,11 +41,10 @@ class _Tracks(dict[tuple[int, str], int]):
 def _records(recording: Recording, deadlines: dict[str, int]) -> Iterator[TraceRecord]:
     derived, tracks = derive(recording), _Tracks()
     for each in stretches(recording, derived.waits):
-        process, row = _THREADS if each.tid else _OTHERS, each.row
-        if each.kind == HELD:  # by several at once, where they read
-            process, row = _LOCKS, f"{row}, {each.text}"
-        ends = each.begin, each.end
-        yield span(process, tracks[process, row], each.kind, *ends, what=each.text)
+        process = _THREADS if each.tid else _LOCKS if each.kind == HELD else _OTHERS
+        if each.end > each.begin:
+            ends = each.begin, each.end
+            yield span(process, tracks[process, each.row], each.kind, *ends, what=each.text)
     for name, rows in derived.rows.items():
         deadline = deadlines.get(name)
         for number, job in enumerate(rows):

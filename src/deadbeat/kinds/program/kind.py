@@ -20,7 +20,15 @@ from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.program.document import COLUMNS, answer, document, rows, summary_dict
+from deadbeat.kinds.program.document import (
+    COLUMNS,
+    answer,
+    document,
+    rows,
+    seen,
+    summary_dict,
+    tasks,
+)
 from deadbeat.kinds.program.exported import perfetto
 from deadbeat.kinds.program.observe import COMPARABLE
 from deadbeat.kinds.program.results import (
@@ -43,6 +51,7 @@ from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.specification import read
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shortened
+from deadbeat.report.document import csv_of
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
 from deadbeat.targets import marks
@@ -230,8 +239,11 @@ _TABLE = TableKind(
     answer=answer,
     document=lambda found, store: document(found, store.platform),
     plain=summary_dict,
-    rows=rows,
+    rows=lambda found: rows(found) or tasks(found),
     columns=COLUMNS,
+    files=lambda found: {
+        each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)
+    },
     cases=cases,
     empty=lambda found: not found.cells and found.traced is None,
     judged=lambda found, store: {"status": found.status},

@@ -75,6 +75,7 @@ class ProgramRun(StoredRun):
     traced: TracedProgram | None = None
 
 
+_BY_NUMBER = ("calls", "symbols", "names")
 _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
@@ -88,7 +89,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
         events, facts = recording.events, asdict(recording, filter=lambda a, _: a.name != "events")
-        facts |= {name: [*facts[name].items()] for name in ("calls", "symbols")}
+        facts |= {name: [*facts[name].items()] for name in _BY_NUMBER}
         columns = {name: events[name] for name in RECORD.names or ()}
         columns["ns"] = np.diff(events["ns"], prepend=np.uint64(0))  # small numbers
         columns["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
@@ -104,7 +105,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         try:
             facts = json.loads(columns.pop("facts").tobytes())
             threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
-            facts |= {name: dict(facts[name]) for name in ("calls", "symbols")}
+            facts |= {name: dict(facts[name]) for name in _BY_NUMBER}
             facts |= {"threads": tuple(RecordedThread(**each) for each in threads)}
             facts["not_seen"] = tuple(facts["not_seen"])
             events = np.zeros(len(columns["ns"]), RECORD)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, fields, frozen
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, late
@@ -87,21 +87,14 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         event_ns=recording.event_ns, other_call_ns=recording.other_call_ns, job_ns=job_ns
     )
     return TracedProgram(
-        tasks=found.tasks,
-        locks=found.locks,
-        chains=found.chains,
+        **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
+        **{name: getattr(less, name) for name in ("proved", "unproved", "load")},
+        taken=less.lines,
         late=late(recording, found, most=_KEPT),
         end_to_end=end_to_end(found),
         moments=worst_moments(recording, found),
-        lost=found.lost,
-        dropped=found.dropped,
-        not_seen=found.not_seen,
         cost=cost if recording.event_ns else None,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
-        taken=less.lines,
-        proved=less.proved,
-        unproved=less.unproved,
-        load=less.load,
     )
 
 
@@ -199,18 +192,20 @@ def _time(key: str, heading: str, **more: Any) -> Column:
     return Column(key=key, heading=heading, format=time_text, **more)
 
 
+def _words(key: str, heading: str, value: Callable[[Any], str] | None = None) -> Column:
+    return Column(key=key, heading=heading, words=True, value=value)
+
+
 def _waits(found: TracedProgram, task: DerivedTask) -> str:
     locks = (lock for lock in found.locks if any(w.waiter == task.name for w in lock.waited))
     return ", ".join(lock.name for lock in locks)
 
 
-def _typical_and_most(task: DerivedTask) -> str | None:
+def _mean_and_most(task: DerivedTask) -> str:
     """``0.49/12.5 ms``: in the unit of the larger."""
-    if task.c_mean_ns is None or task.c_max_ns is None:
-        return None
-    most, unit = time_text(task.c_max_ns).split(" ")
+    most, unit = time_text(task.c_max_ns or 0).split(" ")
     scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
-    return f"{task.c_mean_ns / scale:.3g}/{most} {unit}"
+    return f"{(task.c_mean_ns or 0) / scale:.3g}/{most} {unit}"
 
 
 #: On the first screen of a page.
@@ -220,18 +215,18 @@ _FIRST = ("name", "every", "c", "deadline_ns", "response_max_ns", "misses")
 def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     """``first``: of the first screen, which has half of a page."""
     columns = (
-        Column(key="name", heading="thread", words=True),
-        Column(key="kind", heading="kind", words=True),
+        _words("name", "thread"),
+        _words("kind", "kind"),
         _time("every", "every", value=lambda task: task.period_ns or task.min_gap_ns),
-        Column(key="c", heading="C mean/most", value=_typical_and_most),
+        Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
+               value=lambda task: task if task.c_max_ns else None),
+        *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
         _time("deadline_ns", "deadline"),
         _time("response_max_ns", "worst"),
         Column(key="misses", heading="missed"),
         Column(key="jobs", heading="jobs", spare=True),
-        Column(
-            key="waits", heading="waits for", words=True, value=lambda task: _waits(found, task)
-        ),
-    )
+        _words("waits", "waits for", lambda task: _waits(found, task)),
+    )  # fmt: skip
     return Table(
         name="tasks",
         columns=[evolve(each, page=not first or each.key in _FIRST) for each in columns],
@@ -241,60 +236,58 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     )
 
 
-def _words(key: str, heading: str, value: Callable[[Any], str] | None = None) -> Column:
-    return Column(key=key, heading=heading, words=True, value=value)
+_THREADS = (
+    _words("name", "thread"),
+    _words("policy", "policy", policy_words),
+    _words("cpus", "CPUs", _cpus),
+    _words("deadline_from", "deadline is"),
+    _time("charged_max_ns", "most, charged", terminal=False),
+    _time("jitter_ns", "jitter", terminal=False),
+    _time("suspension_mean_ns", "suspended"),
+    _words("unsure", "unsure"),
+)
+_CHAINS = (
+    _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
+    Column(key="jobs", heading="jobs"),
+    Column(key="share", heading="of the last", format=percent),
+    _time("mean_ns", "end to end, mean"),
+    _time("max_ns", "most"),
+)
+_SECTIONS = (
+    _words("lock", "lock", lambda row: row[1].lock),
+    _words("site", "taken at", lambda row: row[1].site),
+    _words("thread", "thread", lambda row: row[0]),
+    Column(key="count", heading="sections", value=lambda row: row[1].count),
+    _time("mean_ns", "mean", value=lambda row: row[1].mean_ns),
+    _time("max_ns", "longest", value=lambda row: row[1].max_ns),
+)
 
 
-def tables(found: TracedProgram, sharing: Mapping[str, float]) -> Iterator[Table]:
-    """Threads, chains, locks and their sections. ``sharing``: protocol -> what sharing its lock
-    costs an operation, ns."""
-    yield tasks_table(found)
-    yield Table(
-        name="threads",
-        columns=(
-            _words("name", "thread"),
-            _words("policy", "policy", policy_words),
-            _words("cpus", "CPUs", _cpus),
-            _words("deadline_from", "deadline is"),
-            _time("charged_max_ns", "most, charged", terminal=False),
-            _time("jitter_ns", "jitter", terminal=False),
-            _time("suspension_mean_ns", "suspended"),
-            _words("unsure", "unsure"),
-        ),
-        rows=found.known,
-        terminal=True,
-        title="Charged: with system calls and wake-up; suspended: waits in a job, but for locks",
-    )
-    if found.end_to_end:
-        yield Table(
-            name="chains",
-            columns=(
-                _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
-                Column(key="jobs", heading="jobs"),
-                Column(key="share", heading="of the last", format=percent),
-                _time("mean_ns", "end to end, mean"),
-                _time("max_ns", "most"),
-            ),
-            rows=found.end_to_end,
-            terminal=True,
-            title="From the release of the first to the end of the last",
-        )
-    if found.locks:
-        yield _locks(found, sharing)
+_LATE = (
+    _words("task", "late thread"),
+    Column(key="job", heading="job"),
+    _time("at_ns", "released at"),
+    _time("response_ns", "response"),
+    _words("cause", "cause"),
+    _words("by", "by"),
+    _time("ns", "more than usual"),
+)
+
+
+def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
+    """Threads, chains, locks and their sections, late jobs. ``sharing``: protocol -> what sharing
+    its lock costs an operation, ns."""
     sections = [(task.name, each) for task in found.tasks for each in task.sections]
-    if sections:
-        yield Table(
-            name="sections",
-            columns=(
-                _words("lock", "lock", lambda row: row[1].lock),
-                _words("site", "taken at", lambda row: row[1].site),
-                _words("thread", "thread", lambda row: row[0]),
-                Column(key="count", heading="sections", value=lambda row: row[1].count),
-                _time("mean_ns", "mean", value=lambda row: row[1].mean_ns),
-                _time("max_ns", "longest", value=lambda row: row[1].max_ns),
-            ),
-            rows=sections,
-        )
+    charged = "Charged: with system calls and wake-up; suspended: waits in a job, but for locks"
+    ends = "From the release of the first to the end of the last"
+    made = (
+        Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
+        Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
+        _locks(found, sharing),
+        Table(name="sections", columns=_SECTIONS, rows=sections),
+        Table(name="late", columns=_LATE, rows=found.late),
+    )
+    return [tasks_table(found), *(table for table in made if table.rows)]
 
 
 def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
@@ -306,38 +299,29 @@ def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
 
     def bites(lock: DerivedLock) -> str:
         words = ["high waits for low without inheritance"] * inverts(found, lock)
-        if across(found, lock):
-            ns = sharing.get(lock.protocol)
-            price = f": {time_text(ns)} more an operation" if ns is not None else ""
-            words.append(f"shared by cores{price}")
-        return "; ".join(words)
+        price = f": {time_text(sharing.get(lock.protocol, 0))} more an operation"
+        shared = f"shared by cores{price * (lock.protocol in sharing)}"
+        return "; ".join(words + [shared] * across(found, lock))
 
-    return Table(
-        name="locks",
-        columns=(
-            _words("name", "lock"),
-            _words("protocol", "protocol"),
-            _time("longest_ns", "longest"),
-            Column(key="waited", heading="who waited for whom", words=True, long=True,
-                   value=waited),
-            Column(key="bites", heading="beware", words=True, long=True, value=bites),
-            Column(key="count", heading="sections", spare=True),
-        ),
-        rows=found.locks,
-        terminal=True,
-        title="Locks; longest: CPU time of a section",
-    )  # fmt: skip
-
-
-def _rank(found: TracedProgram, name: str) -> tuple[bool, int]:
-    task = next((each for each in found.tasks if each.name == name), None)
-    return (task.policy == "deadline", task.priority) if task else (False, 0)
+    columns = (
+        _words("name", "lock"),
+        _words("protocol", "protocol"),
+        _time("longest_ns", "longest"),
+        evolve(_words("waited", "who waited for whom", waited), long=True),
+        evolve(_words("bites", "beware", bites), long=True),
+        evolve(_words("users", "users", lambda lock: ", ".join(lock.users)), spare=True),
+        Column(key="count", heading="sections", spare=True),
+    )
+    title = "Locks; longest: CPU time of a section"
+    return Table(name="locks", columns=columns, rows=found.locks, terminal=True, title=title)
 
 
 def inverts(found: TracedProgram, lock: DerivedLock) -> bool:
     """Whether one waited for one that is less urgent, which then does not inherit."""
-    pairs = ((_rank(found, w.waiter), _rank(found, w.holder)) for w in lock.waited)
-    return lock.protocol == "none" and any(waiter > holder for waiter, holder in pairs)
+    rank = {task.name: (task.policy == "deadline", task.priority) for task in found.tasks}
+    low = False, 0
+    waits = (rank.get(w.waiter, low) > rank.get(w.holder, low) for w in lock.waited)
+    return lock.protocol == "none" and any(waits)
 
 
 def across(found: TracedProgram, lock: DerivedLock) -> bool:
