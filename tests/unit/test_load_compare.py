@@ -227,9 +227,6 @@ def test_effects_of_remedies_that_both_tried_are_beside_each_other() -> None:
     page = html_page(comparison_document(result))
     assert "Remedies on each side" in page and "-0.25 [-0.75, 0.25]" in page
     assert "Load tests" in page and "SIMULATED" in page and "By ordinary threads" in page
-    (chart,) = [c for c in overlay_charts([a.summary, b.summary]) if "remedies" in c.name]
-    assert [curve.label for curve in chart.panels[0].curves] == ["a", "b"]
-    assert chart.panels[0].categories == ("pin",)
 
 
 def test_a_page_without_remedies_has_no_table_of_them() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from attrs import evolve, frozen
@@ -12,6 +12,7 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.sched.analysis import TestSettings, analyze, test_options
 from deadbeat.sched.arrays import section_rows, task_rows
 from deadbeat.sched.locks import PATTERNS, decide
+from deadbeat.sched.sensitivity import last
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
@@ -99,15 +100,7 @@ def longest_accepted(
         changed = evolve(system, tasks=tuple(tasks))
         return analyze(changed, names=[PINNED], **settings).results[0].answer == "accepted"
 
-    return _greatest(system.tasks[task].sections[place].length, holds)
-
-
-def _greatest(most: int, holds: Callable[[int], bool]) -> int | None:
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low or None
+    return last(system.tasks[task].sections[place].length, holds) or None
 
 
 def wait_words(system: TaskSystem, parts: Sequence[BlockingShare], task: int) -> str:

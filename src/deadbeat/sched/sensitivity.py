@@ -6,6 +6,7 @@ a unit that is finer by STEPS: of a test that accepts less where jobs take longe
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -95,7 +96,7 @@ def _extra(system: TaskSystem, index: int, accepts: Callable[[TaskSystem], bool]
         tasks[index] = evolve(own, wcet=own.wcet + by)
         return evolve(system, tasks=tuple(tasks))
 
-    return _last(max(own.deadline - own.wcet, 0), lambda by: accepts(grown(by)))
+    return last(max(own.deadline - own.wcet, 0), lambda by: accepts(grown(by)))
 
 
 def _bisected(system: TaskSystem, accepts: Callable[[TaskSystem], bool]) -> Fraction | None:
@@ -105,17 +106,13 @@ def _bisected(system: TaskSystem, accepts: Callable[[TaskSystem], bool]) -> Frac
     ):
         return None
     most = min(STEPS * task.deadline // task.wcet for task in system.tasks)
-    found = _last(most, lambda scale: accepts(scaled(system, scale)))
+    found = last(most, lambda scale: accepts(scaled(system, scale)))
     return Fraction(found, STEPS) if found else None
 
 
-def _last(most: int, holds: Callable[[int], bool]) -> int:
+def last(most: int, holds: Callable[[int], bool]) -> int:
     """The last of 0 .. ``most`` at which it holds; 0 is not asked about."""
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return bisect_left(range(1, most + 1), x=True, key=lambda at: not holds(at))
 
 
 def scaled(system: TaskSystem, scale: int) -> TaskSystem:
