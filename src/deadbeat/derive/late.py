@@ -117,8 +117,14 @@ class _Seen:
         self.tracks = tracks(recording)
         self.names = recording.names | names_of(recording.threads)
         self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]
-        self.switches = whole(recording.events, [*self.tracks])
-        self.begin = recording.begin_ns
+        switches = whole(recording.events, [*self.tracks])
+        on = {int(cpu): switches[switches["cpu"] == cpu] for cpu in np.unique(switches["cpu"])}
+        self.switches = {
+            cpu: (rows, rows["ns"].astype(np.int64) - recording.begin_ns)
+            for cpu, rows in on.items()
+        }
+        self.told = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
+        self.moves = {tid: track.of(RecordKind.MIGRATE)["ns"] for tid, track in self.tracks.items()}
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
         self.faults = {tid: _faults(track) for tid, track in self.tracks.items()}
@@ -178,7 +184,7 @@ class _Seen:
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
-        last = track.of(*_TOLD)
+        last = self.told[track.thread.tid]
         before = int(np.searchsorted(last["ns"], left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
@@ -203,7 +209,7 @@ class _Seen:
 
     def _ready(self, found: Parts, track: Track, place: int, begin: int, end: int) -> None:
         """Add a stretch in which it could have run: by who ran there instead."""
-        moves = track.of(RecordKind.MIGRATE)["ns"]
+        moves = self.moves[track.thread.tid]
         last = int(np.searchsorted(moves, end)) - 1
         moved = min(max(int(moves[last]), begin), end) if last >= 0 else begin
         # what it left while it could run, after its release, was taken from it
@@ -222,8 +228,7 @@ class _Seen:
 
     def _ran(self, cpu: int, begin: int, end: int) -> Iterator[tuple[int, bool, int]]:
         """Who ran on a CPU, whether at no real-time priority, and how long."""
-        here = self.switches[self.switches["cpu"] == cpu]
-        ns = here["ns"].astype(np.int64) - self.begin
+        here, ns = self.switches[cpu]
         first = max(int(np.searchsorted(ns, begin, "right")) - 1, 0)
         for number in range(first, int(np.searchsorted(ns, end))):
             since = max(int(ns[number]), begin)

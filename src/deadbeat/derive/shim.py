@@ -128,7 +128,7 @@ class Shim(ClosedAfterwards):
             missing += _silent(recording.threads, seen, pids)
         return evolve(
             recording,
-            events=_in_order([recording.events, seen.events]),
+            events=_merged(recording.events, seen.events),
             calls=recording.calls or seen.calls,
             symbols=seen.symbols | recording.symbols,
             lost=recording.lost + seen.lost,
@@ -205,6 +205,19 @@ def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
             found["a"], found["tid"] = found["tid"].copy(), end["tid"][mine]
             found["kind"], found["b"] = RecordKind.WAKING, 0
             yield found[(last >= 0) & (found["ns"] >= begin["ns"][mine])]
+
+
+def _merged(events: NDArray[np.void], seen: NDArray[np.void]) -> NDArray[np.void]:
+    """Both in order of time, in a file as the first are: there may be a GB of them."""
+    if not len(events) or not len(seen):
+        return seen if len(seen) else events
+    at = np.searchsorted(events["ns"], seen["ns"], "right") + np.arange(len(seen))
+    rest = np.ones(len(events) + len(seen), bool)
+    rest[at] = False
+    with tempfile.TemporaryFile() as file:
+        found: NDArray[np.void] = np.memmap(file, RECORD, "w+", shape=rest.shape)
+    found[rest], found[at] = events, seen
+    return found
 
 
 def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:

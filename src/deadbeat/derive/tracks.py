@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -345,21 +345,20 @@ def _fill(track: Track, waits: NDArray[np.void]) -> None:
 
 def tracks(recording: Recording) -> dict[int, Track]:
     """tid -> what it did; instants since the recording's begin."""
-    events = recording.events.astype(OWN)
-    begin = recording.begin_ns
-    events["ns"] -= begin
-    timed = np.isin(events["kind"], (RecordKind.SLEEP_TIMER, RecordKind.DEADLINE_TIMER))
-    for column in ("a", "b"):
-        events[column][timed] -= begin
+    events, begin = recording.events, recording.begin_ns
     end = recording.end_ns - begin
-    switches = whole(events, [thread.tid for thread in recording.threads])
-    by_tid = events[np.argsort(events["tid"], kind="stable")]
-    wakes = by_tid[by_tid["kind"] == RecordKind.WAKING]
-    mine = by_tid[~np.isin(by_tid["kind"], (RecordKind.WAKING, RecordKind.SWITCH))]
+    switches = _since(whole(events, [thread.tid for thread in recording.threads]), begin)
+    place = np.argsort(events["tid"], kind="stable")
+    tids = events["tid"][place]
     found = {}
-    for thread in recording.threads:
-        own = mine[slice(*np.searchsorted(mine["tid"], [thread.tid, thread.tid + 1]))]
-        woken = wakes[slice(*np.searchsorted(wakes["tid"], [thread.tid, thread.tid + 1]))]
+    for thread in recording.threads:  # one at a time: there may be a GB of events
+        mine = events[place[slice(*np.searchsorted(tids, [thread.tid, thread.tid + 1]))]]
+        mine = _since(mine[mine["kind"] != RecordKind.SWITCH], begin)
+        timed = np.isin(mine["kind"], (RecordKind.SLEEP_TIMER, RecordKind.DEADLINE_TIMER))
+        for column in ("a", "b"):
+            mine[column][timed] -= begin
+        wakes = mine["kind"] == RecordKind.WAKING
+        woken, own = mine[wakes], mine[~wakes]
         became = own["ns"][own["kind"] == RecordKind.EXEC].max(
             initial=-1
         )  # another program; it is judged
@@ -380,10 +379,26 @@ def tracks(recording: Recording) -> dict[int, Track]:
     return found
 
 
+def _since(rows: NDArray[np.void], begin: int) -> NDArray[np.void]:
+    """``rows`` with instants since ``begin``, as they may come before it."""
+    found = np.asarray(rows).astype(OWN)
+    found["ns"] -= begin
+    return found
+
+
+def _instants(rows: NDArray[np.void], column: str) -> Callable[[int], Times]:
+    """When there are rows with a value in this column."""
+    place = np.argsort(rows[column], kind="stable")
+    values = rows[column][place]
+    return lambda value: rows["ns"][place[slice(*np.searchsorted(values, [value, value + 1]))]]
+
+
 def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
     """SWITCH records, with those of own threads that are missing: who comes is who goes next on
     that CPU. The first own record of a thread proves that it ran."""
-    switches = events[events["kind"] == RecordKind.SWITCH]
+    switches = np.asarray(events[events["kind"] == RecordKind.SWITCH])
+    comes = _instants(switches, "a")
+    wakes = _instants(events[events["kind"] == RecordKind.WAKING], "tid")
     added = []
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
@@ -395,14 +410,13 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
             own = own[own["kind"] != RecordKind.WAKING]
             row["ns"] = own["ns"][0] if len(own) else after["ns"]
-            woken = events[(events["kind"] == RecordKind.WAKING) & (events["tid"] == left)]["ns"]
-            back = switches[(switches["a"] == left) & (switches["ns"] > here[place]["ns"])]["ns"]
-            until = back[0] if len(back) else NEVER
+            woken, back = wakes(left), comes(left)
+            until = min(back[back > here[place]["ns"]], default=NEVER)
             asleep = bool(((woken > here[place]["ns"]) & (woken <= until)).any())
             row["tid"], row["a"], row["b"] = left, after["tid"], int(asleep)
             added.append(row)
     if added:
-        switches = np.concatenate([switches, np.array(added, OWN)])
+        switches = np.concatenate([switches, np.array(added, switches.dtype)])
     ordered: NDArray[np.void] = switches[np.argsort(switches["ns"], kind="stable")]
     return ordered
 
