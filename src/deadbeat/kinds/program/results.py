@@ -105,7 +105,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         try:
             facts = json.loads(columns.pop("facts").tobytes())
             threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
-            facts |= {name: dict(facts[name]) for name in _BY_NUMBER}
+            facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
             facts |= {"threads": tuple(RecordedThread(**each) for each in threads)}
             facts["not_seen"] = tuple(facts["not_seen"])
             events = np.zeros(len(columns["ns"]), RECORD)
