@@ -9,7 +9,7 @@ import attrs
 
 from deadbeat.cli._output import table
 from deadbeat.cli.derived import kept
-from deadbeat.compare.plot import Plot, preset_of, presets, read_side, write_plot
+from deadbeat.compare.plot import preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.spec import LOADS_RULE
 from deadbeat.model.errors import UsageError
@@ -54,7 +54,7 @@ def plot(
         for path, name, file in zip(paths, named, inventory or [None] * len(paths), strict=True)
     ]
     made = write_plot(chosen, sides, folder, engine=engine or "", load=asked, formats=drawn)
-    return kept(_shown(made), folder, "plot", paths)
+    return kept(made, folder, "plot", paths)
 
 
 def drawn_plot(
@@ -75,14 +75,7 @@ def drawn_plot(
     sides = [read_side(path, name=path.name.removeprefix(strip)) for path in paths]
     formats = FORMATS if figures else ("png",)
     made = write_plot(preset_of(preset), sides, folder, load=load, formats=formats)
-    return kept(_shown(made), folder, "plot", paths)
-
-
-def _shown(made: Plot) -> Shown:
-    pictures = ", ".join(map(str, made.files)) or "the page"
-    document = attrs.evolve(made.document, details=pictures)
-    headline = made.drawn.sentences[0] if made.drawn.sentences else ""
-    return Shown(headline=headline, plain=made.plain(), document=document, page=made.page)
+    return kept(made, folder, "plot", paths)
 
 
 def listed() -> Shown:

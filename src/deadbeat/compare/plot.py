@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve
 
+from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.sides import DrawnPlot, PlotPreset, Question, Side, SidesTable, question
 from deadbeat.kinds.latency.spec import keys, read_spec
 from deadbeat.kinds.latency.summarise import summarise_latency
@@ -36,30 +37,6 @@ from deadbeat.store.runfolder import DOCTOR_FILE
 #: Sides with their kernels below a figure on paper; rows that a terminal shows first.
 _KERNELS, _ROWS = 7, 24
 _INVENTORY_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
-
-
-@frozen(kw_only=True)
-class Plot:
-    preset: PlotPreset
-    asked: Question
-    drawn: DrawnPlot
-    document: Document
-    page: Path
-    files: tuple[Path, ...]
-
-    def plain(self) -> dict[str, Json]:
-        return {
-            "preset": self.preset.name,
-            "results": [side.name for side in self.asked.sides],
-            "engine": self.asked.engine,
-            "loads": [load.text for load in self.asked.loads],
-            "labels": list(self.document.labels),
-            "sentences": list(self.drawn.sentences),
-            "caveats": list(self.drawn.caveats),
-            "tables": [asdict(table) for table in self.drawn.tables],
-            "files": [str(path) for path in self.files],
-            "page": str(self.page),
-        }
 
 
 def presets() -> Mapping[str, PlotPreset]:
@@ -129,7 +106,7 @@ def write_plot(
     engine: str = "",
     load: LoadPoint | None = None,
     formats: Sequence[str] = FORMATS,
-) -> Plot:
+) -> Shown:
     """Writes ``PRESET.html`` and ``PRESET.FORMAT`` into ``out_dir`` (made when missing).
     ``engine``, ``load``: what to draw; "" and None: the preset's own choice. Raises UsageError: the
     sides cannot stand beside each other; DeadbeatError: something cannot be written."""
@@ -141,13 +118,24 @@ def write_plot(
     kernels = [f"{side.name}: {kernel_text(side.platform.get('kernel'))}" for side in few]
     words = Words(labels=", ".join(document.labels), caption="; ".join(kernels) + "." * bool(few))
     files = write_charts(out_dir, drawn.charts, words, formats)
-    return Plot(
-        preset=preset,
-        asked=asked,
-        drawn=drawn,
-        document=document,
-        page=write_page(out_dir / f"{preset.name}.html", document),
-        files=tuple(files),
+    page = write_page(out_dir / f"{preset.name}.html", document)
+    pictures = [str(path) for path in files]
+    return Shown(
+        headline=drawn.sentences[0] if drawn.sentences else "",
+        plain={
+            "preset": preset.name,
+            "results": [side.name for side in sides],
+            "engine": asked.engine,
+            "loads": [each.text for each in asked.loads],
+            "labels": list(document.labels),
+            "sentences": list(drawn.sentences),
+            "caveats": list(drawn.caveats),
+            "tables": [asdict(table) for table in drawn.tables],
+            "files": pictures,
+            "page": str(page),
+        },
+        document=evolve(document, details=", ".join(pictures) or "the page"),
+        page=page,
     )
 
 
