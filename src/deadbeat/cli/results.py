@@ -10,8 +10,8 @@ from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
-import attrs
 from attrs import evolve
 
 from deadbeat.cli._output import say, table
@@ -20,7 +20,7 @@ from deadbeat.cli.derived import found
 from deadbeat.cli.listing import named
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import drawn_set
-from deadbeat.kinds.contention.emitting import SUFFIX, TaskOfRun, read_run
+from deadbeat.kinds.contention.emitting import OF_TASK, SUFFIX, read_run
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.model.errors import UsageError
@@ -53,19 +53,16 @@ def _cell(value: float | None) -> str:
 
 
 def _show_jobs(path: Path) -> Shown:
-    found = read_run(path)
-    rows = [[_cell(value) for value in attrs.astuple(each)] for each in found.tasks]
-    counted, missed = (
-        sum(getattr(each, key) for each in found.tasks) for key in ("jobs", "missed")
-    )
-    text = "unknown" if found.slowdown is None else f"{found.slowdown:.3f}"
+    found: Any = read_run(path)
+    rows = [[_cell(value) for value in each.values()] for each in found["tasks"]]
+    counted, missed = (sum(each[key] for each in found["tasks"]) for key in ("jobs", "missed"))
+    text = "unknown" if found["slowdown"] is None else f"{found['slowdown']:.3f}"
     headline = f"slowdown {text}, {missed} of {counted} deadlines missed"
-    if not found.realtime:
+    if not found["realtime"]:
         headline += "; measured without real-time priorities"
-    names = [each.name for each in attrs.fields(TaskOfRun)]
-    columns = [name.replace("_us", " [us]").replace("_", " ") for name in names]
+    columns = [name.replace("_us", " [us]").replace("_", " ") for name in OF_TASK]
     parts = [table(columns, rows, numeric=columns), headline]
-    return Shown(plain=attrs.asdict(found), headline=headline, parts=parts)
+    return Shown(plain=found, headline=headline, parts=parts)
 
 
 def metrics_of(kind: ExperimentKind, path: Path) -> str:

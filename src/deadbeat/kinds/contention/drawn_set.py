@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.contention.emitting import key_in
+from deadbeat.kinds.contention.emitting import key_in, sets_in
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import UsageError
 from deadbeat.model.jobs import JOB_DTYPE
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
@@ -70,9 +69,7 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
 def _opened(runs: Path, run: str, text: str) -> tuple[CampaignStore, RunKey, TaskSet, Calibration]:
     path = BREAKDOWN.find(runs, run)
     store = BreakdownStore.open(path) if path else CampaignStore.open(find_campaign(runs, run))
-    costs, keys = store.load_calibration(), sorted(store.programs.keys())
-    if costs is None or not keys:
-        raise UsageError(f"{run} holds no task sets yet", "measure it first")
+    costs, keys = sets_in(store, run)
     key = key_in(text, keys, store.path.resolve().name, "--task-set")
     return store, key, store.programs.task_set(key), costs
 

@@ -96,11 +96,17 @@ def emit_tree(
     return list(files), [(key.text, name) for key, name in zip(chosen, ids, strict=True)]
 
 
-def _stored(campaign: str, runs: Path) -> _Source:
-    store = CampaignStore.open(find_campaign(runs, campaign))
+def sets_in(store: CampaignStore, called: str) -> tuple[Calibration, tuple[RunKey, ...]]:
+    """Costs and keys of the task sets in ``store``. Raises UsageError: there are none."""
     calibration, keys = store.load_calibration(), sorted(store.programs.keys())
     if calibration is None or not keys:
-        raise UsageError(f"{campaign} holds no task sets yet", "measure it first")
+        raise UsageError(f"{called} holds no task sets yet", "measure it first")
+    return calibration, tuple(keys)
+
+
+def _stored(campaign: str, runs: Path) -> _Source:
+    store = CampaignStore.open(find_campaign(runs, campaign))
+    calibration, keys = sets_in(store, campaign)
     if calibration.platform.made_up:
         text = f"{campaign} was simulated: the fragments of its sets are made up"
         raise UsageError(text, "name a campaign that was measured, or a TOML file of parameters")
@@ -108,7 +114,7 @@ def _stored(campaign: str, runs: Path) -> _Source:
         name=store.path.resolve().name,
         spec=read_spec(store.spec),
         calibration=calibration,
-        keys=tuple(keys),
+        keys=keys,
         task_set=store.programs.task_set,
     )
 
@@ -185,71 +191,47 @@ def _facts(source: _Source, keys: Sequence[RunKey], sets: Sequence[TaskSet]) -> 
 
 
 SUFFIX = ".jobs"
+#: Of a task, from its counted jobs beside the others: ``slowdown`` is against itself alone; what no
+#: job tells is None.
+OF_TASK = (
+    *("task", "core", "cpu", "priority", "jobs", "missed"),
+    *("slowdown", "delay_ratio", "longest_response_us"),
+)
 
 
-@frozen(kw_only=True)
-class TaskOfRun:
-    """One task, from its counted jobs beside the others; ``slowdown`` is against itself alone.
-
-    What no job tells is None.
-    """
-
-    task: int
-    core: int
-    cpu: int
-    priority: int
-    jobs: int
-    missed: int
-    slowdown: float | None
-    delay_ratio: float | None
-    longest_response_us: float | None
-
-
-@frozen(kw_only=True)
-class RunOfFile:
-    """One run; ``slowdown`` is the mean over its tasks, ``measured_s`` the time of its slots, s."""
-
-    file: str
-    set_id: str
-    realtime: bool
-    one_process: bool
-    measured_s: float
-    slowdown: float | None
-    tasks: tuple[TaskOfRun, ...]
-
-
-def read_run(path: Path) -> RunOfFile:
-    """The run in ``path``. Raises UsageError: there is no such file; DataError: it is damaged."""
+def read_run(path: Path) -> dict[str, Json]:
+    """The run in ``path``; its slowdown is the mean over its tasks, ``measured_s`` the time of its
+    slots, s. Raises UsageError: there is no such file; DataError: it is damaged."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}", "name a file that a task set's program wrote")
     table = read_job_table(followed(path))
-    columns = job_columns(table)
-    tasks = tuple(_task(table, columns, number) for number in range(len(table.tasks)))
-    known = [each.slowdown for each in tasks if each.slowdown is not None]
-    flags = int(table.header["flags"])
-    return RunOfFile(
-        file=str(path),
-        set_id=table.set_id,
-        realtime=bool(flags & j.RUN_REALTIME),
-        one_process=bool(flags & j.RUN_ONE_PROCESS),
-        measured_s=int(table.header["measured_ns"]) / 1e9,
-        slowdown=float(np.mean(known)) if known else None,
-        tasks=tasks,
-    )
+    columns, flags = job_columns(table), int(table.header["flags"])
+    every = range(len(table.tasks))
+    tasks = [dict(zip(OF_TASK, _task(table, columns, n), strict=True)) for n in every]
+    known = [value for each in tasks if (value := each["slowdown"]) is not None]
+    return {
+        "file": str(path),
+        "set_id": table.set_id,
+        "realtime": bool(flags & j.RUN_REALTIME),
+        "one_process": bool(flags & j.RUN_ONE_PROCESS),
+        "measured_s": int(table.header["measured_ns"]) / 1e9,
+        "slowdown": float(np.mean(known)) if known else None,
+        "tasks": tasks,
+    }
 
 
-def _task(table: JobTable, columns: JobColumns, number: int) -> TaskOfRun:
+def _task(table: JobTable, columns: JobColumns, number: int) -> tuple[float | None, ...]:
     row = table.tasks[number]
     mine = columns.counted & (columns.task == number)
     together, alone = mine & ~columns.solo, mine & columns.solo
     spans, solo = (columns.span_ns[each & columns.finished] for each in (together, alone))
     responses = columns.response_ns[together & columns.finished]
-    return TaskOfRun(
-        task=number,
-        **{name: int(row[name]) for name in ("core", "cpu", "priority")},
-        jobs=int(together.sum()),
-        missed=int((columns.missed & together).sum()),
-        slowdown=float(spans.mean() / solo.mean()) if len(spans) and len(solo) else None,
-        delay_ratio=float(spans.mean() / float(row["wcet_ns"])) if len(spans) else None,
-        longest_response_us=float(responses.max() / 1000) if len(responses) else None,
+    return (
+        number,
+        *(int(row[name]) for name in ("core", "cpu", "priority")),
+        int(together.sum()),
+        int((columns.missed & together).sum()),
+        float(spans.mean() / solo.mean()) if len(spans) and len(solo) else None,
+        float(spans.mean() / float(row["wcet_ns"])) if len(spans) else None,
+        float(responses.max() / 1000) if len(responses) else None,
     )
