@@ -28,11 +28,19 @@ from deadbeat.store.folder import Head, OwnedFolder
 from deadbeat.store.jobfile import find_cut, find_inconsistency, read_job_table, write_job_table
 from deadbeat.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
 from deadbeat.store.programs import ProgramFolder
-from deadbeat.store.serial import read_calibration, structure, to_plain, write_calibration
+from deadbeat.store.serial import (
+    CALIBRATION_FILE,
+    read_calibration,
+    structure,
+    to_plain,
+    write_calibration,
+)
 from deadbeat.store.traces import Severity, TraceFolder
 
 T = TypeVar("T")
 CAMPAIGN_FILE = "campaign.json"
+#: Costs of a system that runs another's task sets: of its shared objects alone.
+OWN_COSTS_FILE = "own-costs.json"
 FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
 
 _DERIVED_HINT = "delete the file and repeat the command"
@@ -94,22 +102,13 @@ class CampaignStore(OwnedFolder):
 
     # -- what belongs to the whole campaign
 
-    def save_calibration(self, calibration: Calibration) -> None:
+    def save_calibration(self, calibration: Calibration, *, name: str = CALIBRATION_FILE) -> None:
         with self.lock():
-            write_calibration(self.path / "calibration.json", calibration)
+            write_calibration(self.path / name, calibration)
 
-    def load_calibration(self) -> Calibration | None:
+    def load_calibration(self, name: str = CALIBRATION_FILE) -> Calibration | None:
         """The campaign's calibration; None before it was made. DataError: damaged."""
-        return self._load("calibration.json", read_calibration)
-
-    def save_own_costs(self, calibration: Calibration) -> None:
-        """Save the costs of a system that runs another's task sets: its shared objects alone."""
-        with self.lock():
-            write_calibration(self.path / "own-costs.json", calibration)
-
-    def load_own_costs(self) -> Calibration | None:
-        """Costs as saved; None without any. DataError: damaged."""
-        return self._load("own-costs.json", read_calibration)
+        return self._load(name, read_calibration)
 
     def load_origin(self) -> Origin | None:
         """The campaign that has the programs; None: this one. DataError: damaged."""

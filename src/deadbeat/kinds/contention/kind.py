@@ -262,12 +262,6 @@ def write_report(summary: Summary, out_dir: Path) -> Path:
     )
 
 
-def write_figures(summary: Summary, out_dir: Path) -> list[Path]:
-    """Writes every figure in every format into ``out_dir``/figures and returns their paths. Raises
-    DeadbeatError: the folder or a file cannot be written."""
-    return write_drawn(Path(out_dir) / "figures", draw_figures(summary))
-
-
 #: Deadline factors with figures of their own on paper; the page has all.
 _LEVELS = 3
 
@@ -327,7 +321,7 @@ def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
     summary = summarise(store, worst=worst)
     write_summary(store, summary)
     if figures:
-        write_figures(summary, store.path)
+        write_drawn(store.path / "figures", draw_figures(summary))
     write_report(summary, store.path)
     return summary
 

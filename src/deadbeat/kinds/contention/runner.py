@@ -43,7 +43,7 @@ from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind
-from deadbeat.store.campaign import CampaignStore, estimate_bytes
+from deadbeat.store.campaign import OWN_COSTS_FILE, CampaignStore, estimate_bytes
 from deadbeat.store.files import write_json
 from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
@@ -222,7 +222,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
 
     def _measure_own(self, borrowed: Calibration, tell: Watcher) -> None:
         """What the shared objects of the sets take on this other system: its overheads."""
-        if self._store.load_own_costs() is not None:
+        if self._store.load_calibration(OWN_COSTS_FILE) is not None:
             return
         names = {entry.partition("/")[0] for entry in borrowed.costs}
         known = self._catalog.fragments.items()
@@ -233,7 +233,7 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         if not usable:
             return
         tell(Phase(name="calibration"))
-        self._store.save_own_costs(
+        self._store.save_calibration(
             self._executor.calibrate(
                 Catalog(fragments=usable),
                 Costing(
@@ -243,7 +243,8 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
                     policy=borrowed.policy,
                 ),
                 lambda share: tell(Phase(name="calibration", share=share)),
-            )
+            ),
+            name=OWN_COSTS_FILE,
         )
 
     def todo(self) -> Todo:

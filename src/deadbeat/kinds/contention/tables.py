@@ -106,10 +106,6 @@ def _figure(
     )
 
 
-def _needed(column: str) -> Callable[[CellFigures], str]:
-    return lambda cell: bare_words(cell, _NEEDED, column)
-
-
 #: What explains a point without being its answer.
 FURTHER_COLUMNS = (
     said("point", lambda cell: f"{point_words(cell)}; {load_words(cell, ', ')}"),
@@ -119,7 +115,10 @@ FURTHER_COLUMNS = (
     said("sets that miss", lambda cell: cell.value("miss_sets"), format="{:.0f}".format),
     # At least the low end where the high end is not known.
     *(
-        said(f"needed{words}, 1 in {of}", _needed(f"{side}deadline_needed_{name}"))
+        said(
+            f"needed{words}, 1 in {of}",
+            partial(bare_words, metric=_NEEDED, column=f"{side}deadline_needed_{name}"),
+        )
         for name, of in (("p99", 100), ("p999", 1000))
         for side, words in (("", ""), ("alone_", " alone"))
     ),
@@ -139,10 +138,6 @@ def further_table(summary: Summary) -> Table:
 
 def _count(heading: str, name: str, *, terminal: bool = False) -> Column:
     return said(heading, attrgetter(name), format="{:,}".format, terminal=terminal)
-
-
-def _missed(cell: CellFigures) -> str:
-    return f"{100 * (cell.miss_ratio.value or 0.0):.2f}" + ("+" if cell.misses else " ")
 
 
 def _quantile(name: str) -> Callable[[CellFigures], str]:
@@ -171,7 +166,10 @@ def group_table(summary: Summary) -> Table:
         _figure("delay ratio\nmean [95 %]", "delay_ratio_mean"),
         *(_figure(name, f"delay_ratio_{name}") for name in ("p50", "p95", "max")),
         _figure("response ratio", "response_ratio_mean"),
-        evolve(_figure("miss %\nof jobs", "deadline_miss_ratio", 100.0), terminal=_missed),
+        evolve(
+            _figure("miss %\nof jobs", "deadline_miss_ratio", 100.0),
+            terminal=lambda c: f"{100 * (c.miss_ratio.value or 0.0):.2f}{'+' if c.misses else ' '}",
+        ),
         _figure("of\nsets", "miss_set_share", 100.0, "{:.1f}".format),
         _figure("their median %", "deadline_miss_p50_nonzero", 100.0),
         _figure("their p95 %", "deadline_miss_p95_nonzero", 100.0),

@@ -42,7 +42,7 @@ from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.specification import differing
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.words import Json, inside, time_text
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.store.campaign import OWN_COSTS_FILE, CampaignStore
 from deadbeat.store.programs import file_hash
 from deadbeat.store.summary import read_summary
 
@@ -449,7 +449,7 @@ def overhead_lines(one: CampaignView, two: CampaignView) -> Iterator[str]:
 
 
 def _own_costs(view: CampaignView) -> dict[str, int]:
-    own: Calibration | None = view.store.load_own_costs()
+    own: Calibration | None = view.store.load_calibration(OWN_COSTS_FILE)
     if own is None and view.store.load_origin() is None:
         own = view.store.load_calibration()
     costs = own.costs if own else {}
