@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -18,6 +17,7 @@ from deadbeat.kinds.program.kind import task_system as program_system
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, make_folder, storing
+from deadbeat.store.programs import file_hash
 from deadbeat.store.tasksystems import write_task_system
 
 
@@ -110,12 +110,7 @@ def _evidence(kind: ExperimentKind, path: Path) -> str:
     said = envelope(kind.show(path), kind.name)
     state = kind.state_of(path)
     files = sorted(each for each in path.rglob("*") if each.is_file())
-    hashes = {str(each.relative_to(path)): _hash(each) for each in files}
+    hashes = {str(each.relative_to(path)): file_hash(each) for each in files}
     runs = {"planned": state.planned, "done": state.done, "failed": state.failed}
     found = {key: said[key] for key in ("deadbeat", "kind", "state", "headline", "findings")}
     return json.dumps({**found, "runs": runs, "sha256": hashes}, indent=2) + "\n"
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -315,12 +315,15 @@ def run(
         return drawn_plot("effects", paths, folder, figures=bool(how.figures), strip=f"{how.name}-")
     found = answer(paths, runs=how.runs, figures=how.figures, metrics=_METRICS, fail_on=how.fail_on)
     if rootfs is not None:
-        return _with_inventories(found, paths)
+        return _saying(found, map(_inventory_words, paths))
     names = [f"{how.name}-{each}" for each in question.also] if question else []
     own = [path for name in names for path in paths if _name_of(path) == name]
     if len(own) < 2:
         return found
-    return _with(found, answer(own, runs=how.runs, figures=how.figures, metrics=_METRICS))
+    also = answer(own, runs=how.runs, figures=how.figures, metrics=_METRICS)
+    assert also.document is not None
+    found = _saying(found, also.document.answer)
+    return attrs.evolve(found, lines=(*found.lines, f"page: {also.page}"))
 
 
 def _name_of(path: Path) -> str:
@@ -328,12 +331,11 @@ def _name_of(path: Path) -> str:
     return read_spec(LatencyStore.open(path).spec).name
 
 
-def _with(first: Shown, second: Shown) -> Shown:
-    """A comparison that has the verdict and the page of another beside its own."""
-    assert first.document is not None and second.document is not None
-    lines = [*first.document.answer, *second.document.answer]
-    document = attrs.evolve(first.document, answer=lines)
-    return attrs.evolve(first, document=document, lines=(*first.lines, f"page: {second.page}"))
+def _saying(found: Shown, lines: Iterable[str]) -> Shown:
+    """A comparison that says more beside its own verdict."""
+    assert found.document is not None
+    document = attrs.evolve(found.document, answer=[*found.document.answer, *lines])
+    return attrs.evolve(found, document=document)
 
 
 def _beside(sides: Sequence[LabSide], system: Rootfs) -> Iterator[LabSide]:
@@ -350,15 +352,11 @@ def _beside(sides: Sequence[LabSide], system: Rootfs) -> Iterator[LabSide]:
         yield LabSide(name=name, guest=attrs.evolve(alone, rootfs=system))
 
 
-def _with_inventories(found: Shown, paths: Sequence[Path]) -> Shown:
-    """An answer that says what there is in each machine, too."""
-    assert found.document is not None
-    lines = [*found.document.answer]
-    for path in paths:
-        counts = inside(LatencyStore.open(path).platform.details, "inventory").items()
-        words = (f"{len(n) if isinstance(n, list) else n} {what}" for what, n in counts)
-        lines.append(f"{path.name}: {', '.join(words).replace('_', ' ')}.")
-    return attrs.evolve(found, document=attrs.evolve(found.document, answer=lines))
+def _inventory_words(path: Path) -> str:
+    """What there is in the machine of a result."""
+    counts = inside(LatencyStore.open(path).platform.details, "inventory").items()
+    words = (f"{len(n) if isinstance(n, list) else n} {what}" for what, n in counts)
+    return f"{path.name}: {', '.join(words).replace('_', ' ')}."
 
 
 def _campaigns(

@@ -88,7 +88,9 @@ def _offered(machine: str) -> Offers:
 
 
 def fetch(*, names: Sequence[str], machine: str) -> Shown:
-    words = [word for name in names for word in _of_preset(name)]
+    words = [
+        word for name in names for word in (PRESETS[name].kernels if name in PRESETS else [name])
+    ]
     wanted = _wanted(words, MACHINES[machine])
     machines = dict.fromkeys(each[0].machine for each in wanted)
     emulators = [find_qemu(each, say=say) for each in machines]
@@ -145,11 +147,6 @@ def needed(words: Sequence[str], machine: str) -> tuple[Kernel, ...]:
     if all(any(word in (each.label, each.name) for each in here) for word in words):
         return named(words)
     return got_kernels(_wanted(words, machine)).kernels
-
-
-def _of_preset(word: str) -> tuple[str, ...]:
-    preset = PRESETS.get(word)
-    return preset.kernels if preset else (word,)
 
 
 def _wanted(words: Sequence[str], machine: str) -> list[tuple[Offer, ...]]:

@@ -17,7 +17,6 @@ from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
-from deadbeat.report.html import write_text
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.sched_drawing import gantt_svg
 from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
@@ -42,6 +41,7 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
+from deadbeat.store.files import atomic_write
 
 FAILED = 1
 #: Files in the order of writing -> what they are called in the answer.
@@ -115,7 +115,7 @@ def _simulated(
         else:
             text = render_schedule(shot, answer, responses, title=title)
         if text:
-            write_text(outputs[kind], text)
+            atomic_write(outputs[kind], text)
         else:  # a warning has said why
             del outputs[kind]
     written = {_WRITTEN[kind]: str(path) for kind, path in outputs.items()}

@@ -269,7 +269,8 @@ def write_page(path: Path, document: Document) -> Path:
     """The document as a page at ``path``, which is returned; its folder is made when missing.
     Raises DeadbeatError: the folder or file cannot be written."""
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    return write_text(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+    atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+    return path
 
 
 def write_result(
@@ -295,9 +296,3 @@ def write_result(
         if charts:
             write_charts(store.path / "figures", charts, words)
         return write_page(store.path / REPORT_FILE, document)
-
-
-def write_text(path: Path, text: str | bytes) -> Path:
-    """Text or an encoded page at ``path``, as `write_page`."""
-    atomic_write(path, text)
-    return path

@@ -60,7 +60,7 @@ def schedule_chart(picture: Picture, *, title: str = "") -> Chart:
         y_label="",
         rows=(
             *(f"processor {index}" for index in range(system.processors)),
-            *(_row_name(system, index) for index in range(len(system.tasks))),
+            *(row_name(system, index) for index in range(len(system.tasks))),
         ),
         spans=(*_waiting(picture), *_pieces(picture), *_locks(picture), *_late(picture)),
         curves=tuple(_arrows(picture)),
@@ -81,7 +81,7 @@ def _origin(picture: Picture) -> int:
     return picture.start if picture.end > _EXACT else 0
 
 
-def _row_name(system: TaskSystem, index: int) -> str:
+def row_name(system: TaskSystem, index: int) -> str:
     name = system.label(index)
     return f"{index} {name}" if system.tasks[index].name else name
 

@@ -33,7 +33,7 @@ from deadbeat.report.document import (
     texts_table,
 )
 from deadbeat.report.html import page
-from deadbeat.report.sched_drawing import LABEL, caption, schedule_chart, unit_words
+from deadbeat.report.sched_drawing import LABEL, caption, row_name, schedule_chart, unit_words
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.picture import Picture
 
@@ -249,8 +249,7 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
     for row in answer["tasks"]:
         index = row["task"]
         task, ranks = system.tasks[index], row["response_percentiles"] or {}
-        name = f"{index} {task.name}" if task.name else system.label(index)
-        rows.append({**attrs.asdict(task), **ranks, **row, "name": name})
+        rows.append({**attrs.asdict(task), **ranks, **row, "name": row_name(system, index)})
     printed = {
         "offset": any(task.offset for task in system.tasks),
         "p95": any(row["response_percentiles"] for row in answer["tasks"]),
