@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,15 +22,20 @@ SECONDS = "5"
 
 
 def main() -> None:
-    """``bench_derive.py [blind] [PROGRAM ...]``; blind: programs do not read the CPU clock."""
+    """``bench_derive.py [blind] [busy] [PROGRAM ...]``; blind: programs do not read the CPU clock;
+    busy: two loops that never sleep run beside."""
     words = sys.argv[1:]
     blind = tuple(word for word in words if word == "blind")
-    names = [word for word in words if word not in blind] or list(PROGRAMS)
+    names = [word for word in words if word not in ("blind", "busy")] or list(PROGRAMS)
     rows = defaultdict(list)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, ExitStack() as held:
+        for _ in range(2 if "busy" in words else 0):
+            loop = held.enter_context(subprocess.Popen((sys.executable, "-c", "while True: pass")))
+            held.callback(loop.kill)
         for name in names:
             for row in _differences(name, Path(folder), blind):
-                rows[row.figure.split(" of section")[0].split(" at ")[0]].append((name, row))
+                figure = row.figure.split(" of ")[0].split(" at ")[0]
+                rows[figure].append((name, row))
     for figure, found in rows.items():
         off = [f"{name}: {row}" for name, row in found if not row.met]
         share = 100 * (1 - len(off) / len(found))

@@ -71,6 +71,8 @@ def _task(name: str, task: Row, found: Row) -> Iterator[Difference]:
         if task.get(key) or key == "suspension_mean_ns":
             yield _close(name, key, task[key], found.get(key), bar)
     yield from (_equal(name, key, task[key], found.get(key)) for key in EXACT if key in task)
+    if found.get("charged_share"):  # all its charges over its CPU time
+        yield _close(name, "charged_share", 1.0, found["charged_share"], (0.01, 0))
     if task["sections"] is not None:
         yield from _sections(name, task["sections"], list(found.get("sections") or ()))
 

@@ -57,7 +57,9 @@ def test_jobs_that_overrun_are_separated_by_their_calls() -> None:  # trap 1
 
 
 @pytest.mark.parametrize("at", [29, 57])  # in the middle, or the last one
-@pytest.mark.parametrize(("c", "jobs", "merged", "skipped"), [(2, 59, 1, 0), (5, 58, 0, 1)])
+@pytest.mark.parametrize(
+    ("c", "jobs", "merged", "skipped"), [(3, 59, 1, 0), (5, 58, 0, 1), (1, 58, 0, 1)]
+)
 def test_jobs_that_nothing_separates(
     c: int, jobs: int, merged: int, skipped: int, at: int
 ) -> None:  # 2

@@ -126,7 +126,7 @@ def constant_sleep(
     sleeps: NDArray[np.float64], work: NDArray[np.float64], *, on_grid: bool
 ) -> bool:
     """Whether a thread sleeps for as long whatever it worked: not until the next of a schedule."""
-    if len(sleeps) < 3:
+    if len(sleeps) < 3 or np.median(sleeps) <= 0:
         return False
     spread, varied = (float(np.ptp(np.quantile(each, [0.1, 0.9]))) for each in (sleeps, work))
     return spread < 0.3 * varied or (not on_grid and spread <= 0.02 * float(np.median(sleeps)))

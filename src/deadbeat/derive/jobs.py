@@ -219,7 +219,7 @@ def backlog(jobs: ThreadJobs) -> None:
 
 def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     """Finds jobs that nothing separates: the loop skipped its wait since it was late. Such a job
-    reaches into k periods and took at most k times as long as the longest single one."""
+    reaches into k periods, took at most k times as long as the longest single one, and as long as some."""
     rows = jobs.rows
     if grid is None or not grid.fits or len(rows) < JOBS_MIN:
         return
@@ -231,7 +231,8 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     pieces = np.where(several, np.minimum(late + 1, gap), 1)
     single = rows["c"][late == 0]  # a late one may be several, or the long one
     if len(single):
-        rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), pieces, 1)
+        like = np.clip(np.rint(rows["c"] / max(float(np.median(single)), 1.0)), 1, pieces)
+        rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), like, 1)
 
 
 def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:

@@ -359,6 +359,8 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     unsure = "few jobs" if len(rows) < SURE_JOBS else ""
     if grid and UNSURE[0] < grid.share < UNSURE[1]:
         unsure = f"{grid.share:.0%} of the releases are on its grid"
+    if jobs.what == "absolute" and np.median(jobs.sleep) <= 0:
+        unsure = "most of its sleeps were over before they began: it is late all the time"
     unsure = unsure if known else f"{1 - exact.mean():.0%} of the releases are not known"
     unsure = f"jobs by {jobs.site}" if jobs.what == "unknown" else unsure
     return evolve(

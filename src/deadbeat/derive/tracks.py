@@ -31,9 +31,9 @@ NEVER = np.iinfo(np.int64).max
 _RESTARTED = (-512, -513, -514, -516)
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
-#: From the choice of a thread, which is charged from there, to the event of its switch.
-_CHARGED_BEFORE_NS = 5_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
+#: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
+_SWITCH_NS = 100_000
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
@@ -100,30 +100,31 @@ class Track:
         return np.interp(at, edges, sums) if len(edges) else np.zeros(len(at))
 
     @cached_property
-    def _charges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Time on CPUs -> sums of charges: within jobs, and all that the kernel charged."""
+    def _charges(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Time on CPUs -> sums of charges, without and with what a hypervisor took within switches:
+        a thread is charged from its choice on, at once when the event of the switch comes."""
         rows = self.of(RecordKind.RUNTIME)
         if not len(rows):
             sums = np.array([0.0, float((self.off - self.on).sum())])
-            return sums, np.array([sums, sums])
+            return sums, sums, sums
         at = np.maximum.accumulate(self.on_cpu(rows["ns"]))
-        # A hypervisor can take its CPU between the choice of a thread and the event of its switch.
-        most = np.diff(at, prepend=0.0) + _CHARGED_BEFORE_NS
-        each = np.array([np.minimum(rows["a"], most), rows["a"]])
+        came = np.diff(np.searchsorted(self.on, rows["ns"], "right"), prepend=0) > 0
+        more = np.where(came, np.maximum(rows["a"] - np.diff(at, prepend=0.0), 0), 0)
         rest = max(self._edges[1][-1] - at[-1], 0.0) if len(self.on) else 0.0
-        return np.concatenate([[0.0], at, [at[-1] + rest]]), np.cumsum(
-            np.column_stack([[0.0, 0.0], each, [rest, rest]]), axis=1
-        )
+        known = []
+        for switch in (np.minimum(more, _SWITCH_NS), more):
+            steps = np.column_stack([switch, rows["a"] - more]).ravel()
+            known.append(np.cumsum(np.concatenate([[0.0], steps, [rest]])))
+        steps = np.column_stack([np.minimum(np.append(0, at[:-1]) + 1, at), at]).ravel()
+        return np.concatenate([[0.0], steps, [at[-1] + rest]]), known[0], known[1]
 
     def cpu_time(self, at: Times) -> NDArray[np.float64]:
         """CPU time until ``at``: between charges in proportion to the time on CPUs."""
-        known, sums = self._charges
-        return np.asarray(np.interp(self.on_cpu(at), known, sums[0]))
+        return np.asarray(np.interp(self.on_cpu(at), *self._charges[:2]))
 
     def charged(self, at: Times) -> NDArray[np.float64]:
-        """CPU time until ``at``, with what was charged before the event of a switch."""
-        known, sums = self._charges
-        return np.asarray(np.interp(self.on_cpu(at), known, sums[1]))
+        """As `cpu_time`, all that the kernel charged."""
+        return np.asarray(np.interp(self.on_cpu(at), *self._charges[::2]))
 
     def of(self, *kinds: RecordKind) -> NDArray[np.void]:
         return self.mine[np.isin(self.mine["kind"], kinds)]
