@@ -27,6 +27,7 @@ from deadbeat.model.errors import DataError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.systems import TimedTask
 from deadbeat.store.runfolder import run_converter
+from deadbeat.store.tasksystems import write_task_system
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 TICKS = [n * 10 * MS for n in range(1, 61)]
@@ -253,3 +254,11 @@ PROVED = {
     *("absolute", "bursts", "modes", "mqueue", "relative", "sections", "sigwait", "suspending"),
     "timerfd",
 }
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if name.startswith("example")])
+def test_the_task_system_of_an_example_is_taken_as_it_is(name: str) -> None:
+    found = run_converter(ProgramKey).structure(SETS[name], DerivedSet)
+    write_task_system(file := Path("system.json"), reduced(found).system)
+    for words in (("sched", "analyze"), ("sched", "simulate"), ("predict",)):
+        assert main((*words, str(file), "--json")) == 0

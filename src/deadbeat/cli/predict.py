@@ -9,6 +9,7 @@ from attrs import evolve
 from deadbeat.cli._output import say
 from deadbeat.cli.compare import new_folder
 from deadbeat.cli.derived import kept
+from deadbeat.cli.sched_analyze import analyze
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
@@ -41,6 +42,9 @@ def predict(
             )
         say(f"predict {result} {more} is now: deadbeat predict {more} --matrix {result}")
         result, matrix = more, result
+    if (file := Path(result)).is_file():
+        return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
+                       priorities="given")  # fmt: skip
     matrix = matrix or result
     stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")

@@ -127,7 +127,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
     for step in _STEPS:
-        if step is not _resolution and (plain or _taken(system, policies)):
+        if step not in (_resolution, _bound) and (plain or _taken(system, policies)):
             break
         tasks = []
         for task in system.tasks:
