@@ -70,7 +70,8 @@ def _rows() -> list[Row]:
     rows = [row("runs", "runs", *SAME, folders=EVERY)]
     for name in (*CAMPAIGNS, *MATRICES, *LOADS, "breakdown"):
         rows.append(row(f"show-{name}", "show", name, *SAME, folders=(name,)))
-        written = (f"runs/{name}/*.csv", *["runs/profile/sets.json"] * (name == "profile"))
+        written = (f"runs/{name}/*.csv", f"runs/{name}/report.html")
+        written += ("runs/profile/sets.json",) * (name == "profile")
         rows.append(row(f"report-{name}", "report", name, *NEW, folders=(name,), files=written))
     rows.append(row("show-damaged", "show", "damaged", *SAME, folders=("damaged",)))
     for name in ("profile", "m-profile", "m-latency"):
@@ -104,18 +105,19 @@ def _comparisons(row: Any) -> list[Row]:
         words = ("plot", preset, *folders, *more, "--format=none", *SAME)
         return row(f"plot-{preset}", *words, folders=folders)
 
+    compared = ("runs/compare*/*.csv", "runs/compare*/*.html")
     return [
-        compare("compare-profile", "profile", "profile-b", files=("runs/compare*/*.csv",)),
+        compare("compare-profile", "profile", "profile-b", files=compared),
         row("compare-profile-aa", "compare", "profile", "profile-b", "--aa", "profile-aa", *NEW,
             folders=("profile", "profile-b", "profile-aa")),
         compare("compare-many", "many", "many-b"),
-        compare("compare-stress", "stress", "stress-b"),
-        compare("compare-latency", *SIDES, files=("runs/compare*/*.csv",)),
+        compare("compare-stress", "stress", "stress-b", files=compared),
+        compare("compare-latency", *SIDES, files=compared),
         row("compare-latency-aa", "compare", *SIDES, "--aa", "latency-aa", *NEW,
             folders=(*SIDES, "latency-aa")),
         compare("compare-latency-cpus", *SIDES, "--per-cpu"),
         compare("compare-latency-metric", *SIDES, "--metric=p99", "--fail-on=undecided"),
-        compare("compare-load", "load", "load-b", files=("runs/compare*/*.csv",)),
+        compare("compare-load", "load", "load-b", files=compared),
         compare("compare-other-programs", "profile", "many"),
         compare("compare-kinds", "profile", "latency"),
         plot("two-kernels", *SIDES),
@@ -187,11 +189,11 @@ def _runs(row: Any) -> list[Row]:
         row("load-periodic-simulated", "load", "--form=periodic", "--normal=0,2", "--repeats=3",
             "--remedies=none", *made_up),
         row("study-sweep", "sched", "study", *study, "--test=gfb,rta-edf", "--sets=12", "--metrics",
-            *NEW, files=("runs/*/*.csv",)),
+            *NEW, files=(*written, "runs/*/report.html")),
         *(row(f"study-{name}", "sched", "study", name, "--sets=1", *NEW)
           for name in ("thesis-fig1", "thesis-fig4")),
         *(row(f"study-stored-{name}", "sched", "study", *words, *NEW, folders=(name,),
-              files=("runs/*/*.csv",))
+              files=written)
           for name, words in {
               "study": (*study, "--test=gfb,rta-edf", "--sets=12", "--metrics"),
               "thesis-fig2": ("thesis-fig2", "--sets=3"),

@@ -31,6 +31,7 @@ from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.local import LocalTarget
 from deadbeat.targets.readings import Reading, Readings
 from helpers.answers import validator
+from helpers.pages import Page
 from helpers.trees import grow
 
 HERE = Path(__file__).parents[1] / "golden"
@@ -40,6 +41,8 @@ MANIFEST = ANSWERS / "manifest.json"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: Relative error of a number that is still the same.
 CLOSE = 1e-6
+#: So many values are told in short.
+MANY = 7
 #: A string of so many words is prose.
 PROSE = 4
 _VOLATILE = (
@@ -50,6 +53,7 @@ _VOLATILE = (
 _VOLATILE_KEYS = frozenset(
     {"tool", "version", "fingerprint", "boot_id", "wall_seconds", "seconds_taken"}
 )
+_BUILD = re.compile(r"deadbeat \d+\.\d+\.\d+\S*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -136,7 +140,7 @@ def play(row: Row, stored: Path, work: Path, then: Any = None) -> Any:
         stack.enter_context(redirect_stderr(err))
         status = main(row.words)
     written = {
-        str(path.relative_to(work)): read(path.read_text(encoding="utf-8"))
+        str(path.relative_to(work)): _READERS.get(path.suffix, read)(path.read_text("utf-8"))
         for pattern in row.files
         for path in sorted(work.glob(pattern))
     }
@@ -159,6 +163,26 @@ def read(text: str) -> Any:
         return [json.loads(line) for line in text.splitlines()]
     except ValueError:
         return text.splitlines()
+
+
+def taken_apart(html: str) -> Any:
+    """What a page says, a line for each piece of text, and the data of its figures, in short."""
+    page = Page(_BUILD.sub("deadbeat", html))
+    found = (json.loads(text) for text in page.scripts if text[:1] == "{")
+    return {"text": [text.strip() for text in page.words if text.strip()], "data": short([*found])}
+
+
+def short(value: Any) -> Any:
+    """Of many values their number, the first and the last, and of numbers the sum."""
+    if isinstance(value, Mapping):
+        return {key: short(item) for key, item in value.items()}
+    if not isinstance(value, list) or (len(value) < MANY or isinstance(value[0], dict)):
+        return [short(item) for item in value] if isinstance(value, list) else value
+    numbers = [item for item in value if isinstance(item, int | float)]
+    return {"n": len(value), "ends": [short(value[0]), short(value[-1])], "sum": math.fsum(numbers)}
+
+
+_READERS = {".html": taken_apart}
 
 
 def machine(tree: Mapping[str, Any]) -> ExitStack:
