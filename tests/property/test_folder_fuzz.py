@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from helpers.answers import Capture
 from helpers.goldens import unpack
+from helpers.kinds import every_folder
 from helpers.strangers import (
     DRAWN,
     MAKES,
     QUIET,
+    READS,
     WRONG,
     Place,
     ask,
@@ -28,46 +30,36 @@ from helpers.strangers import (
 )
 
 from deadbeat.cli.main import main
+from deadbeat.store.summary import _hashes
 
 IMPORTED = ("imported", "imported-text", "imported-osadl", "imported-jitter")
-#: What reads the folder ``X``; ``Y`` is a whole one of its kind.
-CAMPAIGN = (
-    ("show", "X", *QUIET), ("report", "X", *DRAWN), ("why", "X", *QUIET), ("runs", *QUIET),
-    ("compare", "X", "Y", *DRAWN), ("compare", "Y", "X", *DRAWN),
-    ("sched", "predict", "X", *QUIET), ("observe", "all", "--from", "X", *QUIET),
-    ("fragments", "--simulated", *QUIET),
-)  # fmt: skip
-MATRIX = (
-    ("show", "X", *QUIET), ("report", "X", *DRAWN), ("why", "X", *QUIET), ("runs", *QUIET),
-    ("compare", "X", "Y", *DRAWN), ("compare", "Y", "X", "--per-cpu", *DRAWN),
-    ("plot", "two-kernels", "X", "Y", "--format=none", *QUIET),
-    ("plot", "per-cpu", "X", "--format=none", *QUIET),
-    ("plot", "bsp", "X", "Y", "--format=none", *QUIET),
-    ("doctor", "--hardening-cost", "X", "Y", *QUIET),
-)  # fmt: skip
-LOAD = (
-    ("show", "X", *QUIET), ("report", "X", *DRAWN), ("runs", *QUIET), ("why", "X", *QUIET),
-    ("compare", "X", "Y", *DRAWN), ("compare", "Y", "X", *DRAWN),
-)  # fmt: skip
-SEARCH = (("show", "X", *QUIET), ("report", "X", *DRAWN), ("runs", *QUIET))
 SWEEP = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf",
          "--test=gfb,rta-edf", "--sets=12", "--metrics")  # fmt: skip
-STUDY = (("sched", "study", *SWEEP, "--name", "X", *DRAWN), ("runs", *QUIET))
-#: Folder, what it is compared with, and the commands that read it.
-KINDS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
-    "precision": ("precision", CAMPAIGN),
-    "failed": ("failed", CAMPAIGN),
-    "unfinished": ("failed", CAMPAIGN),
-    "old-v2": ("old-v2", CAMPAIGN),
-    "m-profile": ("m-profile", CAMPAIGN),
-    "stress": ("stress", CAMPAIGN),
-    "m-latency": ("m-latency", MATRIX),
-    "periodic": ("periodic", MATRIX),
-    "imported": ("imported-osadl", MATRIX),
-    "m-load": ("m-load", LOAD),
-    "load-periodic": ("load-periodic", LOAD),
-    "breakdown": ("breakdown", SEARCH),
-    "study": ("study", STUDY),
+#: What reads the folder ``X``; ``Y`` is a whole one of its kind.
+VERBS = (
+    *READS, ("report", "X", *DRAWN), ("sched", "study", *SWEEP, "--name", "X", *DRAWN),
+    ("plot", "two-kernels", "X", "Y", "--format=none", *QUIET),
+    ("plot", "bsp", "X", "Y", "--format=none", *QUIET),
+    ("compare", "Y", "X", "--per-cpu", *DRAWN),
+)  # fmt: skip
+#: Made here; the others are stored.
+MADE = ("interfere", "primitives", "contention", "run")
+#: Folder, and what it is compared with.
+KINDS = {
+    **{name: name for name in MADE},
+    "precision": "precision",
+    "failed": "failed",
+    "unfinished": "failed",
+    "old-v2": "old-v2",
+    "m-profile": "m-profile",
+    "stress": "stress",
+    "m-latency": "m-latency",
+    "periodic": "periodic",
+    "imported": "imported-osadl",
+    "m-load": "m-load",
+    "load-periodic": "load-periodic",
+    "breakdown": "breakdown",
+    "study": "study",
 }
 
 
@@ -109,35 +101,41 @@ def _change(value: Any, draw: random.Random) -> tuple[Place, str]:
 def attack(stored: Path, work: Path, folder: str, seed: str) -> str:
     """One damage and one command; what went wrong, "" if nothing did."""
     draw = random.Random(seed)
-    other, commands = KINDS[folder]
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(stored / folder, work / "runs" / "X")
-    shutil.copytree(stored / other, work / "runs" / "Y")
+    shutil.copytree(stored / KINDS[folder], work / "runs" / "Y")
     files = sorted(path for path in (work / "runs" / "X").rglob("*") if path.is_file())
     # Of many runs a few stand for all; what there is one of comes as often as all of them.
     of_folder = {path.parent: [p for p in files if p.parent == path.parent] for path in files}
     file = draw.choice(draw.choice(list(of_folder.values())))
     told = damage(file, draw)
-    words = draw.choice(commands)
+    if (work / "runs/X/summary.sha256").exists() and draw.random() < 0.7:
+        (work / "runs/X/summary.sha256").write_bytes(_hashes(work / "runs/X"))  # by who knows of it
+    words = draw.choice(VERBS)
     found, _ = ask(words, work)
     return found and f"{seed}: {file.relative_to(work)} ({told}): {' '.join(words)}: {found}"
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack(tmp_path_factory.mktemp("stored"))
+    stored = unpack(tmp_path_factory.mktemp("stored"))
+    made = every_folder(tmp_path_factory.mktemp("made"))
+    assert made.keys() == {*MADE, "breakdown", "latency", "load", "stress", "study"}
+    for name in MADE:
+        made[name].rename(stored / name)
+    return stored
 
 
 @pytest.mark.parametrize("folder", KINDS)
 def test_a_damaged_folder_is_told_in_a_line(folder: str, stored: Path, tmp_path: Path) -> None:
-    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(6)]
+    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(12)]
     assert [line for line in told if line] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", KINDS)
 def test_many_damages(folder: str, stored: Path, tmp_path: Path) -> None:
-    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(6, 776)]
+    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(12, 1000)]
     assert [line for line in told if line] == []
 
 
@@ -148,7 +146,7 @@ def test_what_other_tools_measured_is_compared(
     """Some tell no date: then none is known."""
     for name, side in ((one, "X"), (two, "Y")):
         shutil.copytree(stored / name, tmp_path / "runs" / side)
-    for words in MATRIX:
+    for words in VERBS:
         assert ask(words, tmp_path)[0] == ""
     words = ("compare", "X", "Y", "--no-figures", "--ungated", "--runs", str(tmp_path / "runs"))
     assert main(words) in ((0,) if one == two else (0, 2))
@@ -170,5 +168,5 @@ def test_a_value_far_out_is_drawn_or_refused_in_time(
     else:
         plain["run"]["seconds"] = 1e17
     file.write_text(json.dumps(plain))
-    for words in MATRIX:
+    for words in VERBS:
         assert ask(words, tmp_path)[0] == ""

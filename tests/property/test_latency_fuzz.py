@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadbeat.kinds.latency.foreign import Foreign, as_run, read_foreign
-from deadbeat.kinds.latency.spec import LatencySpec, read_spec, spec_dict, specify
-from deadbeat.model.errors import DeadbeatError, UsageError
+from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.latency import IDLE
 from deadbeat.store.texts import Text
-
-KEYS = sorted(attrs.fields_dict(LatencySpec))
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
-WORDS = st.sampled_from(
-    ["idle", "cpu:50", "50", "memory", "io:300", "10s", "3d", "1us", "0-3", "prober", "all", "fifo"]
-)
-VALUES = SCALARS | WORDS | st.lists(SCALARS | WORDS, max_size=4)
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.dictionaries(st.sampled_from([*KEYS, "bogus"]), VALUES, max_size=5))
-def test_a_specification_is_built_or_refused(layer: dict[str, Any]) -> None:
-    try:
-        spec = specify(layer)
-    except UsageError as error:
-        assert all("\n" not in text for text in (error.message, *error.details))
-        return
-    assert read_spec(json.loads(json.dumps(spec_dict(spec)))) == spec
-
 
 NUMBERS = st.integers(min_value=-(2**70), max_value=2**70) | st.floats() | st.none() | st.text()
 HISTOGRAM = st.dictionaries(st.integers(-5, 2**70).map(str) | st.text(max_size=3), NUMBERS)
