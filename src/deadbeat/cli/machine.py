@@ -190,8 +190,8 @@ def _checks(outcome: SelftestResult) -> Part:
 def _cores(outcome: SelftestResult) -> Iterator[str]:
     for core in outcome.cores:
         yield (
-            f"core {core.core} (CPU {core.cpu}): {100 * core.lost_share:.2f} % of its time"
-            f" lost in gaps, the longest {core.longest_gap_ns / 1000:,.0f} us"
+            f"core {core['core']} (CPU {core['cpu']}): {100 * core['lost_share']:.2f} % of its time"
+            f" lost in gaps, the longest {core['longest_gap_ns'] / 1000:,.0f} us"
         )
 
 

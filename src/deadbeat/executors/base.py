@@ -185,21 +185,16 @@ class ControlResult:
 
 
 @frozen(kw_only=True)
-class CoreGaps:
-    """What a core loses to others while it only looks at the clock."""
-
-    core: int
-    cpu: int
-    lost_share: float
-    longest_gap_ns: int
-
-
-@frozen(kw_only=True)
 class SelftestResult:
-    """What the controls of a machine showed."""
+    """What the controls of a machine showed.
+
+    Attributes:
+        cores: What each (``core``, ``cpu``) loses to others while it only looks at the clock:
+            ``lost_share``, ``longest_gap_ns``.
+    """
 
     seconds: float
-    cores: tuple[CoreGaps, ...]
+    cores: tuple[dict[str, float], ...]
     checks: tuple[ControlResult, ...]
 
     @property
@@ -237,6 +232,19 @@ class Session(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class StartedForEach:
+    """A session of runs that are a start each: between them it has nothing on the machine."""
+
+    def rest(self) -> None:
+        """Nothing was taken."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was left."""
 
 
 class Executor(Protocol):

@@ -92,7 +92,7 @@ PARALLEL = record(
 )
 
 
-@frozen(kw_only=True, eq=False)
+@frozen(eq=False)
 class Samples:
     """What one calibration run wrote; arrays of the dtypes above."""
 
@@ -134,12 +134,7 @@ def read_samples(path: Path, *, cores: int) -> Samples:
             raise DataError(f"{path.name}: its counts exceed its length", "calibrate again")
         parts.append(np.frombuffer(data, dtype, count, offset))
         offset += count * dtype.itemsize
-    return Samples(
-        clock_cost_ps=int(header["clock_cost_ps"]),
-        entries=parts[0],
-        samples=parts[1],
-        parallel=parts[2],
-    )
+    return Samples(int(header["clock_cost_ps"]), *parts)
 
 
 def visits_of(kinds: Sequence[int]) -> tuple[int, ...]:

@@ -23,7 +23,6 @@ from deadbeat.build.native import native_root
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
     ControlResult,
-    CoreGaps,
     Costing,
     Injection,
     Progress,
@@ -416,12 +415,12 @@ def selftest(
     return SelftestResult(
         seconds=round(monotonic() - began, 2),
         cores=tuple(
-            CoreGaps(
-                core=gap["core"],
-                cpu=gap["cpu"],
-                lost_share=round(gap["lost_ns"] / max(gap["spun_ns"], 1), 6),
-                longest_gap_ns=gap["longest_ns"],
-            )
+            {
+                "core": gap["core"],
+                "cpu": gap["cpu"],
+                "lost_share": round(gap["lost_ns"] / max(gap["spun_ns"], 1), 6),
+                "longest_gap_ns": gap["longest_ns"],
+            }
             for gap in gaps
         ),
         checks=checks,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
 
 from attrs import evolve, frozen
 
@@ -38,6 +38,7 @@ from deadbeat.executors.base import (
     RunOutcome,
     RunRequest,
     RunSettings,
+    StartedForEach,
     unheard,
 )
 from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples, runnable
@@ -185,7 +186,7 @@ class FreeRTOSExecutor:
             )
 
 
-class FreeRTOSSession:
+class FreeRTOSSession(StartedForEach):
     """A built batch; see :class:`deadbeat.executors.base.Session`. Each run is a start of it."""
 
     def __init__(
@@ -217,15 +218,6 @@ class FreeRTOSSession:
         except TargetError as error:
             return RunOutcome(key=key, error=RunError(error.message, error.hint))
         return RunOutcome(key=key, file=result)
-
-    def rest(self) -> None:
-        """Each run is a start of its own."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExecutor:

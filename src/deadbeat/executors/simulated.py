@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -27,13 +27,13 @@ from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.executors.base import (
     UNSCALED_PPM,
     ControlResult,
-    CoreGaps,
     Costing,
     Progress,
     RunOutcome,
     RunRequest,
     RunSettings,
     SelftestResult,
+    StartedForEach,
     needing_fifo,
     unheard,
 )
@@ -205,7 +205,7 @@ class FakeExecutor:
         return SelftestResult(
             seconds=seconds,
             cores=tuple(
-                CoreGaps(core=core, cpu=core, lost_share=0.0, longest_gap_ns=0)
+                {"core": core, "cpu": core, "lost_share": 0.0, "longest_gap_ns": 0}
                 for core in range(self.cores)
             ),
             checks=tuple(
@@ -306,7 +306,7 @@ def _cold(cost: Cost) -> Cost:
 
 
 @attrs.define(kw_only=True, slots=False)
-class FakeSession:
+class FakeSession(StartedForEach):
     """Runs of one batch; each attempt is a function of the run and the number of the attempt."""
 
     executor: FakeExecutor
@@ -320,15 +320,6 @@ class FakeSession:
     @property
     def program(self) -> Path | None:
         return None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing was put anywhere."""
-
-    def rest(self) -> None:
-        """Nothing was taken."""
 
     def run(self, key: RunKey, *, period_ppm: int = UNSCALED_PPM) -> RunOutcome:
         faults, text = self.executor.faults, key.text
