@@ -26,6 +26,10 @@ from deadbeat.kinds.program.traced import TracedProgram, across, inverts, traced
 from deadbeat.model.errors import DataError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.systems import TimedTask
+from deadbeat.prices.stage import save_prices
+from deadbeat.prices.table import PriceBatch, StoredPrices
+from deadbeat.prices.works import PriceWork
+from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.runfolder import run_converter
 from deadbeat.store.tasksystems import write_task_system
 
@@ -166,6 +170,24 @@ def test_what_was_seen_is_in_json_tables_and_python(capsys: Capture) -> None:
         found.table("lock")
     for name in ("tasks", "threads", "locks", "sections", "late"):
         assert len(Path(f"runs/b/{name}.csv").read_text().splitlines()) > 1, name
+
+
+def test_a_price_list_of_this_machine_says_what_a_shared_lock_costs(capsys: Capture) -> None:
+    stored("b", inversion())
+    work = PriceWork(object="mutex_normal", size=1, operations=1, cores=(0, 1))
+    slots = (  # 10 calls of 100 ns each, alone; then both in a window of 4,000 ns, 10 calls each
+        *((0, 0, core, 1, 1000, 10, 0, 0, 60_000, 60_000) for core in (0, 1)),
+        (0, 0, -1, 2, 4000, 10, 4000, 10, 60_000, 60_000),
+    )
+    batch = PriceBatch(works=(work,), errors=("",), slots=slots)
+    Path("runs/prices").mkdir()
+    prices = StoredPrices(platform=example_platform(), policy="fifo", batches=(batch,))
+    save_prices(OwnedFolder(Path("runs/prices")), prices)
+    assert main(("show", "b", "--json")) == 0
+    (lock,) = answer_of(capsys.readouterr().out)["locks"]
+    assert lock["sharing_ns"] == pytest.approx(300)
+    assert main(("show", "b")) == 0
+    assert "shared by cores: 300 ns more an operation" in capsys.readouterr().out
 
 
 def test_two_versions_of_a_program_are_compared(capsys: Capture) -> None:

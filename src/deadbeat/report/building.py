@@ -170,9 +170,11 @@ def percentiles(values: Sequence[float], *, of: int | None = None) -> Curve:
     return evolve(turned, x=turned.y[1:], y=turned.x[1:], kind="plain")
 
 
-def histogram(values: Sequence[float], edges: Sequence[float], *, of: int | None = None) -> Curve:
+def histogram(
+    values: Sequence[float], edges: Sequence[float], *, of: int | None = None, weights: Any = None
+) -> Curve:
     """Percent of values in each bin, as steps; ``of``: what 100 % is."""
-    counts, _ = np.histogram(np.asarray(values, dtype=np.float64), bins=np.asarray(edges))
+    counts, _ = np.histogram(np.asarray(values, np.float64), np.asarray(edges), weights=weights)
     share = 100 * counts / max(1, of or len(values))
     return Curve(label="", x=tuple(map(float, edges)), y=(*map(float, share), 0.0), kind="steps")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import attrs
 import numpy as np
@@ -11,11 +10,12 @@ from attrs import evolve
 
 from deadbeat.kinds.program import traced
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
+from deadbeat.kinds.program.traced import time_column
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
-from deadbeat.report.building import log_edges, moment_chart
-from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.report.building import histogram, log_edges, moment_chart
+from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import (
     Column,
     Document,
@@ -38,15 +38,11 @@ def _maxima(cell: ProgramCell) -> str:
     return time_text(high) if low == high else f"{time_text(low)} to {time_text(high)}"
 
 
-def _time(key: str, heading: str, **more: Any) -> Column:
-    return Column(key=key, heading=heading, format=time_text, **more)
-
-
 COLUMNS = (
     Column(key="name", heading="task", words=True),
     Column(key="cpu", heading="CPU"),
-    _time("period_ns", "period", value=lambda cell: cell.period_ns or None, spare=True),
-    _time("deadline_ns", "deadline", value=lambda cell: cell.deadline_ns or None),
+    time_column("period_ns", "period", value=lambda cell: cell.period_ns or None, spare=True),
+    time_column("deadline_ns", "deadline", value=lambda cell: cell.deadline_ns or None),
     Column(key="runs", heading="runs", spare=True),
     Column(key="jobs", heading="jobs"),
     Column(
@@ -59,12 +55,14 @@ COLUMNS = (
         help="releases of which no job is marked",
         spare=True,
     ),
-    _time("p50_ns", "median"),
-    _time("p99_ns", "99 %"),
-    _time("max_ns", "max"),
+    time_column("p50_ns", "median"),
+    time_column("p99_ns", "99 %"),
+    time_column("max_ns", "max"),
     Column(key="maxima", heading="max of each run", value=_maxima, raw=False, terminal=False),
-    _time("lateness_ns", "max lateness", terminal=False),
-    _time("wait_max_ns", "latest start", help="from release to the first mark", terminal=False),
+    time_column("lateness_ns", "max lateness", terminal=False),
+    time_column(
+        "wait_max_ns", "latest start", help="from release to the first mark", terminal=False
+    ),
 )
 
 
@@ -109,20 +107,15 @@ def _charts(found: ProgramSummary) -> list[Chart]:
     if not found.cells:
         return []
     known = [cell.response.lows_ns() / 1e3 for cell in found.cells]
-    edges = np.asarray(log_edges([*np.concatenate(known).tolist(), found.cells[0].max_ns / 1e3]))
-    curves = []
-    for look, (cell, values) in enumerate(zip(found.cells, known, strict=True)):
-        counts, _ = np.histogram(values, bins=edges, weights=cell.response.counts)
-        share = 100 * counts / cell.jobs
-        curves.append(
-            Curve(
-                label=f"{cell.name}, CPU {cell.cpu} (n = {cell.jobs:,})",
-                x=tuple(map(float, edges)),
-                y=(*map(float, share), 0.0),
-                kind="steps",
-                look=look,
-            )
+    edges = log_edges([*np.concatenate(known).tolist(), found.cells[0].max_ns / 1e3])
+    curves = [
+        evolve(
+            histogram(values.tolist(), edges, of=cell.jobs, weights=cell.response.counts),
+            label=f"{cell.name}, CPU {cell.cpu} (n = {cell.jobs:,})",
+            look=look,
         )
+        for look, (cell, values) in enumerate(zip(found.cells, known, strict=True))
+    ]
     panel = Panel(
         title="Response times",
         x_label="response time, µs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from deadbeat.report.perfetto import TraceRecord, named, record, span, trace_tex
 
 #: Processes of the trace.
 _THREADS, _JOBS, _LOCKS, _OTHERS = range(1, 5)
+_Tracks = defaultdict[tuple[int, str], int]  # process and name -> number, in order of use
 _PROCESSES = {_THREADS: "threads", _JOBS: "jobs", _LOCKS: "locks", _OTHERS: "other threads"}
 
 
@@ -30,16 +32,9 @@ def perfetto(path: Path, _count: int) -> str:
     return trace_text(_records(recording, deadlines), facts={"source": f"deadbeat, {path.name}"})
 
 
-class _Tracks(dict[tuple[int, str], int]):
-    """Process and name -> number, in order of use."""
-
-    def __missing__(self, key: tuple[int, str]) -> int:
-        self[key] = len(self)
-        return self[key]
-
-
 def _records(recording: Recording, deadlines: dict[str, int]) -> Iterator[TraceRecord]:
-    derived, tracks = derive(recording), _Tracks()
+    derived = derive(recording)
+    tracks: _Tracks = defaultdict(lambda: len(tracks))
     for each in stretches(recording, derived.waits):
         process = _THREADS if each.tid else _LOCKS if each.kind == HELD else _OTHERS
         if each.end > each.begin:

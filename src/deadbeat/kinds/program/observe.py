@@ -37,53 +37,28 @@ class ComparedProgram(Subject):
 
 def read_program(path: Path) -> ComparedProgram:
     store = ProgramStore.open(path)
-    found = summarise(store)
-    spec = found.spec
-    return FOLDERS.subject(
-        ComparedProgram,
-        store,
-        settings={
-            "deadline": ", ".join(f"{name or 'all'}: {ns} ns" for name, ns in spec.deadline),
-            "period": spec.period,
-            "duration": spec.duration,
-        },
-        labels=found.labels,
-        runs=tuple(run for run in store.runs() if run.valid),
-    )
+    runs = tuple(run for run in store.runs() if run.valid)
+    asked = {key: store.spec.get(key) for key in ("deadline", "period", "duration")}
+    labels = summarise(store).labels
+    return FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)
 
 
 def align(lineup: Lineup) -> Aligned:
     """Programs with a task in common."""
-    tables = tuple(map(observe, lineup.every))
+    tables = tuple(
+        Observations(name=each.name, rows=(row for run in each.runs for row in observe(run)))
+        for each in lineup.every
+    )
     for table in tables[1:]:
         if not {*tables[0].cells} & {*table.cells}:
-            raise UsageError(
-                f"{tables[0].name} and {table.name} have no task in common",
-                "name the threads alike (pthread_setname_np)",
-            )
+            names = f"{tables[0].name} and {table.name}"
+            hint = "name the threads alike (pthread_setname_np)"
+            raise UsageError(f"{names} have no task in common", hint)
     return Aligned(tables=tables)
 
 
-def observe(program: ComparedProgram) -> Observations:
-    rows = (row for run in program.runs for row in _rows(run))
-    return Observations(name=program.name, rows=rows)
-
-
-def _rows(run: ProgramRun) -> Iterator[Observation]:
-    at = datetime.fromisoformat(run.started).timestamp() if run.started else None
-    for (task, metric), value in _values(run).items():
-        yield Observation(
-            run=f"{run.key.text} {task}",
-            cell=Cell(task),
-            block=run.key.text,
-            metric=metric,
-            value=value,
-            at=at,
-        )
-
-
-def _values(run: ProgramRun) -> dict[tuple[str, str], float | None]:
-    """What was seen of each task, by metric; what it marks itself goes before."""
+def observe(run: ProgramRun) -> Iterator[Observation]:
+    """Figures of each task by metric; what it marks itself goes before what was seen."""
     found: dict[tuple[str, str], float | None] = {}
     for task in run.traced.known if run.traced else ():
         missed = None if task.misses is None else task.misses / task.jobs
@@ -94,10 +69,13 @@ def _values(run: ProgramRun) -> dict[tuple[str, str], float | None]:
     for name in {task.name for task in run.tasks}:
         mine = [task for task in run.tasks if task.name == name and task.response.total]
         jobs = sum(task.response.total for task in mine if task.deadline_ns)
-        missed = sum(task.misses for task in mine) / jobs if jobs else None
-        found[name, METRICS[0].name] = missed
+        found[name, METRICS[0].name] = sum(t.misses for t in mine) / jobs if jobs else None
         found[name, METRICS[1].name] = max((t.response.max_ns or 0 for t in mine), default=None)
-    return found
+    at = datetime.fromisoformat(run.started).timestamp() if run.started else None
+    block = run.key.text
+    for (name, metric), value in found.items():
+        row, cell = f"{block} {name}", Cell(name)
+        yield Observation(run=row, cell=cell, block=block, metric=metric, value=value, at=at)
 
 
 COMPARABLE = Comparable(

@@ -105,11 +105,11 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         try:
             facts = json.loads(columns.pop("facts").tobytes())
             threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
-            facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
-            facts |= {"threads": tuple(RecordedThread(**each) for each in threads)}
+            facts["threads"] = tuple(RecordedThread(**each) for each in threads)
             facts["not_seen"] = tuple(facts["not_seen"])
-            events = np.zeros(len(columns["ns"]), RECORD)
+            facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
             columns["ns"] = np.cumsum(columns["ns"], dtype=np.uint64)
+            events = np.zeros(len(columns["ns"]), RECORD)
             for name in RECORD.names or ():
                 events[name] = columns[name]
             return Recording(events=events, **facts)
@@ -210,25 +210,18 @@ class ProgramSummary:
 
 
 #: Protocol of a lock -> the object of price lists.
-_OBJECTS = {
-    "none": "mutex_normal",
-    "inherit": "mutex_inherit",
-    "protect": "mutex_ceiling",
-    "spin": "spin",
-}
+_OBJECTS = {"none": "mutex_normal", "inherit": "mutex_inherit", "protect": "mutex_ceiling",
+            "spin": "spin"}  # fmt: skip
 
 
 def _sharing(store: ProgramStore) -> dict[str, float]:
     """Protocol -> what sharing its lock with another core costs an operation, ns, by the newest
     price list of this machine among the results; empty: there is none."""
-    here, runs = store.platform, store.path.parent
-    lists = earlier_prices(runs, here, "fifo", here.cpus, but=store.path)
+    here = store.platform
+    lists = earlier_prices(store.path.parent, here, "fifo", here.cpus, but=store.path)
     table = next(map(price_table, lists), PriceTable())
-    found = {
-        price.object: price.shared_ns - price.alone_ns
-        for price in sorted(table.of(state=table.usual(), others=1), key=lambda each: -each.size)
-        if price.shared_ns is not None
-    }
+    prices = sorted(table.of(state=table.usual(), others=1), key=lambda each: -each.size)
+    found = {each.object: each.shared_ns - each.alone_ns for each in prices if each.shared_ns}
     return {word: found[name] for word, name in _OBJECTS.items() if name in found}
 
 

@@ -188,7 +188,7 @@ def lines(found: TracedProgram) -> Iterator[str]:
         yield f"not seen: {line}"
 
 
-def _time(key: str, heading: str, **more: Any) -> Column:
+def time_column(key: str, heading: str, **more: Any) -> Column:
     return Column(key=key, heading=heading, format=time_text, **more)
 
 
@@ -217,12 +217,12 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     columns = (
         _words("name", "thread"),
         _words("kind", "kind"),
-        _time("every", "every", value=lambda task: task.period_ns or task.min_gap_ns),
+        time_column("every", "every", value=lambda task: task.period_ns or task.min_gap_ns),
         Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
                value=lambda task: task if task.c_max_ns else None),
         *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
-        _time("deadline_ns", "deadline"),
-        _time("response_max_ns", "worst"),
+        time_column("deadline_ns", "deadline"),
+        time_column("response_max_ns", "worst"),
         Column(key="misses", heading="missed"),
         Column(key="jobs", heading="jobs", spare=True),
         _words("waits", "waits for", lambda task: _waits(found, task)),
@@ -241,36 +241,36 @@ _THREADS = (
     _words("policy", "policy", policy_words),
     _words("cpus", "CPUs", _cpus),
     _words("deadline_from", "deadline is"),
-    _time("charged_max_ns", "most, charged", terminal=False),
-    _time("jitter_ns", "jitter", terminal=False),
-    _time("suspension_mean_ns", "suspended"),
+    time_column("charged_max_ns", "most, charged", terminal=False),
+    time_column("jitter_ns", "jitter", terminal=False),
+    time_column("suspension_mean_ns", "suspended"),
     _words("unsure", "unsure"),
 )
 _CHAINS = (
     _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
     Column(key="jobs", heading="jobs"),
     Column(key="share", heading="of the last", format=percent),
-    _time("mean_ns", "end to end, mean"),
-    _time("max_ns", "most"),
+    time_column("mean_ns", "end to end, mean"),
+    time_column("max_ns", "most"),
 )
 _SECTIONS = (
     _words("lock", "lock", lambda row: row[1].lock),
     _words("site", "taken at", lambda row: row[1].site),
     _words("thread", "thread", lambda row: row[0]),
     Column(key="count", heading="sections", value=lambda row: row[1].count),
-    _time("mean_ns", "mean", value=lambda row: row[1].mean_ns),
-    _time("max_ns", "longest", value=lambda row: row[1].max_ns),
+    time_column("mean_ns", "mean", value=lambda row: row[1].mean_ns),
+    time_column("max_ns", "longest", value=lambda row: row[1].max_ns),
 )
 
 
 _LATE = (
     _words("task", "late thread"),
     Column(key="job", heading="job"),
-    _time("at_ns", "released at"),
-    _time("response_ns", "response"),
+    time_column("at_ns", "released at"),
+    time_column("response_ns", "response"),
     _words("cause", "cause"),
     _words("by", "by"),
-    _time("ns", "more than usual"),
+    time_column("ns", "more than usual"),
 )
 
 
@@ -306,7 +306,7 @@ def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
     columns = (
         _words("name", "lock"),
         _words("protocol", "protocol"),
-        _time("longest_ns", "longest"),
+        time_column("longest_ns", "longest"),
         evolve(_words("waited", "who waited for whom", waited), long=True),
         evolve(_words("bites", "beware", bites), long=True),
         evolve(_words("users", "users", lambda lock: ", ".join(lock.users)), spare=True),
