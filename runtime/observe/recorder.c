@@ -7,6 +7,9 @@
  *       "begin" on the CPU time of a thread counts, and "gone" once all have ended. Ends with its input or
  * SIGTERM, after a last look; then says what it found.
  *
+ *   recorder watch --out FILE --seconds-ns N EVENTS COMMAND...
+ *       The same of a command, for at most so long (0: until it ends), where tracefs and all else is
+ *       ours. EVENTS: a file, a line each, the filter of timer/hrtimer_start behind a blank.
  *   recorder cost INSTANCE
  *       Says what a system call takes that is traced but not of the program, and one of the program,
  *       in ns; without an instance ("-") what it takes, twice.
@@ -29,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOOK_NS 50000000 /* between looks at buffers and threads */
@@ -40,6 +42,7 @@
 #define LATE_NS 1000000         /* an event may be in its buffer so long after its time stamp */
 #define PENDING_MOST (1u << 19) /* records that wait for their turn: 20 MB, and as much to sort */
 #define FILE_MOST (25u << 20)   /* records of a file: 1 GB */
+#define FEW (1u << 20)          /* where a machine hands over 64 MB at most */
 #define SUBBUF_MOST (1u << 18)
 
 struct field {
@@ -97,23 +100,18 @@ static unsigned header_bytes = 16, commit_bytes = 8, subbuf_bytes = 4096;
 static uint64_t deadline_function, sleep_function;
 static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
 static const struct record *order[PENDING_MOST];
+static size_t file_most = FILE_MOST;
 static size_t pending_count, written, dropped;
+size_t lost_count;
 static uint64_t full_ns;
-static const char *instance;
+const char *instance;
 static int out = -1;
-static volatile sig_atomic_t stopped;
+volatile sig_atomic_t stopped;
 
-static void on_term(int signal_number)
+void on_term(int signal_number)
 {
     (void)signal_number;
     stopped = 1;
-}
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int fail(const char *what)
@@ -276,7 +274,7 @@ static int flush_until(uint64_t until)
         if (sorted[i].kind == FORK || sorted[i].kind == EXEC || sorted[i].kind == END)
             follow(&sorted[i]);
     }
-    size_t kept = written + count > FILE_MOST ? FILE_MOST - written : count;
+    size_t kept = written + count > file_most ? file_most - written : count;
     if (kept < count && !full_ns)
         full_ns = sorted[kept].ns;
     const char *at = (const char *)sorted;
@@ -377,6 +375,7 @@ static int64_t newly_lost(uint16_t cpu, uint64_t count)
     count += !count; /* one at least */
     if (cpu < CPUS_MOST)
         before[cpu] += count;
+    lost_count += count;
     return (int64_t)count;
 }
 
@@ -501,55 +500,15 @@ static int record_until_end(void)
     return 0;
 }
 
-/* -- cost */
-
-/* CPU time of a call that does nothing, ns: of the quickest of many short stretches, as a hypervisor
- * takes its time from some. */
-static double call_ns(void)
-{
-    enum { STRETCHES = 50, CALLS = 400 };
-    static int word;
-    double least = 1e9;
-    for (int stretch = 0; stretch < STRETCHES; stretch++) {
-        uint64_t begin = cpu_ns();
-        for (int i = 0; i < CALLS; i++)
-            syscall(SYS_futex, &word, 0x81 /* FUTEX_WAKE_PRIVATE */, 0, NULL, NULL, 0);
-        double each = (double)(cpu_ns() - begin) / CALLS;
-        least = each < least ? each : least;
-    }
-    return least;
-}
-
-static void set(const char *name, unsigned value)
-{
-    char path[512], text[16];
-    snprintf(path, sizeof path, "%s/%s", instance, name);
-    int file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    if (write(file, text, (size_t)snprintf(text, sizeof text, "%u", value)) < 0)
-        return;
-    close(file);
-}
-
-static int say_cost(void)
-{
-    bool traced = strcmp(instance, "-") != 0;
-    if (traced) {
-        set("set_event_pid", 1);
-        set("tracing_on", 1);
-    }
-    double others = call_ns();
-    if (traced)
-        set("set_event_pid", (unsigned)getpid());
-    printf("%.1f %.1f\n", others, call_ns());
-    if (traced) {
-        set("tracing_on", 0);
-        set("trace", 0); /* nobody reads what is in it */
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
+    pid_t command = 0;
+    int gate = -1;
+    if (argc > 7 && strcmp(argv[1], "watch") == 0) {
+        set_up(argv[6]);
+        file_most = FEW;
+        command = at_gate(argv + 7, &gate);
+    }
     if (argc == 3 && strcmp(argv[1], "cost") == 0) {
         instance = argv[2];
         return say_cost();
@@ -564,21 +523,28 @@ int main(int argc, char **argv)
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    if ((out = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
-        return fail(argv[2]);
-    instance = argv[1];
+    const char *path = argv[command ? 3 : 2], *kallsyms = command ? "/proc/kallsyms" : argv[3];
+    if ((out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
+        return fail(path);
+    instance = command ? instance : argv[1];
     if (strcmp(instance, "-") != 0) {
         know_events();
-        know_timers(argv[3]);
+        know_timers(kallsyms);
     }
     if (subbuf_bytes > SUBBUF_MOST || header_bytes > 64 || (commit_bytes != 4 && commit_bytes != 8)) {
         errno = EINVAL;
         return fail("header_page");
     }
-    for (int i = 4; i < argc; i++)
+    for (int i = 4; i < argc && !command; i++)
         know_process((uint32_t)strtoul(argv[i], NULL, 10));
+    if (command) {
+        know_process((uint32_t)command);
+        begin_command(command, gate, argv[5]);
+    }
     if (record_until_end() != 0)
         return 1;
+    if (command)
+        end_command(command);
     for (unsigned id = 0; id < 1u << 16; id++)
         if (events[id] && *events[id]->call && events[id]->number >= 0)
             printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);

@@ -2,6 +2,7 @@
 #ifndef DEADBEAT_RECORDER_H
 #define DEADBEAT_RECORDER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,23 @@ struct record {
     int64_t a, b, c;
 };
 _Static_assert(sizeof(struct record) == 40, "as records.py has it");
+
+extern const char *instance; /* "-": none */
+extern volatile sig_atomic_t stopped;
+extern size_t lost_count;
+
+void on_term(int signal_number);
+
+/* Says what a call of others takes, and one that is recorded. */
+int say_cost(void);
+
+/* Makes an instance of all tracing, for the events that a file names. */
+void set_up(const char *names);
+
+/* Makes a command that waits at its gate; our input ends with it. */
+pid_t at_gate(char **command, int *gate);
+void begin_command(pid_t pid, int gate, const char *most_ns);
+void end_command(pid_t pid);
 
 uint64_t now_ns(void);
 

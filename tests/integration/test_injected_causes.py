@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from trials import CONTROLS, Trial, try_causes
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.late import late
-from deadbeat.derive.recorder import Recorder
+from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import RecordKind
 from deadbeat.derive.tasks import derive
 from deadbeat.executors.base import RunRequest
@@ -28,7 +28,7 @@ from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.watching import watched
 from deadbeat.targets.guarded import GuardedProgram
-from deadbeat.targets.local import LocalTarget
+from deadbeat.targets.local import LocalProcess, LocalTarget
 from deadbeat.trace.jobs import worst_jobs
 from deadbeat.trace.session import Tracer
 
@@ -96,8 +96,9 @@ def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
 
 KILLED = """
 import os, signal
-from deadbeat.derive.recorder import Recorder
-from deadbeat.targets.local import LocalTarget
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.recorder import Recorder, recorded_alone
+from deadbeat.targets.local import LocalProcess, LocalTarget
 recorder = Recorder(LocalTarget())  # the tracer, and what reads its instance
 recorder.begin(os.getpid())
 tracer = recorder._tracer
@@ -129,6 +130,38 @@ def _wait_end(descriptor: int) -> None:
     poll.register(descriptor, select.POLLIN)
     assert poll.poll(10_000), "the shell did not end"
     os.close(descriptor)
+
+
+#: A tracefs that is ours alone, as in a machine of the lab.
+ALONE = """
+mount -t tracefs tracefs "$1" && i=$1/instances/deadbeat-$$ && mkdir "$i" || exit 1
+mount --bind "$i" /sys/kernel/tracing && shift && "$@"
+status=$?
+umount /sys/kernel/tracing && rmdir "$i"
+exit $status"""
+
+
+class Alone(LocalTarget):
+    def start(self, argv: Sequence[str]) -> LocalProcess:
+        Path(self.folder, "tracefs").mkdir()
+        words = ("unshare", "-m", "sh", "-c", ALONE, "sh", f"{self.folder}/tracefs")
+        return super().start((*words, *argv))
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(None, 7), (0.3, None)])
+def test_a_command_is_recorded_where_all_is_ours(
+    seconds: float | None, status: int | None, tracefs: None
+) -> None:
+    """What it writes comes apart; it ends when its time is over."""
+    text = f"print('said', flush=True)\n{LOOP}\nraise SystemExit(7)".replace(
+        "20)", "20 if {} else 10**6)"
+    )
+    command = (sys.executable, "-S", "-c", text.format(seconds is None))
+    with Alone() as target:
+        found, ended, said = recorded_alone(target, Toolchain.find(), command, seconds)
+    assert (ended, said.strip(), found.lost, found.not_seen) == (status, "said", 0, ())
+    (task,) = (each for each in derive(found).tasks if each.kind != "none")
+    assert task.jobs >= (19 if seconds is None else 3)
 
 
 LOOP = "import time\nfor _ in range(20): time.sleep(0.01); sum(range(20_000))"

@@ -93,7 +93,7 @@ def command(name: str) -> click.Command:
         given = {
             each.name: options[each.name] for each in (*taken, *machine) if each.name in options
         }
-        several = "," in str(options.get("target") or "")
+        several = _several(options)
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
         # The old names go on making folders of the old names.
@@ -214,14 +214,20 @@ def _study(layer: Layer, options: Mapping[str, Json]) -> None:
         layer.names.setdefault(path, option)
 
 
+def _several(options: Mapping[str, Json]) -> bool:
+    """Whether more than one machine is named."""
+    target = str(options.get("target") or "")
+    return "," in target and len(import_module("deadbeat.targets.opening").targets_in(target)) > 1
+
+
 def _program(layer: Layer, options: Mapping[str, Json]) -> None:
     if options["header"]:
         root = import_module("deadbeat.build.native").native_root()
         click.echo(root / "runtime" / "include")
         raise click.exceptions.Exit(0)
-    words, target = options["command"], str(options["target"] or "")
-    if "," in target:
-        raise UsageError(f"--target {target}: run watches one machine at a time", "name one")
+    words = options["command"]
+    if _several(options):
+        raise UsageError("--target: run watches one machine at a time", "name one")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
     elif not (options["file"] or options["pid"]):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.host.proc import online_cpus
 from deadbeat.host.values import gathered, parse_cpu_list
 from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets.base import Process, Target, is_here
+from deadbeat.store.files import atomic_write
+from deadbeat.targets.base import Completed, Process, Target, is_here
 from deadbeat.trace.session import Tracer
 
 #: What a wait may be, and what may end that of another; by name, as a call of all others then costs
@@ -67,6 +69,7 @@ _MORE = (
     *(f"{name}_{side}" for name in _HANDLERS for side in ("entry", "exit")),
     *("exceptions/page_fault_kernel", "kmem/rss_stat"),
 )
+_TIMER = "timer/hrtimer_start"
 EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
 _FILTER = "function.function == hrtimer_wakeup || function.function == dl_task_timer"
 _BUFFER_KB = 16_384
@@ -165,32 +168,15 @@ class Recorder:
             self._tracer.stop()
             lost = self._tracer.lost
         completed = self._process.close(_PATIENCE_S)
-        lines = [line.partition(" ")[::2] for line in completed.stdout.splitlines()]
-        if completed.returncode != 0 or not lines or lines[-1][0] != "ended":
-            raise TargetError(f"the recorder failed: {completed.stdout[-200:].strip()}")
-        _, dropped, full_ns = map(int, lines[-1][1].split())
-        if dropped:
-            end_ns = full_ns
-            seconds = (full_ns - self._begin_ns) / 1e9
-            self.missing.append(f"what came after {seconds:.0f} s: 1 GB of events are the most")
+        lines = _lines(completed)
         self.close()
-        calls, names = (
-            {
-                int(each[0]): each[1]
-                for word, text in lines
-                if word == kind and (each := text.split(" ", 1))
-            }
-            for kind in ("call", "name")
-        )
-        return Recording(
-            events=self._events(),
-            threads=tuple(_thread(text) for word, text in lines if word == "thread"),
+        return _recording(
+            lines,
+            _fetched(self._target, self._file),
+            self.missing,
             begin_ns=self._begin_ns,
             end_ns=end_ns,
-            calls=calls,
-            names=names,
             lost=lost,
-            not_seen=tuple(self.missing),
             event_ns=self._cost[0],
             other_call_ns=self._cost[1],
         )
@@ -230,16 +216,72 @@ class Recorder:
                 raise TargetError(f"the recorder failed: {line}")
         raise TargetError("the recorder ended without a word")
 
-    def _events(self) -> NDArray[np.void]:
-        """Mapped, so that memory holds no more of an hour than what is looked at."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(self._file)
-            if not is_here(self._target):
-                path = Path(folder) / path.name
-                self._target.get(self._file, path)
-            events = read_events(path)
-        self._target.run(("rm", "-f", self._file))
-        return events
+
+def recorded_alone(
+    target: Target, toolchain: Toolchain, command: Sequence[str], seconds: float | None
+) -> tuple[Recording, int | None, str]:
+    """What a command did on a machine that begins and ends with it, its exit status (None: it did
+    not end within ``seconds``), and what it wrote. Raises TargetError: the recorder failed."""
+    tool, out, names = (f"{target.folder}/{name}" for name in ("recorder", "events", "names"))
+    target.put(tool_program(toolchain, "recorder"), tool)
+    with tempfile.TemporaryDirectory() as folder:
+        text = "\n".join(EVENTS).replace(_TIMER, f"{_TIMER} {_FILTER}")
+        atomic_write(Path(folder, "names"), f"{text}\n")
+        target.put(Path(folder, "names"), names)
+    most = str(round((seconds or 0) * 1e9))
+    words = (tool, "watch", "--out", out, "--seconds-ns", most, names, *command)
+    with target.start(words) as process:
+        completed = process.close()
+    lines = _lines(completed)
+    begin, *_, end = (int(text.split()[0]) for word, text in lines if word == "threads")
+    status = next((int(text) for word, text in lines if word == "status"), None)
+    missing = [_LOSSES[text] for word, text in lines if word == "missing" and text in _LOSSES]
+    lost = sum(int(text) for word, text in lines if word == "lost")
+    events = _fetched(target, out)
+    found = _recording(lines, events, missing, begin_ns=begin, end_ns=end, lost=lost)
+    return found, status, completed.stderr
+
+
+def _lines(completed: Completed) -> list[tuple[str, str]]:
+    """First word and rest of all that a recorder said at its end."""
+    said = completed.stdout.splitlines()
+    found = [(word, rest) for word, _, rest in (line.partition(" ") for line in said)]
+    if completed.returncode != 0 or not found or found[-1][0] != "ended":
+        raise TargetError(f"the recorder failed: {completed.stdout[-200:].strip()}")
+    return found
+
+
+def _recording(
+    lines: Sequence[tuple[str, str]], events: NDArray[np.void], missing: list[str], **facts: Any
+) -> Recording:
+    _, dropped, full_ns = map(int, lines[-1][1].split())
+    if dropped:
+        seconds = (full_ns - facts["begin_ns"]) / 1e9
+        missing.append(f"what came after {seconds:.0f} s: there is no room for more events")
+    calls, names = (
+        dict(text.split(" ", 1) for word, text in lines if word == kind)
+        for kind in ("call", "name")
+    )
+    return Recording(
+        events=events,
+        threads=tuple(_thread(text) for word, text in lines if word == "thread"),
+        calls={int(number): name for number, name in calls.items()},
+        names={int(tid): name for tid, name in names.items()},
+        not_seen=tuple(missing),
+        **(facts | {"end_ns": full_ns} if dropped else facts),
+    )
+
+
+def _fetched(target: Target, file: str) -> NDArray[np.void]:
+    """Mapped, so that memory holds no more of an hour than what is looked at."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(file)
+        if not is_here(target):
+            path = Path(folder) / path.name
+            target.get(file, path)
+        events = read_events(path)
+    target.run(("rm", "-f", file))
+    return events
 
 
 def read_events(path: Path) -> NDArray[np.void]:

@@ -72,7 +72,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         for each in found.findings
         if each.id in ("program-ended", "ended-early", "stood-still")
     ]
-    label = "Simulated: " * bool(found.labels)
+    label = "".join(f"{each.capitalize()}: " for each in found.labels)
     if not found.cells:
         if found.traced is None:
             return (*said, "No run that counts has a job.")

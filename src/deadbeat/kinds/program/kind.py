@@ -43,7 +43,7 @@ from deadbeat.kinds.program.results import (
 )
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import traced, worst_jobs
-from deadbeat.kinds.program.watching import Watched, joined, watched
+from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
@@ -87,7 +87,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
     def _run(self, key: ProgramKey, target: Target, made: Toolchain) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
-        if spec.pid is None:
+        if target.boot_s:
+            watch = alone(spec, target, made)
+        elif spec.pid is None:
             watch = watched(spec, self._output, target, made)
         else:
             watch = joined(spec, spec.pid, target, made)
@@ -160,6 +162,8 @@ def begin(asked: Begin) -> Begun:
     if bool(spec.command) is (spec.pid is not None):
         raise UsageError("run takes a program, or --pid", "give one of them")
     target = opened(asked)
+    if spec.pid and target and target.boot_s:
+        raise UsageError(f"--pid: {target.name} boots for a program of its own", "name that")
     if spec.command and target:
         found(spec.command[0], target)
     if spec.user and target:

@@ -19,7 +19,7 @@ from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
-from deadbeat.model.words import shown
+from deadbeat.model.words import LABELLED, loud, shown
 from deadbeat.prices.stage import earlier_prices
 from deadbeat.prices.table import PriceTable, price_table
 from deadbeat.store.arrays import read_columns, write_columns
@@ -266,7 +266,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         spec=read(ProgramSpec, store.spec),
         done=len(runs),
         seconds=sum(run.seconds for run in runs),
-        labels=("SIMULATED",) if store.platform.kind == "simulated" else (),
+        labels=loud({store.platform.kind} & {*LABELLED}),
         findings=tuple(each for run in runs for each in run.problems),
         cells=tuple(cells),
         traced=worst.traced if worst else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from contextlib import ExitStack, suppress
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.recorder import Recorder
+from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import Recording
 from deadbeat.derive.shim import Shim
 from deadbeat.kinds.program.spec import ProgramSpec
@@ -22,7 +23,7 @@ from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.guarded import GuardedProgram, TargetProgram, shared_path
-from deadbeat.targets.local import HostKeeper
+from deadbeat.targets.local import HostKeeper, LocalTarget
 
 
 @frozen(kw_only=True, eq=False)
@@ -42,6 +43,9 @@ class Watched:
 _FEW_MARKS = 1 << 16
 
 
+NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
+
+
 def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) -> Watched:
     """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
     with Recorder(target, toolchain) as recorder:
@@ -54,8 +58,7 @@ def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) ->
         seconds = time.monotonic() - began
         recorder.missing.append("locks that nobody waited for: a process that runs takes no shim")
         recording = recorder.finish()
-    none = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
-    return Watched(recording=recording, marks=none, seconds=seconds)
+    return Watched(recording=recording, marks=NO_MARKS, seconds=seconds)
 
 
 def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: Toolchain) -> Watched:
@@ -102,6 +105,26 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
         status=status if ended else None,
         stood=program.stood,
         stopped=stopped,
+    )
+
+
+def alone(spec: ProgramSpec, target: Target, toolchain: Toolchain) -> Watched:
+    """Run the command of ``spec``, a file of this machine, on one that boots for it (the lab)."""
+    path, *words = spec.command
+    with LocalTarget() as here:  # what a kernel alone lacks
+        for file in re.findall(r"(/\S+) \(0x", here.run(("ldd", path)).stdout):
+            target.put(Path(file), file)
+    command = (f"{target.folder}/{Path(path).name}", *words)
+    target.put(Path(path), command[0])
+    began = time.monotonic()
+    found, status, errors = recorded_alone(target, toolchain, command, spec.duration)
+    os.write(2, errors.encode())
+    missing = (*found.not_seen, "marks, and locks that nobody waited for: the lab has no shim")
+    return Watched(
+        recording=evolve(found, not_seen=missing),
+        marks=NO_MARKS,
+        seconds=time.monotonic() - began,
+        status=status,
     )
 
 
