@@ -223,6 +223,9 @@ def test_what_a_program_in_front_did_is_not_its_own() -> None:
         made.add(at, 100, RecordKind.GOT, lock, 0x1)
         made.add(at + 50, 100, RecordKind.UNLOCK, lock, 0x1)
     assert [lock.name for lock in derive(made.recording()).locks] == ["0xa000"]
+    made = Made()
+    made.loop(made.thread("sudo"), TICKS, [MS] * len(TICKS))
+    assert [task.kind for task in derive(made.recording()).tasks] == ["none"]
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.7, 0.95])

@@ -324,7 +324,7 @@ UNSEEN = {
     "it is static": (("-static",), ()),
     "the shim stays out beside a sanitizer": (("-fsanitize=address",), ()),
     "the program takes none by pthread or C11": ((), ()),
-    "runs with other rights (set-user-id)": ((), ()),
+    "runs with other rights (set-user-id, sudo)": ((), ()),
     "the kernel refused naps the policy": ((), ("setpriv", "--bounding-set=-sys_nice")),
 }
 

@@ -227,10 +227,11 @@ def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
 
 def _silent(threads: Iterable[RecordedThread], seen: Recording, pids: set[int]) -> Iterator[str]:
     """Processes without the shim, and programs that took no lock that it knows."""
-    for name in dict.fromkeys(each.name for each in threads if each.pid not in pids):
-        reason = "it is static, runs with other rights (set-user-id) or ended at once"
+    hidden = dict.fromkeys(each.name for each in threads if each.pid not in pids)
+    reason = "it is static, runs with other rights (set-user-id, sudo) or ended at once"
+    for name in hidden:
         yield f"locks of {name} are not visible: {reason}"
-    if pids and not (seen.events["kind"] >= RecordKind.INIT).any():
+    if pids and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
         yield "locks are not visible: the program takes none by pthread or C11"
 
 

@@ -39,6 +39,8 @@ UNSURE = (0.6, 0.9)
 HELPER_NS = 100_000
 #: So does one that has less than this share of what the thread that works most has.
 HELPER_SHARE = 0.1
+#: What starts other programs, and waits for them.
+FRONTS = {"bash", "dash", "doas", "sh", "su", "sudo", "time", "timeout", "watch", "xargs", "zsh"}
 _CONFIDENCE = 0.05
 
 
@@ -254,6 +256,8 @@ def _helpers(
     helpers = set()
     for tid, jobs in found.items():
         thread, grid = threads[tid], arrivals.fit(jobs.rows["release"])
+        if tid == thread.pid and thread.name in FRONTS:
+            helpers.add(tid)
         main = thread.pid in threads and threads[thread.pid].name == thread.name
         shared = thread.pid in moving and names[thread.pid, thread.name] > 1
         if tid == thread.pid or not (main or shared) or jobs.what == "absolute":

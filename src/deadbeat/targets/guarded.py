@@ -315,13 +315,9 @@ class TargetProgram:
         self._target, self._output = target, 1 if output is None else output
         self.status: int | None = None
         self._process = target.start(("sh", "-c", _SHELL_GATE, "sh", *words))
-        try:
-            self._pid = int(self._process.read_line(_SWEEP_MOST_S) or 0)
-            ready(self._pid)
-            self._process.write_line("go")
-        except BaseException:
-            self._process.kill()
-            raise
+        self._pid = int(self._process.read_line(_SWEEP_MOST_S) or 0)
+        ready(self._pid)
+        self._process.write_line("go")
 
     def wait(self, seconds: float | None) -> bool:
         """Whether it ended within this number of seconds; None: however long it takes."""

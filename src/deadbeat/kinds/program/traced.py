@@ -16,7 +16,7 @@ from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive, names_of
 from deadbeat.derive.timeline import worst_moments
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import UsageError
 from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table, percent
@@ -26,7 +26,7 @@ _POLICIES = ("sched_setscheduler", "sched_setattr")
 _KEPT = 20
 
 
-@frozen(kw_only=True)
+@frozen
 class TracingCost:
     """CPU time that tracing took: of an event, of a system call of another program, and of a job
     by its events; measured before the program began."""
@@ -67,25 +67,21 @@ NOTHING = TracedProgram(tasks=(), locks=(), chains=())
 
 def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     """The task set of what was recorded, and why its jobs were late.
-    Raises DeadbeatError: a deadline is of no thread."""
+    Raises UsageError: a deadline is of no thread."""
     found = derive(recording, deadlines=deadlines)
     names = {task.name for task in found.tasks}
     for name in deadlines:
         if name and name not in names | {each.partition("#")[0] for each in names}:
-            raise DeadbeatError(f"--deadline {name}: no thread has this name", _named(names))
+            raise UsageError(f"--deadline {name}: no thread has this name", _named(names))
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
     refused &= abs(events["b"]) == errno.EPERM
-    count = dict(zip(*np.unique(events["tid"], return_counts=True), strict=True))
-    job_ns = {
-        task.name: recording.event_ns * int(count.get(task.tid, 0)) / task.jobs
-        for task in found.tasks
-        if task.jobs
+    took = {
+        task.name: recording.event_ns * (events["tid"] == task.tid).sum() for task in found.tasks
     }
-    cost = TracingCost(
-        event_ns=recording.event_ns, other_call_ns=recording.other_call_ns, job_ns=job_ns
-    )
+    job_ns = {task.name: float(took[task.name] / task.jobs) for task in found.tasks if task.jobs}
+    cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
     return TracedProgram(
         **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
         **{name: getattr(less, name) for name in ("proved", "unproved", "load")},

@@ -25,6 +25,10 @@ from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.guarded import GuardedProgram, TargetProgram, shared_path
 from deadbeat.targets.local import HostKeeper, LocalTarget
 
+#: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
+_FEW_MARKS = 1 << 16
+_NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
+
 
 @frozen(kw_only=True, eq=False)
 class Watched:
@@ -32,18 +36,11 @@ class Watched:
     ``stood``: how it stood still; ``stopped``: the interrupt that ended it."""
 
     recording: Recording
-    marks: marks.Marks
     seconds: float
+    marks: marks.Marks = _NO_MARKS
     status: int | None = None
     stood: str = ""
     stopped: KeyboardInterrupt | None = None
-
-
-#: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
-_FEW_MARKS = 1 << 16
-
-
-NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
 
 
 def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) -> Watched:
@@ -58,7 +55,7 @@ def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) ->
         seconds = time.monotonic() - began
         recorder.missing.append("locks that nobody waited for: a process that runs takes no shim")
         recording = recorder.finish()
-    return Watched(recording=recording, marks=NO_MARKS, seconds=seconds)
+    return Watched(recording=recording, seconds=seconds)
 
 
 def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: Toolchain) -> Watched:
@@ -122,7 +119,6 @@ def alone(spec: ProgramSpec, target: Target, toolchain: Toolchain) -> Watched:
     missing = (*found.not_seen, "marks, and locks that nobody waited for: the lab has no shim")
     return Watched(
         recording=evolve(found, not_seen=missing),
-        marks=NO_MARKS,
         seconds=time.monotonic() - began,
         status=status,
     )
