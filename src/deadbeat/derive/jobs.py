@@ -219,7 +219,8 @@ def backlog(jobs: ThreadJobs) -> None:
 
 def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     """Finds jobs that nothing separates: the loop skipped its wait since it was late. Such a job
-    reaches into k periods, took at most k times as long as the longest single one, and as long as some."""
+    reaches into k periods and took at most k times as long as the longest single one; it is as many
+    as it took typical ones."""
     rows = jobs.rows
     if grid is None or not grid.fits or len(rows) < JOBS_MIN:
         return
