@@ -124,7 +124,7 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     by_thread = first["blocked"] & ((first["flags"] & IN_INTERRUPT) == 0)
     rows["waker"] = np.where(by_thread, first["waker"], 0)
     leave, end = (track.cpu_time(rows[name]) for name in ("begin", "end"))
-    before, after = (track.charged(rows[name]) for name in ("before", "end"))
+    before, after = (track.cpu_time(rows[n], stolen=True) for n in ("before", "end"))
     rows["c"], rows["charged"], rows["pieces"] = end - leave, after - before, 1
     inside = waits[(waits["site"] != place) & (waits["exit"] != NEVER)]
     locks = np.isin(inside["site"], [n for n, s in enumerate(track.sites) if s.what == "lock"])

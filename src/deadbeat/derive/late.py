@@ -29,10 +29,7 @@ _CHARGES = 10
 _FAULT_NS = 1_000
 #: Of INTERRUPT.c, and of softirqs their numbers.
 _HANDLERS = ("interrupt {}", "softirq {}", "local timer", "call of a CPU", "reschedule", "irq work")
-_SOFTIRQS = (
-    *("hi", "timer", "net_tx", "net_rx", "block"),
-    *("irq_poll", "tasklet", "sched", "hrtimer", "rcu"),
-)
+_SOFT = ("hi", "timer", "net_tx", "net_rx", "block", "poll", "tasklet", "sched", "hrtimer", "rcu")
 
 #: What a thread does between which page faults end.
 _TOLD = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
@@ -79,9 +76,7 @@ def _of_task(
     }
     found = []
     for place in worst[response[worst] > deadline]:
-        parts = seen.parts(task.tid, rows[place])
-        more = {c: ns - usual.get(c, 0) for c, ns in _by_cause(parts).items()}
-        cause, at = max(more, key=lambda each: more[each]), place
+        cause, at = BEFORE, int(place) + 1
         while cause == BEFORE and at > 0:  # late since the one before was: why that one was
             at -= 1
             parts = seen.parts(task.tid, rows[at])
@@ -163,7 +158,7 @@ class _Seen:
         for ns, which, kind in zip(
             lengths[within].tolist(), rows["a"][within], rows["c"][within], strict=True
         ):
-            word = _SOFTIRQS[which] if kind == 1 and which < len(_SOFTIRQS) else which
+            word = _SOFT[which] if kind == 1 and which < len(_SOFT) else which
             found[INTERRUPT, _HANDLERS[kind].format(word)] += ns
         if either and handled:  # the longest may be the steal
             found[max((k for k in found if k[0] == INTERRUPT), key=found.__getitem__)] -= min(

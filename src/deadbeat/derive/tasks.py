@@ -195,6 +195,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
     threads = {thread.tid: thread for thread in recording.threads}
     moving = {threads[tid].pid for tid, track in all_tracks.items() if _naps(track)}
+    moves = "its runtime moves work between threads"
+    apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
     helpers = _helpers(found, threads, moving)
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     for jobs in found.values():
@@ -225,13 +227,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
-        not_seen=(
-            *recording.not_seen,
-            *(
-                f"chains within {names[pid]}: its runtime moves work between threads"
-                for pid in sorted(moving & {*names})
-            ),
-        ),
+        not_seen=(*recording.not_seen, *apart),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         waits={lock.name: lock.waits for lock in held},

@@ -118,13 +118,10 @@ class Track:
         steps = np.column_stack([np.minimum(np.append(0, at[:-1]) + 1, at), at]).ravel()
         return np.concatenate([[0.0], steps, [at[-1] + rest]]), known[0], known[1]
 
-    def cpu_time(self, at: Times) -> NDArray[np.float64]:
+    def cpu_time(self, at: Times, *, stolen: bool = False) -> NDArray[np.float64]:
         """CPU time until ``at``: between charges in proportion to the time on CPUs."""
-        return np.asarray(np.interp(self.on_cpu(at), *self._charges[:2]))
-
-    def charged(self, at: Times) -> NDArray[np.float64]:
-        """As `cpu_time`, all that the kernel charged."""
-        return np.asarray(np.interp(self.on_cpu(at), *self._charges[::2]))
+        known, *sums = self._charges
+        return np.asarray(np.interp(self.on_cpu(at), known, sums[stolen]))
 
     def of(self, *kinds: RecordKind) -> NDArray[np.void]:
         return self.mine[np.isin(self.mine["kind"], kinds)]
