@@ -229,6 +229,7 @@ def derived(*tasks: dict[str, Any], locks: tuple[DerivedLock, ...] = ()) -> Deri
         (({"policy": "deadline", "runtime_ns": MS},), "t0.budget: 1 ms is below its C, 2 ms"),
         (({"policy": "deadline", "runtime_ns": 2 * MS},), "schedulable by"),
         (({"policy": "deadline"}, {}), "t1.policy: no test takes it beside SCHED_DEADLINE"),
+        (({}, {"kind": "none", "charged_max_ns": None}), "not proved: t1.period: none is known"),
         (({}, {"cpus": (0, 1)}), "t1.affinity: no test takes some CPUs of several"),
     ],
 )  # fmt: skip

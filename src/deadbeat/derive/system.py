@@ -151,6 +151,11 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         for lock in system.locks
         for user in sorted(users[lock.name] - there)
     ]
+    reasons += [
+        f"{task.name}.period: none is known, and it runs as {task.policy}"
+        for task in derived.tasks
+        if task.name not in there and task.policy in _REAL_TIME
+    ]
     proved: tuple[str, ...] = ()
     if not reasons and len(ordinary) < len(urgent):
         # ordinary threads have no effect on the others, but for what they lock
