@@ -53,7 +53,7 @@ _NOISE = "smallest effect that could be seen: column “could have shown” of t
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 
-#: Number of cells printed in a terminal.
+#: Most cells of a list of those that differ.
 _CELLS_SHOWN = 10
 _METRICS = (
     said("metric", lambda each: each.metric, format=lambda metric: metric.title,
@@ -287,7 +287,6 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
     if not found:
         return [Sentence("No single cell is better or worse.")]
     found.sort(key=lambda cell: -abs(cell.effect or 0.0))
-    parts = [id(cell) for cell in found[:_CELLS_SHOWN]]
     more = len(found) > _CELLS_SHOWN
     return [
         Table(
@@ -296,7 +295,6 @@ def _differing(number: int, comparison: Comparison) -> list[Part]:
             rows=found[:_CELLS_SHOWN],
             title="Cells that differ most" if more else "Cells that differ",
             note=f"{len(found)} cells differ: the figures have them all." if more else "",
-            printed=lambda cell: id(cell) in parts,
             terminal=True,
         )
     ]

@@ -98,14 +98,17 @@ def job_columns(table: JobTable) -> JobColumns:
     )
 
 
+def per_job(columns: JobColumns) -> dict[str, NDArray[Any]]:
+    """Name -> column, of those that have a value for each job."""
+    found = attrs.asdict(columns, recurse=False)
+    del found["solo_median_ns"]
+    return found
+
+
 def of_tasks(columns: JobColumns, chosen: Bools) -> JobColumns:
     """The jobs of the ``chosen`` tasks alone; tasks keep their numbers, the others no solo span."""
     jobs = chosen[columns.task]
-    kept = {
-        attribute.name: getattr(columns, attribute.name)[jobs]
-        for attribute in attrs.fields(JobColumns)
-        if attribute.name != "solo_median_ns"
-    }
+    kept = {name: column[jobs] for name, column in per_job(columns).items()}
     reference = np.where(chosen, columns.solo_median_ns, np.nan)
     return JobColumns(**kept, solo_median_ns=reference)
 

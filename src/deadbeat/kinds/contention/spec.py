@@ -458,11 +458,9 @@ def _without_windows(values: Mapping[str, Json]) -> dict[str, Json]:
     return {key: value for key, value in values.items() if key != "quiet"}
 
 
-def read_spec(values: Any, *, names: Mapping[str, str] | None = None) -> CampaignSpec:
+def read_spec(values: Any) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
-    return checked(
-        CampaignSpec, _without_windows(values) if is_of_windows(values) else values, names
-    )
+    return checked(CampaignSpec, _without_windows(values) if is_of_windows(values) else values)
 
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Json]:

@@ -8,12 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import attrs
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import JobColumns, job_columns
+from deadbeat.executors.metrics import JobColumns, job_columns, per_job
 from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.base import OpenedResult, Shown
 from deadbeat.kinds.contention.facts import platform
@@ -210,11 +209,7 @@ def _key(key: RunKey | str) -> RunKey:
 
 
 def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:
-    found = {
-        attribute.name: getattr(columns, attribute.name)
-        for attribute in attrs.fields(JobColumns)
-        if attribute.name != "solo_median_ns"
-    }
+    found = per_job(columns)
     found["core"] = table.tasks["core"].astype(np.int64)[columns.task]
     split = columns.flags & j.JOB_SPLIT != 0
     if len(split) and split.any():
