@@ -261,6 +261,22 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     assert reduced(two).unproved[0] == "main.period: none, and it takes map_lock"
 
 
+@pytest.mark.parametrize(("operation", "protocol"), [(0x80 | 6, "inherit"), (0x80, "none")])
+def test_a_lock_that_no_library_shows(operation: int, protocol: str) -> None:  # traps 10, 11
+    """The kernel shows who waited and who gave it: by its calls for a futex it is a lock."""
+    made, (word, wake) = Made(), (0x9000, 0x80 | 1)
+    tid, logger = made.thread("control"), made.thread("logger")
+    for begin, _ in made.loop(tid, TICKS, [2 * MS] * 60):
+        at, gone = begin + MS, {"wake": begin + 1_200_000, "by": logger}
+        made.call(tid, at, at + 250_000, (202, word, operation), **gone)
+        made.call(tid, at + 300_000, at + 301_000, (202, word, wake))
+    (lock,) = derive(made.recording()).locks
+    assert (lock.name, lock.protocol, lock.users) == ("0x9000", protocol, ("control",))
+    assert [(each.holder, each.count, each.max_ns) for each in lock.waited] == [
+        ("logger", 60, 250_000)
+    ]
+
+
 def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
     made = one()
     enters = [row for row in made.rows if row[2] == RecordKind.ENTER][:60:7]
@@ -271,8 +287,11 @@ def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
         made.add(at - 600, 100, RecordKind.WAKING, 55)
         made.add(at - 500, 100, RecordKind.EXIT, 230, -514)
         made.add(at, 100, RecordKind.ENTER, 230, 1, 1)
+    timers = [row for row in made.rows if row[2] == RecordKind.SLEEP_TIMER]
+    for row in timers:  # slack: it may expire 50 us later
+        made.rows[made.rows.index(row)] = (*row[:5], row[5] + 50_000, 0)
     task = task_of(made)
-    assert (task.jobs, task.period_ns) == (60, 10 * MS)
+    assert (task.jobs, task.period_ns, task.jitter_ns) == (60, 10 * MS, 0)
 
 
 def test_warm_up_and_jobs_in_progress_are_said_apart() -> None:  # trap 14

@@ -95,12 +95,14 @@ def locks_of(
     for tid, track in tracks.items():
         for wait in track.waits[track.waits["blocked"]]:
             site, lock = track.sites[int(wait["site"])], track.thread.pid
-            if (site.call, site.what) != ("futex", "lock") or (lock, site.object) in seen:
+            if site.what != "lock" or site.call == "lock" or (lock, site.object) in seen:
                 continue
             if wait["exit"] != NEVER:
                 at, ns = int(wait["enter"]), int(wait["exit"] - wait["enter"])
                 each = LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns)
                 found[lock, site.object].waits.append(each)
+                if site.call == "futex_pi":
+                    found[lock, site.object].protocol = "inherit"
     return tuple(
         HeldLock(
             name=_word(address, symbols),

@@ -196,7 +196,7 @@ def _calls(track: Track) -> NDArray[np.void]:
     # A last call may not return; others without a return lost it.
     keep = (found["site"] >= 0) & (ended | (enters == enters[-1]))
     found = found[keep]
-    futexes = np.isin(found["site"], [n for n, s in enumerate(track.sites) if s.call == "futex"])
+    futexes = np.isin(found["site"], [n for n, s in enumerate(track.sites) if "futex" in s.call])
     work = track.on_cpu(found["enter"][1:]) - track.on_cpu(found["exit"][:-1])
     again = (found["site"][1:] == found["site"][:-1]) & (
         np.isin(found["ret"][:-1], _RESTARTED) | (futexes[1:] & (work < _SPURIOUS_NS))
@@ -223,7 +223,7 @@ def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -
     elif name in SENDS:
         site = None
     elif name == "futex" and operation in _FUTEX_PI:
-        site = Site("lock", name, word)
+        site = Site("lock", "futex_pi", word)
     elif name == "futex" and operation == 0:
         # Whoever waits for a word and wakes others at it uses it as a lock.
         site = Site("lock" if first in woken else "event", name, word)
