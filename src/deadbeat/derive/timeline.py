@@ -20,7 +20,7 @@ SUSPENDED, HELD, OTHERS = "sleeps", "lock is held", "other threads"
 _KINDS = (RUNS, READY, LOCKED, SUSPENDED, HELD, OTHERS)
 #: Tasks with a picture of their worst job; rows and stretches of it, the longest; events around it
 #: that are looked at: who holds a lock took it before.
-_TASKS, _ROWS, _STRETCHES, _AROUND = 3, 14, 600, 100_000
+_TASKS, _ROWS, _STRETCHES, _AROUND = 3, 14, 600, 20_000
 #: Events of a run that are kept.
 KEPT = 1_000_000
 _SOURCE = "Drawn from the kernel's events; locks where the preloaded library saw them."
@@ -97,7 +97,8 @@ def worst_moments(recording: Recording, derived: DerivedRun) -> tuple[WorstMomen
     them by most."""
     known = [task for task in derived.tasks if task.name in derived.rows and task.deadline_ns]
     known.sort(key=lambda task: -(task.response_max_ns or 0) / (task.deadline_ns or 1))
-    return tuple(_moment(recording, derived, task) for task in known[:_TASKS])
+    found = (_moment(recording, derived, task) for task in known[:_TASKS])
+    return tuple(moment for moment in found if moment.stretches)  # none without the kernel's events
 
 
 def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> WorstMoment:

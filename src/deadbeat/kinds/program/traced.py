@@ -148,7 +148,7 @@ def verdict(found: TracedProgram) -> Iterator[str]:
     if not found.load:
         return
     tasks = f"{count_of(len(found.known), 'task')}, {found.load}"
-    words = [f"schedulable by {test} (largest C seen)" for test in found.proved[:1]]
+    words = [f"schedulable by {test} (largest C and locks seen)" for test in found.proved[:1]]
     words += [f"not proved: {reason}" for reason in found.unproved[:1]]
     more = len(found.unproved) - 1
     yield f"{tasks}; {'; '.join(words)}{f' ({more} more)' if more > 0 else ''}."
