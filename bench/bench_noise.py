@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 from common import bench_calibration, report
+from injection import Hog, inject_options
 from numpy.typing import NDArray
 
 from deadbeat.catalog import load_catalog
-from deadbeat.executors.base import Hog, Injection, RunRequest, RunSettings
+from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.figures import RoundSums, RunMean, Witness, without_overlapped
@@ -78,7 +79,7 @@ def measure(
     executor: HardwareExecutor,
     sets: Sequence[TaskSet],
     settings: RunSettings,
-    inject: Sequence[Injection] | None = None,
+    inject: Sequence[Mapping[str, str]] | None = None,
 ) -> list[Measured]:
     """Runs each set once; ``inject``: one for each of them, in a session of its own."""
     found = []
@@ -206,7 +207,7 @@ def injected(machine: Machine) -> None:
     for name, mean_ms in noises()[::2]:
         for what, part, every in (("5 %", 0.05, 1), ("20 %", 0.2, 1), ("every fifth job", 1.0, 5)):
             inject = [
-                Injection(delay_ns=round(part * s.tasks[0].wcet_ns), delay_every=every)
+                inject_options(delay_ns=round(part * s.tasks[0].wcet_ns), delay_every=every)
                 for s in sets
             ]
             with neighbours(mean_ms):
@@ -216,13 +217,13 @@ def injected(machine: Machine) -> None:
                    {"noise": name, "sets": len(held)})  # fmt: skip
 
 
-def holds(run: Measured, inject: Injection) -> bool:
+def holds(run: Measured, inject: Mapping[str, str]) -> bool:
     """Whether the set's own interval holds the delay, as a share of the calm span alone."""
     columns = job_columns(run.table)
     usable = columns.counted & columns.finished & columns.solo
     # the delay is work of so long a time when nobody disturbs it: so is this
     calm_ns = float(np.quantile(columns.span_ns[usable], 0.1))
-    truth = 1 + inject.delay_ns / inject.delay_every / calm_ns
+    truth = 1 + int(inject["--inject-ns"]) / int(inject["--inject-every"]) / calm_ns
     mean = run.slowdown
     assert mean.value is not None and mean.error is not None
     arm = t_quantile(0.975, mean.rounds - 1) * mean.error
@@ -232,7 +233,7 @@ def holds(run: Measured, inject: Injection) -> bool:
 def sibling(machine: Machine) -> None:
     """A neighbour that runs only while both tasks do: in slowdown and compute ratio."""
     count = machine.count(60)
-    hog = Injection(hog=Hog(core=0, length_ns=50_000, period_ns=200_000))
+    hog = inject_options(hog=Hog(core=0, length_ns=50_000, period_ns=200_000))
     sets = task_sets(machine.calibration, count, cores=2)
     plain = measure(machine.executor, sets, SETTINGS)
     with_hog = measure(machine.executor, sets, SETTINGS, [hog] * count)

@@ -8,13 +8,14 @@ what was injected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 from attrs import field, frozen
+from injection import Hog, Move, inject_options
 
-from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
+from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.kinds.contention.blame import BlamedRun, blame
 from deadbeat.model.errors import RunError
@@ -68,7 +69,7 @@ class Trial:
 
     name: str
     tasks: tuple[Work, ...]
-    injection: Injection
+    injection: Mapping[str, str]
     injected_ns: int
     cause: str
     holder: str | None = None
@@ -87,7 +88,7 @@ CONTROLS = (
     Trial(
         name="hog",
         tasks=(Work(), Work()),
-        injection=Injection(hog=Hog(core=0, **_HIT)),
+        injection=inject_options(hog=Hog(core=0, **_HIT)),
         injected_ns=5 * MS,
         cause="core held",
         holder="db-hog",
@@ -95,7 +96,7 @@ CONTROLS = (
     Trial(
         name="lock holder",
         tasks=(_WAITS, _HOLDS),
-        injection=Injection(hog=Hog(core=1, **_HIT)),
+        injection=inject_options(hog=Hog(core=1, **_HIT)),
         injected_ns=5 * MS,
         cause="resource held",
         holder="t1 of the set",
@@ -105,7 +106,7 @@ CONTROLS = (
         name="lock holder, one of two",
         tasks=(_WAITS, _HOLDS, _WAKES_TOO),
         # longer than what three that contend take of each other
-        injection=Injection(hog=Hog(core=1, length_ns=12 * MS, period_ns=53 * MS)),
+        injection=inject_options(hog=Hog(core=1, length_ns=12 * MS, period_ns=53 * MS)),
         injected_ns=12 * MS,
         cause="resource held",
         holder="t1 of the set",
@@ -115,14 +116,14 @@ CONTROLS = (
     Trial(
         name="migration",
         tasks=(Work(), Work(length_ns=4 * MS, priority=72)),
-        injection=Injection(move=Move(task=0, period_ns=50 * MS)),
+        injection=inject_options(move=Move(task=0, period_ns=50 * MS)),
         injected_ns=4 * MS,
         cause="migrated",
     ),
     Trial(
         name="throttling",
         tasks=(Work(length_ns=40 * MS, period_ns=MS), Work()),
-        injection=Injection(fair_core=0),
+        injection=inject_options(fair_core=0),
         injected_ns=40 * MS,
         cause="throttled",
         holder="db-fair",

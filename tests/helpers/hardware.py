@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import Injection, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
@@ -129,7 +129,7 @@ def attempted(
     wanted: TaskSet,
     how: RunSettings,
     *,
-    inject: Injection | None = None,
+    inject: Mapping[str, str] | None = None,
     target: Target | None = None,
 ) -> Iterator[RunOutcome]:
     """What came of one task set run on this machine."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -28,9 +28,10 @@ from helpers.hardware import (
     task_of,
     task_set,
 )
+from injection import Hog, Move, inject_options
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import Hog, Injection, Move, RunRequest, RunSettings
+from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import TargetError
@@ -48,7 +49,9 @@ def use(fragment: str, size: int, resource: int | None = None) -> FragmentUse:
     return FragmentUse(Entry(fragment, size), 1, resource)
 
 
-def with_causes(wanted: TaskSet, inject: Injection | None = None, **changes: object) -> JobTable:
+def with_causes(
+    wanted: TaskSet, inject: Mapping[str, str] | None = None, **changes: object
+) -> JobTable:
     request = RunRequest(keys(1)[0], wanted)
     with (
         executor() as machine,
@@ -240,7 +243,7 @@ def test_as_many_files_are_opened_as_a_process_may() -> None:
 
 def test_a_hog_holds_the_core_of_the_task_in_together_slots_only() -> None:
     hog = Hog(core=0, start_ns=5 * MS, length_ns=2 * MS, period_ns=10 * MS)
-    table = with_causes(BUSY, Injection(hog=hog), seconds=0.2)
+    table = with_causes(BUSY, inject_options(hog=hog), seconds=0.2)
     together, solo = ran(table, 0), ran(table, 0, solo=True)
     waited = table.jobs["run_delay_before_ns"] + table.jobs["run_delay_within_ns"]
     assert (waited[together] > MS // 2).sum() >= 10
@@ -251,7 +254,7 @@ def test_a_hog_holds_the_core_of_the_task_in_together_slots_only() -> None:
 def test_a_moved_task_runs_elsewhere_and_is_back_where_it_was_at_the_end() -> None:
     with executor() as machine:
         home, away = machine.cpus[:2]
-    table = with_causes(BUSY, Injection(move=Move(task=0, period_ns=10 * MS)), seconds=0.2)
+    table = with_causes(BUSY, inject_options(move=Move(task=0, period_ns=10 * MS)), seconds=0.2)
     together, solo = ran(table, 0), ran(table, 0, solo=True)
     assert set(table.details["start_cpu"][together].tolist()) == {home, away}
     assert set(table.details["start_cpu"][solo].tolist()) == {home}
@@ -263,7 +266,7 @@ def test_injected_threads_are_gone_when_their_task_set_is() -> None:
     request = RunRequest(keys(1)[0], BUSY)
     with (
         executor() as machine,
-        machine.open([request], settings(), inject=Injection(hog=hog, fair_core=0)) as session,
+        machine.open([request], settings(), inject=inject_options(hog=hog, fair_core=0)) as session,
     ):
         assert session.run(request.key).error is None
         left = processes_of(machine.folder)
@@ -278,7 +281,9 @@ def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None
     if not bandwidth.exists() or int(bandwidth.read_text()) < 0:
         pytest.skip("this kernel never throttles real-time tasks")
     greedy = task_set(task("busy", 1000))  # a millisecond of work every millisecond, none skipped
-    table = with_causes(greedy, Injection(fair_core=0), seconds=2.5, solo=False, overrun="late")
+    table = with_causes(
+        greedy, inject_options(fair_core=0), seconds=2.5, solo=False, overrun="late"
+    )
     waited = table.jobs["run_delay_within_ns"] + table.jobs["run_delay_before_ns"]
     # at most a second without, then about 50 ms at a time
     assert waited.max() > 20 * MS
@@ -286,7 +291,7 @@ def test_tasks_that_leave_nothing_are_throttled_for_a_best_effort_load() -> None
 
 def test_an_added_delay_is_in_the_jobs_of_its_task_only() -> None:
     both = task_set(task("busy", 100), task("busy", 100, period_ns=2 * MS))
-    table = with_causes(both, Injection(delay_ns=300_000, delay_task=1), solo=False)
+    table = with_causes(both, inject_options(delay_ns=300_000, delay_task=1), solo=False)
     cpu = table.jobs["cpu_ns"]
     # 100 us by the clock, and 300 us of work: as it was calibrated, the host may be faster now
     assert np.median(cpu[ran(table, 1)]) > 250_000
@@ -297,7 +302,9 @@ def test_a_killed_program_leaves_no_injected_thread() -> None:
     hog = Hog(core=0, length_ns=2 * MS, period_ns=10 * MS)
     request = RunRequest(keys(1)[0], task_set(task("crash", 1)))
     with executor() as machine:
-        with machine.open([request], settings(), inject=Injection(hog=hog, fair_core=0)) as session:
+        with machine.open(
+            [request], settings(), inject=inject_options(hog=hog, fair_core=0)
+        ) as session:
             assert "died while its tasks ran" in str(session.run(request.key).error)
         assert processes_of(machine.folder) == []
 
@@ -305,20 +312,20 @@ def test_a_killed_program_leaves_no_injected_thread() -> None:
 @pytest.mark.parametrize(
     "inject",
     [
-        Injection(hog=Hog(core=9999, length_ns=MS, period_ns=10 * MS)),
-        Injection(hog=Hog(core=0, length_ns=8 * MS, period_ns=10 * MS)),
-        Injection(hog=Hog(core=0, length_ns=500 * MS, period_ns=1000 * MS)),
-        Injection(move=Move(task=0, period_ns=1000)),
-        Injection(fair_core=9999),
+        inject_options(hog=Hog(core=9999, length_ns=MS, period_ns=10 * MS)),
+        inject_options(hog=Hog(core=0, length_ns=8 * MS, period_ns=10 * MS)),
+        inject_options(hog=Hog(core=0, length_ns=500 * MS, period_ns=1000 * MS)),
+        inject_options(move=Move(task=0, period_ns=1000)),
+        inject_options(fair_core=9999),
     ],
 )
-def test_an_injection_beyond_its_bounds_is_refused(inject: Injection) -> None:
+def test_an_injection_beyond_its_bounds_is_refused(inject: Mapping[str, str]) -> None:
     with pytest.raises(TargetError, match="the program did not start"):
         measured(BUSY, settings(), inject=inject)
 
 
 def test_a_task_that_is_not_there_cannot_be_moved() -> None:
-    inject = Injection(move=Move(task=7, period_ns=10 * MS))
+    inject = inject_options(move=Move(task=7, period_ns=10 * MS))
     with attempted(BUSY, settings(), inject=inject) as outcome:
         assert "no task of this number" in str(outcome.error)
 
@@ -336,7 +343,7 @@ def test_causes_counters_and_injections_under_the_sanitizers() -> None:
     toolchain = Toolchain.find(flags=flags, static=False)
     both = task_set(task("busy", 100), task("busy", 100, core=1, period_ns=2 * MS))
     request = RunRequest(keys(1)[0], both)
-    inject = Injection(
+    inject = inject_options(
         hog=Hog(core=0, length_ns=MS, period_ns=10 * MS),
         move=Move(task=1, period_ns=10 * MS),
         fair_core=1,

@@ -12,7 +12,7 @@ import attrs
 import pytest
 from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
 
-from deadbeat.executors.base import Injection, RunRequest, RunSettings
+from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import RunDone
@@ -302,7 +302,7 @@ def test_a_program_of_an_earlier_version_is_refused_with_its_reason(tmp_path: Pa
         [RunRequest(key, source.programs.task_set(key))],
         RunSettings(seconds=1),
         program=tmp_path / "x",
-        injection=Injection(),
+        injection={},
     )
     with pytest.raises(TargetError, match="earlier version, which measured in windows") as caught:
         session.run(key)

@@ -99,44 +99,6 @@ class RunSettings:
     causes: bool = False
 
 
-@frozen(kw_only=True)
-class Hog:
-    """A thread above all tasks that spins on logical core ``core``, for ``length_ns`` of every
-    ``period_ns``, the first time ``start_ns`` after the start of a slot."""
-
-    core: int
-    start_ns: int = 0
-    length_ns: int
-    period_ns: int
-
-
-@frozen(kw_only=True)
-class Move:
-    """Task ``task`` is moved to the next CPU for the second half of every ``period_ns``."""
-
-    task: int
-    period_ns: int
-
-
-@frozen(kw_only=True)
-class Injection:
-    """What a positive control does to the tasks on purpose; only while all of them run together.
-
-    Attributes:
-        delay_ns: Added to every ``delay_every``-th job of task ``delay_task``.
-        hog: Spins above all tasks.
-        move: Moves a task.
-        fair_core: Logical core on which a best-effort thread spins beside the tasks.
-    """
-
-    delay_ns: int = 0
-    delay_task: int = 0
-    delay_every: int = 1
-    hog: Hog | None = None
-    move: Move | None = None
-    fair_core: int | None = None
-
-
 @frozen
 class RunRequest:
     """A task set that a session will be asked to run under ``key``."""

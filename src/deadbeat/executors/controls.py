@@ -9,7 +9,7 @@ sets, or rounds of prices, with Student's interval; every slot counts, as in a c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from time import monotonic
@@ -24,7 +24,6 @@ from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
     ControlResult,
     Costing,
-    Injection,
     Progress,
     RunRequest,
     RunSettings,
@@ -203,7 +202,7 @@ class Bench:
         return attrs.evolve(one, cores=self.cores, tasks=tuple(tasks), resources=tuple(resources))
 
     def run(
-        self, task_sets: Sequence[TaskSet], *, inject: Injection | None = None
+        self, task_sets: Sequence[TaskSet], *, inject: Mapping[str, str] | None = None
     ) -> list[Observed | None]:
         """Runs them in one session; None for a set with a task that has no job of a kind.
         Raises TargetError: one failed: a control has no second meaning."""
@@ -312,7 +311,8 @@ def _delays(bench: Bench, replicas: int) -> list[float]:
     for replica in range(replicas):
         task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=replica)
         delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
-        seen = bench.run([task_set], inject=Injection(delay_ns=delay_ns))[0]
+        delay = {"--inject-ns": str(delay_ns), "--inject-task": "0", "--inject-every": "1"}
+        seen = bench.run([task_set], inject=delay)[0]
         if seen is not None:
             recovered.append((seen.slowdown - 1) * task_set.tasks[0].wcet_ns / delay_ns)
     return recovered

@@ -13,7 +13,6 @@ from time import monotonic
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
     Costing,
-    Injection,
     Progress,
     RunRequest,
     RunSettings,
@@ -162,9 +161,10 @@ class HardwareExecutor(ProgramMachine):
         settings: RunSettings,
         *,
         program: Path | None = None,
-        inject: Injection | None = None,
+        inject: Mapping[str, str] | None = None,
     ) -> HardwareSession:
-        """Builds a batch, or takes the one given; ``inject`` only serves a positive control."""
+        """Builds a batch, or takes the one given. ``inject``: options of the program by which a
+        positive control does something to the tasks on purpose (runtime/src/host/inject.c)."""
         most = max(request.task_set.cores for request in requests)
         # a stored program may hold sets for more cores: they are not run, see HardwareSession
         if program is None and most > len(self.cpus):
@@ -172,9 +172,7 @@ class HardwareExecutor(ProgramMachine):
                 f"a task set needs {most} cores, {len(self.cpus)} are given",
                 "give more CPUs or fewer cores",
             )
-        return HardwareSession(
-            self, requests, settings, program=program, injection=inject or Injection()
-        )
+        return HardwareSession(self, requests, settings, program=program, injection=inject or {})
 
     def _sample(self, entries: Sequence[Entry], asked: Costing, progress: Progress) -> Samples:
         out = f"{self._target.folder}/samples"

@@ -18,7 +18,7 @@ from attrs import evolve
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Injection, Progress, RunRequest, RunSettings, unheard
+from deadbeat.executors.base import Costing, Progress, RunRequest, RunSettings, unheard
 from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
@@ -258,7 +258,7 @@ class GuestExecutor(HardwareExecutor):
         settings: RunSettings,
         *,
         program: Path | None = None,
-        inject: Injection | None = None,
+        inject: Mapping[str, str] | None = None,
     ) -> HardwareSession:
         """Refuses what the lab has no room, or no means, for."""
         for name in ("causes", "counters"):

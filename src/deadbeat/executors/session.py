@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from deadbeat.executors.base import UNSCALED_PPM, Injection, RunOutcome, RunRequest, RunSettings
+from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.programs import ProgramMachine
 from deadbeat.model.errors import DataError, RunError, TargetError, UnreachableError, UsageError
 from deadbeat.model.jobs import JobTable
@@ -26,22 +26,6 @@ _LONGEST_S = 30 * 86400.0
 _NO_SPACE = "No space left on device"
 
 
-def _injection_options(injection: Injection) -> dict[str, str]:
-    options = {}
-    if injection.delay_ns:
-        options["--inject-ns"] = str(injection.delay_ns)
-        options["--inject-task"] = str(injection.delay_task)
-        options["--inject-every"] = str(injection.delay_every)
-    if (hog := injection.hog) is not None:
-        words = (hog.core, hog.start_ns, hog.length_ns, hog.period_ns)
-        options["--inject-hog"] = ",".join(map(str, words))
-    if (move := injection.move) is not None:
-        options["--inject-migrate"] = f"{move.task},{move.period_ns}"
-    if injection.fair_core is not None:
-        options["--inject-fair"] = str(injection.fair_core)
-    return options
-
-
 class HardwareSession:
     """A built batch on a target; see :class:`deadbeat.executors.base.Session`."""
 
@@ -52,7 +36,7 @@ class HardwareSession:
         settings: RunSettings,
         *,
         program: Path | None,
-        injection: Injection,
+        injection: Mapping[str, str],
     ) -> None:
         self._executor = executor
         self._settings = settings
@@ -193,7 +177,7 @@ class HardwareSession:
         }
         if s.jobs:  # programs of an earlier version do not know it
             options["--jobs"] = str(s.jobs)
-        options |= _injection_options(self._injection)
+        options |= self._injection
         process = self._executor.start_program(self.program, "serve", options)
         line = process.read_line(START_PATIENCE_S)
         if line is None or not line.startswith("ready "):
