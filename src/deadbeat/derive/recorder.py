@@ -105,7 +105,7 @@ class Recorder:
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return
-        self._plain_ns = self._call_ns("-")[0]
+        self._plain_ns = self._cost_ns("-")[0]
         cpus = gathered(target, online_cpus)
         self._tracer = Tracer(target, cpus=cpus, events=EVENTS, buffer_kb=_BUFFER_KB)
         if not self._tracer.folder:
@@ -121,8 +121,8 @@ class Recorder:
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
         if tracer is not None:
-            others, own = self._call_ns(tracer.folder)
-            self._cost = max(own - others, 0) / 2, max(others - self._plain_ns, 0)
+            call_ns, event_ns = self._cost_ns(tracer.folder)
+            self._cost = event_ns, max(call_ns - self._plain_ns, 0)
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
@@ -141,8 +141,8 @@ class Recorder:
                 self._lose(tracer.unavailable or "it does not choose threads (set_event_pid)")
         self._begin_ns, _ = self._ask("begin")
 
-    def _call_ns(self, folder: str) -> tuple[float, float]:
-        """What a call takes: of others, and of what is traced in ``folder``."""
+    def _cost_ns(self, folder: str) -> tuple[float, float]:
+        """What a call of others takes, and an event, while ``folder`` traces."""
         words = self._target.run((self._tool, "cost", folder)).stdout.split()
         return (float(words[0]), float(words[1])) if len(words) == 2 else (0.0, 0.0)
 
