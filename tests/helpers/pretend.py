@@ -25,6 +25,7 @@ class PretendedTarget:
     """
 
     kind = "hardware"
+    boot_s = 0.0
     cpu: ClassVar[int | None] = None
     cut_at: ClassVar[int | None] = None
     made: ClassVar[list[PretendedTarget]] = []

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from helpers.pretend import PretendedTarget
+from helpers.programs import PROGRAMS, command_of, truth_in
 from helpers.sshd import Sshd, private_sshd
 from helpers.trees import ODD, grow, held
 
@@ -202,34 +203,6 @@ def test_a_matrix_and_a_profile_are_measured_over_ssh(
     assert found
 
 
-#: Ten milliseconds of sleep, again and again, in two threads that share a lock.
-NAPS = """
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER;
-static void *naps(void *unused)
-{
-    struct timespec nap = {0, 10000000};
-    for (int i = 0; i < 40; i++) {
-        nanosleep(&nap, NULL);
-        pthread_mutex_lock(&shared);
-        pthread_mutex_unlock(&shared);
-    }
-    return unused;
-}
-int main(void)
-{
-    pthread_t other;
-    pthread_create(&other, NULL, naps, NULL);
-    naps(NULL);
-    puts(getenv("DEADBEAT_MARKS"));
-    return 7;
-}
-"""
-
-
 @pytest.mark.hardware
 @pytest.mark.parametrize("over", ["sshd", "board"])
 def test_a_program_is_watched_there(
@@ -242,15 +215,14 @@ def test_a_program_is_watched_there(
     """A file of this machine is sent; locks are visible where its folder has no blank."""
     word = request.getfixturevalue(over).word if over == "sshd" else BOARD
     request.getfixturevalue(over)
-    (tmp_path / "naps.c").write_text(NAPS)
     monkeypatch.chdir(tmp_path)
-    subprocess.run(["cc", "-g", "-pthread", "naps.c", "-o", "naps"], check=True)
-    words = ("run", "--no-figures", "--fail-on", "invalid", "--target", word, "--", "./naps")
-    assert main(words) == 7
-    assert capfd.readouterr().out.splitlines()[0].endswith("/marks")
-    found = summarise(ProgramStore.open(Path("runs/naps"))).traced
-    assert found is not None and found.known[0].jobs >= 38
+    program = command_of(PROGRAMS["sections"], tmp_path)
+    assert main(("run", "--no-figures", "--target", word, "--", *program, "0.5")) == 0
+    truth = truth_in(capfd.readouterr().out)
+    found = summarise(ProgramStore.open(Path("runs/sections"))).traced
+    assert found is not None
+    assert {task["name"] for task in truth["tasks"]} <= {task.name for task in found.known}
     if over == "board":
-        assert [lock.name for lock in found.locks] == ["shared"]
+        assert found.locks
     else:
         assert "blank" in " ".join(found.not_seen)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from deadbeat.host.proc import online_cpus
 from deadbeat.host.values import gathered, parse_cpu_list
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.store.files import atomic_write
-from deadbeat.targets.base import Completed, Process, Target, is_here
+from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Target, is_here
 from deadbeat.trace.session import Tracer
 
 #: What a wait may be, and what may end that of another; by name, as a call of all others then costs
@@ -74,14 +74,19 @@ EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
 _FILTER = "function.function == hrtimer_wakeup || function.function == dl_task_timer"
 _BUFFER_KB = 16_384
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
+#: Of a thread, as the recorder says them.
+_FACTS = (
+    *("tid", "pid", "policy", "priority", "sleeps_in", "runtime_ns", "deadline_ns", "period_ns"),
+    *("cpu_ns", "sampled_ns", "begin_ns"),
+)
 #: Of the one PID namespace that knows the kernel's numbers (PROC_PID_INIT_INO).
 _FIRST_NAMESPACE = "pid:[4026531836]"
 _PATIENCE_S = 30.0
 
 
-class Recorder:
+class Recorder(ClosedAfterwards):
     """Records a process and all that it makes, from `begin` on until `finish`. ``missing``: what it
-    does not see, a line each.
+    does not see, a line each; ``blind``: it has no events of the kernel.
 
     Args:
         target: Machine of the process. ``toolchain``: builds for it; None: for this one.
@@ -95,6 +100,7 @@ class Recorder:
         self._process: Process | None = None
         self._tracer: Tracer | None = None
         self.missing: list[str] = []
+        self.blind = True
         self._begin_ns = 0
         self._cost = (0.0, 0.0)
         self._file = f"{target.folder}/events"
@@ -111,11 +117,7 @@ class Recorder:
         if not self._tracer.folder:
             self._lose(self._tracer.unavailable)
             self._tracer = None
-
-    @property
-    def blind(self) -> bool:
-        """Whether it has no events of the kernel."""
-        return self._tracer is None
+        self.blind = self._tracer is None
 
     def begin(self, pid: int) -> None:
         """Record process ``pid``; UsageError where there is none."""
@@ -181,12 +183,6 @@ class Recorder:
             self._process.kill()
         if self._tracer is not None:
             self._tracer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _lose(self, reason: str) -> None:
         text = f"who runs instead of a thread, and who wakes it: {reason}"
@@ -291,21 +287,8 @@ def read_events(path: Path) -> NDArray[np.void]:
 def _thread(text: str) -> RecordedThread:
     """A thread from a line of the recorder."""
     *words, cpus, name = text.split(" ", 12)
-    tid, pid, policy, priority, call, runtime, deadline, period, cpu, sampled, begin = map(
-        int, words
-    )
+    facts: dict[str, Any] = dict(zip(_FACTS, map(int, words), strict=True))
+    facts["policy"] = _POLICIES.get(facts["policy"], str(facts["policy"]))
     return RecordedThread(
-        tid=tid,
-        pid=pid,
-        name=name,
-        policy=_POLICIES.get(policy, str(policy)),
-        priority=priority,
-        sleeps_in=call,
-        cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)),
-        runtime_ns=runtime,
-        deadline_ns=deadline,
-        period_ns=period,
-        cpu_ns=cpu,
-        sampled_ns=sampled,
-        begin_ns=begin,
+        name=name, cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)), **facts
     )

@@ -179,7 +179,7 @@ def lines(found: TracedProgram) -> Iterator[str]:
     if found.cost and found.cost.job_ns:
         name, most = max(found.cost.job_ns.items(), key=lambda each: each[1])
         others = time_text(found.cost.other_call_ns)
-        yield f"tracing took about {time_text(most)} of a job of {name}, {others} of a call of others"
+        yield f"tracing took about {time_text(most)} a job of {name}, {others} a call of others"
     for line in found.not_seen:
         yield f"not seen: {line}"
 
