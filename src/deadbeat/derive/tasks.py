@@ -191,6 +191,9 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         for begin, end in gone:
             whole &= (jobs.rows["end"] < begin) | (jobs.rows["before"] > end)
         dropped += int((~whole).sum())
+        grid = arrivals.fit(jobs.rows["release"])
+        if grid and grid.fits:  # a wait or two before its loop began
+            whole[: min(int(grid.near.argmax()), WARM_UP_MAX)] = False
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
     threads = {thread.tid: thread for thread in recording.threads}
