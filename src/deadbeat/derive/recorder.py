@@ -190,7 +190,8 @@ class Recorder(ClosedAfterwards):
 
     def _ask(self, word: str) -> tuple[int, list[str]]:
         assert self._process is not None
-        self._process.write_line(word)
+        with suppress(TargetError):  # where it is gone, there is no answer
+            self._process.write_line(word)
         return self._hear()
 
     def _hear(self) -> tuple[int, list[str]]:
@@ -204,7 +205,7 @@ class Recorder(ClosedAfterwards):
                 self.missing += [_LOSSES[rest[0]]] if rest[0] in _LOSSES else []
             elif word != "gone":
                 raise TargetError(f"the recorder failed: {line}")
-        raise TargetError("the recorder ended without a word")
+        raise TargetError("the recorder was killed: nothing is known of this run", "repeat it")
 
 
 def recorded_alone(
