@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deadbeat.derive.records import Recording, RecordKind
-from deadbeat.derive.tasks import derive, names_of
+from deadbeat.derive.tasks import DerivedRun, derive, names_of
 from deadbeat.derive.timeline import HELD, stretches
 from deadbeat.kinds.program.results import ProgramStore, worst_run
+from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import read
 from deadbeat.report.perfetto import TraceRecord, named, record, span, trace_text
 
 #: Processes of the trace.
@@ -24,16 +26,14 @@ def perfetto(path: Path, _count: int) -> str:
     store = ProgramStore.open(path)
     run = worst_run(store)
     recording = store.events(run.key) if run else None
-    if run is None or run.traced is None or recording is None:
+    if recording is None:
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
-    deadlines = {
-        task.name: task.deadline_ns for task in run.traced.known if task.deadline_ns is not None
-    }
-    return trace_text(_records(recording, deadlines), facts={"source": f"deadbeat, {path.name}"})
+    derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
+    return trace_text(_records(recording, derived), facts={"source": f"deadbeat, {path.name}"})
 
 
-def _records(recording: Recording, deadlines: dict[str, int]) -> Iterator[TraceRecord]:
-    derived = derive(recording)
+def _records(recording: Recording, derived: DerivedRun) -> Iterator[TraceRecord]:
+    deadlines = {task.name: task.deadline_ns for task in derived.tasks}
     tracks: _Tracks = defaultdict(lambda: len(tracks))
     for each in stretches(recording, derived.waits):
         process = _THREADS if each.tid else _LOCKS if each.kind == HELD else _OTHERS

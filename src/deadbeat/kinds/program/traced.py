@@ -238,10 +238,13 @@ _THREADS = (
     _words("cpus", "CPUs", _cpus),
     _words("deadline_from", "deadline is"),
     time_column("charged_max_ns", "most, charged", terminal=False),
+    Column(key="longer", heading="longer", terminal=False, format=percent,
+           value=lambda task: None if task.quantile is None else 1 - task.quantile,
+           help="share of jobs that take longer than the largest seen, at most (95 %)"),
     time_column("jitter_ns", "jitter", terminal=False),
     time_column("suspension_mean_ns", "suspended"),
     _words("unsure", "unsure"),
-)
+)  # fmt: skip
 _CHAINS = (
     _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
     Column(key="jobs", heading="jobs"),
