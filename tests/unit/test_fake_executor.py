@@ -370,8 +370,8 @@ def test_a_simulated_run_is_predicted_exactly(cores: int, tasks: int, factor: in
     # the simulator takes C in whole ns, up to one more or less for each job before
     assert np.abs(predicted[compared] - columns.response_ns[compared]).max() < 10
     for task in predict_tasks(found, columns, whole, NOTHING):
-        assert task.predicted_p50_ns == pytest.approx(task.measured_p50_ns, abs=10)
-        assert task.predicted_misses == task.measured_misses
+        assert task["predicted_p50_ns"] == pytest.approx(task["measured_p50_ns"], abs=10)
+        assert task["predicted_misses"] == task["measured_misses"]
 
 
 def test_contention_is_simulated_and_predicted_by_one_computation() -> None:
@@ -397,8 +397,8 @@ def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
     found.jobs["start_ns"] += 5_000
     found.jobs["finish_ns"] += 25_000
     task = predict_tasks(found, job_columns(found), drawn(2, 2), NOTHING)[0]
-    assert task.measured_p50_ns is not None and task.predicted_p50_ns is not None
-    assert task.measured_p50_ns - task.predicted_p50_ns == pytest.approx(25_000, abs=1_000)
+    assert task["measured_p50_ns"] is not None and task["predicted_p50_ns"] is not None
+    assert task["measured_p50_ns"] - task["predicted_p50_ns"] == pytest.approx(25_000, abs=1_000)
 
 
 def test_what_never_finishes_in_the_replay_is_a_predicted_miss() -> None:

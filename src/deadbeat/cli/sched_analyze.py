@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import attrs
 from attrs import asdict, filters, frozen
 
 from deadbeat.cli._output import Part, table
@@ -407,7 +406,7 @@ def predict(run: str, key: str, task_set: str, runs: Path) -> Shown:
     marks = {"simulated": True, "campaign_simulated": view.simulated}
     if key:
         tasks = view.predict(key)
-        plain = {"set": key, **marks, "tasks": [attrs.asdict(task) for task in tasks]}
+        plain = {"set": key, **marks, "tasks": tasks}
         return Shown(plain=plain, parts=[_table(_TASK, tasks, view, f"{key}: ")])
     sets = [{name: getattr(each, name) for _, name in _SET} for each in view.summary.sets]
     return Shown(plain={**marks, "sets": sets}, parts=[_table(_SET, sets, view, "")])

@@ -41,32 +41,6 @@ from deadbeat.store.campaign import CampaignStore
 
 
 @frozen(kw_only=True)
-class TaskPrediction:
-    """One task of a run; quantiles are over the same jobs on both sides. Times in ns.
-
-    Attributes:
-        jobs: Counted jobs of together slots.
-        predicted_p50_ns, predicted_max_ns: Replayed response times; None: no job finished.
-        measured_p50_ns, measured_max_ns: Measured ones.
-        predicted_misses, measured_misses: Misses of ``jobs``; None: not all of them were replayed.
-    """
-
-    task: int
-    core: int
-    priority: int
-    wcet_ns: int
-    period_ns: int
-    deadline_ns: int
-    jobs: int
-    predicted_p50_ns: float | None
-    predicted_max_ns: float | None
-    measured_p50_ns: float | None
-    measured_max_ns: float | None
-    predicted_misses: int | None
-    measured_misses: int
-
-
-@frozen(kw_only=True)
 class Priced:
     """What task sets are replayed with. ``rates``: state -> how cores slow one another; of "":
     none does. ``states``: how the round trips of cores 0 and 1 are classed; None: unknown.
@@ -173,11 +147,13 @@ def predicted_jobs(
 
 def predict_tasks(
     table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
-) -> tuple[TaskPrediction, ...]:
-    """Predicted and measured response times of every task of a run, over its counted jobs."""
+) -> list[dict[str, float | None]]:
+    """Predicted and measured response times of every task of a run, over its counted jobs of
+    together slots, ``jobs`` of them: quantiles over the same jobs on both sides, ns; None: no job
+    finished. ``predicted_misses``: None: not all of them were replayed."""
     predicted = predicted_jobs(table, columns, task_set, priced)[1] - columns.release_ns
     together = columns.counted & ~columns.solo
-    found = []
+    found: list[dict[str, float | None]] = []
     for index, row in enumerate(table.tasks):
         own = together & (columns.task == index)
         simulated, measured = predicted[own], columns.response_ns[own]
@@ -186,19 +162,19 @@ def predict_tasks(
         measured_p50, measured_largest = quantiles(measured[np.isfinite(measured)], 0.5, 1.0)
         names = ("core", "priority", "wcet_ns", "period_ns", "deadline_ns")
         found.append(
-            TaskPrediction(
-                task=index,
+            {
+                "task": index,
                 **{name: int(row[name]) for name in names},
-                jobs=len(simulated),
-                predicted_p50_ns=p50,
-                predicted_max_ns=largest,
-                measured_p50_ns=measured_p50,
-                measured_max_ns=measured_largest,
-                predicted_misses=None if np.isnan(simulated).any() else late,
-                measured_misses=int(columns.missed[own].sum()),
-            )
+                "jobs": len(simulated),
+                "predicted_p50_ns": p50,
+                "predicted_max_ns": largest,
+                "measured_p50_ns": measured_p50,
+                "measured_max_ns": measured_largest,
+                "predicted_misses": None if np.isnan(simulated).any() else late,
+                "measured_misses": int(columns.missed[own].sum()),
+            }
         )
-    return tuple(found)
+    return found
 
 
 def prediction_figures(

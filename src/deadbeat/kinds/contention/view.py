@@ -21,7 +21,6 @@ from deadbeat.kinds.contention.findings import where_it_ran
 from deadbeat.kinds.contention.plan import group_of, is_complete, plan
 from deadbeat.kinds.contention.run_reader import (
     Priced,
-    TaskPrediction,
     factor_at,
     is_plain,
     pace_in,
@@ -140,8 +139,9 @@ class CampaignView(OpenedResult):
         table, _ = without_overlapped(self.store.table(_key(key)))
         return Columns(_columns(table, job_columns(table)))
 
-    def predict(self, key: RunKey | str) -> tuple[TaskPrediction, ...]:
-        """Predicted (replayed with prices) and measured response times of every task of a run.
+    def predict(self, key: RunKey | str) -> list[dict[str, float | None]]:
+        """Predicted (replayed with prices) and measured response times of every task of a run, as
+        `predict_tasks`.
 
         Raises:
             UsageError: There is no such run.
