@@ -168,8 +168,9 @@ def begin(asked: Begin) -> Begun:
         found(spec.command[0], target)
     if spec.user and target:
         check_user(spec.user, target)
+    words = spec.command or (_comm(spec.pid or 0, target),)
     if "name" not in {*asked.written, *asked.typed}:
-        spec = evolve(spec, name=_named(spec.command or (_comm(spec.pid or 0, target),)))
+        spec = evolve(spec, name=_named(words))
     platform = example_platform()
     if target is not None:
         environment = environment_of(target, now=datetime.now(UTC), more={})
