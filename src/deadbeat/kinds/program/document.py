@@ -22,6 +22,7 @@ from deadbeat.report.document import (
     FactList,
     Figures,
     Findings,
+    Part,
     Section,
     Sentence,
     Table,
@@ -45,16 +46,10 @@ COLUMNS = (
     time_column("deadline_ns", "deadline", value=lambda cell: cell.deadline_ns or None),
     Column(key="runs", heading="runs", spare=True),
     Column(key="jobs", heading="jobs"),
-    Column(
-        key="misses", heading="misses", value=lambda cell: cell.misses if cell.deadline_ns else None
-    ),
-    Column(
-        key="skipped",
-        heading="skipped",
-        value=lambda cell: cell.skipped if cell.period_ns else None,
-        help="releases of which no job is marked",
-        spare=True,
-    ),
+    Column(key="misses", heading="misses",
+           value=lambda cell: cell.misses if cell.deadline_ns else None),
+    Column(key="skipped", heading="skipped", spare=True, help="releases of which no job is marked",
+           value=lambda cell: cell.skipped if cell.period_ns else None),
     time_column("p50_ns", "median"),
     time_column("p99_ns", "99 %"),
     time_column("max_ns", "max"),
@@ -63,7 +58,7 @@ COLUMNS = (
     time_column(
         "wait_max_ns", "latest start", help="from release to the first mark", terminal=False
     ),
-)
+)  # fmt: skip
 
 
 def answer(found: ProgramSummary) -> tuple[str, ...]:
@@ -134,14 +129,12 @@ def _charts(found: ProgramSummary) -> list[Chart]:
 
 def _moments(found: ProgramSummary) -> list[Chart]:
     """The worst job of each of a few tasks, one at a time."""
-    return [
-        evolve(
-            moment_chart(moment, name=f"worst-{place}", title="The worst job over time"),
-            family="worst",
-            option=moment.what.partition(":")[0].partition(" of ")[2],
-        )
-        for place, moment in enumerate(found.traced.moments if found.traced else (), 1)
-    ]
+    charts = []
+    for place, moment in enumerate(found.traced.moments if found.traced else (), 1):
+        made = moment_chart(moment, name=f"worst-{place}", title="The worst job over time")
+        name = moment.what.partition(":")[0].partition(" of ")[2]
+        charts.append(evolve(made, family="worst", option=name))
+    return charts
 
 
 def document(found: ProgramSummary, platform: Platform) -> Document:
@@ -151,6 +144,8 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
     steps += [again] * bool(command and not missed)
+    parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
+    parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     return Document(
         title=found.name,
         kind="program",
@@ -163,16 +158,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
         steps=tuple(steps),
         sections=(
-            Section(
-                "answer",
-                "Response times and misses",
-                (
-                    Sentence(" ".join(said), answer=True, terminal=True),
-                    *([_table(found)] if found.cells else []),
-                    *seen(found),
-                ),
-                "Answer",
-            ),
+            Section("answer", "Response times and misses", parts, "Answer"),
             Section("figures", "Figures", (Figures([*_moments(found), *_charts(found)]),)),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),

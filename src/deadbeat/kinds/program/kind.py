@@ -105,11 +105,12 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
         store, problems = self._folder, [*self._problems(watch)]
         assert isinstance(store, ProgramStore)
-        part = kept(watch.recording, max((each.at_ns for each in seen.late), default=0))
+        worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
+        part = kept(watch.recording, worst[0][1] if worst else 0)
         store.keep_events(key, part)
         if len(part.events) < len(watch.recording.events):
             count, whole = len(part.events), len(watch.recording.events)
-            text = f"{count:,} of {whole:,} events are kept for export, those around a late job"
+            text = f"{count:,} of {whole:,} events are kept for export, around the worst job"
             problems.append(Finding(id="events-cut", severity="info", message=text))
         yield ProgramRun(
             key=key,
