@@ -421,8 +421,8 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
 
 def _runs(switches: NDArray[np.void], tid: int, end: int) -> tuple[Times, Times, Times, Times]:
     comes, goes = switches[switches["a"] == tid], switches[switches["tid"] == tid]
-    on, cpu = comes["ns"], comes["cpu"].astype(np.int64)
-    off, state = goes["ns"], goes["b"]
+    on, cpu = comes["ns"].copy(), comes["cpu"].astype(np.int64)  # without the rows
+    off, state = goes["ns"].copy(), goes["b"].copy()
     if len(off) and (not len(on) or off[0] < on[0]):
         on, cpu = np.append(0, on), np.append(goes["cpu"][0], cpu)
     # What is still missing on either side: a thread is on one CPU at a time.
