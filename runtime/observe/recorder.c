@@ -8,7 +8,7 @@
  * SIGTERM, after a last look; then says what it found.
  *
  *   recorder watch --out FILE --seconds-ns N EVENTS COMMAND...
- *       The same of a command, for at most so long (0: until it ends), where tracefs and all else is
+ *       The same of a command, for at most N ns (0: until it ends), where tracefs and all else is
  *       ours. EVENTS: a file, a line each, the filter of timer/hrtimer_start behind a blank.
  *   recorder cost INSTANCE
  *       Says what a system call of others takes, and an event of the program more, in ns; without

@@ -219,8 +219,8 @@ def recorded_alone(
         text = "\n".join(EVENTS).replace(_TIMER, f"{_TIMER} {_FILTER}")
         atomic_write(Path(folder, "names"), f"{text}\n")
         target.put(Path(folder, "names"), names)
-    most = str(round((seconds or 0) * 1e9))
-    words = (tool, "watch", "--out", out, "--seconds-ns", most, names, *command)
+    most = ("--seconds-ns", str(round(seconds * 1e9))) if seconds else ("--until-its-end", "0")
+    words = (tool, "watch", "--out", out, *most, names, *command)
     with target.start(words) as process:
         completed = process.close()
     lines = _lines(completed)
