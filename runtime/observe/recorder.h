@@ -45,7 +45,7 @@ extern size_t lost_count;
 
 void on_term(int signal_number);
 
-/* Says what a call of others takes, and an event. */
+/* Says what a call of others takes, and a sleep. */
 int say_cost(void);
 
 /* Makes an instance of all tracing, for the events that a file names. */

@@ -65,24 +65,18 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* CPU time that an event takes of a thread that slept before it, as caches are then cold: the medians of
- * sleeps that are recorded, and of as many between them that are not. */
-static double event_ns(void)
+/* CPU time of a sleep, ns: caches are cold after it, as they are for a job. */
+static double sleep_ns(void)
 {
-    enum { ROUNDS = 8, SLEEPS = 10, EVENTS = 7 }; /* call, timer, charge, away, woken, back, return */
-    static uint64_t took[2][ROUNDS * SLEEPS];
-    for (int i = 0; i < 2 * ROUNDS * SLEEPS; i++) {
-        int side = i / SLEEPS % 2;
-        if (i % SLEEPS == 0)
-            set("set_event_pid", side ? (unsigned)getpid() : 1);
+    enum { SLEEPS = 80 };
+    uint64_t took[SLEEPS];
+    for (int i = 0; i < SLEEPS; i++) {
         uint64_t begin = cpu_ns();
         nanosleep(&(struct timespec){0, 1000000}, NULL);
-        took[side][i / (2 * SLEEPS) * SLEEPS + i % SLEEPS] = cpu_ns() - begin;
+        took[i] = cpu_ns() - begin;
     }
-    for (int side = 0; side < 2; side++)
-        qsort(took[side], ROUNDS * SLEEPS, sizeof **took, by_value);
-    double more = (double)took[1][ROUNDS * SLEEPS / 2] - (double)took[0][ROUNDS * SLEEPS / 2];
-    return more > 0 ? more / EVENTS : 0;
+    qsort(took, SLEEPS, sizeof *took, by_value);
+    return (double)took[SLEEPS / 2];
 }
 
 int say_cost(void)
@@ -93,7 +87,9 @@ int say_cost(void)
         set("tracing_on", 1);
     }
     printf("%.1f", call_ns());
-    printf(" %.1f\n", traced ? event_ns() : 0.0);
+    if (traced)
+        set("set_event_pid", (unsigned)getpid());
+    printf(" %.1f\n", sleep_ns());
     if (traced) {
         set("tracing_on", 0);
         set("trace", 0); /* nobody reads what is in it */

@@ -81,6 +81,8 @@ _FACTS = (
 )
 #: Of the one PID namespace that knows the kernel's numbers (PROC_PID_INIT_INO).
 _FIRST_NAMESPACE = "pid:[4026531836]"
+#: Of a sleep: call, timer, charge, away, woken, back, return.
+_SLEEP_EVENTS = 7
 _PATIENCE_S = 30.0
 
 
@@ -111,7 +113,7 @@ class Recorder(ClosedAfterwards):
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return
-        self._plain_ns = self._cost_ns("-")[0]
+        self._plain = self._cost_ns("-")
         cpus = gathered(target, online_cpus)
         self._tracer = Tracer(target, cpus=cpus, events=EVENTS, buffer_kb=_BUFFER_KB)
         if not self._tracer.folder:
@@ -123,8 +125,9 @@ class Recorder(ClosedAfterwards):
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
         if tracer is not None:
-            call_ns, event_ns = self._cost_ns(tracer.folder)
-            self._cost = event_ns, max(call_ns - self._plain_ns, 0)
+            pairs = zip(self._cost_ns(tracer.folder), self._plain, strict=True)
+            call_ns, sleep_ns = (max(traced - plain, 0.0) for traced, plain in pairs)
+            self._cost = sleep_ns / _SLEEP_EVENTS, call_ns
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
@@ -144,7 +147,7 @@ class Recorder(ClosedAfterwards):
         self._begin_ns, _ = self._ask("begin")
 
     def _cost_ns(self, folder: str) -> tuple[float, float]:
-        """What a call of others takes, and an event, while ``folder`` traces."""
+        """What a call of others takes, and a sleep, while ``folder`` traces."""
         words = self._target.run((self._tool, "cost", folder)).stdout.split()
         return (float(words[0]), float(words[1])) if len(words) == 2 else (0.0, 0.0)
 
