@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from attrs import evolve
 from helpers.matrices import LOADS, matrix, of_runs
 
-from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.latency.observe import COMPARABLE, Matrix, observe
 from deadbeat.model.comparison import ComparisonResult, Lineup
@@ -17,7 +15,6 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
-from deadbeat.report.html import page as html_page
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
 BUSY = (Finding(id="other-work", severity="warning", message="a build"),)
@@ -183,14 +180,6 @@ def test_corrected_latencies_count_where_all_engines_have_them() -> None:
     result = compared(a, b)
     assert result.parameters["wake_ups"] == "corrected for missed periods"
     assert verdicts(result)["p99"] == "worse"
-
-
-def test_the_page_shows_microseconds_and_the_loads() -> None:
-    result = compared(matrix("a", 1), matrix("b", 2, scale=1.3))
-    page = html_page(comparison_document(result))
-    assert "SIMULATED" in page and " us" in page and "By load" in page
-    assert "D/C = " not in page and "task sets of" not in page
-    json.dumps(result.parameters)
 
 
 def leaving_out(one: Matrix, repeats: int, load: str = "") -> Matrix:

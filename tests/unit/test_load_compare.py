@@ -15,16 +15,13 @@ from helpers.load_tests import asked, load_test
 from judges import compare_sides, options_of
 
 from deadbeat.cli.main import main
-from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
-from deadbeat.kinds.load.charts import overlay_charts
 from deadbeat.kinds.load.observe import COMPARABLE, LoadTest, observe
 from deadbeat.kinds.load.spec import block_of, plan
 from deadbeat.model.comparison import ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
-from deadbeat.model.load import REFERENCE, Effect, Estimate
+from deadbeat.model.load import REFERENCE
 from deadbeat.model.observations import Cell
-from deadbeat.report.html import page as html_page
 from deadbeat.store.campaign import CAMPAIGN_FILE
 
 DEADLINE = 15_000_000
@@ -203,48 +200,6 @@ def test_other_work_in_a_round_and_other_cpus_are_told() -> None:
     assert "CPUs of the threads: 0, 1, 2, 3 | 0, 1" in result.differences
     alike = compared(a, evolve(b, additions=40_400_000))
     assert "load-rounds-differ" not in {each.id for each in alike.findings}
-
-
-def effect(condition: str, normal: int = 8, change: float = -1.0) -> Effect:
-    estimate = Estimate(value=change, low=change - 0.5, high=change + 0.5)
-    return Effect(
-        condition=condition, normal=normal, pairs=3, failures_before=1.0, verdict="fewer failures",
-        failures_after=1 + change, failures=estimate, p99_ns=Estimate(value=-2e6),
-    )  # fmt: skip
-
-
-def with_effects(test: LoadTest, *effects: Effect) -> LoadTest:
-    return evolve(test, summary=evolve(test.summary, effects=effects))
-
-
-def test_effects_of_remedies_that_both_tried_are_beside_each_other() -> None:
-    a = with_effects(load_test("a", 1, **ONE), effect("pin"), effect("smt"))
-    b = with_effects(load_test("b", 2, **ONE), effect("pin", change=-0.25), effect("governor"))
-    result = compared(a, b)
-    (pin,) = result.remedies
-    assert (pin.condition, pin.normal) == ("pin", 8)
-    assert [each.failures.value for each in pin.effects if each] == [-1.0, -0.25]
-    page = html_page(comparison_document(result))
-    assert "Remedies on each side" in page and "-0.25 [-0.75, 0.25]" in page
-    assert "Load tests" in page and "SIMULATED" in page and "By ordinary threads" in page
-
-
-def test_a_page_without_remedies_has_no_table_of_them() -> None:
-    result = compared(load_test("a", 1, **ONE), load_test("b", 2, **ONE))
-    assert result.remedies == ()
-    page = html_page(comparison_document(result))
-    assert "Remedies on each side" not in page
-    assert "task sets" not in page.split("<script", 1)[0]
-
-
-def test_the_figures_have_a_curve_for_each_side() -> None:
-    tests = [load_test("a", 1, **ONE), load_test("b", 2, misses=0.2, **ONE)]
-    along, *responses = overlay_charts([test.summary for test in tests])
-    assert [curve.label for curve in along.panels[0].curves] == ["a", "b"]
-    assert [chart.option for chart in responses] == [
-        "8 ordinary threads", "4 ordinary threads", "0 ordinary threads",
-    ]  # fmt: skip
-    assert {len(chart.panels[0].curves) for chart in responses} == {2}
 
 
 @pytest.fixture(scope="module")

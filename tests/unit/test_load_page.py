@@ -11,7 +11,7 @@ from deadbeat.kinds.load.charts import load_charts
 from deadbeat.kinds.load.document import COLUMNS, load_document
 from deadbeat.kinds.load.lost import TITLES
 from deadbeat.kinds.load.remedies import REMEDIES
-from deadbeat.kinds.load.words import asked, headline, labels, ranged, threshold, without_causes
+from deadbeat.kinds.load.words import headline, ranged, threshold, without_causes
 from deadbeat.model.finding import Finding
 from deadbeat.model.load import Cause, Estimate, Rounds
 from deadbeat.report.document import Table, keys_of
@@ -62,15 +62,6 @@ def test_the_row_of_a_cell() -> None:
     assert len(table.shown(terminal=True)) == 9
 
 
-def test_made_up_results_say_so_on_every_figure() -> None:
-    made_up = attrs.evolve(summary(), kind="simulated")
-    text = page(load_document(made_up))
-    titles = [part.split("</h3>")[0] for part in text.split('class="figure-title"')[1:]]
-    assert len(titles) == 6
-    assert all("SIMULATED" in title for title in titles)
-    assert labels(made_up) == ("SIMULATED: a made-up machine",)
-
-
 def test_nothing_took_its_time_only_where_that_was_measured() -> None:
     def run(normal: int, *, invalid: bool = False):  # type: ignore[no-untyped-def]
         found = [Finding(id="steal", severity="invalid", message="the host")] if invalid else []
@@ -110,28 +101,6 @@ def test_a_round_that_was_not_as_long_as_asked_stands_in_title_and_answer() -> N
     assert any("this deadline is 2.9 rounds long" in line for line in real.answer)
 
 
-def test_where_nothing_was_missed_the_curve_is_a_bound() -> None:
-    (failures,) = [chart for chart in load_charts(summary()) if chart.name == "load-failures"]
-    plain, everything = failures.panels[0].curves
-    assert plain.y[0] == 0.0
-    assert plain.bounded == (True, False)
-    assert everything.bounded == (True, True)
-    assert everything.high == (1.0, 1.0)
-
-
-def test_the_response_curve_ends_at_the_longest_round() -> None:
-    (responses,) = [chart for chart in load_charts(summary()) if chart.name == "load-responses"]
-    curve = responses.panels[0].curves[1]
-    assert curve.x[-1] == 30.0
-    assert curve.y[0] == 100.0
-    assert all(a >= b > 0 for a, b in zip(curve.y, curve.y[1:], strict=False))
-
-
-def test_every_figure_is_there() -> None:
-    names = ("failures", "responses", "remedies", "lost", "work", "worst")
-    assert [chart.name for chart in load_charts(summary())] == [f"load-{name}" for name in names]
-
-
 def test_every_column_remedy_and_cause_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "load.md").read_text("utf-8")
     ends = {f"{name}{end}" for name in keys_of(COLUMNS) for end in ("_low", "_high")}
@@ -144,18 +113,6 @@ def test_an_interval_is_written_beside_its_value() -> None:
     assert ranged(Estimate(value=-0.001, low=-1.0, high=1.0)) == "0.00 [-1.00, 1.00]"
     assert ranged(Estimate(value=1.0)) == "1.00"
     assert ranged(None) == "-"
-
-
-def test_parameters_are_words() -> None:
-    spec = {
-        "deadline": "15000000ns", "period": None, "cpus": [0, 1], "remedies": [], "trace": True,
-        "seconds": 2.0, "policy": "fifo", "priority": 99, "name": "None",
-    }  # fmt: skip
-    shown = {name: asked(name, value) for name, value in spec.items()}
-    assert shown == {
-        "deadline": "15 ms", "period": "not set", "cpus": "0, 1", "remedies": "none",
-        "trace": "yes", "seconds": "2 s", "policy": "fifo", "priority": "99", "name": "None",
-    }  # fmt: skip
 
 
 def test_a_mark_is_explained_where_the_figure_has_one() -> None:

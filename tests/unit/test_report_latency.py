@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
-
 import numpy as np
 import pytest
 from attrs import evolve
@@ -15,18 +12,14 @@ from helpers.pages import Page
 
 from deadbeat.kinds.latency import words
 from deadbeat.kinds.latency.charts import (
-    events_of,
     level_curve,
     limits_of,
-    load_charts,
     machine_charts,
-    timeline_charts,
 )
 from deadbeat.kinds.latency.document import (
     latency_charts,
     latency_document,
     matrix_table,
-    paper_words,
 )
 from deadbeat.kinds.latency.histograms import (
     Named,
@@ -35,7 +28,6 @@ from deadbeat.kinds.latency.histograms import (
     edges_of,
     histogram_charts,
     overlaid,
-    overlay_charts,
     shown_cpus,
     tail_curve,
 )
@@ -45,7 +37,6 @@ from deadbeat.kinds.latency.words import (
     interrupt_pairs,
     interval_text,
     load_words,
-    loads_table,
     machine_pairs,
 )
 from deadbeat.model.finding import Finding
@@ -55,7 +46,6 @@ from deadbeat.model.latency_summary import Quantity
 from deadbeat.model.words import seconds_text, time_text
 from deadbeat.report import html as html_of
 from deadbeat.report.charts import Curve
-from deadbeat.report.paper import draw_charts
 
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("memory", 100))
 
@@ -215,26 +205,6 @@ def test_raw_stands_beside_corrected_where_periods_were_missed():
     assert (plain[mean], corrected[mean]) == ("107.8", "281.8")
 
 
-def test_figures_against_load_have_the_intervals_of_the_summary(summary):
-    (chart,) = load_charts(summary)
-    maxima, percentiles = chart.panels
-    assert maxima.categories == ("idle", "cpu 50 %", "memory 100 %")
-    (curve,) = [c for c in percentiles.curves if c.label == "99 %"]
-    assert curve.kind == "errors"
-    for place, cell in enumerate(summary.cells):
-        known = cell.whole.honest["p99"]
-        assert curve.y[place] == known.value_ns / 1000
-        assert curve.low[place] == known.low_ns / 1000
-        # An open end draws no arm.
-        assert curve.high[place] == (known.high_ns or known.value_ns) / 1000
-    # Only CPU loads have an order: a line joins these alone.
-    lines = [c for c in percentiles.curves if c.kind == "plain"]
-    assert lines
-    assert all(len(line.x) == 2 for line in lines)
-    (largest,) = [c for c in maxima.curves if c.label == "maximum"]
-    assert largest.low == largest.high == largest.y
-
-
 def test_an_interval_of_ten_powers_of_ten_leaves_room_for_the_points():
     wide = Curve(label="x", x=(0.0, 1.0), y=(100.0, 200.0), low=(1e-3, 150.0), high=(1e7, 300.0))
     low, high = limits_of([wide])
@@ -256,18 +226,6 @@ def test_an_end_that_is_not_known_is_said_and_not_drawn():
     assert interval_text(known) == "31 µs [28 µs, not bounded]"
     assert interval_text(Quantity(name="max", value_ns=31_000.0)) == "31 µs"
     assert interval_text(Quantity(name="max", value_ns=None)) == "–"
-
-
-def test_the_timeline_marks_the_latest_wake_up_and_puts_runs_behind_each_other():
-    first, second = run_of([10, 20, 30, 10]), run_of([10, 90, 10, 40], repeat=1)
-    events = events_of([first, second])
-    assert [round(event.at_s * 1000) for event in events] == [0, 1, 2, 4, 5, 7]
-    (chart,) = timeline_charts([second, first])
-    (panel,) = chart.panels
-    assert "the latest is 90 µs on CPU 0, repeat 1" in panel.title
-    (worst,) = [curve for curve in panel.curves if curve.label == "the latest of all"]
-    assert (worst.x, worst.y) == ((0.005,), (90.0,))
-    assert [mark.at for mark in panel.marks] == [0.004]
 
 
 def test_stretches_of_time_keep_their_maxima():
@@ -393,11 +351,6 @@ def test_the_worst_of_a_long_run_is_told_without_a_split():
     assert costs_table(whole.cells).texts() == []
 
 
-def test_without_traced_runs_the_page_says_how_to_have_them(page):
-    assert "No run was traced" in page.text
-    assert "deadbeat latency --trace" in page.text
-
-
 def beside(repeat: int, **more) -> LatencyRun:
     seen = {
         "busy_share": {"0": 0.5 + repeat / 100}, "temperature_mc": {"zone0": [41_000, 45_000]},
@@ -449,34 +402,6 @@ def test_circumstances_are_one_value_or_a_range():
     assert interrupt_pairs(made) == [("CPU 0, LOC timer", "1000 to 1002"), ("CPU 0, 27 eth0", "7")]
 
 
-def test_a_load_says_what_it_reached_what_it_did_and_what_made_it():
-    made = [run_on(LoadPoint("cpu", 50), beside(n)) for n in range(2)]
-    idle, half = loads_table([*made, run_of([10])]).texts()
-    assert idle == ["idle", "not known", "–", "none"]
-    assert half == [
-        "cpu 50 %", "0: 49 %, 1: 51 % to 52 %", "bogo-ops 100 to 101", "stress-ng --cpu 2",
-    ]  # fmt: skip
-    page = Page(rendered(summarise_latency(made), made))
-    for text in ("dmesg: not permitted", "41 to 45 °C", "stress-ng --cpu 2", "eth0"):
-        assert text in page.text
-
-
-def test_the_label_stands_on_every_figure_of_page_and_paper(summary, runs, page):
-    titles = re.findall(r'<h3 class="figure-title"[^>]*>([^<]*)<', rendered(summary, runs))
-    assert titles
-    assert all("SIMULATED" in title for title in titles)
-    assert "SIMULATED" in page.text
-    charts = {chart.name: chart for chart in latency_charts(summary, runs)}
-    assert charts.keys() >= {
-        "latency-load-simulated", "latency-histogram-idle", "latency-timeline-memory-100",
-        "latency-tail-cpu-050",
-    }  # fmt: skip
-    words = paper_words(summary)  # stand on every figure
-    ((_, content),) = draw_charts([charts["latency-histogram-idle"]], words, ("svg",))
-    texts = ["".join(e.itertext()) for e in ET.fromstring(content).iter() if "text" in e.tag]
-    assert "SIMULATED" in texts
-
-
 @pytest.mark.parametrize(
     ("cpus", "told"),
     [
@@ -505,16 +430,3 @@ def test_times_are_written_as_people_write_them():
     assert [seconds_text(s) for s in (12, 119, 120, 7200, 172_800)] == [
         "12 s", "119 s", "2 min", "2 h", "2 days",
     ]  # fmt: skip
-
-
-def test_matrices_that_are_compared_lie_over_each_other(runs):
-    faster = made_up_runs(loads=LOADS[:2], repeats=3, seconds=0.5, scale=0.5)
-    charts = overlay_charts([("base", runs), ("new", faster)])
-    assert [chart.option for chart in charts] == ["idle", "cpu 50 %"]
-    histograms, tails = charts[0].panels
-    assert [curve.label.split(" (n = ")[0] for curve in histograms.curves] == ["base", "new"]
-    assert histograms.y_label == "wake-ups per million"
-    own = [i.raw.max_ns for r in runs if r.valid and r.key.load == IDLE for i in r.cpus]
-    assert tails.curves[0].y[-1] == max(own) / 1000
-    assert tails.curves[1].y[0] == pytest.approx(tails.curves[0].y[0] / 2, rel=0.05)
-    assert overlay_charts([("base", runs), ("lost", [])]) == []
