@@ -118,7 +118,7 @@ class _Seen:
             cpu: (rows, rows["ns"].astype(np.int64) - recording.begin_ns)
             for cpu, rows in on.items()
         }
-        self.told = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
+        self.known = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
         self.moves = {tid: track.of(RecordKind.MIGRATE)["ns"] for tid, track in self.tracks.items()}
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
@@ -179,7 +179,7 @@ class _Seen:
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
-        last = self.told[track.thread.tid]
+        last = self.known[track.thread.tid]
         before = int(np.searchsorted(last["ns"], left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns

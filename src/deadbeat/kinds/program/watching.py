@@ -53,7 +53,7 @@ def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) ->
         with suppress(KeyboardInterrupt):
             recorder.wait(spec.duration)
         seconds = time.monotonic() - began
-        recorder.missing.append("locks that nobody waited for: a process that runs takes no shim")
+        recorder.missing.append("locks without contention: a process that runs takes no shim")
         recording = recorder.finish()
     return Watched(recording=recording, seconds=seconds)
 
@@ -115,7 +115,7 @@ def alone(spec: ProgramSpec, target: Target, toolchain: Toolchain) -> Watched:
     target.put(Path(path), command[0])
     found, status, errors = recorded_alone(target, toolchain, command, spec.duration)
     os.write(2, errors.encode())
-    missing = (*found.not_seen, "marks, and locks that nobody waited for: the lab has no shim")
+    missing = (*found.not_seen, "marks, and locks without contention: the lab has no shim")
     return Watched(
         recording=evolve(found, not_seen=missing),
         seconds=(found.end_ns - found.begin_ns) / 1e9,
