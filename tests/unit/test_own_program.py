@@ -270,6 +270,16 @@ def test_the_answer_names_the_thread_and_the_cause() -> None:
     assert plain(found, {})["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
 
 
+def test_a_job_that_began_late_says_since_which() -> None:
+    made, ticks = Made(), [n * 10 * MS for n in range(1, 61)]
+    made.loop(made.thread("control"), ticks, [25 * MS if n % 6 == 0 else 3 * MS for n in range(60)])
+    found = traced(made.recording(), {})
+    assert {each.job - each.since for each in found.late} == {0, 1}
+    (job,) = (each for each in found.late if each.job == 7)
+    assert (job.since, job.cause, job.ns) == (6, "own work", pytest.approx(22 * MS, rel=0.01))
+    assert any("; since job 6: own work 22 ms" in line for line in worst_jobs(found, 20))
+
+
 def test_what_has_a_declared_deadline_is_answered_first() -> None:
     made = Made()
     for name, c in (("busy", 14 * MS), ("control", 6 * MS)):

@@ -40,10 +40,12 @@ Parts = Counter[tuple[str, str]]
 @frozen(kw_only=True)
 class Late:
     """A late job: its number, release since the recording's begin, and how long the ``cause`` took
-    more than usual. ``by``: thread, lock and holder, or call; ``shares``: all causes, ns."""
+    more than usual. ``since``: the job of which these are; those after it began late. ``by``:
+    thread, lock and holder, or call; ``shares``: all causes, ns."""
 
     task: str
     job: int
+    since: int
     at_ns: int
     response_ns: int
     cause: str
@@ -87,6 +89,7 @@ def _of_task(
             Late(
                 task=task.name,
                 job=int(place),
+                since=at,
                 at_ns=int(rows["release"][place]),
                 response_ns=int(response[place]),
                 cause=cause,

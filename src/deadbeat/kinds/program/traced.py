@@ -336,7 +336,8 @@ def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
         return ("No late job is known: no deadline was missed, or none is known.",)
     return tuple(
         f"{each.task}, job {each.job} at {time_text(each.at_ns)}: response"
-        f" {time_text(each.response_ns)}; {each.cause}{f' ({each.by})' if each.by else ''}"
+        f" {time_text(each.response_ns)};{f' since job {each.since}:' * (each.since < each.job)}"
+        f" {each.cause}{f' ({each.by})' if each.by else ''}"
         f" {time_text(each.ns)}"
         for each in late
     )
