@@ -25,7 +25,7 @@ from deadbeat.derive.records import Recording
 from deadbeat.kinds.program.kind import _comm, cases
 from deadbeat.kinds.program.results import ProgramSummary, tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
-from deadbeat.kinds.program.traced import answer, plain, traced, worst_jobs
+from deadbeat.kinds.program.traced import answer, plain, require_named, traced, worst_jobs
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.rules import RefusedError
 from deadbeat.targets.fake import FakeTarget
@@ -299,10 +299,12 @@ def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:
 
 
 def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:
-    assert not traced(recorded(), {"control": 20 * MS}).misses
-    with pytest.raises(DeadbeatError, match="no thread has this name") as caught:
-        traced(recorded(), {"contrl": MS})
-    assert caught.value.hint == "the threads are control"
+    found = traced(recorded(), {"control": 20 * MS})
+    assert not found.misses
+    require_named(found, ["control", "marked", ""], ["marked"])
+    with pytest.raises(UsageError, match="contrl: no thread has this name") as caught:
+        require_named(found, ["contrl"], ["marked"])
+    assert caught.value.hint == "the run is kept; the threads are control, marked"
 
 
 def test_a_thread_of_the_kernel_is_no_program() -> None:

@@ -42,7 +42,7 @@ from deadbeat.kinds.program.results import (
     tasks_of,
 )
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import traced, worst_jobs
+from deadbeat.kinds.program.traced import require_named, traced, worst_jobs
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
@@ -121,6 +121,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             traced=seen,
             problems=tuple(problems),
         )
+        require_named(seen, dict(spec.deadline), (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
 

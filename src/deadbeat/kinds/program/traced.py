@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -66,13 +66,8 @@ NOTHING = TracedProgram(tasks=(), locks=(), chains=())
 
 
 def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
-    """The task set of what was recorded, and why its jobs were late.
-    Raises UsageError: a deadline is of no thread."""
+    """The task set of what was recorded, and why its jobs were late."""
     found = derive(recording, deadlines=deadlines)
-    names = {task.name for task in found.tasks}
-    for name in deadlines:
-        if name and name not in names | {each.partition("#")[0] for each in names}:
-            raise UsageError(f"--deadline {name}: no thread has this name", _named(names))
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
@@ -94,8 +89,12 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     )
 
 
-def _named(names: set[str]) -> str:
-    return f"the threads are {', '.join(sorted(names))}"
+def require_named(found: TracedProgram, wanted: Iterable[str], marked: Iterable[str]) -> None:
+    """UsageError where a deadline is of no thread and no ``marked`` task."""
+    names = {task.name for task in found.tasks} | {*marked}
+    for name in {*wanted} - {"", *names, *(each.partition("#")[0] for each in names)}:
+        text = f"--deadline {name}: no thread has this name"
+        raise UsageError(text, f"the run is kept; the threads are {', '.join(sorted(names))}")
 
 
 def policy_words(task: DerivedTask) -> str:
