@@ -11,8 +11,7 @@
  *       The same of a command, for at most N ns (0: until it ends), where tracefs and all else is
  *       ours. EVENTS: a file, a line each, the filter of timer/hrtimer_start behind a blank.
  *   recorder cost INSTANCE
- *       Says what a system call takes that is of others, and a sleep of the program, in ns; without
- *       an instance ("-") what both take.
+ *       Says what its events add to a system call of others, and to a sleep of the program, in ns.
  *
  * Nothing in it needs a right beyond those of reading: sub-buffers come from trace_pipe_raw, one a
  * read, as include/linux/ring_buffer.h and events/header_page of the kernel describe them. */

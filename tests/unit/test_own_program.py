@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from helpers.answers import Capture, answer_of
 from helpers.campaigns import started
 from helpers.made_recordings import Made
@@ -25,7 +26,7 @@ from deadbeat.derive.records import Recording
 from deadbeat.kinds.program.kind import _comm, cases
 from deadbeat.kinds.program.results import ProgramSummary, tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
-from deadbeat.kinds.program.traced import answer, plain, require_named, traced, worst_jobs
+from deadbeat.kinds.program.traced import answer, lines, plain, require_named, traced, worst_jobs
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.rules import RefusedError
 from deadbeat.targets.fake import FakeTarget
@@ -288,6 +289,14 @@ def test_what_has_a_declared_deadline_is_answered_first() -> None:
     first = next(answer(traced(made.recording(), {"control": 5 * MS})))
     assert "control" in first and " missed 30 of 60 deadlines; " in first
     assert not any(task.misses for task in traced(made.recording(), {}).tasks[2:])
+
+
+def test_the_cost_of_tracing_is_an_interval() -> None:
+    for low, words in ((0.0, "at most 5.2"), (100.0, "52")):
+        found = traced(evolve(recorded(), event_ns=(low, 1000.0)), {})
+        assert found.cost and found.cost.job_ns["control"][1] == pytest.approx(5267, rel=0.02)
+        assert any(line.startswith(f"tracing took {words}") for line in lines(found))
+    assert traced(recorded(), {}).cost is None
 
 
 def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:

@@ -104,7 +104,7 @@ class Recorder(ClosedAfterwards):
         self.missing: list[str] = []
         self.blind = True
         self._begin_ns = 0
-        self._cost = (0.0, 0.0)
+        self._cost = (0.0, 0.0, 0.0)  # of an event, from and to; of a call of others
         self._file = f"{target.folder}/events"
         self._tool = str(tool_program(toolchain or Toolchain.find(), "recorder"))
         if not is_here(target):
@@ -113,7 +113,6 @@ class Recorder(ClosedAfterwards):
         if target.run(("readlink", "/proc/self/ns/pid")).stdout.strip() != _FIRST_NAMESPACE:
             self._lose("in a PID namespace the kernel's numbers of threads are not known")
             return
-        self._plain = self._cost_ns("-")
         cpus = gathered(target, online_cpus)
         self._tracer = Tracer(target, cpus=cpus, events=EVENTS, buffer_kb=_BUFFER_KB)
         if not self._tracer.folder:
@@ -125,9 +124,10 @@ class Recorder(ClosedAfterwards):
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
         if tracer is not None:
-            pairs = zip(self._cost_ns(tracer.folder), self._plain, strict=True)
-            call_ns, sleep_ns = (max(traced - plain, 0.0) for traced, plain in pairs)
-            self._cost = sleep_ns / _SLEEP_EVENTS, call_ns
+            said = self._target.run((self._tool, "cost", tracer.folder)).stdout.split()
+            if len(said) == len(self._cost):
+                call_ns, low_ns, high_ns = (max(float(word), 0.0) for word in said)
+                self._cost = low_ns / _SLEEP_EVENTS, high_ns / _SLEEP_EVENTS, call_ns
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
@@ -145,11 +145,6 @@ class Recorder(ClosedAfterwards):
             if tracer.unavailable or not chosen:
                 self._lose(tracer.unavailable or "it does not choose threads (set_event_pid)")
         self._begin_ns, _ = self._ask("begin")
-
-    def _cost_ns(self, folder: str) -> tuple[float, float]:
-        """What a call of others takes, and a sleep, while ``folder`` traces."""
-        words = self._target.run((self._tool, "cost", folder)).stdout.split()
-        return (float(words[0]), float(words[1])) if len(words) == 2 else (0.0, 0.0)
 
     def wait(self, seconds: float | None) -> None:
         """Until the process ended, or this time is over; None: however long it takes."""
@@ -176,8 +171,8 @@ class Recorder(ClosedAfterwards):
             begin_ns=self._begin_ns,
             end_ns=end_ns,
             lost=lost,
-            event_ns=self._cost[0],
-            other_call_ns=self._cost[1],
+            event_ns=self._cost[:2],
+            other_call_ns=self._cost[2],
         )
 
     def close(self) -> None:

@@ -96,8 +96,8 @@ class RecordedThread:
 class Recording:
     """Events in order of time. ``lost``: events that the buffers could not hold; ``not_seen``: what
     is not in it, a line each; ``symbols``: address -> where in the program, as far as known;
-    ``names``: tid -> name, of what ran in its place; ``event_ns``: what recording
-    an event takes of a thread, and ``other_call_ns`` of a system call of another program (0: not
+    ``names``: tid -> name, of what ran in its place; ``event_ns``: what recording an event takes of
+    a thread, from and to, and ``other_call_ns`` of a system call of another program (0: not
     known)."""
 
     events: NDArray[np.void]
@@ -109,5 +109,5 @@ class Recording:
     names: dict[int, str] = field(factory=dict)
     lost: int = 0
     not_seen: tuple[str, ...] = ()
-    event_ns: float = 0.0
+    event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0

@@ -106,7 +106,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
             facts = json.loads(columns.pop("facts").tobytes())
             threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
             facts["threads"] = tuple(RecordedThread(**each) for each in threads)
-            facts["not_seen"] = tuple(facts["not_seen"])
+            facts |= {name: tuple(facts[name]) for name in ("not_seen", "event_ns")}
             facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
             columns["ns"] = np.cumsum(columns["ns"], dtype=np.uint64)
             events = np.zeros(len(columns["ns"]), RECORD)

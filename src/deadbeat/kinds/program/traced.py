@@ -28,12 +28,12 @@ _KEPT = 20
 
 @frozen
 class TracingCost:
-    """CPU time that tracing took: of an event, of a system call of another program, and of a job
-    by its events; measured before the program began."""
+    """CPU time that tracing took: of an event (95 % interval), of a system call of another program,
+    and of a job by its events; measured before the program began."""
 
-    event_ns: float
+    event_ns: tuple[float, float]
     other_call_ns: float
-    job_ns: dict[str, float]
+    job_ns: dict[str, tuple[float, float]]
 
 
 @frozen(kw_only=True)
@@ -72,11 +72,14 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
     refused &= abs(events["b"]) == errno.EPERM
-    took = {
-        task.name: recording.event_ns * (events["tid"] == task.tid).sum() for task in found.tasks
+    low, high = recording.event_ns
+    each = {
+        task.name: int((events["tid"] == task.tid).sum()) / task.jobs
+        for task in found.tasks
+        if task.jobs
     }
-    job_ns = {task.name: float(took[task.name] / task.jobs) for task in found.tasks if task.jobs}
-    cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
+    job_ns = {name: (low * count, high * count) for name, count in each.items()}
+    cost = TracingCost((low, high), recording.other_call_ns, job_ns)
     return TracedProgram(
         **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
         **{name: getattr(less, name) for name in ("proved", "unproved", "load")},
@@ -84,7 +87,7 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
         late=late(recording, found, most=_KEPT),
         end_to_end=end_to_end(found),
         moments=worst_moments(recording, found),
-        cost=cost if recording.event_ns else None,
+        cost=cost if high else None,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
     )
 
@@ -176,9 +179,10 @@ def lines(found: TracedProgram) -> Iterator[str]:
     if found.lost or found.dropped:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
     if found.cost and found.cost.job_ns:
-        name, most = max(found.cost.job_ns.items(), key=lambda each: each[1])
-        others = time_text(found.cost.other_call_ns)
-        yield f"tracing took about {time_text(most)} a job of {name}, {others} a call of others"
+        name, ends = max(found.cost.job_ns.items(), key=lambda each: each[1])
+        low, high = map(time_text, ends)
+        many = f"{low} to {high}" if ends[0] else f"at most {high}"
+        yield f"tracing took {many} of a job of {name} (95 %)"
     for line in found.not_seen:
         yield f"not seen: {line}"
 
