@@ -46,7 +46,8 @@ def run(engine: HardwarePrimitives, case: PrimitiveCase, **more: object) -> Prim
 def test_every_case_has_samples_and_threads_are_where_they_should_be(
     engine: HardwarePrimitives, case: PrimitiveCase
 ) -> None:
-    found = run(engine, case)
+    # a copy beyond a large cache takes longer than a short run
+    found = run(engine, case, duration=max(SPEC.duration, case.size / 2e8))
     cpus = placed(case, SPEC, MACHINE)
     primitive = primitives()[case.test]
     assert found.threads

@@ -312,18 +312,18 @@ def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
     Raises DeadbeatError: it cannot be derived; what was measured is kept."""
     path = begun.experiment.store.path
     draw = (path / "figures").is_dir() if figures is None else figures
-    with summarising(path):
+    with summarising(path, kind):
         return begun.report(draw) if begun.report is not None else kind.report(path, draw)
 
 
 @contextmanager
-def summarising(path: Path) -> Iterator[None]:
+def summarising(path: Path, kind: ExperimentKind) -> Iterator[None]:
     """Says of whatever fails in the block that the runs in ``path`` are kept, and how to repeat it.
     Raises DeadbeatError: the block failed."""
     try:
         yield
     except Exception as error:
-        if not path.is_dir():
+        if not kind.folder.holds(path):
             raise DeadbeatError(f"{path} was removed meanwhile", "repeat the command") from None
         again = shlex.join(["deadbeat", "page", str(path)])
         message, hint = explain_error(error)

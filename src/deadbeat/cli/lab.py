@@ -237,7 +237,7 @@ class Asked:
                 if not done and not begun:
                     raise DeadbeatError("no kernel could be booted", "their last words stand above")
                 for name, path in zip(begun, together.measured(self.left_s), strict=True):
-                    with summarising(path):
+                    with summarising(path, KIND):
                         if not KIND.report(path, bool(self.figures)).empty:
                             done[name] = path
         except KeyboardInterrupt:
