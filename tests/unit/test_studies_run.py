@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -34,7 +33,7 @@ from deadbeat.kinds.study.document import StudyAnswers, open_cases, short_answer
 from deadbeat.kinds.study.kind import KIND
 from deadbeat.kinds.study.preset import presets, specify
 from deadbeat.kinds.study.results import StudyResults, answered, columns_of
-from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
+from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import cell_seed
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.report.document import records
@@ -373,11 +372,3 @@ def test_a_study_file_and_options_over_it(tmp_path: Path) -> None:
     assert found.exception is None
     assert answer_of(found.stdout)["sets"] == 7
     assert (tmp_path / "r" / "mine" / "report.html").is_file()
-
-
-def test_a_missing_distributed_is_told_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"pip install -e '.\[cluster\]'"):
-        Cluster("tcp://127.0.0.1:8786")

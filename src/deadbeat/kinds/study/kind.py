@@ -20,7 +20,7 @@ from deadbeat.kinds.study.document import (
 )
 from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import answered, columns_of
-from deadbeat.kinds.study.runner import Cluster, StudyExperiment, Threads, choose, open_store
+from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
@@ -53,8 +53,6 @@ def begin(asked: Begin) -> Begun:
             " --utilisation and a --policy or --test",
         )
     spec = specify(asked.written, layer, names=asked.names)
-    scheduler = asked.given.get("scheduler")
-    computer = Cluster(scheduler) if scheduler else Threads(asked.given.get("workers"))
     place = choose(asked.runs, spec, fresh=asked.fresh)
     store = open_store(place, spec)
     chunks = chunk_count(spec)
@@ -69,7 +67,7 @@ def begin(asked: Begin) -> Begun:
         plain = {"name": path.name, "path": str(path), "planned": chunks, "done": done}
         return Shown(kind="study", state=FOLDERS.state_of(path).state, plain=plain)
 
-    experiment = StudyExperiment(spec, store, computer)
+    experiment = StudyExperiment(spec, store, Threads(asked.given.get("workers")))
     return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
 
 

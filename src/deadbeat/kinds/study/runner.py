@@ -6,33 +6,19 @@ or shown when it is complete; another specification begins the next once the las
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import logging
 import os
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from deadbeat.experiment.base import Experiment, Kept, Todo, Watcher
-from deadbeat.kinds.study.chunks import (
-    Piece,
-    Rows,
-    chunk_count,
-    compute,
-    compute_chunk,
-    counted,
-    pieces,
-    row_type,
-)
+from deadbeat.kinds.study.chunks import Rows, chunk_count, compute_chunk, counted, pieces, row_type
 from deadbeat.kinds.study.spec import StudySpec, digest, identity, read_spec, spec_dict
-from deadbeat.model.errors import DataError, TargetError, UsageError
-from deadbeat.model.words import Json
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.store.files import tool_version
 from deadbeat.store.place import CONTINUE_HINT, STUDY, Place, family, numbered, other_parameters
 from deadbeat.store.study import STUDY_FILE, StudyStore
@@ -68,7 +54,7 @@ class Threads:
 class StudyExperiment(Experiment[int, tuple[int, Rows]]):
     unit = "task sets"
 
-    def __init__(self, spec: StudySpec, store: StudyStore, computer: Threads | Cluster) -> None:
+    def __init__(self, spec: StudySpec, store: StudyStore, computer: Threads) -> None:
         self._spec, self._store, self._computer = spec, store, computer
         self._sizes = [sum(p.count for p in pieces(spec, i)) for i in range(chunk_count(spec))]
         self._lacking: list[int] = []
@@ -146,124 +132,3 @@ def open_store(place: Place, spec: StudySpec) -> StudyStore:
             "restore it from a backup, or start again with --fresh",
         )
     return store
-
-
-#: Times a chunk is begun again after the worker that had it died.
-_RETRIES = 5
-_CONNECT_S = 10
-_KEEP = "the chunks stored so far are kept; repeat the command to continue"
-
-
-class ForeignWorkerError(Exception):
-    """A worker has another version, or computes other results."""
-
-
-class Cluster:
-    """Computes the same, bit by bit, on the workers of the Dask scheduler at ``address``. Dask runs
-    a chunk again after its worker died; a lost scheduler ends the study with what is stored.
-
-    Raises:
-        UsageError: ``distributed`` is not installed.
-    """
-
-    def __init__(self, address: str) -> None:
-        try:
-            import distributed  # noqa: PLC0415  optional, and slow to import
-        except ImportError:
-            raise UsageError(
-                "--dask needs the package distributed", "pip install -e '.[cluster]' in the clone"
-            ) from None
-        self._distributed: Any = distributed
-        self._lost = (asyncio.CancelledError, distributed.client.FutureCancelledError)
-        self._address = address
-
-    def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
-        """Yield chunks as they end, like ``Threads.chunks``.
-
-        Raises:
-            TargetError: The scheduler cannot be reached, has no workers, or was lost.
-            UsageError: A worker has another version of deadbeat or gives other results.
-        """
-        plain = spec_dict(spec)
-        with _quiet(), self._client() as client:
-            wanted = (tool_version(), fingerprint(spec))
-            futures = {
-                client.submit(
-                    chunk_there, plain, number, wanted, pure=False, retries=_RETRIES
-                ): number
-                for number in numbers
-            }
-            try:
-                for future in self._distributed.as_completed(list(futures), loop=client.loop):
-                    yield futures[future], self._result(future)
-                    future.release()
-            except (*self._lost, OSError) as error:
-                raise TargetError(f"the scheduler {self._address} was lost", _KEEP) from error
-            finally:
-                if client.status == "running":
-                    client.cancel(list(futures))
-
-    def _result(self, future: Any) -> Rows:
-        try:
-            rows: Rows = future.result(timeout=_CONNECT_S)
-        except ForeignWorkerError as error:
-            raise UsageError(
-                str(error), f"install deadbeat {tool_version()} of the same build on all workers"
-            ) from None
-        except self._distributed.scheduler.KilledWorker as error:
-            raise TargetError(
-                f"workers of {self._address} die: {error}".splitlines()[0], _KEEP
-            ) from None
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"a worker of {self._address} cannot import deadbeat: {error}",
-                f"install deadbeat {tool_version()} on all workers",
-            ) from None
-        return rows
-
-    @contextmanager
-    def _client(self) -> Generator[Any]:
-        try:
-            client = self._distributed.Client(
-                self._address, timeout=_CONNECT_S, set_as_default=False, name="deadbeat"
-            )
-        except (OSError, TimeoutError, ValueError) as error:
-            raise TargetError(
-                f"cannot reach a Dask scheduler at {self._address}: {error}".splitlines()[0],
-                "start one with: dask scheduler, and workers with: dask worker ADDRESS",
-            ) from None
-        try:
-            if not client.scheduler_info(n_workers=-1)["workers"]:
-                raise TargetError(
-                    f"the scheduler {self._address} has no workers",
-                    "start some with: dask worker ADDRESS",
-                )
-            yield client
-        finally:
-            client.close(timeout=2)
-
-
-def fingerprint(spec: StudySpec) -> str:
-    """Digest of the study's first set: a build that computes differently shows it."""
-    return hashlib.sha256(compute(spec, [Piece(0, 0, 1)]).tobytes()).hexdigest()
-
-
-def chunk_there(plain: Mapping[str, Json], number: int, wanted: tuple[str, str]) -> Rows:
-    """A chunk, on a worker. Raises ForeignWorkerError: its deadbeat is not the one that asks."""
-    version, digest = wanted
-    if tool_version() != version:
-        raise ForeignWorkerError(f"a worker has deadbeat {tool_version()}, not {version}")
-    spec = read_spec(plain)
-    if fingerprint(spec) != digest:
-        raise ForeignWorkerError(f"a worker's deadbeat {version} gives other results than this one")
-    return compute_chunk(spec, number)
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    """What ``distributed`` would log about a lost worker or scheduler is one line here."""
-    with ExitStack() as stack:
-        logger = logging.getLogger("distributed")
-        stack.callback(logger.setLevel, logger.level)
-        logger.setLevel(logging.CRITICAL)
-        yield
