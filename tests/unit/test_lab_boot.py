@@ -9,7 +9,7 @@ import pytest
 from helpers.machines import AnyKernel, payload_of, scripted_emulator
 
 from deadbeat.lab.boot import HEADER_BYTES, Booted, boot, command_line, exported, machine_options
-from deadbeat.lab.guest import kvm_works, require_room
+from deadbeat.lab.guest import kvm_refused, require_room
 from deadbeat.lab.job import ImageFile, Job, image
 from deadbeat.model.errors import DataError, TargetError, UsageError
 
@@ -220,7 +220,7 @@ def test_a_kernel_that_boots_works(program):
         return Booted(files={}, console="")
 
     given = {"booted": booted, "device": program, "machine": "x86_64"}
-    assert kvm_works(None, AnyKernel(), program, **given) == (True, "")
+    assert kvm_refused(None, AnyKernel(), program, **given) == ""
     assert (asked["mode"], asked["retries"]) == ("kvm", 0)
     assert asked["timeout_s"] <= 30
 
@@ -229,15 +229,11 @@ def test_the_device_alone_says_nothing(program):
     def dies(qemu, kernel, **more):
         raise TargetError("6.12: KVM internal error. Suberror: 1")
 
-    works, why = kvm_works(
-        None, AnyKernel(), program, booted=dies, device=program, machine="x86_64"
-    )
-    assert not works
+    why = kvm_refused(None, AnyKernel(), program, booted=dies, device=program, machine="x86_64")
     assert why == "KVM does not boot it here: 6.12: KVM internal error. Suberror: 1"
 
 
 def test_without_device_or_of_another_machine_nothing_is_booted(program, tmp_path):
-    assert kvm_works(None, AnyKernel(), program, device=tmp_path / "kvm", machine="x86_64")[1]
-    works, why = kvm_works(None, AnyKernel(), program, device=program, machine="aarch64")
-    assert not works
+    assert kvm_refused(None, AnyKernel(), program, device=tmp_path / "kvm", machine="x86_64")
+    why = kvm_refused(None, AnyKernel(), program, device=program, machine="aarch64")
     assert "for aarch64" in why

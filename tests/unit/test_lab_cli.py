@@ -7,21 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_lab_latency
 from attrs import evolve
 from helpers.answers import answer_of
 from helpers.latencies import made_up_runs
 from test_lab_kernels import Mirror
 
 from deadbeat.build.native import cache_root
-from deadbeat.cli.lab import asked_of, changed
+from deadbeat.cli.lab import asked_of
 from deadbeat.cli.main import main
+from deadbeat.kinds.latency.guest import platform_of
 from deadbeat.kinds.latency.spec import keys, spec_dict
-from deadbeat.lab.kernels import expected, fetch, fetched
+from deadbeat.lab.kernels import expected, fetch
 from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.presets import PRESETS
-from deadbeat.model.examples import example_platform
 from deadbeat.store.latency import LatencyStore
+from deadbeat.targets.opening import open_target
 
+boots = test_lab_latency.boots
 QEMU = "#!/bin/sh\necho QEMU emulator version 10.0.2\n"
 
 
@@ -95,42 +98,37 @@ def test_a_preset_names_its_kernels_itself(lab, capsys):
 
 
 def asked(verb: str, runs: Path, **more: str) -> Any:
-    given = {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512, "runs": runs}
+    given = dict.fromkeys(("loads", "duration", "interval", "priority", "engine", "limits"))
+    given |= {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512, "runs": runs}
     given |= {"fresh": False, "retry": False, "figures": None, "mode": "virtual-time", **more}
-    return asked_of(f"lab {verb}", **given)
+    return asked_of(["lab", verb], time_budget=None, **given)
 
 
 def stored(runs: Path, name: str, scale: float) -> None:
     """The finished matrix that a sweep would measure of a kernel that is here."""
     how = asked("sweep", runs, name="sweep", loads="mixed", duration="1s")
-    (kernel,) = [each for each in fetched() if each.name == name]
-    side = how.side(name, kernel, "")
-    spec = evolve(how.spec(), name=side.name)
-    path = runs / side.name
-    store = LatencyStore.create(path, spec_dict(spec), example_platform(), lab=side.guest.facts)
+    result = how.named(name)
+    with open_target(how.word(name)) as target:
+        platform = platform_of(target, name=result)
+    path, spec = runs / result, evolve(how.spec, name=result, cpus=(0,))
+    store = LatencyStore.create(path, spec_dict(spec), platform, **target.facts)
     runs_made = made_up_runs(loads=spec.loads, repeats=3, cpus=(0,), seconds=1.0, scale=scale)
     for key, run in zip(keys(spec), runs_made, strict=True):
         store.keep(evolve(run, key=key))
     (path / "report.html").write_text("")
 
 
-def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(lab, tmp_path, capsys):
-    (kernel,) = [each for each in fetched() if each.name == "6.12.117+deb13-amd64"]
-    how = asked("run", tmp_path, name="lab", cmdline="quiet", loads="idle")
-    base, one = how.side("base", kernel, ""), how.side("one", kernel, "psy=0")
-    two = how.side("two", kernel, "psy=0 psi=0")
-    platform = evolve(example_platform(), details={"ignored_words": ["psy=0"]})
-    assert not changed(one, platform, base)
-    assert changed(two, platform, base) and changed(one, platform, one)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == (
-        "deadbeat: lab-one: the kernel ignores psy=0, all that it differs by: left out"
-    )
-    assert told[1] == "deadbeat: lab-two: the kernel ignores psy=0"
-    assert changed(one, example_platform(), base)
+def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(boots, tmp_path, capsys):
+    how = asked("run", tmp_path, name="lab", cmdline="quiet", loads="cpu:50", duration="200ms")
+    words = {"base": "", "one": "psy=0", "two": "psy=0 psi=0"}
+    found = how.measured({name: how.word("x", word) for name, word in words.items()})
+    assert found == {name: tmp_path / name for name in ("base", "two")} and len(boots) == 6
+    told = capsys.readouterr().err
+    assert "one: the kernel ignores psy=0 (all that it differs by: left out)\n" in told
+    assert "deadbeat: two: the kernel ignores psy=0\n" in told
 
 
-def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, tmp_path, capsys):
+def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, boots, tmp_path, capsys):
     runs = tmp_path / "runs"
     runs.mkdir()
     stored(runs, "6.12.90+deb13-amd64", 1.0)
@@ -138,7 +136,7 @@ def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, tmp_path, capsy
     words = ["--until", "6.12", "--loads", "mixed", "--duration", "1s", "--runs", str(runs)]
     assert main(["lab", "sweep", *words, "--load", "mixed"]) == 0
     told = capsys.readouterr()
-    assert "look at" not in told.err, "what is finished is not booted again"
+    assert not boots, "what is finished is not booted again"
     assert "A step between 6.12.90-deb13-amd64 and 6.12.117-deb13-amd64" in told.out
     assert (runs / "plot-sweep" / "versions.png").is_file()
     assert main(["lab", "sweep", "--flavour", "rt-amd65"]) == 2

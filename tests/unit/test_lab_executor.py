@@ -164,9 +164,9 @@ def test_words_of_which_a_kernel_makes_nothing_are_told():
         "/sys/module/kfence/parameters/sample_interval": "100\n",
     }
     seen = FakeTarget(name="lab", kind="virtual-time", files=files)
-    assert ignored_words(seen, "threadirqz psy=0 psi=0 spectre_v2=off quiet") == [
+    assert ignored_words(seen, "threadirqz psy=0 psi=0 spectre_v2=off quiet") == (
         "threadirqz",
         "psy=0",
-    ]
+    )
     assert "kfence.sample_interval=100" not in ignored_words(seen, words)
     assert "no-such.x=1" in ignored_words(seen, words)

@@ -13,27 +13,21 @@ from helpers.machines import AnyKernel, scripted_emulator
 from helpers.matrices import matrix
 
 from deadbeat.build.native import native_root
-from deadbeat.cli.lab import Together
+from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results
-from deadbeat.experiment.run import run as carry_out
+from deadbeat.executors.lab import GuestTarget, look
+from deadbeat.host.recorded import recorded_target
 from deadbeat.kinds.latency.engines import make_engine
-from deadbeat.kinds.latency.guest import (
-    Boots,
-    GuestExperiment,
-    job_of,
-    platform_of,
-    require_possible,
-    run_of,
-)
+from deadbeat.kinds.latency.guest import job_of, require_possible, run_of
 from deadbeat.kinds.latency.observe import COMPARABLE
-from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, spec_dict, specify
+from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.latency import LatencyRun
 from deadbeat.store.latency import LatencyStore
-from deadbeat.targets import FakeTarget
+from deadbeat.targets import FakeTarget, opening
 
 STAT = "cpu  0 0 {busy} {idle} 0 0 0 0 0 0\ncpu0 0 0 {busy} {idle} 0 0 0 0 0 0\nprocs_running 1\n"
 LOAD = "7 (db-load-cpu) R 6 6 0 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 0 0 0"
@@ -96,6 +90,31 @@ def guest_of(tmp_path: Path, files: dict[str, bytes] | None = None, **more: obje
     qemu = scripted_emulator(tmp_path, "")
     machine = Machine(files or handed_over())
     return Guest(qemu=qemu, kernel=AnyKernel(), program=program, booted=machine, **more)
+
+
+@pytest.fixture
+def boots(tmp_path, monkeypatch) -> list[int]:
+    """Seeds of the boots of machines that the words ``lab:...`` open."""
+    seeds: list[int] = []
+    monkeypatch.setitem(opening.SCHEMES, "lab", f"{__name__}:opened")
+    monkeypatch.setattr(opened, "folder", tmp_path, raising=False)
+    monkeypatch.setattr(opened, "seeds", seeds, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return seeds
+
+
+def opened(word: str) -> GuestTarget:
+    """The machine of a word; it makes nothing of ``psy=0``."""
+    words = word.partition(",cmdline=")[2]
+    machine = Machine(handed_over())
+
+    def booted(*given: object, **options: object) -> Booted:
+        opened.seeds.append(options["seed"])
+        return machine(*given, **options)
+
+    guest = evolve(guest_of(opened.folder), words=words, booted=booted)
+    files = {"at/proc/sys/kernel/osrelease": b"6.12.1", "at/proc/1/cmdline": b"/init\0psy=0"}
+    return GuestTarget(guest, recorded_target(files, "at", name="x", kind="virtual-time"))
 
 
 def measured(tmp_path: Path, files: dict[str, bytes]) -> LatencyRun:
@@ -161,18 +180,39 @@ def test_a_machine_that_measured_nothing_says_why(tmp_path):
         measured(tmp_path, files)
 
 
-def test_seeds_are_the_repeats_and_a_second_call_measures_nothing(tmp_path):
-    spec, guest = spec_of(seed=5), guest_of(tmp_path)
-    platform = evolve(platform_of(guest, name="lab"), kernel="6.12.1 #1")
-    store = LatencyStore.create(tmp_path / "lab", spec_dict(spec), platform, lab=guest.facts)
-    for booted in (2, 0):
-        with Boots() as boots:
-            told: list[object] = []
-            carry_out(GuestExperiment(spec, guest, boots, store=store), on_event=told.append)
-        assert len(told) == 1 + booted
+WORDS = ("--loads", "cpu:50", "--duration", "200ms", "--engine", "prober", "--repeats", "2")
+
+
+def test_seeds_are_the_repeats_and_a_second_call_measures_nothing(boots):
+    words = ["latency", *WORDS, "--seed", "5", "--target", "lab:a,lab:b,cores=1"]
+    for _ in range(2):
+        assert main(words) == 0
+        assert sorted(boots) == [5, 5, 6, 6]
+    (store, other) = map(
+        LatencyStore.open, (Path("runs/latency-lab-a"), Path("runs/latency-lab-b-cores-1"))
+    )
     worst = [run.cpus[0].worst[0].latency_ns for run in store.runs()]
     assert worst == [4005, 4006]
-    assert platform.kind == "virtual-time"
+    assert (store.platform.kind, other.facts["lab"]["cpus"]) == ("virtual-time", 1)
+
+
+@pytest.mark.parametrize(
+    "more", [["--trace"], ["--loads-by", "stress-ng"], ["--engine", "cyclictest"]]
+)
+def test_what_a_boot_cannot_do_is_refused(boots, more):
+    assert main(["latency", "--target", "lab:a", *more]) == 2
+    assert not boots
+
+
+def test_what_a_kernel_shows_is_looked_at_once(tmp_path):
+    seen = Machine({"look/proc/sys/kernel/osrelease": b"6.12.1\xff", "/tmp/wake-ups": b""})
+    calls: list[object] = []
+    booted = lambda *given, **more: calls.append(given) or seen(*given, **more)  # noqa: E731
+    guest = evolve(guest_of(tmp_path), booted=booted)
+    first, again = (look(guest, name=name, folder=tmp_path) for name in ("a", "b"))
+    assert first.files == again.files and first.boot_s == again.boot_s > 0
+    look(evolve(guest, words="psi=0"), name="a", folder=tmp_path)
+    assert len(calls) == 2
 
 
 def test_loads_that_want_more_than_one_cpu_are_refused(tmp_path):
@@ -206,54 +246,3 @@ def test_virtual_time_needs_no_repeats_of_the_baseline():
     assert "no-aa-repeat" not in [each.id for each in found.findings]
     basis = {metric.gate_basis for each in found.comparisons for metric in each.metrics}
     assert basis == {"virtual-time: there is no host that could drift"}
-
-
-# --- boots of several matrices are one measurement
-
-
-def begun(folder: Path, name: str, boots: Boots) -> GuestExperiment:
-    """A matrix of two boots that take no time."""
-    guest, spec = guest_of(folder), spec_of(name=name)
-    platform = evolve(platform_of(guest, name=name), kernel="6.12.1 #1")
-    path = folder / name
-    if not path.exists():
-        LatencyStore.create(path, spec_dict(spec), platform, lab=guest.facts)
-    return GuestExperiment(spec, guest, boots, store=LatencyStore.open(path))
-
-
-def test_boots_of_all_matrices_are_counted_together(tmp_path, capsys):
-    with Boots() as boots:
-        together = Together("sweep", clock=iter(range(0, 300, 3)).__next__)
-        for name in ("one", "two", "three"):
-            together.add(begun(tmp_path, name, boots))
-        assert [path.name for path in together.measured()] == ["one", "two", "three"]
-    assert (together.kept, together.total, together.lost) == (6, 6, 0)
-    told = capsys.readouterr().err
-    assert "sweep: 3 kernels, 6 of 6 boots to go\n" in told
-    # From the fourth on by the pace since the first: three boots in 3 s of this clock.
-    assert "sweep: 4 of 6 boots, 2 s left" in told
-    assert "sweep: 6 of 6 boots" in told
-
-
-def test_a_time_budget_is_shared_among_kernels_and_leaves_the_rest(tmp_path, capsys):
-    with Boots() as boots:
-        together = Together("sweep")
-        for name in ("one", "two"):
-            together.add(begun(tmp_path, name, boots))
-        assert [path.name for path in together.measured(lambda: 0.0)] == ["one", "two"]
-    assert (together.kept, together.total, together.lost) == (0, 4, 0)
-    assert "the time is over, 0 of 4 boots are kept: the same command" in capsys.readouterr().err
-
-
-def test_what_is_stored_is_not_booted_again(tmp_path):
-    with Boots() as boots:
-        first = Together("sweep")
-        first.add(begun(tmp_path, "one", boots))
-        stopped = first.measured()
-        next(stopped)
-        again = Together("sweep")
-        again.add(begun(tmp_path, "one", boots))
-        again.add(begun(tmp_path, "two", boots))
-    assert (again.kept, again.total) == (2, 4)
-    assert again.kept_words == "2 of 4 boots are kept"
-    assert Together("sweep").kept_words == "nothing is lost"

@@ -187,12 +187,17 @@ def answered(kind: ExperimentKind, begin: Begin, figures: bool | None) -> Path:
     with begin.held:
         begun, outcome = carried_out(kind, evolve(begin, keep=not begin.fresh))
         path = begun.experiment.store.path
-        if outcome is not None:
-            say("summarise and draw")
-            report(kind, begun, figures)
-    if outcome is not None and not outcome.done:
-        _, reason = min((key.text, reason) for key, reason in outcome.failed.items())
-        raise DeadbeatError(f"{path}: no run has a result: {reason}", "see deadbeat show")
+        if outcome is None:
+            return path
+        say("summarise and draw")
+        report(kind, begun, figures)
+    if not outcome.complete:
+        kept = f"{outcome.done} of {outcome.planned} {begun.experiment.unit} are kept"
+        say(f"{path.name}: the time is over, {kept}: the same command continues")
+    if not outcome.done:
+        reasons = sorted((key.text, f": {reason}") for key, reason in outcome.failed.items())
+        reason = reasons[0][1] if reasons else ""
+        raise DeadbeatError(f"{path}: no run has a result{reason}", "see deadbeat show")
     return path
 
 

@@ -167,4 +167,6 @@ def kernels_of(names: str, file: Path | None, machine: str) -> list[Kernel]:
     found += needed(words, machine) if words else ()
     if not found:
         raise UsageError("no kernel is named", "--kernels LIST: deadbeat list kernels shows them")
+    for each in {each.machine for each in found}:
+        find_qemu(each, say=say)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli.lab import Asked, asked_of
 from deadbeat.cli.lab_fetch import got_kernels
@@ -35,9 +36,8 @@ def sweep(
     load: str | None,
     **asked: Any,
 ) -> Shown:
-    how = asked_of("lab sweep", **asked)
-    spec = how.spec()
-    wanted = _load(load, spec)
+    how = asked_of(words_typed("lab sweep"), **asked)
+    wanted = _load(load, how.spec)
     row = _row(flavour or "amd64", first, last)
     # The oldest of all, and the newest of each series.
     first_ones = {each.name for each in (row[0], *newest(row))}
@@ -49,7 +49,7 @@ def sweep(
     lacking: Sequence[Offer] = begin
     while lacking:
         for at in range(0, len(lacking), _AT_ONCE):
-            _measure(lacking[at : at + _AT_ONCE], how, spec, preempt, known)
+            _measure(lacking[at : at + _AT_ONCE], how, preempt, known)
             values |= _values(known, wanted)
         places = set(between(names, values, least=LEAST))
         lacking = [each for each in row if each.name in places]
@@ -58,7 +58,7 @@ def sweep(
     paths = [path for each in row if (path := known.get(each.name))]
     if len(paths) < 2:
         raise DeadbeatError("fewer than two versions have a result", "their reasons stand above")
-    folder = how.runs / f"plot-{how.name}"
+    folder = how.begin.runs / f"plot-{how.name}"
     figures, strip = bool(how.figures), f"{how.name}-"
     return drawn_plot("versions", paths, folder, figures=figures, strip=strip, load=wanted)
 
@@ -87,7 +87,6 @@ def _row(flavour: str, first: str, last: str) -> list[Offer]:
 def _measure(
     wanted: Sequence[Offer],
     how: Asked,
-    spec: LatencySpec,
     preempt: str | None,
     known: dict[str, Path | None],
 ) -> None:
@@ -100,25 +99,16 @@ def _measure(
     except DeadbeatError as error:
         say(str(error))
         got = {}
-    sides = {}
+    machines = {}
     for each in wanted:
         kernel = got.get(each.name)
-        known[each.name] = None
         if kernel is not None and preempt and preempt not in kernel.preemption.choices:
             say(f"{each.name} cannot be booted with preempt={preempt}: left out")
         elif kernel is not None:
             words = f"preempt={preempt}" if preempt else ""
-            sides[each.name] = how.side(each.name, kernel, words)
-    if not sides:
-        return
-    try:
-        paths = how.measured(list(sides.values()), spec)
-    except DeadbeatError as error:
-        say(str(error))
-        return
-    for name, side in sides.items():
-        found = [path for path in paths if path.name.startswith(side.name)]
-        known[name] = found[0] if found else None
+            machines[how.named(each.name)] = how.word(each.name, words)
+    paths = how.measured(machines)
+    known |= {each.name: paths.get(how.named(each.name)) for each in wanted}
 
 
 def _values(

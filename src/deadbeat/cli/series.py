@@ -46,14 +46,14 @@ def measured_on(asked: Order, command: str) -> Ended:
         raise UsageError("two machines would have results of one name", "measure one by one")
 
     def measure(name: str, first: Ended | None) -> Ended:
-        own = _begun_on(begin, name, words[name])
+        own = begun_on(begin, name, words[name])
         own = own if first is None else asked.kind.follow(own, first.path)
         return measured(evolve(asked, begin=own))
 
     return _together(asked, *in_series(words, measure, say))
 
 
-def _begun_on(begin: Begin, name: str, word: str) -> Begin:
+def begun_on(begin: Begin, name: str, word: str) -> Begin:
     """What is asked of one of several machines; one that has no folder yet has nothing to retry."""
     again = bool(family(begin.runs, name))
     return evolve(

@@ -10,8 +10,9 @@ import itertools
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from threading import Event
 
 from attrs import evolve
 
@@ -23,19 +24,22 @@ from deadbeat.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.session import HardwareSession
 from deadbeat.host.recorded import INVENTORY, PLATFORM, recorded_target
+from deadbeat.lab.apt import lab_folder
 from deadbeat.lab.boot import MODES
-from deadbeat.lab.guest import Guest, require_room
-from deadbeat.lab.job import WARM_UP_NS, ImageFile, Job
+from deadbeat.lab.guest import Guest, kvm_refused, require_room
+from deadbeat.lab.job import PROGRAM, WARM_UP_NS, ImageFile, Job, files_below
 from deadbeat.lab.kernels import Kernel, fetch, fetched
 from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
+from deadbeat.lab.rootfs import Rootfs
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.rules import RefusedError, Whole
+from deadbeat.model.words import inside
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
-from deadbeat.store.files import atomic_write
+from deadbeat.store.files import atomic_write, read_json, storing, write_json
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
 
@@ -51,7 +55,10 @@ _LOOK, _FOLDER, _COMMANDS = "look", "/deadbeat", "/commands"
 _LONGEST_S = 3600.0
 #: Verbs that keep all CPUs busy.
 _CROWDED = ("rounds", "interfere", "price")
-_KEYS = ("preempt", "cores", "memory", "mode", "machine", "seed", "parallel")
+_KEYS = (
+    *("preempt", "cores", "memory", "mode", "machine", "seed", "parallel"),
+    *("extra", "rootfs", "services", "cmdline"),
+)
 _NUMBERS = {
     "cores": Whole(1, 64),
     "memory": Whole(128, 65536),
@@ -64,13 +71,20 @@ _TURN = "500"
 _PARALLEL = ["noapic", "hpet=disable", "iomem=relaxed"]
 
 
-def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
+def look(guest: Guest, *, name: str, folder: Path | None = None) -> FakeTarget:
     """The machine as its kernel shows it, from a boot of its own; it can only be read.
-    Raises TargetError: the kernel does not boot."""
+
+    Args:
+        folder: Folder of the lab, which keeps what was seen in virtual time.
+
+    Raises:
+        TargetError: The kernel does not boot.
+    """
     parameters = filter(None, map(_parameter, guest.words.split()))
-    asked = (*PLATFORM, *INVENTORY, *_HANDED_ON, *parameters)
-    files = guest.run(Job().read(_LOOK, asked), seed=1, seconds=1, stop=stop).files
+    job = Job().read(_LOOK, (*PLATFORM, *INVENTORY, *_HANDED_ON, *parameters))
+    files, boot_s = _seen(guest, job, folder or lab_folder())
     found = recorded_target(files, _LOOK, name=name, kind=guest.kind)
+    found.boot_s = boot_s
     config = guest.kernel.config
     release = found.read_text("/proc/sys/kernel/osrelease")
     if config is not None and release:
@@ -78,16 +92,37 @@ def look(guest: Guest, *, name: str, stop: Event | None = None) -> FakeTarget:
     return found
 
 
-def ignored_words(seen: FakeTarget, words: str) -> list[str]:
+def _seen(guest: Guest, job: Job, folder: Path) -> tuple[Mapping[str, bytes], float]:
+    """What a boot for ``job`` hands over, in virtual time always the same; and its seconds."""
+    facts = f"{guest.facts} {job.lines}".encode()
+    path = folder / "looks" / f"{sha256(facts + guest.program.read_bytes()).hexdigest()}.json"
+    if guest.kind == "virtual-time" and path.is_file():
+        with suppress(DataError, KeyError, ValueError):  # then it is looked at again
+            kept = read_json(path, what="look", hint="remove it")
+            texts = inside(kept, "files").items()
+            files = {name: str(text).encode("latin-1") for name, text in texts}
+            return files, float(str(kept["boot_s"]))
+    began = time.monotonic()
+    files = dict(guest.run(job, seed=1, seconds=1).files)
+    boot_s = time.monotonic() - began
+    if guest.kind == "virtual-time":
+        found = {name: content.decode("latin-1") for name, content in files.items()}
+        with storing(path):
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, {"boot_s": boot_s, "files": found})
+    return files, boot_s
+
+
+def ignored_words(seen: FakeTarget, words: str) -> tuple[str, ...]:
     """Words for a command line of which the kernel made nothing: the ones that it handed on to its
     first process, and parameters of modules that it does not have."""
     handed_on = {word for path in _HANDED_ON for word in (seen.read_text(path) or "").split("\0")}
-    return [
+    return tuple(
         word
         for word in words.split()
         if (word in handed_on and not _HEEDED.match(word))
         or ((path := _parameter(word)) and seen.read_text(path) is None)
-    ]
+    )
 
 
 def _parameter(word: str) -> str:
@@ -106,10 +141,15 @@ class GuestTarget(ClosedAfterwards):
 
     folder = _FOLDER
 
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Words for its command line of which its kernel made nothing."""
+        return ignored_words(self.seen, self.guest.words)
+
     def __init__(self, guest: Guest, seen: FakeTarget, *, seed: int = 1) -> None:
         self.name, self.kind, self.address = seen.name, seen.kind, seen.address
-        self.facts = {"lab": guest.facts}
-        self.guest, self._seen, self._seed = guest, seen, seed
+        self.facts, self.boot_s = {"lab": guest.facts}, seen.boot_s
+        self.guest, self.seen, self.seed = guest, seen, seed
         self._files: dict[str, ImageFile] = {}
         self._made: dict[str, bytes] = {}
 
@@ -147,7 +187,7 @@ class GuestTarget(ClosedAfterwards):
             job = job.keep(path)
         text = "".join(f"{line}\n" for line in lines)
         files = {**self._files, _COMMANDS: ImageFile(text.encode())}
-        found = self.guest.run(job, seed=self._seed, seconds=busy, more=files).files
+        found = self.guest.run(job, seed=self.seed, seconds=busy, more=files).files
         self._made |= {path: found[path] for path in outs if path in found}
         return found
 
@@ -167,12 +207,12 @@ class GuestTarget(ClosedAfterwards):
 
     def read_text(self, path: str) -> str | None:
         made = self._made.get(path)
-        return self._seen.read_text(path) if made is None else made.decode(errors="replace")
+        return self.seen.read_text(path) if made is None else made.decode(errors="replace")
 
     def read_many(
         self, paths: Sequence[str], commands: Mapping[str, str] | None = None
     ) -> Readings:
-        return self._seen.read_many(paths, commands)
+        return self.seen.read_many(paths, commands)
 
     def close(self) -> None:
         self._files.clear()
@@ -277,21 +317,14 @@ def lab_executor(words: str) -> GuestExecutor:
 
 
 def lab_target(word: str) -> GuestTarget:
-    """A kernel of the lab by ``lab:KERNEL,preempt=MODEL,cores=N,memory=MB,mode=MODE,machine=ARCH``.
+    """A kernel of the lab by ``lab:KERNEL,preempt=MODEL,cores=N,memory=MB,mode=MODE,machine=ARCH``;
+    ``cmdline=WORDS`` comes last.
 
     Raises:
         UsageError: There is no such kernel, or option.
         TargetError: It does not boot.
     """
-    name, *options = word.partition(":")[2].split(",")
-    given = {"cores": "1", "memory": "512", "seed": "1", "parallel": "0"}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if option == "parallel":
-            equals = value = _TURN
-        if key not in _KEYS or not equals or not value:
-            raise UsageError(f"{word}: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
-        given[key] = value
+    name, given = _options(word)
     try:
         cores, memory, seed, turn_ns = (rule.parse(given[key]) for key, rule in _NUMBERS.items())
     except RefusedError as error:
@@ -304,32 +337,55 @@ def lab_target(word: str) -> GuestTarget:
         mode = "parallel-time"
     if not name or not machine or mode is None:
         raise UsageError(f"{word}: no such machine", "lab:6.12-amd64,cores=1")
-    preempt = given.get("preempt", "")
+    preempt, services = given.get("preempt", ""), given.get("services", "").split()
     kernel = _kernel(name, machine)
     if preempt and preempt not in kernel.preemption.choices:
         known = ", ".join(kernel.preemption.choices) or kernel.preemption.default
         raise UsageError(f"{word}: {kernel.label} has no preempt={preempt}", f"it has {known}")
+    preemption = [f"preempt={preempt}"] * bool(preempt)
+    system = Rootfs.read(Path(given["rootfs"])) if "rootfs" in given else None
+    if system and system.machine != kernel.machine:
+        what = f"{system.name} is for {system.machine}, {kernel.name} for {kernel.machine}"
+        raise UsageError(f"rootfs: {what}", "give a kernel for it")
+    words = given["cmdline"].split()
     guest = Guest(
-        qemu=find_qemu(machine),
+        qemu=find_qemu(kernel.machine),
         kernel=kernel,
-        program=verb_program(toolchain_for(machine)),
-        words=" ".join(f"preempt={preempt}".split() * bool(preempt) + _PARALLEL * bool(turn_ns)),
+        program=verb_program(toolchain_for(kernel.machine)),
+        words=" ".join([*preemption, *_PARALLEL * bool(turn_ns), *words]),
         mode=mode,
         cpus=cores,
         turn_ns=turn_ns,
         memory=memory,
+        preset=Job().start("services", (PROGRAM, "load", *services)) if services else Job(),
+        extra=files_below(Path(given["extra"]) if "extra" in given else None),
+        rootfs=system,
     )
+    if mode == "kvm" and (why := kvm_refused(guest.qemu, kernel, guest.program)):
+        raise TargetError(why, "leave the mode out: virtual time needs no KVM")
     label = "-".join(filter(None, [kernel.label, preempt]))
-    began = time.monotonic()
-    found = GuestTarget(guest, look(guest, name=label), seed=seed)
-    found.boot_s = time.monotonic() - began
-    return found
+    return GuestTarget(guest, look(guest, name=label), seed=seed)
+
+
+def _options(word: str) -> tuple[str, dict[str, str]]:
+    """The kernel of a word, and its options."""
+    head, _, words = word.partition(",cmdline=")
+    name, *options = head.partition(":")[2].split(",")
+    given = {"cores": "1", "memory": "512", "seed": "1", "parallel": "0", "cmdline": words}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if option == "parallel":
+            equals = value = _TURN
+        if key not in _KEYS or not equals or not value:
+            raise UsageError(f"{word}: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
+        given[key] = value
+    return name, given
 
 
 def _kernel(name: str, machine: str) -> Kernel:
     if (path := Path(name)).is_file():
         return Kernel.of_file(path)
-    here = [each for each in fetched(machine) if each.name == name]
+    here = [each for each in fetched() if each.name == name]
     if here:
         return here[-1]
     got = fetch(chosen(name, offers(machine).kernels))

@@ -137,7 +137,7 @@ def require_room(mode: Mode, wanted: float, cpus: int, *, what: str) -> None:
     )
 
 
-def kvm_works(
+def kvm_refused(
     qemu: Qemu,
     kernel: Kernel,
     program: Path,
@@ -145,9 +145,9 @@ def kvm_works(
     booted: Boot = boot,
     device: Path = _DEVICE,
     machine: str = "",
-) -> tuple[bool, str]:
-    """Whether KVM boots ``kernel``, and why not: tried, because the device alone says nothing (a
-    hypervisor in a virtual machine may offer it and fail at a kernel's first instructions).
+) -> str:
+    """Why KVM does not boot ``kernel``, "" where it does: tried, as the device alone says nothing:
+    a hypervisor in a virtual machine may offer it and fail at a kernel's first instructions.
 
     Args:
         program: Ours, for its machine. ``booted``: boots it; a test gives another.
@@ -155,9 +155,9 @@ def kvm_works(
     """
     own = machine or platform.machine()
     if kernel.machine != own:
-        return False, f"KVM runs kernels for {own} here, and {kernel.name} is for {kernel.machine}"
+        return f"KVM runs kernels for {own} here, and {kernel.name} is for {kernel.machine}"
     if not os.access(device, os.R_OK | os.W_OK):
-        return False, f"{device} is missing, or not yours to use"
+        return f"{device} is missing, or not yours to use"
     lines = Job().log("look")
     files = {PROGRAM: ImageFile(program.read_bytes(), True), JOB: ImageFile(lines.text)}
     try:
@@ -165,5 +165,5 @@ def kvm_works(
             qemu, kernel, initramfs=image(files), mode="kvm", timeout_s=_TRIAL_SECONDS, retries=0
         )
     except DeadbeatError as error:
-        return False, f"KVM does not boot it here: {error.message}"
-    return True, ""
+        return f"KVM does not boot it here: {error.message}"
+    return ""

@@ -6,39 +6,40 @@ handed over; nothing of the host is in it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from threading import Event
 
 import attrs
 from attrs import Factory, define, field
 
-from deadbeat.executors.lab import ignored_words, look
+from deadbeat.executors.lab import GuestTarget
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
 from deadbeat.host.snapshot import take
+from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.circumstances import circumstances
-from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES
+from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
 from deadbeat.kinds.latency.prober import measured_of, parsed, probe_options
 from deadbeat.kinds.latency.runner import judged_run, request_of
-from deadbeat.kinds.latency.spec import LatencySpec, keys
+from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
 from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
+from deadbeat.kinds.table import begun_store
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
-from deadbeat.model.errors import DeadbeatError, TargetError
+from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.platform import LOADED_BY, Platform
-from deadbeat.model.words import Json
+from deadbeat.model.platform import LOADED_BY, TARGET, Platform
+from deadbeat.model.words import Json, count_of
 from deadbeat.settings.hardening import states_of
 from deadbeat.store.files import tool_version
+from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.readings import Reading
 
-#: Detail of a platform: words for its command line of which its kernel made nothing.
-IGNORED = "ignored_words"
 #: Boots at a time: each keeps one CPU of the host busy, and none hears of the other.
 WORKERS = 2
 #: From the start of a load to the first wake-up that counts, and what a run may take beyond its
@@ -51,6 +52,40 @@ _RESULT, _BEFORE, _AFTER = "/tmp/wake-ups", "before", "after"
 _BOOT_S, _PROCESSOR_S, _BUSY_S = 10.0, 3.0, 14.0
 
 
+def begun_in_lab(asked: Begin, target: GuestTarget, folders: RunFolders[LatencyStore]) -> Begun:
+    """Makes the folder of a matrix on a kernel of the lab, or finds the one to continue."""
+    guest, names = target.guest, asked.names
+    wanted = specify(asked.written, asked.typed, names=names)
+    odd = [names.get(key, key) for key in ("trace", "keep_above") if getattr(wanted, key)]
+    odd += [names.get("loads_by", "loads_by")] * (wanted.loads_by == STRESS_NG)
+    if odd or target.seed != 1:
+        raise UsageError(f"{[*odd, 'seed='][0]} is not for latency in the lab", "leave it out")
+    own = ("prober", "hpet")
+    engines = {each: "" if each in own else "not in the lab" for each in wanted.engines or own[:1]}
+    spec = resolve(wanted, engines=engines, cpus=tuple(range(guest.cpus)), names=names)
+    require_possible(spec, guest)
+
+    def differs(store: LatencyStore) -> Iterator[str]:
+        begun = store.facts.get("lab", {})
+        for key, value in guest.facts.items():
+            if begun.get(key) != value:
+                yield f"was begun with another {key.replace('_', ' ')}"
+
+    store = begun_store(
+        folders,
+        asked,
+        spec,
+        platform_of(target, name=spec.name),
+        keys(spec),
+        details=f"{count_of(len(spec.loads), 'load')}, a boot for each run",
+        seconds=lambda left: boot_seconds(spec, guest, left),
+        differs=differs,
+        ready=lambda left: {"lab": guest.facts},
+    )
+    retry = asked.retry_invalid
+    return Begun(experiment=GuestExperiment(spec, guest, store=store, retry_invalid=retry))
+
+
 def require_possible(spec: LatencySpec, guest: Guest) -> None:
     """UsageError where a load of ``spec`` (resolved) is more than the machine's processors do."""
     for point in spec.loads:
@@ -58,19 +93,18 @@ def require_possible(spec: LatencySpec, guest: Guest) -> None:
         require_room(guest.mode, wanted, guest.cpus, what=f"load {point.text}")
 
 
-def platform_of(guest: Guest, *, name: str, stop: Event | None = None) -> Platform:
-    """The platform as the kernel itself shows it, from a boot of its own.
-    Raises TargetError: the kernel does not boot."""
-    target = look(guest, name=name, stop=stop)
-    loads = f"{OWN} {tool_version()}"
+def platform_of(target: GuestTarget, *, name: str) -> Platform:
+    """The platform as the kernel itself shows it."""
+    guest, seen = target.guest, target.seen
     more: dict[str, Json] = {
-        "hardening": states_of(target),
+        "hardening": states_of(seen),
         "lab": guest.facts,
-        "inventory": inventory_of(target),
-        IGNORED: ignored_words(target, guest.words),
-        LOADED_BY: loads,
+        "inventory": inventory_of(seen),
+        "ignored_words": list(target.ignored),
+        LOADED_BY: f"{OWN} {tool_version()}",
+        TARGET: f"lab:{name}",
     }
-    environment = environment_of(target, now=datetime.now(UTC), more=more)
+    environment = environment_of(seen, now=datetime.now(UTC), more=more)
     return platform_from_environment(
         environment, cpus=tuple(range(guest.cpus)), kind=guest.kind, name=name
     )
@@ -100,11 +134,6 @@ def job_of(spec: LatencySpec, key: LatencyKey) -> Job:
         .log(f"{_AFTER}/{LOG}")
         .keep(_RESULT)
     )
-
-
-def seed_of(spec: LatencySpec, key: LatencyKey) -> int:
-    """Seed of the machine: the same for all kernels and loads of a repeat."""
-    return spec.seed + key.repeat
 
 
 def run_of(
@@ -172,19 +201,6 @@ def _died(files: Mapping[str, bytes], count: int) -> str:
     return ""
 
 
-class Boots(ThreadPoolExecutor):
-    """Boots some machines at a time, of however many matrices; at its end those under way are
-    ended."""
-
-    def __init__(self) -> None:
-        super().__init__(WORKERS)
-        self.stop = Event()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop.set()
-        self.shutdown(cancel_futures=True)
-
-
 @define(eq=False, slots=False)
 class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     """What ``store`` lacks of a matrix of ``spec`` (resolved) on ``guest``."""
@@ -192,39 +208,43 @@ class GuestExperiment(FolderExperiment[LatencyKey, LatencyRun]):
     unit = "boots"
     _spec: LatencySpec
     _guest: Guest
-    _boots: Boots
     planned: Sequence[LatencyKey] = field(
         init=False, default=Factory(lambda self: keys(self._spec), takes_self=True)
     )
-    _begun: list[tuple[LatencyKey, Future[LatencyRun]]] = field(factory=list, init=False)
-
-    def begin(self) -> None:
-        """Asks for its boots, behind those that others have asked for."""
-        self._begun = [(key, self._boots.submit(partial(self._run, key))) for key in self.lacking]
+    _stop: Event = field(factory=Event, init=False)
 
     def seconds(self, runs: int) -> float:
-        each = [_BUSY_S * busy_seconds(self._spec, point) for point in self._spec.loads]
-        boots = (_BOOT_S + _PROCESSOR_S * (self._guest.cpus - 1)) * runs / WORKERS
-        return boots + sum(each) / len(each) * runs / WORKERS
+        return boot_seconds(self._spec, self._guest, runs)
 
     def measure(self, tell: Watcher) -> Generator[LatencyRun | Lost[LatencyKey]]:
         """Some boots at a time; results come in the order of the plan."""
-        if not self._begun:
-            self.begin()
-        for key, result in self._begun:
-            try:
-                yield result.result()
-            except DeadbeatError as error:
-                yield Lost(key, error)
+        boots = ThreadPoolExecutor(WORKERS)
+        try:
+            begun = {key: boots.submit(self._run, key) for key in self.lacking}
+            for key, result in begun.items():
+                try:
+                    yield result.result()
+                except DeadbeatError as error:
+                    yield Lost(key, error)
+        finally:
+            self._stop.set()
+            boots.shutdown(cancel_futures=True)
 
     def _run(self, key: LatencyKey) -> LatencyRun:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        spec, guest = self._spec, self._guest
-        seconds = busy_seconds(spec, key.load)
-        booted = guest.run(
-            job_of(spec, key), seed=seed_of(spec, key), seconds=seconds, stop=self._boots.stop
+        booted = self._guest.run(
+            job_of(self._spec, key),
+            seed=self._spec.seed + key.repeat,  # the same for all kernels and loads
+            seconds=busy_seconds(self._spec, key.load),
+            stop=self._stop,
         )
-        return run_of(booted.files, spec, key, guest, started=started)
+        return run_of(booted.files, self._spec, key, self._guest, started=started)
+
+
+def boot_seconds(spec: LatencySpec, guest: Guest, runs: int) -> float:
+    """Time of boots by the plan, s."""
+    busy = sum(busy_seconds(spec, point) for point in spec.loads) / len(spec.loads)
+    return (_BOOT_S + _PROCESSOR_S * (guest.cpus - 1) + _BUSY_S * busy) * runs / WORKERS
 
 
 def busy_seconds(spec: LatencySpec, point: LoadPoint) -> float:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import asdict, evolve
 
+from deadbeat.executors.lab import GuestTarget
 from deadbeat.executors.programs import put_runtime, toolchain_of
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
@@ -26,6 +27,7 @@ from deadbeat.kinds.latency.document import (
 )
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, UNASKED, make_engine
 from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreign
+from deadbeat.kinds.latency.guest import begun_in_lab
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
@@ -90,6 +92,8 @@ def begin(asked: Begin) -> Begun:
     if asked.given.get("imports") or asked.given.get("files"):
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
+    if isinstance(target, GuestTarget):
+        return begun_in_lab(asked, target, FOLDERS)
     machine, spec, platform = _fit(asked, target)
 
     def ready(left: int) -> dict[str, Json]:
