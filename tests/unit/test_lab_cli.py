@@ -98,10 +98,12 @@ def test_a_preset_names_its_kernels_itself(lab, capsys):
 
 
 def asked(verb: str, runs: Path, **more: str) -> Any:
-    given = dict.fromkeys(("loads", "duration", "interval", "priority", "engine", "limits"))
+    given = dict.fromkeys(
+        ("loads", "duration", "interval", "priority", "engine", "limits", "time_budget")
+    )
     given |= {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512, "runs": runs}
     given |= {"fresh": False, "retry": False, "figures": None, "mode": "virtual-time", **more}
-    return asked_of(["lab", verb], time_budget=None, **given)
+    return asked_of(["lab", verb], **given)
 
 
 def stored(runs: Path, name: str, scale: float) -> None:
@@ -126,6 +128,15 @@ def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(boots, tm
     told = capsys.readouterr().err
     assert "one: the kernel ignores psy=0 (all that it differs by: left out)\n" in told
     assert "deadbeat: two: the kernel ignores psy=0\n" in told
+
+
+def test_where_the_time_is_over_the_rest_is_left(boots, tmp_path, capsys):
+    how = asked("run", tmp_path, name="lab", loads="cpu:50", time_budget="1s")
+    how = evolve(how, begin=evolve(how.begin, started=0.0))
+    assert how.measured({name: f"lab:{name}" for name in ("one", "two")}) == {} and not boots
+    told = capsys.readouterr().err
+    for name in ("one", "two"):
+        assert f"{name}: the time is over, 0 of 3 boots are kept: the same command" in told
 
 
 def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, boots, tmp_path, capsys):

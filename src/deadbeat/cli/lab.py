@@ -87,7 +87,7 @@ class Asked:
                 raise DeadbeatError(text, "all that it differs by: left out")
             if ignored:
                 say(f"{name}: {text}")
-            begin = begun_on(self.begin, name, machines[name])
+            begin = begun_on(self.begin, name, machines)
             begin = begin if first is None else self.kind.follow(begin, first)
             return answered(self.kind, begin, self.figures)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -230,14 +229,7 @@ def _here(
                 replayed = platform.kind == EXTRAPOLATED
                 layer: dict[str, Any] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
                 layer["name"] = f"{layer['name']}{asked.typed['name']}"
-                left_s, parts = asked.left_s, len(campaigns) - len(known)
-                wanted = attrs.evolve(
-                    asked,
-                    typed=layer,
-                    held=ExitStack(),
-                    budget_s=None if left_s is None else left_s / parts,
-                    started=time.monotonic(),
-                )
+                wanted = attrs.evolve(asked.part(len(campaigns) - len(known)), typed=layer)
                 found = _campaign(answered(KIND, wanted, figures))
                 if replayed and observation.cores > 1:
                     ends = [

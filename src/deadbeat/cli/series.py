@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from attrs import evolve
@@ -46,25 +45,25 @@ def measured_on(asked: Order, command: str) -> Ended:
         raise UsageError("two machines would have results of one name", "measure one by one")
 
     def measure(name: str, first: Ended | None) -> Ended:
-        own = begun_on(begin, name, words[name])
+        own = begun_on(begin, name, words)
         own = own if first is None else asked.kind.follow(own, first.path)
         return measured(evolve(asked, begin=own))
 
     return _together(asked, *in_series(words, measure, say))
 
 
-def begun_on(begin: Begin, name: str, word: str) -> Begin:
-    """What is asked of one of several machines; one that has no folder yet has nothing to retry."""
+def begun_on(begin: Begin, name: str, words: Mapping[str, str]) -> Begin:
+    """What is asked of one of several machines; one that has no folder yet has nothing to retry.
+    ``words``: for all of them, by the names of their results."""
     again = bool(family(begin.runs, name))
     return evolve(
-        begin,
+        begin.part(len(words) - [*words].index(name)),
         typed={**begin.typed, "name": name},
         names={**begin.names, "name": "--name"},
-        target=word,
+        target=words[name],
         keep=not begin.fresh,
         retry_failed=begin.retry_failed and again,
         retry_invalid=begin.retry_invalid and again,
-        held=ExitStack(),
     )
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.experiment.base import Experiment
 from deadbeat.experiment.columns import Columns
@@ -140,6 +140,13 @@ class Begin:
         if self.budget_s is None:
             return None
         return max(0.0, self.started + self.budget_s - time.monotonic())
+
+    def part(self, parts: int) -> Begin:
+        """The same, to be measured by itself, with one of ``parts`` of what is left of the
+        budget."""
+        left_s = self.left_s
+        budget_s = None if left_s is None else left_s / parts
+        return evolve(self, budget_s=budget_s, started=time.monotonic(), held=ExitStack())
 
     @property
     def machine(self) -> MachineOptions:
