@@ -106,7 +106,7 @@ def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
         for r in range(6)
     )
     assert main(("observe", "1", "--quick", "--no-figures", "--executor", f"fake:{every}")) == 3
-    assert "no run has a result" in capsys.readouterr().err
+    assert "no run has a result that counts" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,22 +183,23 @@ def answered(kind: ExperimentKind, begin: Begin, figures: bool | None) -> Path:
 
     Raises:
         Reported: It was interrupted, after it was said what is kept.
-        DeadbeatError: Nothing of it has a result.
+        DeadbeatError: No run of it counts.
     """
+    reasons: list[str] = []
     with begin.held:
         begun, outcome = carried_out(kind, evolve(begin, keep=not begin.fresh))
         path = begun.experiment.store.path
-        if outcome is None:
-            return path
-        say("summarise and draw")
-        report(kind, begun, figures)
-    if not outcome.complete:
-        kept = f"{outcome.done} of {outcome.planned} {begun.experiment.unit} are kept"
-        say(f"{path.name}: the time is over, {kept}: the same command continues")
-    if not outcome.done:
-        reasons = sorted((key.text, f": {reason}") for key, reason in outcome.failed.items())
-        reason = reasons[0][1] if reasons else ""
-        raise DeadbeatError(f"{path}: no run has a result{reason}", "see deadbeat show")
+        if outcome is not None:
+            say("summarise and draw")
+            report(kind, begun, figures)
+            reasons = [why for _, why in sorted((k.text, w) for k, w in outcome.failed.items())]
+            if not outcome.complete:
+                kept = f"{outcome.done} of {outcome.planned} {begun.experiment.unit} are kept"
+                say(f"{path.name}: the time is over, {kept}: the same command continues")
+    state = kind.state_of(path)
+    if state.done == state.invalid:
+        why = ": ".join([f"{path}: no run has a result that counts", *reasons[:1]])
+        raise DeadbeatError(why, "see deadbeat show")
     return path
 
 
@@ -227,9 +229,9 @@ def _there(shown: Shown, target: str | None) -> Shown:
     if shown.document is None or not option:
         return shown
     verbs = (*_OF_TARGETS, *(verb for kind in all_kinds() for verb in kind.verbs or (kind.name,)))
-    there = tuple(f"deadbeat {verb} " for verb in verbs)
+    there = rf"deadbeat ({'|'.join(verbs)})\b(?!.*--target)"
     steps = [
-        (f"{step}{option}" if f"{step} ".startswith(there) else step, why)
+        (f"{step}{option}" if re.match(there, step) else step, why)
         for step, why in shown.document.steps
     ]
     return evolve(shown, document=evolve(shown.document, steps=steps))

@@ -225,7 +225,8 @@ def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
         return [("deadbeat lab run", "in virtual time, where times mean something")]
     if "virtual-time" in labels:
         real = "what a real machine adds: caches, buses, idle states"
-        return [("deadbeat list kernels", "kernels to compare it with"), ("deadbeat latency", real)]
+        other = ("deadbeat list kernels", "kernels to compare it with")
+        return [other, ("deadbeat latency --target local", real)]
     why = ("deadbeat latency --trace", "find out where the worst wake-up's time went")
     if split.cause_lines(summary.cells):
         why = (f"deadbeat why {shlex.quote(summary.name)}", "where the worst wake-ups' time went")
