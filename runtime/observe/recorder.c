@@ -40,8 +40,12 @@
 #define LAST_NS 1000000000      /* the longest look at a buffer */
 #define LATE_NS 1000000         /* an event may be in its buffer so long after its time stamp */
 #define PENDING_MOST (1u << 19) /* records that wait for their turn: 20 MB, and as much to sort */
-#define FILE_MOST (25u << 20)   /* records of a file: 1 GB */
-#define FEW (1u << 20)          /* where a machine hands over 64 MB at most */
+#ifndef FILE_MOST
+#define FILE_MOST (25u << 20) /* records of a file: 1 GB */
+#endif
+#define FEW (3u << 19) /* where a machine hands over 64 MB at most */
+#define WINDOWS 64u    /* of a file that is full: then every second one is given up */
+#define POLL_NS 100000 /* a charge so soon after the last one, and nothing between, is one with it */
 #define SUBBUF_MOST (1u << 18)
 
 struct field {
@@ -99,10 +103,9 @@ static unsigned header_bytes = 16, commit_bytes = 8, subbuf_bytes = 4096;
 static uint64_t deadline_function, sleep_function;
 static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
 static const struct record *order[PENDING_MOST];
-static size_t file_most = FILE_MOST;
-static size_t pending_count, written, dropped;
+static size_t window = FILE_MOST / WINDOWS, stride = 1; /* windows are kept that stride divides */
+static size_t pending_count, written, come;
 size_t lost_count;
-static uint64_t full_ns;
 const char *instance;
 static int out = -1;
 volatile sig_atomic_t stopped;
@@ -258,6 +261,37 @@ static int earlier(const void *a, const void *b)
     return x < y ? -1 : x > y; /* as they came: the order of one CPU stays */
 }
 
+static int write_all(const void *data, size_t bytes)
+{
+    const char *at = data;
+    while (bytes) {
+        ssize_t n = write(out, at, bytes);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* Gives up every second window of a file that is full, and of what comes. */
+static int thin(void)
+{
+    static char part[1u << 16];
+    off_t bytes = (off_t)(window * sizeof *pending);
+    for (off_t to = bytes; to < (off_t)WINDOWS / 2 * bytes;) {
+        off_t left = bytes - to % bytes, from = to / bytes * 2 * bytes + to % bytes;
+        ssize_t n = pread(out, part, left < (off_t)sizeof part ? (size_t)left : sizeof part, from);
+        if (n <= 0 || pwrite(out, part, (size_t)n, to) != n)
+            return -1;
+        to += n;
+    }
+    written /= 2;
+    stride *= 2;
+    off_t end = (off_t)(written * sizeof *pending);
+    return ftruncate(out, end) == 0 && lseek(out, end, SEEK_SET) == end ? 0 : -1;
+}
+
 /* Writes what is older than ``until``, in order of time; the rest waits. */
 static int flush_until(uint64_t until)
 {
@@ -273,19 +307,15 @@ static int flush_until(uint64_t until)
         if (sorted[i].kind == FORK || sorted[i].kind == EXEC || sorted[i].kind == END)
             follow(&sorted[i]);
     }
-    size_t kept = written + count > file_most ? file_most - written : count;
-    if (kept < count && !full_ns)
-        full_ns = sorted[kept].ns;
-    const char *at = (const char *)sorted;
-    for (size_t left = kept * sizeof *sorted; left;) {
-        ssize_t n = write(out, at, left);
-        if (n < 0 && errno != EINTR)
+    for (size_t i = 0, n; i < count; i += n, come += n) {
+        n = window - come % window;
+        n = n < count - i ? n : count - i;
+        if (come / window % stride != 0)
+            continue;
+        if ((written == WINDOWS * window && thin() != 0) || write_all(sorted + i, n * sizeof *sorted) != 0)
             return -1;
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
+        written += n;
     }
-    written += kept;
-    dropped += count - kept;
     pending_count -= count;
     memcpy(pending, sorted + count, pending_count * sizeof *pending);
     return 0;
@@ -295,6 +325,13 @@ static int keep(const struct record *record)
 {
     if (pending_count == PENDING_MOST && flush_until(UINT64_MAX) != 0)
         return -1;
+    struct record *last = pending_count ? &pending[pending_count - 1] : NULL; /* of this CPU, mostly */
+    if (last && record->kind == RUNTIME && last->kind == RUNTIME && last->tid == record->tid &&
+        last->cpu == record->cpu && record->ns - last->ns < POLL_NS) {
+        last->a += record->a; /* who looks at its own CPU time is charged each time */
+        last->ns = record->ns;
+        return 0;
+    }
     pending[pending_count++] = *record;
     return 0;
 }
@@ -475,14 +512,14 @@ static int record_until_end(void)
             else
                 say_present(line[0] == 'b');
         }
-        size_t before = written;
+        size_t before = come;
         uint64_t begin = now_ns(), until = stopped ? UINT64_MAX : begin;
         for (unsigned i = 0; i < count; i++)
             if (drain(files[i].fd, cpus[i], until, begin + LAST_NS) != 0)
                 return fail("file of events");
         if (flush_until(stopped ? UINT64_MAX : begin - LATE_NS) != 0)
             return fail("file of events");
-        busy = written - before > BUSY_RECORDS;
+        busy = come - before > BUSY_RECORDS;
         uint64_t looked = now_ns();
         if (looked >= due || stopped) {
             look_at_threads();
@@ -505,7 +542,7 @@ int main(int argc, char **argv)
     int gate = -1;
     if (argc > 7 && strcmp(argv[1], "watch") == 0) {
         set_up(argv[6]);
-        file_most = FEW;
+        window = FEW / WINDOWS;
         command = at_gate(argv + 7, &gate);
     }
     if (argc == 3 && strcmp(argv[1], "cost") == 0) {
@@ -523,7 +560,7 @@ int main(int argc, char **argv)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     const char *path = argv[command ? 3 : 2], *kallsyms = command ? "/proc/kallsyms" : argv[3];
-    if ((out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
+    if ((out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
         return fail(path);
     instance = command ? instance : argv[1];
     if (strcmp(instance, "-") != 0) {
@@ -549,6 +586,6 @@ int main(int argc, char **argv)
             printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
     say_threads();
     say_names();
-    printf("ended %zu %zu %" PRIu64 "\n", written, dropped, full_ns);
+    printf("ended %zu %zu\n", stride, window);
     return 0;
 }

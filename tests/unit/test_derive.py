@@ -206,6 +206,28 @@ def test_jobs_with_lost_events_are_left_out() -> None:  # trap 4
     assert task.c_max_ns == pytest.approx(2 * MS, rel=0.001)
 
 
+def test_a_trace_of_which_windows_are_kept() -> None:
+    """Over a gap of 1,200 periods a period from neighbours alone would be places off."""
+    made = Made()
+    tid = made.thread("control")
+    ticks = [10 * MS * (at + 1) + at % 3 * 20_000 for at in range(2000)]
+    for at, (begin, _) in enumerate(made.loop(tid, ticks, [2 * MS] * 2000)):
+        made.add(begin + 1000, tid, RecordKind.GOT, 0x9000, 0x1)
+        made.add(begin + 1000 + (at < 1900) * MS, tid, RecordKind.UNLOCK, 0x9000)
+    gap = (BEGIN + 3003 * MS, BEGIN + 15_001 * MS)
+    seen = [row for row in made.rows if row[2] >= 32 or not gap[0] < row[0] < gap[1]]
+    whole, made.rows = made.recording(), seen
+    derived = derive(made.recording(gaps=(gap,)))
+    task, section = derived.tasks[0], derived.tasks[0].sections[0]
+    assert derived.share == pytest.approx(0.4, abs=0.01)
+    assert (task.kind, task.skipped, task.merged) == ("periodic", 0, 0)
+    assert task.period_ns == pytest.approx(10 * MS, rel=1e-5)
+    assert task.jobs == 2000 - 1200 - 1 and task.response_max_ns < 3 * MS
+    assert task.c_max_ns == pytest.approx(2 * MS, rel=0.001)
+    assert section.count == 800 and section.max_ns == pytest.approx(MS, rel=0.01)
+    assert derive(whole).tasks[0].jobs == 2000
+
+
 def test_switches_that_are_missing() -> None:  # trap 5
     whole = one().recording()
     moves = np.flatnonzero(whole.events["kind"] == RecordKind.SWITCH)

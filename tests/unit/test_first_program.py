@@ -48,7 +48,7 @@ def test_a_walk_through_says_what_its_commands_print(
     for block in blocks:
         lines = [line.lstrip("> ") for line in block.splitlines()]
         if block.startswith(">"):
-            assert [line for line in lines if line not in out] == []
+            assert [line for line in lines if line not in out] == [], out
             continue
         for line in lines:
             words = shlex.split(line.removeprefix("sudo "))

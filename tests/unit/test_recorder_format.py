@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +51,27 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def decode(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
+def decode(folder: Path, tool: str = "") -> tuple[np.ndarray, dict[str, int]]:
     """Records of a folder laid out as an instance, and numbers of calls."""
-    argv = [tool_program(Toolchain.find(), "recorder"), ".", "events.bin", "kallsyms"]
+    tool = tool or str(tool_program(Toolchain.find(), "recorder"))
+    argv = [tool, ".", "events.bin", "kallsyms"]
     done = subprocess.check_output(argv, cwd=folder, stdin=subprocess.DEVNULL, text=True)
     calls = [line.split() for line in done.splitlines()]
     numbers = {words[2]: int(words[1]) for words in calls if words[0] == "call"}
     return read_events(folder / "events.bin"), numbers
+
+
+def joined(lines: Iterable[re.Match[str]]) -> list[dict[str, str]]:
+    """Charges of one thread within 100 us and nothing between are one."""
+    found: list[dict[str, str]] = []
+    for line in lines:
+        said = {**line.groupdict(), "us": f"{line['s']}{line['us']}", "more": "0"}
+        last = found[-1] if found else {**said, "text": "", "us": "0"}
+        one, two = (re.match(PRINTED[RecordKind.RUNTIME], each["text"]) for each in (last, said))
+        if one and two and one["tid"] == two["tid"] and int(said["us"]) - int(last["us"]) < 100:
+            said["more"] = str(int(found.pop()["more"]) + int(one["a"]))
+        found.append(said)
+    return found
 
 
 def test_records_are_what_the_kernel_prints(folder: Path) -> None:
@@ -68,40 +83,56 @@ def test_records_are_what_the_kernel_prints(folder: Path) -> None:
     events = events[events["kind"] != RecordKind.LOST]
     printed = [found for line in (folder / "trace").open() if (found := LINE.match(line))]
     for cpu in (0, 1):
-        lines = [found for found in printed if int(found["cpu"]) == cpu]
+        lines = joined(found for found in printed if int(found["cpu"]) == cpu)
         for event, line in zip(events[events["cpu"] == cpu], lines, strict=True):
-            assert f"{(int(event['ns']) + 500) // 1000:011}" == line["s"] + line["us"]
+            assert f"{(int(event['ns']) + 500) // 1000:011}" == line["us"]
             said = re.match(PRINTED[RecordKind(event["kind"])], line["text"])
-            assert said, line[0]
+            assert said, line
             wanted = {"tid": line["who"]}
             wanted |= {key: text for key, text in said.groupdict().items() if text is not None}
             if "call" in wanted:
                 wanted["a"] = str(calls[wanted.pop("call")])
             values = {key: int(event[key]) for key in ("tid", "a", "b", "c")}
+            values["a"] -= int(line["more"])
             values |= {"low": values["c"], "high": values["c"] >> 32}
             for key, text in wanted.items():
                 most = 2**32 if key in ("low", "high") else 2**64
-                assert values[key] % most == int(text, 0) % most, (key, line[0])
+                assert values[key] % most == int(text, 0) % most, (key, line)
 
 
 def test_gaps_of_time_and_entries_without_an_event(folder: Path) -> None:
-    """A charge 1 ns after each; a discarded entry and the empty rest say nothing."""
+    """A charge 1 ns after each, the last two of one thread; a discarded entry and the empty rest
+    say nothing."""
     text = (folder / "events/sched/sched_stat_runtime/format").read_text()
     number = int(text.partition("ID: ")[2].split()[0])
-    charge = struct.pack("<IHHiIIQ", 1 << 5 | 6, number, 0, 7, 0, 7, 99)
+    charge, other, last = (
+        struct.pack("<IHHiIIQ", 1 << 5 | 6, number, 0, tid, 0, tid, 99) for tid in (7, 8, 9)
+    )
     at = 3 << 59 | 5 << 27
     entries = charge + struct.pack("<II", 4 << 5 | 30, 2) + charge  # 2 << 27 | 4 ns later
-    entries += struct.pack("<III", 1 << 5 | 29, 8, 0) + charge  # discarded
-    entries += struct.pack("<II", 8 << 5 | 31, 7) + charge  # at 7 << 27 | 8, upper bits as before
-    entries += struct.pack("<II", 1 << 5, 28) + charge[4:]  # its length in a word of its own
+    entries += struct.pack("<III", 1 << 5 | 29, 8, 0) + other  # discarded
+    entries += struct.pack("<II", 8 << 5 | 31, 7) + last  # at 7 << 27 | 8, upper bits as before
+    entries += struct.pack("<II", 1 << 5, 28) + last[4:]  # its length in a word of its own
     entries += struct.pack("<I", 29) + charge  # the rest is empty
     page = struct.pack("<QQ", at, len(entries)) + entries
     (folder / "per_cpu/cpu0/trace_pipe_raw").write_bytes(b"")
     (folder / "per_cpu/cpu1/trace_pipe_raw").write_bytes(page.ljust(4096, b"\0"))
     events, _ = decode(folder)
-    assert set(zip(events["tid"], events["a"], strict=True)) == {(7, 99)}
     gap = 2 << 27
-    assert [int(ns) - at for ns in events["ns"]] == [1, gap + 6, gap + 8, gap + 9, gap + 10]
+    wanted = [(1, 7, 99), (gap + 6, 7, 99), (gap + 8, 8, 99), (gap + 10, 9, 198)]
+    assert [(int(e["ns"]) - at, e["tid"], e["a"]) for e in events] == wanted
+
+
+def test_windows_of_too_many_events_are_kept(folder: Path) -> None:
+    """A file of 64 windows of one: it was full twice, so that every fourth is kept."""
+    whole = decode(folder)[0].tolist()
+    sources = sorted((Path(__file__).parents[2] / "runtime/observe").glob("recorder*.c"))
+    tool = str(folder / "small")
+    subprocess.run(
+        ["gcc", "-D_GNU_SOURCE", "-DFILE_MOST=64", "-o", tool, *sources], check=True, timeout=60
+    )
+    events, _ = decode(folder, tool)
+    assert 128 < len(whole) <= 256 and events.tolist() == whole[::4]
 
 
 class Contained(LocalTarget):

@@ -17,7 +17,7 @@ BURST_GAP, BURSTS = 0.05, 0.15
 MODE_RUN = 10
 #: Least gaps of n releases, for n = 2..32.
 DELTA_MAX = 32
-_ROUNDS = 6
+_ROUNDS, _FAR = 6, 100
 
 
 @frozen(kw_only=True, eq=False)
@@ -42,10 +42,10 @@ class Grid:
         runs = np.diff(np.append(edges, len(steps)))
         return np.asarray((np.repeat(runs, runs) >= MODE_RUN) & (steps > 1))
 
-    @property
-    def skipped(self) -> int:
-        """Places between two releases at which nothing was released, other modes apart."""
-        return int(np.maximum(np.diff(self.numbers)[~self.in_mode] - 1, 0).sum())
+    def skipped(self, seen: NDArray[np.bool_]) -> int:
+        """Places between two releases at which nothing was released, other modes apart. ``seen``:
+        of each two whether no record is missing between them."""
+        return int(np.maximum(np.diff(self.numbers)[~self.in_mode & seen] - 1, 0).sum())
 
     @property
     def near(self) -> NDArray[np.bool_]:
@@ -78,6 +78,10 @@ def fit(releases: Numbers) -> Grid | None:
 def _fit(releases: Numbers, period: float) -> Grid:
     at = (releases - releases[0]).astype(float)
     steps = np.rint(np.diff(at) / period)
+    if steps.max() > _FAR:  # over which a small error is a place: from the others
+        close = (steps > 0) & (steps < _FAR)
+        period = float(np.diff(at)[close].sum() / steps[close].sum())
+        steps = np.rint(np.diff(at) / period)
     numbers = np.append(0, np.cumsum(steps))
     kept = np.ones(len(at), bool)
     offset = 0.0
@@ -110,12 +114,13 @@ def least_gaps(releases: Numbers) -> tuple[int, ...]:
     )
 
 
-def bursts(releases: Numbers) -> tuple[int, Numbers] | None:
-    """Most jobs of a burst, and when bursts begin; None: releases do not come in bursts."""
+def bursts(releases: Numbers, seen: NDArray[np.bool_]) -> tuple[int, Numbers] | None:
+    """Most jobs of a burst, and when bursts begin; None: releases do not come in bursts. ``seen``:
+    as of `Grid.skipped`."""
     gaps = np.diff(releases)
-    if len(gaps) < 4:
+    if seen.sum() < 4:
         return None
-    within = gaps < BURST_GAP * gaps.mean()
+    within = gaps < BURST_GAP * gaps[seen].mean()
     if within.mean() < BURSTS:
         return None
     begins = np.append(0, np.flatnonzero(~within) + 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import NEVER, Times, Track, tracks, whole
+from deadbeat.derive.tracks import NEVER, Times, Track, whole
 
 #: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
 PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"
@@ -112,7 +112,7 @@ class _Seen:
     """Who ran where, and what each thread waited for."""
 
     def __init__(self, recording: Recording, derived: DerivedRun) -> None:
-        self.tracks = tracks(recording)
+        self.tracks = derived.tracks
         self.names = recording.names | names_of(recording.threads)
         self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]
         switches = whole(recording.events, [*self.tracks])

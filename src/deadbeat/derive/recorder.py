@@ -22,6 +22,7 @@ from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.host.proc import online_cpus
 from deadbeat.host.values import gathered, parse_cpu_list
 from deadbeat.model.errors import TargetError, UsageError
+from deadbeat.model.words import time_text
 from deadbeat.store.files import atomic_write
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Target, is_here
 from deadbeat.trace.session import Tracer
@@ -243,10 +244,16 @@ def _lines(completed: Completed) -> list[tuple[str, str]]:
 def _recording(
     lines: Sequence[tuple[str, str]], events: NDArray[np.void], missing: list[str], **facts: Any
 ) -> Recording:
-    _, dropped, full_ns = map(int, lines[-1][1].split())
-    if dropped:
-        seconds = (full_ns - facts["begin_ns"]) / 1e9
-        missing.append(f"what came after {seconds:.0f} s: there is no room for more events")
+    stride, window = map(int, lines[-1][1].split())
+    ns = events["ns"]
+    last = np.arange(window, len(ns), window) if stride > 1 else np.zeros(0, int)
+    gaps = np.column_stack([ns[last - 1], ns[last]]).tolist()
+    if gaps:
+        gaps.append([int(ns[-1]), max(int(ns[-1]), facts["end_ns"])])
+        whole_ns = facts["end_ns"] - facts["begin_ns"]
+        share = 1 - sum(end - begin for begin, end in gaps) / whole_ns
+        each = time_text(share * whole_ns / len(gaps))
+        missing.append(f"{1 - share:.0%} of the time: too many events; windows of {each} are kept")
     calls, names = (
         dict(text.split(" ", 1) for word, text in lines if word == kind)
         for kind in ("call", "name")
@@ -257,7 +264,8 @@ def _recording(
         calls={int(number): name for number, name in calls.items()},
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),
-        **(facts | {"end_ns": full_ns} if dropped else facts),
+        gaps=tuple((begin, end) for begin, end in gaps),
+        **facts,
     )
 
 

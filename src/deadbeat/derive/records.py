@@ -94,11 +94,11 @@ class RecordedThread:
 
 @frozen(kw_only=True, eq=False)
 class Recording:
-    """Events in order of time. ``lost``: events that the buffers could not hold; ``not_seen``: what
-    is not in it, a line each; ``symbols``: address -> where in the program, as far as known;
-    ``names``: tid -> name, of what ran in its place; ``event_ns``: what recording an event takes of
-    a thread, from and to, and ``other_call_ns`` of a system call of another program (0: not
-    known)."""
+    """Events in order of time. ``lost``: events that the buffers could not hold; ``gaps``: from
+    when to when none are kept, as there were too many; ``not_seen``: what is not in it, a line
+    each; ``symbols``: address -> where in the program, as far as known; ``names``: tid -> name, of
+    what ran in its place; ``event_ns``: what recording an event takes of a thread, from and to, and
+    ``other_call_ns`` of a system call of another program (0: not known)."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -108,6 +108,7 @@ class Recording:
     symbols: dict[int, str] = field(factory=dict)
     names: dict[int, str] = field(factory=dict)
     lost: int = 0
+    gaps: tuple[tuple[int, int], ...] = ()
     not_seen: tuple[str, ...] = ()
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0

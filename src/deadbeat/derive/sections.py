@@ -93,7 +93,8 @@ def locks_of(
     found = _seen(tracks, symbols)
     seen = {*found}
     for tid, track in tracks.items():
-        for wait in track.waits[track.waits["blocked"]]:
+        waits = track.waits
+        for wait in waits[waits["blocked"] & track.known(waits["enter"], waits["exit"])]:
             site, lock = track.sites[int(wait["site"])], track.thread.pid
             if site.what != "lock" or site.call == "lock" or (lock, site.object) in seen:
                 continue
@@ -152,12 +153,16 @@ def _sections(
     found: dict[int, list[DerivedSection]] = defaultdict(list)
     for (tid, caller), times in sites.items():
         begin, end = np.array(times, np.int64).T
+        whole = tracks[tid].known(begin, end)
+        if not whole.any():
+            continue
+        begin, end = begin[whole], end[whole]
         length = tracks[tid].cpu_time(end) - tracks[tid].cpu_time(begin)
         found[tid].append(
             DerivedSection(
                 lock=name,
                 site=_word(caller, symbols),
-                count=len(times),
+                count=len(begin),
                 job_most=_most(begin, jobs.get(tid)),
                 mean_ns=float(length.mean()),
                 max_ns=int(length.max()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 from attrs import evolve, frozen
 
@@ -118,7 +117,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         return Reduced(system=system)
     there = {task.name for task in system.tasks}
     cpus = sorted({cpu for task in derived.tasks for cpu in task.cpus if task.name in there})
-    load = _load(system, cpus)
+    load = _load(system, derived, cpus)
     policies = {task.name: task.policy for task in derived.tasks}
     users = {
         lock.name: {*lock.users, *(each.holder for each in lock.waited)} for lock in derived.locks
@@ -168,13 +167,14 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     )
 
 
-def _load(system: TaskSystem, cpus: list[int]) -> str:
-    """``U 0.20 on CPU 1``."""
-    bound: dict[str, Fraction] = {}
+def _load(system: TaskSystem, derived: DerivedSet, cpus: list[int]) -> str:
+    """``U 0.20 on CPU 1``: by the mean C."""
+    means = {task.name: task.charged_mean_ns or 0.0 for task in derived.tasks}
+    load = dict[str, float]()
     for task in system.tasks:
         where = f"{system.processors} CPUs" if task.home is None else f"CPU {cpus[task.home]}"
-        bound[where] = bound.get(where, Fraction(0)) + task.utilisation
-    return ", ".join(f"U {float(bound[where]):.2f} on {where}" for where in sorted(bound))
+        load[where] = load.get(where, 0.0) + means[task.name] / task.period
+    return ", ".join(f"U {load[where]:.2f} on {where}" for where in sorted(load))
 
 
 def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
@@ -214,7 +214,7 @@ def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
             return f"{task.name}.budget: {budget} is below its C, {most}"
         if task.home is not None and (load := sum(each.utilisation for each in beside)) > 1:
             heavy = max(beside, key=lambda each: each.utilisation)
-            return f"{heavy.name}.wcet: with it the load of its CPU is {float(load):.2f}"
+            return f"{heavy.name}.wcet: with it U of its CPU is {float(load):.2f} by the largest C"
         if system.processors > 1 and task.home is None and (task.affinity or bound):
             return f"{task.name}.affinity: no test takes some CPUs of several"
     return ""

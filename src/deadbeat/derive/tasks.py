@@ -137,13 +137,15 @@ class Link:
 
 @frozen(kw_only=True)
 class DerivedSet:
-    """The task set. ``lost``: events, and ``dropped``: jobs that were left out therefore."""
+    """The task set. ``lost``: events, and ``dropped``: jobs that were left out therefore; of this
+    ``share`` of the time are the events kept."""
 
     tasks: tuple[DerivedTask, ...]
     locks: tuple[DerivedLock, ...]
     chains: tuple[Link, ...]
     lost: int = 0
     dropped: int = 0
+    share: float = 1.0
     not_seen: tuple[str, ...] = ()
 
 
@@ -154,6 +156,7 @@ class DerivedRun(DerivedSet):
     begin_ns: int
     rows: dict[str, NDArray[np.void]] = field(factory=dict, eq=False, repr=False)
     waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)
+    tracks: dict[int, Track] = field(factory=dict, eq=False, repr=False)
 
 
 def names_of(threads: tuple[RecordedThread, ...]) -> dict[int, str]:
@@ -183,13 +186,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             if len(jobs.rows) >= JOBS_MIN:
                 found[tid] = jobs
     dropped = 0
-    gone = _losses(recording)
     for tid, jobs in found.items():
         pair(jobs, all_tracks)
         backlog(jobs)
-        whole = np.ones(len(jobs.rows), bool)
-        for begin, end in gone:
-            whole &= (jobs.rows["end"] < begin) | (jobs.rows["before"] > end)
+        whole = all_tracks[tid].known(jobs.rows["before"], jobs.rows["end"])
         dropped += int((~whole).sum())
         grid = arrivals.fit(jobs.rows["release"])
         if grid and grid.fits:  # a wait or two before its loop began
@@ -230,10 +230,13 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
+        share=1
+        - sum(e - b for b, e in recording.gaps) / max(recording.end_ns - recording.begin_ns, 1),
         not_seen=(*recording.not_seen, *apart),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         waits={lock.name: lock.waits for lock in held},
+        tracks=all_tracks,
     )
 
 
@@ -310,16 +313,6 @@ def _link(found: Mapping[int, ThreadJobs], names: Mapping[int, str], waker: int,
     )
 
 
-def _losses(recording: Recording) -> list[tuple[int, int]]:
-    """From when to when events of a CPU were lost: since its last one before."""
-    events, found = recording.events, []
-    for row in events[events["kind"] == RecordKind.LOST]:
-        earlier = events[(events["cpu"] == row["cpu"]) & (events["ns"] < row["ns"])]["ns"]
-        begin = int(earlier[-1]) if len(earlier) else recording.begin_ns
-        found.append((begin - recording.begin_ns, int(row["ns"]) - recording.begin_ns))
-    return found
-
-
 def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:
     thread = track.thread
     charges = track.of(RecordKind.RUNTIME)
@@ -334,7 +327,9 @@ def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> De
         cpus=thread.cpus,
         runtime_ns=thread.runtime_ns,
         sections=sections,
-        charged_share=float(charged / thread.cpu_ns) if thread.cpu_ns > 0 else None,
+        charged_share=None
+        if len(track.gaps) or thread.cpu_ns <= 0
+        else float(charged / thread.cpu_ns),
     )
 
 
@@ -346,7 +341,9 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     last = np.maximum.accumulate(np.where(exact, rows["release"], rows["release"][0]))
     releases = rows["release"][exact] if known else last
     grid = arrivals.fit(releases)
-    bunches = None if jobs.what in ("yield", "absolute", "relative") else arrivals.bursts(releases)
+    seen = track.known(releases[:-1], releases[1:])
+    timed = jobs.what in ("yield", "absolute", "relative")
+    bunches = None if timed else arrivals.bursts(releases, seen)
     kind = _kind(jobs, grid, bunches is not None, chained)
     burst = bunches[0] if bunches and kind == "bursty" else 1
     if bunches and kind == "bursty":
@@ -378,7 +375,7 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
         offset_ns=round(on_grid.offset) if on_grid and not relative else None,
         jobs=int(rows["pieces"].sum()),
         merged=int((rows["pieces"] - 1).sum()),
-        skipped=max(on_grid.skipped - int((rows["pieces"] - 1).sum()), 0)
+        skipped=max(on_grid.skipped(seen) - int((rows["pieces"] - 1).sum()), 0)
         if on_grid and kind == "periodic"
         else 0,
         mode=on_grid.mode if on_grid and kind == "periodic" else 1,

@@ -74,6 +74,7 @@ class Track:
         waits: As WAIT, in order of time; ``sites``: their sites.
         mine: All its records.
         begin, end: Of the recording; ``end`` since ``begin``.
+        gaps: From when to when records are missing, as in `gaps_of`.
     """
 
     thread: RecordedThread
@@ -85,6 +86,7 @@ class Track:
     mine: NDArray[np.void]
     begin: int
     end: int
+    gaps: Times
     names: Mapping[int, str]
     sites: list[Site] = field(factory=list)
 
@@ -164,6 +166,12 @@ class Track:
         name = "" if asleep in calls else self.names.get(asleep, "")
         lone["site"] = self.site(Site("unknown", name or "a call that is not traced", 0))
         return np.sort(np.concatenate([found, lone]), order="enter")
+
+    def known(self, begin: Times, end: Times) -> NDArray[np.bool_]:
+        """Which stretches no gap touches."""
+        begins, ends = self.gaps.T
+        over = np.searchsorted(begins, end) - np.searchsorted(ends, begin, "right")
+        return np.asarray(over == 0)
 
 
 def _within(at: Times, waits: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -345,6 +353,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
     """tid -> what it did; instants since the recording's begin."""
     events, begin = recording.events, recording.begin_ns
     end = recording.end_ns - begin
+    gaps = gaps_of(recording)
     switches = _since(whole(events, [thread.tid for thread in recording.threads]), begin)
     place = np.argsort(events["tid"], kind="stable")
     tids = events["tid"][place]
@@ -372,9 +381,24 @@ def tracks(recording: Recording) -> dict[int, Track]:
             mine=own,
             begin=begin,
             end=end,
+            gaps=gaps,
             names=recording.calls,
         )
     return found
+
+
+def gaps_of(recording: Recording) -> Times:
+    """From when to when, since the recording's begin, records are missing: they were too many, or
+    a CPU's were lost since its last one before; both columns in order."""
+    events, found = recording.events, [np.array(recording.gaps, np.int64).reshape(-1, 2)]
+    lost = events[events["kind"] == RecordKind.LOST]
+    for cpu in np.unique(lost["cpu"]):
+        ends = lost["ns"][lost["cpu"] == cpu]
+        ns = events["ns"][events["cpu"] == cpu]
+        last = np.searchsorted(ns, ends) - 1
+        begins = np.where(last < 0, recording.begin_ns, ns[np.maximum(last, 0)])
+        found.append(np.column_stack([begins, ends]).astype(np.int64))
+    return np.asarray(np.sort(np.concatenate(found), axis=0) - recording.begin_ns)
 
 
 def _since(rows: NDArray[np.void], begin: int) -> NDArray[np.void]:
@@ -408,9 +432,11 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
             own = own[own["kind"] != RecordKind.WAKING]
             row["ns"] = own["ns"][0] if len(own) else after["ns"]
-            woken, back = wakes(left), comes(left)
-            until = min(back[back > here[place]["ns"]], default=NEVER)
-            asleep = bool(((woken > here[place]["ns"]) & (woken <= until)).any())
+            woken, back = (
+                each[np.searchsorted(each, here[place]["ns"], "right") :][:1]
+                for each in (wakes(left), comes(left))
+            )
+            asleep = len(woken) > 0 and (not len(back) or woken[0] <= back[0])
             row["tid"], row["a"], row["b"] = left, after["tid"], int(asleep)
             added.append(row)
     if added:

@@ -60,10 +60,11 @@ def align(lineup: Lineup) -> Aligned:
 def observe(run: ProgramRun) -> Iterator[Observation]:
     """Figures of each task by metric; what it marks itself goes before what was seen."""
     found: dict[tuple[str, str], float | None] = {}
+    seconds = run.seconds * run.traced.share if run.traced else 0
     for task in run.traced.known if run.traced else ():
         missed = None if task.misses is None else task.misses / task.jobs
         longest = max((each.max_ns for each in task.sections), default=None)
-        rate = task.jobs / run.seconds if run.seconds else None
+        rate = task.jobs / seconds if seconds else None
         values = (missed, task.response_max_ns, task.c_mean_ns, task.c_max_ns, longest, rate)
         found |= {(task.name, m.name): v for m, v in zip(METRICS, values, strict=True)}
     for name in {task.name for task in run.tasks}:

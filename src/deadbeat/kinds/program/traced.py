@@ -176,7 +176,7 @@ def lines(found: TracedProgram) -> Iterator[str]:
     if found.refused:
         threads = ", ".join(found.refused)
         yield f"the kernel refused {threads} the policy asked for (EPERM): it ran as it was before"
-    if found.lost or found.dropped:
+    if found.lost:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
     if found.cost and found.cost.job_ns:
         name, ends = max(found.cost.job_ns.items(), key=lambda each: each[1])
