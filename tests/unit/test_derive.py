@@ -316,6 +316,36 @@ def test_a_sleep_that_the_kernel_restarts_is_one_wait() -> None:  # trap 13
     assert (task.jobs, task.period_ns, task.jitter_ns) == (60, 10 * MS, 0)
 
 
+def test_a_futex_that_is_woken_for_nothing_is_waited_for_on() -> None:  # trap 13
+    made = Made()
+    tid, now = made.thread("control"), 1000
+    for tick in TICKS:
+        for at in (tick - 3 * MS, tick - 2 * MS):
+            made.call(tid, now, at, FUTEX, wake=at - 1000, by=55)
+            now = at + 1000
+        made.call(tid, now, tick + 5000, FUTEX, wake=tick, by=55)
+        now = tick + MS
+    made.add(now, tid, RecordKind.ENTER, *FUTEX)  # it may go round again
+    task = task_of(made)
+    assert (task.jobs, task.period_ns, task.jitter_ns) == (59, 10 * MS, 0)
+
+
+def test_a_wait_for_an_interpreter_is_no_execution_time() -> None:  # trap 16
+    """Its lock is a condition that is waited for again every 5 ms, in each job."""
+    made = Made()
+    tid, now = made.thread("control"), 1000
+    for tick in TICKS:
+        made.call(tid, now, tick + 5000, (230, 1, 1), due=tick, wake=tick)
+        made.call(tid, tick + MS, tick + 6 * MS, FUTEX, wake=tick + 6 * MS - 200, ret=-110)
+        made.call(tid, tick + 6 * MS + 900, tick + 7 * MS, FUTEX, wake=tick + 7 * MS - 200, by=55)
+        now = tick + 8 * MS
+    made.add(now, tid, RecordKind.ENTER, 230, 1, 1)
+    task = task_of(made)
+    assert (task.kind, task.jobs, task.period_ns) == ("periodic", 60, 10 * MS)
+    assert task.c_max_ns == pytest.approx(2 * MS, rel=0.01)
+    assert task.suspension_mean_ns == pytest.approx(6 * MS, rel=0.01)
+
+
 def test_warm_up_and_jobs_in_progress_are_said_apart() -> None:  # trap 14
     made = one(work=[9 * MS, 5 * MS] + [2 * MS] * 58)
     made.rows = [row for row in made.rows if row[0] < BEGIN + 600 * MS + MS]  # within the last job

@@ -16,7 +16,7 @@ import pytest
 from attrs import evolve
 from helpers.answers import Capture, answer_of
 from helpers.campaigns import started
-from helpers.made_recordings import Made
+from helpers.made_recordings import CALLS, Made
 from helpers.processes import is_alive, until
 
 import deadbeat
@@ -297,6 +297,18 @@ def test_the_cost_of_tracing_is_an_interval() -> None:
         assert found.cost and found.cost.job_ns["control"][1] == pytest.approx(5267, rel=0.02)
         assert any(line.startswith(f"tracing took {words}") for line in lines(found))
     assert traced(recorded(), {}).cost is None
+
+
+def test_a_refused_policy_is_said() -> None:
+    """EPERM of sched_setscheduler: of a limit or of a cgroup without real-time share (trap 17)."""
+    made = Made()
+    for name, ret in (("control", -1), ("logger", -22)):
+        tid = made.thread(name)
+        made.call(tid, 100, 200, (144, tid, 1), ret=ret)
+        made.loop(tid, [n * 10 * MS for n in range(1, 61)], [MS] * 60)
+    found = traced(made.recording(calls=CALLS | {144: "sched_setscheduler"}), {})
+    assert found.refused == ("control",)
+    assert next(lines(found)).startswith("the kernel refused control the policy asked for (EPERM)")
 
 
 def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:

@@ -149,3 +149,19 @@ def test_without_events_threads_are_known_all_the_same() -> None:
     (own,) = (each for each in found.threads if each.tid == os.getpid())
     assert set(own.cpus) == os.sched_getaffinity(0) and own.cpu_ns >= 0
     assert len(found.events) == 0 and "in a PID namespace" in found.not_seen[0]
+
+
+def test_a_thread_is_said_as_it_last_was() -> None:
+    """Here the shell became another program of another policy."""
+    command = ("sh", "-c", "read line; exec chrt -b 0 sleep 60")
+    child = subprocess.Popen(command, stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    with Contained() as target, Recorder(target) as recorder, child:
+        recorder.begin(child.pid)
+        child.stdin.write(b"go\n")
+        child.stdin.close()
+        while Path(f"/proc/{child.pid}/comm").read_text() != "sleep\n":
+            assert child.poll() is None
+        (thread,) = recorder.finish().threads
+        child.kill()
+    assert (thread.name, thread.policy, thread.priority) == ("sleep", "batch", 0)
