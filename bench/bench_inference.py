@@ -17,6 +17,9 @@ SETS, RELEASES = 200, 300
 
 
 def main() -> None:
+    if len(sys.argv) < 2:
+        print("not measured: name the FOLDER of rt-model-inference", file=sys.stderr)
+        return
     sys.path.append(sys.argv[1])
     theirs = import_module("rt_model_inference")
     draw = np.random.default_rng(1)

@@ -27,6 +27,9 @@ Row = Mapping[str, Any]
 
 
 def main() -> None:
+    if len(sys.argv) < 2:
+        print("not measured: name the program LIME", file=sys.stderr)
+        return
     lime, *names = sys.argv[1:]
     right: dict[str, list[bool]] = {"deadbeat": [], "LiME": []}
     off = []

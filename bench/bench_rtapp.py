@@ -1,0 +1,64 @@
+"""Threads of rt-app (Debian: rt-app) as derived, against its file and its own log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from common import report
+
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.tasks import derive
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.watching import watched
+from deadbeat.targets.local import LocalTarget
+
+#: Name -> run, us; period, us; CPU.
+TASKS = {"fast": (1000, 10_000, 1), "middle": (2000, 16_667, 0), "slow": (4000, 30_000, 0)}
+SECONDS = 8
+
+
+def file(folder: str) -> dict[str, object]:
+    """What rt-app reads."""
+    tasks = {
+        name: {
+            "priority": 60 - place,
+            "cpus": [cpu],
+            "loop": -1,
+            "run": run,
+            "timer": {"ref": name, "period": period, "mode": "absolute"},
+        }
+        for place, (name, (run, period, cpu)) in enumerate(TASKS.items())
+    }
+    options = {"duration": SECONDS, "calibration": "CPU1", "default_policy": "SCHED_FIFO"}
+    return {"global": {**options, "logdir": folder, "log_basename": "log"}, "tasks": tasks}
+
+
+def main() -> None:
+    if shutil.which("rt-app") is None:
+        print("not measured: no rt-app here (Debian: rt-app)", file=sys.stderr)
+        return
+    periods, shares, jobs = [], [], []
+    with TemporaryDirectory() as folder, LocalTarget() as target:
+        path = Path(folder, "tasks.json")
+        path.write_text(json.dumps(file(folder)))
+        spec = ProgramSpec(name="rt-app", command=("rt-app", str(path)))
+        found = derive(watched(spec, 2, target, Toolchain.find()).recording)
+        for place, (name, (_, period, _)) in enumerate(TASKS.items()):
+            task = next(each for each in found.tasks if each.name == name)
+            rows = np.loadtxt(Path(folder, f"log-{name}-{place}.log"), comments="#")
+            periods.append(100 * abs((task.period_ns or 0) / (1000 * period) - 1))
+            shares.append(100 * abs((task.c_mean_ns or 0) / (1000 * rows[:, 2].mean()) - 1))
+            jobs.append(100 * abs(task.jobs / len(rows) - 1))
+    extra = {"threads": len(TASKS)}
+    report("rt-app: periods apart, at most", "<= 0.1 %", max(periods), "%", extra)
+    report("rt-app: mean C apart, at most", "<= 5 %", max(shares), "%", extra)
+    report("rt-app: jobs apart, at most", "<= 1 %", max(jobs), "%", extra)
+
+
+if __name__ == "__main__":
+    main()
