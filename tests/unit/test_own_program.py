@@ -23,6 +23,8 @@ import deadbeat
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.derive.records import Recording
+from deadbeat.derive.tasks import DerivedSet, DerivedTask, Link
+from deadbeat.kinds.program.graph import chain_graph
 from deadbeat.kinds.program.kind import _comm, cases
 from deadbeat.kinds.program.results import ProgramSummary, tasks_of
 from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
@@ -297,6 +299,22 @@ def test_the_cost_of_tracing_is_an_interval() -> None:
         assert found.cost and found.cost.job_ns["control"][1] == pytest.approx(5267, rel=0.02)
         assert any(line.startswith(f"tracing took {words}") for line in lines(found))
     assert traced(recorded(), {}).cost is None
+
+
+@pytest.mark.parametrize(
+    ("links", "wanted"),
+    [("ab bc ac", {"a": 0, "b": 1, "c": 2}), ("ac bc", {"a": 0, "b": 0, "c": 1})],
+)
+def test_chains_are_drawn_from_left_to_right(links: str, wanted: dict[str, int]) -> None:
+    task = DerivedTask(name="", tid=1, kind="periodic", policy="fifo", priority=1, cpus=(0,))
+    tasks = tuple(evolve(task, name=f"<{name}>") for name in "abcd")
+    chains = tuple(Link(from_=f"<{a}>", to=f"<{b}>", share=0.5) for a, b in links.split())
+    drawn = chain_graph(DerivedSet(tasks=tasks, locks=(), chains=chains))
+    boxes = re.findall(r'<rect x="(\d+)" y="(\d+)".*?<text.*?>&lt;(.)&gt;</text>', drawn)
+    assert {name: int(x) // 300 for x, _, name in boxes} == wanted
+    assert len({(x, y) for x, y, _ in boxes}) == 3 and drawn.count("50 %</text>") == len(chains)
+    ring = (*chains, Link(from_="<c>", to="<a>", share=1.0))
+    assert chain_graph(DerivedSet(tasks=tasks, locks=(), chains=ring)).count("<rect") == 3
 
 
 def test_a_refused_policy_is_said() -> None:

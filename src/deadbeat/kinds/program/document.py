@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.kinds.program import traced
+from deadbeat.kinds.program.graph import chain_graph
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
 from deadbeat.kinds.program.traced import time_column
 from deadbeat.model.platform import Platform
@@ -22,6 +23,7 @@ from deadbeat.report.document import (
     FactList,
     Figures,
     Findings,
+    Markup,
     Part,
     Section,
     Sentence,
@@ -146,6 +148,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     steps += [again] * bool(command and not missed)
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
+    chains = [Markup(chain_graph(of))] if of and of.chains else []
     return Document(
         title=found.name,
         kind="program",
@@ -159,6 +162,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         steps=tuple(steps),
         sections=(
             Section("answer", "Response times and misses", parts, "Answer"),
+            *(Section("chains", "Chains", (each,)) for each in chains),
             Section("figures", "Figures", (Figures([*_moments(found), *_charts(found)]),)),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
