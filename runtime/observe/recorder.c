@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,7 @@
 #ifndef FILE_MOST
 #define FILE_MOST (25u << 20) /* records of a file: 1 GB */
 #endif
+#define DISK_PART 4    /* of what is free: a file has no more */
 #define FEW (3u << 19) /* where a machine hands over 64 MB at most */
 #define WINDOWS 64u    /* of a file that is full: then every second one is given up */
 #define POLL_NS 100000 /* a charge so soon after the last one, and nothing between, is one with it */
@@ -563,6 +565,11 @@ int main(int argc, char **argv)
     if ((out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
         return fail(path);
     instance = command ? instance : argv[1];
+    struct statvfs disk; /* it may be memory */
+    if (fstatvfs(out, &disk) == 0) {
+        uint64_t most = (uint64_t)disk.f_bavail * disk.f_frsize / DISK_PART / sizeof *pending / WINDOWS;
+        window = most >= window ? window : most > 1 ? most : 1;
+    }
     if (strcmp(instance, "-") != 0) {
         know_events();
         know_timers(kallsyms);
