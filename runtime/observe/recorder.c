@@ -44,7 +44,7 @@
 #ifndef FILE_MOST
 #define FILE_MOST (25u << 20) /* records of a file: 1 GB */
 #endif
-#define DISK_PART 4    /* of what is free: a file has no more */
+#define PART 4         /* of the free disk, and of half the memory: who reads it takes more than that */
 #define FEW (3u << 19) /* where a machine hands over 64 MB at most */
 #define WINDOWS 64u    /* of a file that is full: then every second one is given up */
 #define POLL_NS 100000 /* a charge so soon after the last one, and nothing between, is one with it */
@@ -565,9 +565,11 @@ int main(int argc, char **argv)
     if ((out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
         return fail(path);
     instance = command ? instance : argv[1];
-    struct statvfs disk; /* it may be memory */
+    struct statvfs disk;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     if (fstatvfs(out, &disk) == 0) {
-        uint64_t most = (uint64_t)disk.f_bavail * disk.f_frsize / DISK_PART / sizeof *pending / WINDOWS;
+        uint64_t most = (uint64_t)disk.f_bavail * disk.f_frsize;
+        most = (most < memory ? most : memory) / PART / sizeof *pending / WINDOWS;
         window = most >= window ? window : most > 1 ? most : 1;
     }
     if (strcmp(instance, "-") != 0) {
