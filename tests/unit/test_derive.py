@@ -131,6 +131,17 @@ def test_bursts_of_which_no_trigger_is_seen() -> None:  # trap 2
     assert task.unsure == "66% of the releases are not known"
 
 
+def test_a_thread_that_is_always_late_is_named() -> None:
+    """It skips its sleeps, so that it has no jobs."""
+    made = Made()
+    tid = made.thread("plan")
+    made.loop(made.thread("control"), TICKS, [MS] * 60)
+    made.call(tid, 1000, 10 * MS, (230, 1, 1), due=10 * MS, wake=10 * MS)
+    made.away(tid, 450 * MS, 650 * MS, by=55)
+    (line,) = derive(made.recording()).not_seen
+    assert line.startswith("jobs of plan, which runs 68% of the time: it hardly waits")
+
+
 def test_a_runtime_that_moves_work_between_threads() -> None:
     """As Go has it: one thread looks after the others in short naps, others hand on what to do."""
     made, now = Made(), 1000

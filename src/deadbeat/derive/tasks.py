@@ -41,6 +41,8 @@ HELPER_NS = 100_000
 HELPER_SHARE = 0.1
 #: What starts other programs, and waits for them.
 FRONTS = {"bash", "dash", "doas", "sh", "su", "sudo", "time", "timeout", "watch", "xargs", "zsh"}
+#: A thread without jobs that works for this share of the time is named.
+BUSY = 0.05
 _CONFIDENCE = 0.05
 
 
@@ -200,6 +202,11 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     moving = {threads[tid].pid for tid, track in all_tracks.items() if _naps(track)}
     moves = "its runtime moves work between threads"
     apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
+    for tid, track in all_tracks.items():
+        share = track.on_cpu(np.array([track.end]))[0] / max(track.end, 1)
+        if tid not in found and share >= BUSY:
+            why = "it hardly waits: always late, or not in jobs"
+            apart.append(f"jobs of {names[tid]}, which runs {share:.0%} of the time: {why}")
     helpers = _helpers(found, threads, moving)
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     for jobs in found.values():
