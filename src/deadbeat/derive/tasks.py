@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -202,11 +202,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     moving = {threads[tid].pid for tid, track in all_tracks.items() if _naps(track)}
     moves = "its runtime moves work between threads"
     apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
-    for tid, track in all_tracks.items():
-        share = track.on_cpu(np.array([track.end]))[0] / max(track.end, 1)
-        if tid not in found and share >= BUSY:
-            why = "it hardly waits: always late, or not in jobs"
-            apart.append(f"jobs of {names[tid]}, which runs {share:.0%} of the time: {why}")
+    apart += _restless(all_tracks, found, names)
     helpers = _helpers(found, threads, moving)
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     for jobs in found.values():
@@ -253,6 +249,17 @@ def _naps(track: Track) -> bool:
     naps = [place for place, site in enumerate(track.sites) if site.call == "nanosleep"]
     waits = track.waits[np.isin(track.waits["site"], naps) & (track.waits["timer"] != 0)]
     return int((waits["timer"] - waits["enter"] < NAP_NS).sum()) >= JOBS_MIN
+
+
+def _restless(
+    tracks: Mapping[int, Track], found: Mapping[int, ThreadJobs], names: Mapping[int, str]
+) -> Iterator[str]:
+    """Threads without jobs that run a lot."""
+    for tid, track in tracks.items():
+        share = track.on_cpu(np.array([track.end]))[0] / max(track.end, 1)
+        if tid not in found and share >= BUSY:
+            why = "it hardly waits: always late, or not in jobs"
+            yield f"jobs of {names[tid]}, which runs {share:.0%} of the time: {why}"
 
 
 def _helpers(

@@ -17,7 +17,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.system import reduced
 from deadbeat.derive.timeline import kept
 from deadbeat.executors.programs import toolchain_of
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.program.document import (
@@ -50,7 +50,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.specification import read
 from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import shortened
+from deadbeat.model.words import duration, shortened
 from deadbeat.report.document import csv_of
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.tune import with_tuning
@@ -63,6 +63,9 @@ ADD = (
     "in C, #include <deadbeat.h> and put DEADBEAT_RELEASE(0, 0) and DEADBEAT_FINISH(0) around a"
     " job; in Python, put it in a block: with deadbeat.mark(0)"
 )
+
+#: Events that take a while, and how many are looked at in a second.
+_MANY, _EVENTS_S = 1_000_000, 100_000
 
 #: Flag of a process in /proc/PID/stat (PF_KTHREAD).
 _KERNEL_THREAD = 0x200000
@@ -83,9 +86,11 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             if self._target is None or self._toolchain is None:
                 yield self._made_up(key)
             else:
-                yield from self._run(key, self._target, self._toolchain)
+                yield from self._run(key, self._target, self._toolchain, tell)
 
-    def _run(self, key: ProgramKey, target: Target, made: Toolchain) -> Generator[ProgramRun]:
+    def _run(
+        self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
+    ) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
         if target.boot_s:
             watch = alone(spec, target, made)
@@ -93,6 +98,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             watch = watched(spec, self._output, target, made)
         else:
             watch = joined(spec, spec.pid, target, made)
+        if (count := len(watch.recording.events)) > _MANY:
+            tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
         seen = traced(watch.recording, dict(spec.deadline))
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
