@@ -6,6 +6,7 @@ The recorder (runtime/observe/recorder.c) writes events of the kernel, the shim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 import numpy as np
@@ -112,3 +113,13 @@ class Recording:
     not_seen: tuple[str, ...] = ()
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
+
+
+#: A record as Python has it: ns, tid, kind, cpu, a, b, c.
+Row = tuple[int, int, int, int, int, int, int]
+
+
+def in_order(rows: NDArray[np.void]) -> Iterator[Row]:
+    """Each of ``rows``, some at a time."""
+    for begin in range(0, len(rows), 1 << 16):
+        yield from rows[begin : begin + (1 << 16)].tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -10,11 +11,19 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
-from deadbeat.derive.records import RecordKind
+from deadbeat.derive.records import RecordKind, Row, in_order
 from deadbeat.derive.tracks import NEVER, Times, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
 _SPIN = 3
+_KINDS = (
+    RecordKind.INIT,
+    RecordKind.WANT,
+    RecordKind.GOT,
+    RecordKind.UNLOCK,
+    RecordKind.COND_WAIT,
+)
+_INIT, _WANT, _GOT, _, _COND_WAIT = map(int, _KINDS)  # there are millions of records
 
 
 @frozen(kw_only=True)
@@ -58,31 +67,32 @@ class _Lock:
 
     def __init__(self) -> None:
         self.protocol = "none"
-        self.spans: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (tid, caller) -> from, to
+        self.spans: dict[tuple[int, int], array[int]] = {}  # (tid, caller) -> from, to, from, to
         self.waits: list[LockWait] = []
         self.held: dict[int, list[int]] = {}  # tid -> since, caller, depth
         self._wanted: dict[int, tuple[int, int, int]] = {}  # tid -> since, holder, its caller
 
-    def take(self, row: NDArray[np.void], symbols: dict[int, str]) -> None:
-        kind, tid, ns = RecordKind(int(row["kind"])), int(row["tid"]), int(row["ns"])
-        if kind == RecordKind.INIT:
-            self.protocol = _PROTOCOLS[min(int(row["c"]) & 0xFF, 2)]
-        elif kind == RecordKind.WANT:
-            holder = next((other for other in self.held if other != tid), 0)
-            self._wanted[tid] = ns, holder, self.held[holder][1] if holder else 0
-        elif kind == RecordKind.GOT:
-            self.protocol = "spin" if row["c"] == _SPIN else self.protocol
+    def take(self, row: Row, symbols: dict[int, str]) -> None:
+        ns, tid, kind, _, _, caller, more = row
+        if kind == _GOT:
+            if more == _SPIN:
+                self.protocol = "spin"
             if tid in self._wanted:
                 at, holder, site = self._wanted.pop(tid)
                 where = _word(site, symbols) if holder else ""
                 wait = LockWait(waiter=tid, holder=holder, at_ns=at, ns=ns - at, site=where)
                 self.waits.append(wait)
-            self.held.setdefault(tid, [ns, int(row["b"]), 0])[2] += 1
+            self.held.setdefault(tid, [ns, caller, 0])[2] += 1
+        elif kind == _WANT:
+            holder = next((other for other in self.held if other != tid), 0)
+            self._wanted[tid] = ns, holder, self.held[holder][1] if holder else 0
+        elif kind == _INIT:
+            self.protocol = _PROTOCOLS[min(more & 0xFF, 2)]
         elif tid in self.held:
             self.held[tid][2] -= 1
-            if self.held[tid][2] == 0 or kind == RecordKind.COND_WAIT:
+            if self.held[tid][2] == 0 or kind == _COND_WAIT:
                 since, caller, _ = self.held.pop(tid)
-                self.spans.setdefault((tid, caller), []).append((since, ns))
+                self.spans.setdefault((tid, caller), array("q")).extend((since, ns))
 
 
 def locks_of(
@@ -122,37 +132,30 @@ def lock_spans(
     for (_, address), lock in _seen(tracks, symbols).items():
         name = _word(address, symbols)
         for (tid, _), times in lock.spans.items():
-            yield from ((tid, name, since, until) for since, until in times)
+            yield from ((tid, name, *ends) for ends in zip(times[::2], times[1::2], strict=True))
         for tid, (since, *_) in lock.held.items():
             yield tid, name, since, tracks[tid].end
 
 
 def _seen(tracks: dict[int, Track], symbols: dict[int, str]) -> dict[tuple[int, int], _Lock]:
     """By process and address."""
-    kinds = (
-        RecordKind.INIT,
-        RecordKind.WANT,
-        RecordKind.GOT,
-        RecordKind.UNLOCK,
-        RecordKind.COND_WAIT,
-    )
     found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)
-    for row in events_of(tracks, kinds):
-        what = int(row["c"] if row["kind"] == RecordKind.COND_WAIT else row["a"])
-        found[tracks[int(row["tid"])].thread.pid, what].take(row, symbols)
+    for row in in_order(events_of(tracks, _KINDS)):
+        what = row[6] if row[2] == _COND_WAIT else row[4]
+        found[tracks[row[1]].thread.pid, what].take(row, symbols)
     return found
 
 
 def _sections(
     name: str,
-    sites: dict[tuple[int, int], list[tuple[int, int]]],
+    sites: dict[tuple[int, int], array[int]],
     tracks: dict[int, Track],
     symbols: dict[int, str],
     jobs: Mapping[int, NDArray[np.void]],
 ) -> dict[int, tuple[DerivedSection, ...]]:
     found: dict[int, list[DerivedSection]] = defaultdict(list)
     for (tid, caller), times in sites.items():
-        begin, end = np.array(times, np.int64).T
+        begin, end = np.array(times).reshape(-1, 2).T
         whole = tracks[tid].known(begin, end)
         if not whole.any():
             continue

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
+from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind, in_order
 
 Times = NDArray[np.int64]
 
@@ -38,6 +38,7 @@ _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL = 0x7F
+_WANT, _GOT, _UNLOCK = map(int, (RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK))
 #: A clock with readings so far from the records' is another one.
 _OTHER_CLOCK_NS = 3_600_000_000_000
 
@@ -266,17 +267,16 @@ def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
     found = []
     want: dict[int, int] = {}
     entered: dict[int, tuple[int, int]] = {}  # mutex -> when, and the last GOT since
-    for row in rows:
-        kind, ns, what = RecordKind(row["kind"]), int(row["ns"]), int(row["a"])
-        if kind == RecordKind.WANT:
+    for ns, _, kind, _, what, caller, _ in in_order(rows):
+        if kind == _WANT:
             want[what] = ns
-        elif kind == RecordKind.GOT:
+        elif kind == _GOT:
             since = want.pop(what, ns)
-            if what in entered or (what, int(row["b"])) in entries:
+            if what in entered or (what, caller) in entries:
                 entered[what] = entered.get(what, (since, ns))[0], ns
             elif since < ns:
                 found.append((Site("lock", "lock", what), since, ns))
-        elif kind == RecordKind.UNLOCK and what in entered:
+        elif kind == _UNLOCK and what in entered:
             found.append((Site("event", "condition", before[what]), *entered.pop(what)))
     for mutex, (since, _) in entered.items():  # it waits when recording ends
         found.append((Site("event", "condition", before[mutex]), since, NEVER))
