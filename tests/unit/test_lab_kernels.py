@@ -286,13 +286,13 @@ def test_one_that_cannot_be_had_is_stood_in_for_and_does_not_stop_the_rest(tmp_p
     wanted = [one for word in ("6.12-amd64", "7.3-amd64") for one in chosen(word, known)]
     assert disk_needed(wanted, folder=mirror.folder)[0] == (4 << 20) + 400
     steps = []
-    got = fetch(wanted, report=steps.append, **mirror.place)
+    got = fetch(wanted, report=lambda *step: steps.append(step), **mirror.place)
     assert [each.name for each in got.kernels] == ["6.12.90+deb13-amd64", "7.3.4+deb13-amd64"]
     assert got.refused == {
         "6.12.117+deb13-amd64": "linux-image-6.12.117+deb13-amd64 cannot be fetched:"
         " Failed to fetch debian/linux-image-6.12.117+deb13-amd64 404 Not Found"
     }
-    assert steps[-1].done == steps[-1].total
+    assert steps[-1] == (1.0, "7.3.4+deb13-amd64, 2 of 2, 4.19 MB of 4.19 MB")
     assert fetched(folder=mirror.folder) == got.kernels
     assert got.kernels[0].preemption.default == "voluntary"
     assert list((mirror.folder / "packages").iterdir()) == []

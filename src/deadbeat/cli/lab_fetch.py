@@ -9,7 +9,7 @@ from pathlib import Path
 from deadbeat.cli._output import say, table
 from deadbeat.cli._progress import Watch
 from deadbeat.kinds.base import Shown
-from deadbeat.lab.kernels import Fetched, Fetching, Kernel, disk_needed, expected, fetched, named
+from deadbeat.lab.kernels import Fetched, Kernel, disk_needed, expected, fetched, here
 from deadbeat.lab.kernels import fetch as get
 from deadbeat.lab.offers import MACHINES, Offer, Offers, chosen, newest, offers
 from deadbeat.lab.presets import PRESETS
@@ -20,9 +20,9 @@ from deadbeat.model.words import Json, count_of, duration, size
 
 def listed(*, machine: str, show_all: bool) -> Shown:
     found = _offered(MACHINES[machine])
-    here = {each.name: each for each in fetched(MACHINES[machine])}
-    rows = [_plain(each) for each in here.values()]
-    rows += [_plain(each) for each in found.kernels if each.name not in here]
+    there = {each.name: each for each in fetched(MACHINES[machine])}
+    rows = [_plain(each) for each in there.values()]
+    rows += [_plain(each) for each in found.kernels if each.name not in there]
     order = {each.name: number for number, each in enumerate(found.kernels)}
     rows.sort(key=lambda row: order.get(str(row["release"]), -1))
     last = {each.name for each in newest(found.kernels)}
@@ -38,7 +38,7 @@ def listed(*, machine: str, show_all: bool) -> Shown:
         )
         for row in shown
     ]
-    words = f"{count_of(len(rows), 'kernel')} for {machine}, {len(here)} here"
+    words = f"{count_of(len(rows), 'kernel')} for {machine}, {len(there)} here"
     more = "" if len(shown) == len(rows) else f"; {len(rows) - len(shown)} older: --all"
     return Shown(
         plain={"machine": machine, "kernels": rows, "refused": list(found.refused)},
@@ -114,18 +114,16 @@ def fetch(*, names: Sequence[str], machine: str) -> Shown:
 def got_kernels(wanted: Sequence[Sequence[Offer]]) -> Fetched:
     """Fetches kernels, tells how far it is, and what cannot be had.
     Raises DeadbeatError: none can be had."""
-    began, last = time.monotonic(), 0
+    began, last = time.monotonic(), ""
 
-    def show(step: Fetching) -> None:
+    def show(share: float, words: str) -> None:
         """How far it is, a line for each kernel without a terminal."""
         nonlocal last
-        took = time.monotonic() - began
-        left = took * (step.total / step.done - 1) if step.done else 0.0
-        words = f"{step.name}, {step.number} of {step.kernels}, {size(step.done)}"
-        words += f" of {size(step.total)}" + (f", {duration(left)} left" if left >= 1 else "")
-        share = step.done / step.total if step.total else 1.0
-        watch.share(share, words, tell=step.number != last)
-        last = step.number
+        left = (time.monotonic() - began) * (1 / share - 1) if share else 0.0
+        name = words.partition(",")[0]
+        words += f", {duration(left)} left" if left >= 1 else ""
+        watch.share(share, words, tell=name != last)
+        last = name
 
     with Watch("fetch") as watch:
         got = get(wanted, report=show)
@@ -143,9 +141,9 @@ def needed(words: Sequence[str], machine: str) -> tuple[Kernel, ...]:
         UsageError: A word means none.
         DeadbeatError: None can be had.
     """
-    here = fetched()
-    if all(any(word in (each.label, each.name) for each in here) for word in words):
-        return named(words)
+    found = [here(word) for word in words]
+    if None not in found:
+        return tuple(filter(None, found))
     return got_kernels(_wanted(words, machine)).kernels
 
 

@@ -28,7 +28,7 @@ from deadbeat.lab.apt import lab_folder
 from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, kvm_refused, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, ImageFile, Job, files_below
-from deadbeat.lab.kernels import Kernel, fetch, fetched
+from deadbeat.lab.kernels import Kernel, fetch, here
 from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.lab.rootfs import Rootfs
@@ -385,9 +385,8 @@ def _options(word: str) -> tuple[str, dict[str, str]]:
 def _kernel(name: str, machine: str) -> Kernel:
     if (path := Path(name)).is_file():
         return Kernel.of_file(path)
-    here = [each for each in fetched() if each.name == name]
-    if here:
-        return here[-1]
+    if found := here(name):
+        return found
     got = fetch(chosen(name, offers(machine).kernels))
     if not got.kernels:
         why = next(iter(got.refused.values()), "")

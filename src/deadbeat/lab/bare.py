@@ -16,11 +16,11 @@ from attrs import frozen
 
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.lab.boot import emulate
 from deadbeat.lab.qemu import Qemu
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import storing
 from deadbeat.targets.base import Target
-from deadbeat.targets.guarded import GuardedProgram, ended_words
 from deadbeat.targets.local import LocalTarget
 
 MAGIC = b"DBGUEST1"
@@ -84,15 +84,7 @@ class BareMachine:
             *("-rtc", "base=2026-01-01,clock=vm", "-seed", "1"),
             *("-monitor", "none", "-serial", "stdio", "-bios", "none", "-kernel", str(program)),
         )
-        quiet = 'log=$1; shift; exec "$@" >"$log" 2>&1'
-        guarded = GuardedProgram(("sh", "-c", quiet, "sh", str(said), *words))
-        try:
-            in_time = guarded.wait(timeout_s)
-        finally:
-            status = guarded.close()
-        if not in_time:
-            return f"it did not end within {timeout_s:.0f} s"
-        return f"the emulator ended {ended_words(status)}" if status else ""
+        return emulate(words, said, timeout_s)
 
 
 def _result(stream: BinaryIO, ended: str, said: str) -> bytes:

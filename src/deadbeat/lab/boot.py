@@ -8,6 +8,7 @@ emulator ends with us, however we end.
 from __future__ import annotations
 
 import binascii
+import math
 import re
 import struct
 import time
@@ -209,26 +210,43 @@ class _Machine:
 
     def _emulate(self, words: Sequence[str], log: Path) -> tuple[str, str]:
         """How it ended, and what the emulator itself said."""
-        quiet = 'log=$1; shift; exec "$@" >"$log" 2>&1'
-        program = GuardedProgram(("sh", "-c", quiet, "sh", str(log), *words))
-        try:
-            busy_s, wall_s = self._limits_s
-            ends, in_time = time.monotonic() + wall_s, False
-            while not (in_time or self._stop.is_set() or time.monotonic() >= ends):
-                in_time = program.wait(_LOOK_S)
-                if not in_time and program.cpu_seconds() > busy_s:
-                    break
-        finally:
-            status = program.close()
+        busy_s, wall_s = self._limits_s
+        ended = emulate(words, log, wall_s, busy_s=busy_s, stop=self._stop)
         said = _read(log, _CONSOLE_MOST).decode(errors="replace").strip()
-        if self._stop.is_set():
-            return "it was given up", said
-        if not in_time:
-            within = f"{busy_s:.3g} s of processor time, or {wall_s:.3g} s"
-            return f"it did not end within {within}", said
-        if status:
-            return f"the emulator ended {ended_words(status)}", said
-        return "it ended without a result", said
+        return ended or "it ended without a result", said
+
+
+def emulate(
+    words: Sequence[str],
+    log: Path,
+    wall_s: float,
+    *,
+    busy_s: float = math.inf,
+    stop: Event | None = None,
+) -> str:
+    """Runs an emulator, which writes into ``log``; how it ended, "" where it did so by itself.
+
+    Args:
+        wall_s: Limit on the host's clock. ``busy_s``: in processor time.
+        stop: Set from another thread: it is ended.
+    """
+    quiet = 'log=$1; shift; exec "$@" >"$log" 2>&1'
+    program = GuardedProgram(("sh", "-c", quiet, "sh", str(log), *words))
+    stop = stop or Event()
+    try:
+        ends, in_time = time.monotonic() + wall_s, False
+        while not (in_time or stop.is_set() or time.monotonic() >= ends):
+            in_time = program.wait(_LOOK_S)
+            if not in_time and program.cpu_seconds() > busy_s:
+                break
+    finally:
+        status = program.close()
+    if stop.is_set():
+        return "it was given up"
+    if not in_time:
+        busy = "" if busy_s == math.inf else f"{busy_s:.3g} s of processor time, or "
+        return f"it did not end within {busy}{wall_s:.3g} s"
+    return f"the emulator ended {ended_words(status)}" if status else ""
 
 
 _HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --mode functional"

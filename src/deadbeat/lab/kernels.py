@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -14,8 +15,8 @@ from deadbeat.host.kernel import configured, options_of, release_of
 from deadbeat.lab.apt import Apt, Package, lab_folder, locked
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.vmlinux import BootImage, boot_image
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.model.words import Json, shown
+from deadbeat.model.errors import DataError, DeadbeatError
+from deadbeat.model.words import Json
 from deadbeat.model.words import size as size_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import atomic_write, read_json, storing, write_json
@@ -137,17 +138,11 @@ def fetched(machine: str | None = None, *, folder: Path | None = None) -> tuple[
     return tuple(sorted(wanted, key=lambda each: (version_key(each.version), each.name)))
 
 
-def named(words: Sequence[str], *, folder: Path | None = None) -> tuple[Kernel, ...]:
-    """Kernels that are here: ``6.12-amd64`` is the newest of its series, else a release.
-    Raises UsageError: one is not here."""
-    here = fetched(folder=folder)
-    found = []
-    for word in words:
-        which = [each for each in here if word in (each.label, each.name)]
-        if not which:
-            raise UsageError(f"kernel {shown(word)} is not here", f"deadbeat lab fetch {word}")
-        found.append(which[-1])
-    return tuple(found)
+def here(word: str, *, folder: Path | None = None) -> Kernel | None:
+    """The kernel of a word that is here: ``6.12-amd64`` is the newest of its series, else a
+    release."""
+    found = [each for each in fetched(folder=folder) if word in (each.label, each.name)]
+    return found[-1] if found else None
 
 
 def _read(path: Path) -> Kernel | None:
@@ -186,22 +181,6 @@ def _kept(home: Path, found: BootImage, kernel: Kernel) -> Kernel:
 
 
 @frozen(kw_only=True)
-class Fetching:
-    """How far it is.
-
-    Attributes:
-        name: Kernel in hand. ``number``, ``kernels``: which of how many.
-        done, total: Bytes of all of them.
-    """
-
-    name: str = ""
-    number: int
-    kernels: int
-    done: int
-    total: int
-
-
-@frozen(kw_only=True)
 class Fetched:
     """What a call of `fetch` gave.
 
@@ -230,7 +209,7 @@ def _lacking(wanted: Sequence[Sequence[Offer]], home: Path) -> list[Sequence[Off
 def fetch(
     wanted: Sequence[Sequence[Offer]],
     *,
-    report: Callable[[Fetching], None] = lambda step: None,
+    report: Callable[[float, str], None] = lambda share, words: None,
     target: Target | None = None,
     folder: Path | None = None,
     etc: Path = _ETC,
@@ -241,7 +220,7 @@ def fetch(
 
     Args:
         wanted: Each with what stands in for it where it cannot be had; see `offers.chosen`.
-        report: Called some times a second with the progress.
+        report: Called some times a second with the share that is here, and how far that is.
         target: Runs apt and dpkg; this machine, or a script of it. ``etc``: folder of apt.
         folder: Folder of the lab.
 
@@ -263,29 +242,32 @@ def fetch(
     total, done = sum(each[0].size for each in lacking), 0
     refused: dict[str, str] = {}
     got: dict[str, Kernel] = {}
+
+    def step(number: int, before: int, name: str, more: int) -> None:
+        words = f"{name}, {number} of {len(lacking)}, {size_text(before + more)}"
+        report((before + more) / total, f"{words} of {size_text(total)}")
+
     for number, choices in enumerate(lacking, 1):
-        step = Fetching(kernels=len(lacking), number=number, done=done, total=total)
+        tell = partial(step, number, done)
         for offer in choices:
             kernel = _read(home / offer.name / FACTS)
             try:
                 if kernel is None:
                     with locked(folder):
                         apt = kernel_apt(offer.machine, target, folder, etc)
-                        kernel = _watched(offer, evolve(step, name=offer.name), report, apt, folder)
+                        kernel = _watched(offer, partial(tell, offer.name), apt, folder)
             except DeadbeatError as error:
                 refused[offer.name] = error.message
                 continue
             got[choices[0].name] = kernel
             break
+        tell(choices[0].name, choices[0].size)
         done += choices[0].size
-        report(evolve(step, name=choices[0].name, done=done))
     have = [got.get(each[0].name) or _read(home / each[0].name / FACTS) for each in wanted]
     return Fetched(kernels=tuple(each for each in have if each), refused=refused)
 
 
-def _watched(
-    offer: Offer, step: Fetching, report: Callable[[Fetching], None], apt: Apt, folder: Path
-) -> Kernel:
+def _watched(offer: Offer, tell: Callable[[int], None], apt: Apt, folder: Path) -> Kernel:
     """Fetches one and meanwhile tells how far it is."""
     packages, home = folder / "packages", folder / "kernels" / offer.name
     with storing(packages):
@@ -293,8 +275,8 @@ def _watched(
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(_one, apt, offer, home, packages)
         while not wait([waiting], timeout=_LOOK_SECONDS).done:
-            here = sum(path.stat().st_size for path in _downloads(offer, packages))
-            report(evolve(step, done=step.done + min(here, offer.size)))
+            size = sum(path.stat().st_size for path in _downloads(offer, packages))
+            tell(min(size, offer.size))
     return waiting.result()
 
 
