@@ -11,10 +11,9 @@ from deadbeat.cli._output import table
 from deadbeat.cli.derived import kept
 from deadbeat.compare.plot import preset_of, presets, read_side, write_plot
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.latency.spec import LOADS_RULE
+from deadbeat.kinds.latency.spec import one_load
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
-from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import near, nearest, shown
 from deadbeat.report.paper import FORMATS
 from deadbeat.store.campaign import free_bytes
@@ -38,7 +37,7 @@ def plot(
         return listed()
     chosen = preset_of(preset)
     chosen.check(results)
-    drawn, asked = _formats(formats), _load(load) if load else None
+    drawn, asked = _formats(formats), one_load(load, "--load") if load else None
     folder = followed(out) if out else runs / f"plot-{chosen.name}"
     check_folder(folder)
     free_bytes(folder, option="--out" if out else "--runs")
@@ -127,15 +126,3 @@ def _formats(text: str) -> tuple[str, ...]:
         if name not in FORMATS:
             raise UsageError(f"--format: {shown(name)} is not a format", nearest(name, FORMATS))
     return asked
-
-
-def _load(text: str) -> LoadPoint:
-    """A load as ``deadbeat latency --loads`` takes it."""
-    try:
-        loads: tuple[LoadPoint, ...] = LOADS_RULE.parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"--load: {problem.found}", problem.hint) from None
-    if len(loads) != 1:
-        raise UsageError(f"--load: {shown(text)} names {len(loads)} loads", "name one")
-    return loads[0]

@@ -9,10 +9,10 @@ from attrs import asdict, evolve
 
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.latency.sides import DrawnPlot, PlotPreset, Question, Side, SidesTable, question
-from deadbeat.kinds.latency.spec import keys, read_spec
+from deadbeat.kinds.latency.spec import FOLDERS
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.published import nearest_preset, published
 from deadbeat.model.words import Json, loud, shown
@@ -66,17 +66,9 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
         summary=summarise_latency(runs, name=path.name, beside=store.spec.get("beside")),
         platform=asdict(store.platform),
         dma_latency=str(store.spec.get("dma_latency") or ""),
-        lacking=_lacking(store, len(runs)),
+        lacking=max(0, FOLDERS.state_of(path).planned - len(runs)),
         inventory=read_inventory(source) if source else {},
     )
-
-
-def _lacking(store: LatencyStore, done: int) -> int:
-    """Runs that were asked for and are not there; 0 where a matrix does not say, as an import."""
-    try:
-        return max(0, len(keys(read_spec(store.spec))) - done)
-    except DeadbeatError:
-        return 0
 
 
 def read_inventory(path: Path) -> dict[str, str]:

@@ -16,7 +16,6 @@ from attrs import Factory, define, field
 
 from deadbeat.executors.lab import GuestTarget
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
-from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
 from deadbeat.host.snapshot import take
@@ -25,7 +24,7 @@ from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
 from deadbeat.kinds.latency.prober import measured_of, parsed, probe_options
 from deadbeat.kinds.latency.runner import judged_run, request_of
-from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.kinds.latency.spec import FOLDERS, LatencySpec, keys, resolve, specify
 from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
 from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
 from deadbeat.kinds.table import begun_store
@@ -52,7 +51,7 @@ _RESULT, _BEFORE, _AFTER = "/tmp/wake-ups", "before", "after"
 _BOOT_S, _PROCESSOR_S, _BUSY_S = 10.0, 3.0, 14.0
 
 
-def begun_in_lab(asked: Begin, target: GuestTarget, folders: RunFolders[LatencyStore]) -> Begun:
+def begun_in_lab(asked: Begin, target: GuestTarget) -> Begun:
     """Makes the folder of a matrix on a kernel of the lab, or finds the one to continue."""
     guest, names = target.guest, asked.names
     wanted = specify(asked.written, asked.typed, names=names)
@@ -72,7 +71,7 @@ def begun_in_lab(asked: Begin, target: GuestTarget, folders: RunFolders[LatencyS
                 yield f"was begun with another {key.replace('_', ' ')}"
 
     store = begun_store(
-        folders,
+        FOLDERS,
         asked,
         spec,
         platform_of(target, name=spec.name),

@@ -14,7 +14,6 @@ from attrs import asdict, evolve
 
 from deadbeat.executors.lab import GuestTarget
 from deadbeat.executors.programs import put_runtime, toolchain_of
-from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.latency import words
@@ -32,11 +31,12 @@ from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
-    LOADS_RULE,
+    FOLDERS,
     LatencySpec,
     estimate,
     keys,
     load_word,
+    one_load,
     read_spec,
     resolve,
     spec_dict,
@@ -60,7 +60,6 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import ASSUMED, PATH_PARTS, THREADS, LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.platform import LOADED_BY, Platform
-from deadbeat.model.rules import RefusedError
 from deadbeat.model.words import Json, count_of
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
@@ -69,22 +68,13 @@ from deadbeat.settings.doctor_summary import as_json
 from deadbeat.settings.hardening import states_of
 from deadbeat.settings.tune import with_tuning
 from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX, REPORT_FILE, FolderState, family, numbered
+from deadbeat.store.place import REPORT_FILE, FolderState, family, numbered
 from deadbeat.store.texts import read_text
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
 
 #: Runs without a result that are named; the folder has all of them.
 _SHOWN = 5
-
-FOLDERS = RunFolders(
-    kind=MATRIX,
-    store=LatencyStore,
-    read=read_spec,
-    planned=lambda store: keys(read_spec(store.spec)),
-    asked_for=lambda spec: spec.preset,
-    plain=spec_dict,
-)
 
 
 def begin(asked: Begin) -> Begun:
@@ -93,7 +83,7 @@ def begin(asked: Begin) -> Begun:
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
     if isinstance(target, GuestTarget):
-        return begun_in_lab(asked, target, FOLDERS)
+        return begun_in_lab(asked, target)
     machine, spec, platform = _fit(asked, target)
 
     def ready(left: int) -> dict[str, Json]:
@@ -213,7 +203,7 @@ def imported(asked: Begin) -> MatrixExperiment:
         priority=wanted.priority if "priority" in layer else None,
         unit_ns=_UNITS_NS.get(str(given.get("unit"))),
     )
-    load = _load(str(given["load"]), "--load") if given.get("load") else None
+    load = one_load(str(given["load"]), "--load") if given.get("load") else None
     files = [_split(word) for word in given.get("imports") or ()]
     files += [(load, Path(file)) for file in given.get("files") or ()]
     # A run per file; those of one load and engine are its repeats.
@@ -275,19 +265,7 @@ def _split(word: str) -> tuple[LoadPoint | None, Path]:
         raise UsageError(
             f"--import{' ' * bool(word)}{word}: no file is named", "write it cpu:50=FILE"
         )
-    return _load(text, f"--import {word}") if text else None, Path(file)
-
-
-def _load(text: str, where: str) -> LoadPoint:
-    try:
-        (load,) = LOADS_RULE.parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"{where}: {problem.found}", problem.hint) from None
-    except ValueError:
-        raise UsageError(f"{where}: one load a file", "write one: cpu:50") from None
-    assert isinstance(load, LoadPoint)
-    return load
+    return one_load(text, f"--import {word}") if text else None, Path(file)
 
 
 def _platform(said: Sequence[Foreign]) -> Platform:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from attrs import frozen
 
 from deadbeat.experiment import fields
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import unusable
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.foreign import foreign_engines
@@ -22,9 +23,11 @@ from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
-from deadbeat.model.rules import Problem, duration_text, refuse
+from deadbeat.model.rules import Problem, RefusedError, duration_text, refuse
 from deadbeat.model.specification import checked, keyed, plain_of, read, renamed, usage
 from deadbeat.model.words import Json, nearest, shown
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import MATRIX
 
 #: A run is no longer than this; more is measured as several, kept one by one.
 SEGMENT_S = 300
@@ -75,6 +78,18 @@ LOADS_RULE = rules.ListOf(
     named={"all": ALL_LOADS},
     plain_one=load_word,
 )
+
+
+def one_load(text: str, where: str) -> LoadPoint:
+    """The load of a word. Raises UsageError: it is none, or several."""
+    try:
+        loads: tuple[LoadPoint, ...] = LOADS_RULE.parse(text)
+    except RefusedError as error:
+        problem = error.problems[0]
+        raise UsageError(f"{where}: {problem.found}", problem.hint) from None
+    if len(loads) != 1:
+        raise UsageError(f"{where}: {shown(text)} names {len(loads)} loads", "name one")
+    return loads[0]
 
 
 def _engine(name: Any) -> str:
@@ -363,3 +378,13 @@ def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
 
 def _digest(spec: LatencySpec, *parts: object) -> bytes:
     return hashlib.sha256("/".join(map(str, (spec.seed, *parts))).encode()).digest()
+
+
+FOLDERS = RunFolders(
+    kind=MATRIX,
+    store=LatencyStore,
+    read=read_spec,
+    planned=lambda store: keys(read_spec(store.spec)),
+    asked_for=lambda spec: spec.preset,
+    plain=spec_dict,
+)
