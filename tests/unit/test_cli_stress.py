@@ -29,17 +29,6 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def test_stress_ends_with_a_row_per_group_and_the_path_of_the_report(capsys: Capture) -> None:
-    assert main(OPTIONS) == 0
-    out, err = capsys.readouterr()
-    table = [line.split() for line in out.splitlines()]
-    assert [row[:3:2] for row in table if row[:1] in (["M=2"], ["random"])] == [
-        ["M=2", "3"],
-        ["random", "3"],
-    ]
-    assert "Of 6 task sets" in out and "6 of 6 runs\n" in err
-
-
 def test_open_reads_a_stress_campaign() -> None:
     assert main((*OPTIONS, "--deadline-factor", "2,10")) == 0
     view = deadbeat.open("runs/tiny")

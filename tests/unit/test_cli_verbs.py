@@ -102,16 +102,6 @@ def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(path.read_bytes().startswith(starts[path.suffix]) for path in paths)
 
 
-def test_show_prints_points_and_findings(capsys: Capture) -> None:
-    assert main(TINY_OPTIONS) == 0
-    capsys.readouterr()
-    assert main(("show",)) == 0
-    out = capsys.readouterr().out
-    assert len(points(out)) == 8
-    assert "warning: " in out
-    assert "\nfinished: 8 of 8 runs, 0 failed" in out and len(points(out)) == 8
-
-
 def test_runs_in_another_folder(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEADBEAT_RUNS", "elsewhere")
     assert main(TINY_OPTIONS) == 0
@@ -153,15 +143,6 @@ def test_fragments_are_listed_also_where_nothing_can_be_tried(
     assert "what can run here is unknown: " in capsys.readouterr().err
 
 
-def test_selftest_tells_each_control(capsys: Capture) -> None:
-    found = answer(capsys, "selftest", "--simulated")
-    assert found["passed"] is True and found["platform"] == "simulated"
-    assert main(("selftest", "--simulated")) == 0
-    out = capsys.readouterr().out
-    assert "one-core-flat" in out and "injected-delay" in out
-    assert out.splitlines()[-1] == "passed"
-
-
 def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--split", "--worst", "4", "--name", "split")) == 0
     capsys.readouterr()
@@ -176,18 +157,3 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> N
     assert out.splitlines()[-1].startswith("no scheduling events: ")
     kept = json.loads(Path("runs/split/causes.json").read_text())
     assert len(kept["causes"]) == 4
-
-
-def test_why_of_a_campaign_that_did_not_ask_says_how_to(capsys: Capture) -> None:
-    assert main(TINY_OPTIONS) == 0
-    capsys.readouterr()
-    assert main(("why",)) == 2
-    assert "run it with --causes" in capsys.readouterr().err
-
-
-def test_version_three_ways(capsys: Capture) -> None:
-    assert main(("version",)) == 0
-    word = capsys.readouterr().out
-    assert main(("--version",)) == 0
-    assert capsys.readouterr().out == word
-    assert word == f"deadbeat {answer(capsys, 'version')['deadbeat']}\n"

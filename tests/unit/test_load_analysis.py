@@ -7,9 +7,10 @@ import pytest
 from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
+from deadbeat.kinds.load.kind import _cases, counts
 from deadbeat.kinds.load.summarise import figures_of
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import Gaps, LoadRun, Rounds
+from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
 
 DEADLINE = 15 * MS
 
@@ -213,3 +214,20 @@ def test_other_work_is_said_once_and_where_its_amount_is_not_known_by_name() -> 
     assert summary_of_runs(runs).problems[0].startswith("warning: 2 of 2 runs: other-work")
     known = summary_of_runs([evolve(run, machine={"foreign_cpus": 0.9}) for run in runs])
     assert known.problems == () and known.beside.startswith("2 of 2 runs were disturbed")
+
+
+def test_what_ends_with_status_1() -> None:
+    invalid = (Finding(id="steal", severity="invalid", message="the host"),)
+    fine = run_of(back_to_back([10 * MS] * 9))
+    late = run_of(back_to_back([20 * MS] * 9), repeat=2)
+    bad = run_of(back_to_back([10 * MS] * 9), repeat=3, problems=invalid)
+
+    def found(*runs: LoadRun) -> dict[str, str]:
+        bad = (case for case in _cases(summary_of_runs(runs)) if case.verdict == "failed")
+        return {case.group: case.message.partition(",")[0] for case in bad}
+
+    assert counts(summary_of_runs([fine, late, bad]))
+    assert not counts(summary_of_runs([bad]))
+    assert not counts(summary_of_runs([evolve(fine, key=LoadKey(4, "all", 1))]))
+    assert found(fine) == {}
+    assert found(fine, late) == {"load.misses": "9 of 18 rounds missed"}

@@ -10,8 +10,10 @@ from pathlib import Path
 import attrs
 import pytest
 from attrs import evolve
+from helpers.answers import Capture
 from helpers.load_tests import begun
 
+from deadbeat.cli.main import main
 from deadbeat.experiment.base import Event, RunDone, Started
 from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
@@ -294,3 +296,15 @@ def test_an_interrupt_keeps_what_is_done_and_puts_settings_back(tmp_path: Path) 
     rest = Watched()
     go(rest, LoadStore.open(store.path))
     assert len(rest.asked) == len(plan(SPEC, look(SPEC, rest)[0])) - 5
+
+
+def test_what_is_refused_is_refused_before_anything_is_said_or_made(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, policy: str, priority: int) -> int:
+        raise TargetError(f"{policy} {priority} was refused")
+
+    monkeypatch.setattr(SimulatedLoad, "unit_ps", refuse)
+    assert main(("load", "--simulated", "--priority", "98", "--runs", str(tmp_path))) == 3
+    assert capsys.readouterr() == ("", "deadbeat: error: fifo 98 was refused\n")
+    assert not list(tmp_path.iterdir())

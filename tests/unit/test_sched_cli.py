@@ -16,8 +16,7 @@ from helpers.answers import answer_of
 from helpers.sched import read_task_system
 
 from deadbeat.cli.main import main
-from deadbeat.sched import TaskSystem, TimedTask, policies, simulate
-from deadbeat.sched import tests as schedulability_tests
+from deadbeat.sched import TaskSystem, TimedTask, simulate
 from deadbeat.sched.analysis import analyze, require_agreement
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
@@ -341,14 +340,6 @@ def test_tests_that_contradict_the_simulation_are_an_error():
     require_agreement(analysis, "p-edf", verdict)
     with pytest.raises(RuntimeError, match="refute what simulation proves"):
         require_agreement(analysis, "p-edf", evolve(verdict, schedulable="yes"))
-
-
-def test_lists_say_what_there_is(capsys):
-    """The answers as JSON are among the goldens."""
-    text = told(capsys, "sched", "policies")
-    assert all(name in text for name in policies())
-    text = told(capsys, "sched", "tests")
-    assert all(name in text for name in schedulability_tests())
 
 
 # --- long work ------------------------------------------------------------------------------------

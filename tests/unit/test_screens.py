@@ -38,9 +38,9 @@ list studies                                  | 0 | thesis-fig1
 list tests                                    | 0 | gfb
 list nosuch                                   | 2 | "nosuch" is not a choice
 show latency                                  | 0 | Worst wake-up: .* wake-up latency
-show load                                     | 0 | misses
-show contention                               | 0 | Sharing .* slowdown
-show stress                                   | 0 | of group .* sets
+show load                                     | 0 | misses .* cause, shown: .* 19 of 19 runs
+show contention                               | 0 | Sharing .* 1.611 .* 8 of 8 runs, 0 failed
+show stress                                   | 0 | Of 6 .* M=2 .* random .* 6 of 6 runs
 show breakdown                                | 0 | utilisation
 show interfere                                | 0 | matmul
 show primitives                               | 0 | alloc
@@ -52,6 +52,7 @@ show futex                                    | 0 | fragment .* mutex
 show realtime                                 | 0 | profile of tune
 show nosuch                                   | 2 | there is no result nosuch
 why contention                                | 0 | job
+why stress                                    | 2 | run it with --causes
 why load                                      | 2 | load
 page latency --no-figures                     | 0 | Worst wake-up .* page: .*report.html
 page nosuch                                   | 2 | there is no result nosuch
@@ -66,16 +67,9 @@ export load --as csv                          | 2 | say where: --out
 export contention --as nosuch                 | 2 | "nosuch" is not a choice
 import OUT/nosuch                             | 3 | nosuch
 doctor --prove --simulated --duration 1       | 0 | injected-delay .* passed
-doctor --only nosuch                          | 2 | "nosuch" is not a choice
 tune apply nosuch                             | 2 | nosuch
 tune status --root nosuch                     | 2 | nosuch
-observe 10                                    | 2 | there is no observation 10
 latency --simulated --quick --loads nosuch    | 2 | nosuch
-load --simulated --remedies nosuch            | 2 | nosuch
-contention --simulated --quick --preset paper | 2 | exclude each other
-contention --simulated --set pool             | 2 | no KEY=VALUE
-contention --random --simulated --sets 0      | 2 | --sets: "0"
-breakdown --simulated --steps nosuch          | 2 | --steps
 run nosuch-program                            | 2 | nosuch-program
 primitives --simulated --tests nosuch         | 2 | nosuch
 interfere --simulated --works nosuch          | 2 | nosuch
