@@ -157,3 +157,8 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> N
     assert out.splitlines()[-1].startswith("no scheduling events: ")
     kept = json.loads(Path("runs/split/causes.json").read_text())
     assert len(kept["causes"]) == 4
+
+
+def test_the_version_is_one(capsys: Capture) -> None:
+    assert main(("--version",)) == 0
+    assert capsys.readouterr().out == f"deadbeat {answer(capsys, 'version')['deadbeat']}\n"
