@@ -6,18 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.campaigns import TINY_OPTIONS, deadbeat, essence
 
-from deadbeat.cli.main import main
 from deadbeat.store.campaign import CampaignStore
-
-#: In `make test` one of them is enough.
-SLOW = pytest.mark.slow
 
 
 def outcome(folder: Path) -> dict[str, Any]:
@@ -31,45 +26,17 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return outcome(folder)
 
 
-@pytest.fixture
-def repeated(
-    tmp_path: Path, in_a_folder: None, uninterrupted: dict[str, Any]
-) -> Callable[[], None]:
-    """Repeats the command, in this process: the result must be that of one never ended."""
-
-    def repeat() -> None:
-        assert main(TINY_OPTIONS) == 0
-        assert outcome(tmp_path) == uninterrupted
-
-    return repeat
-
-
-@pytest.mark.parametrize("after", [0, 4, pytest.param(7, marks=SLOW)])
+@pytest.mark.parametrize("after", [0, 4, 7])
 @pytest.mark.slow
 def test_kill_9_loses_no_finished_run(
-    tmp_path: Path, after: int, repeated: Callable[[], None]
+    tmp_path: Path, after: int, uninterrupted: dict[str, Any]
 ) -> None:
     killed = deadbeat(*TINY_OPTIONS, "--executor", f"fake:kill-after={after}", cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL
     assert len(CampaignStore.open(tmp_path / "runs/tiny").committed()) == after
-    repeated()
+    assert deadbeat(*TINY_OPTIONS, cwd=tmp_path).returncode == 0
+    assert outcome(tmp_path) == uninterrupted
     assert list(tmp_path.rglob("*.part")) == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "status"), [("interrupt-after=3", 130), ("terminate-after=3", 143)]
-)
-def test_a_signal_ends_cleanly_and_the_same_command_resumes(
-    tmp_path: Path, fault: str, status: int, repeated: Callable[[], None]
-) -> None:
-    stopped = deadbeat(*TINY_OPTIONS, "--executor", f"fake:{fault}", cwd=tmp_path)
-    assert stopped.returncode == status
-    assert stopped.stdout == ""
-    assert "interrupted: 3 of 8 runs are kept" in stopped.stderr.splitlines()[-1]
-    assert "Traceback" not in stopped.stderr
-    # The environment after a session is recorded however it ended.
-    assert (tmp_path / "runs/tiny/sessions/001-after.json").is_file()
-    repeated()
 
 
 def test_a_folder_without_permission(tmp_path: Path) -> None:

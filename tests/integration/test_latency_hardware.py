@@ -104,19 +104,6 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, make
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    with start(tmp_path, "--duration", "60s") as stopped:
-        until(lambda: measuring(tmp_path))
-        # As a terminal does with Ctrl-C: the whole group.
-        os.killpg(stopped.pid, number)
-        _, said = stopped.communicate(timeout=PATIENCE_S)
-    assert stopped.returncode == 128 + number
-    assert "interrupted: 0 of 1 runs are kept" in said and "Traceback" not in said
-    until(lambda: not started_below(tmp_path))
-
-
-@pytest.mark.slow
 @BY_BOTH
 def test_a_load_that_is_killed_makes_its_run_invalid(tmp_path: Path, maker: str) -> None:
     words = ("--duration", "3s", "--fail-on", "invalid", "--loads-by", maker)
