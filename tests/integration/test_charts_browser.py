@@ -190,14 +190,6 @@ def test_a_heat_map_is_sorted_by_a_column_or_a_row(browser, opened, tmp_path):
     assert chosen("alike side by side") == clustered
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_a_narrow_window_does_not_scroll_sideways(browser, opened, tmp_path, scheme):
-    path = write_report(demo_stress(**SMALL), tmp_path)
-    opened(path, width=400, scheme=scheme)
-    paper = "return document.getElementById('split-0')._fullLayout.paper_bgcolor;"
-    assert browser.execute_script(paper) == ("#15181c" if scheme == "dark" else "#fdfdfc")
-
-
 def test_hostile_names_stay_text_in_figures_too(browser, opened, tmp_path):
     name = HOSTILE.replace("hacked()", "window.hacked = 1")
     base = demo_stress(**SMALL, name=name, labels=(name,))

@@ -319,14 +319,6 @@ def test_dark_is_dark_down_to_the_plots(page, tmp_path):
     assert colours_near(image, (21 / 255, 24 / 255, 28 / 255)) > image[..., 0].size / 2
 
 
-@pytest.mark.slow
-def test_a_narrow_window_does_not_scroll_sideways(demo_page, opened, tmp_path):
-    page = opened(demo_page, width=400, height=900)
-    (tmp_path / "narrow.png").write_bytes(whole_page(page))
-    widths = [page.find_element(By.ID, plot).size["width"] for plot in PLOTS]
-    assert max(widths) <= 400
-
-
 def test_hostile_names_stay_text(opened, tmp_path):
     name = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
     base = demo_summary(name=name, host=name, labels=(name,), cores=(2,), steps=1)
