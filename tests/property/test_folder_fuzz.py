@@ -127,15 +127,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("folder", KINDS)
-def test_a_damaged_folder_is_told_in_a_line(folder: str, stored: Path, tmp_path: Path) -> None:
-    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(12)]
-    assert [line for line in told if line] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", KINDS)
-def test_many_damages(folder: str, stored: Path, tmp_path: Path) -> None:
-    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in range(12, 1000)]
+@pytest.mark.parametrize(
+    "numbers", [range(12), pytest.param(range(12, 1000), marks=pytest.mark.slow)]
+)
+def test_a_damaged_folder_is_told_in_a_line(
+    folder: str, numbers: range, stored: Path, tmp_path: Path
+) -> None:
+    told = [attack(stored, tmp_path / "w", folder, f"{folder} {n}") for n in numbers]
     assert [line for line in told if line] == []
 
 

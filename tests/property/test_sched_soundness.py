@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from helpers import often
 from numpy.typing import NDArray
 
 from deadbeat import sched
@@ -188,7 +189,10 @@ def _covers(fits: NDArray[np.bool_], length: int) -> float:
     return fewest[-1]
 
 
-def check_placements(count: int, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "seed"), [(500, 21), *often(*((1_000, 1_000 + seed) for seed in range(50)))]
+)
+def test_only_what_no_placement_meets_is_refuted(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for deadlines in ("implicit", "constrained"):
         batch = random_batch(rng, count, deadlines, most_processors=3)
@@ -203,16 +207,6 @@ def check_placements(count: int, seed: int) -> None:
             for wrong in (refuted & possible, accepted & ~possible):
                 found = np.nonzero(wrong)[0]
                 assert not len(found), (policy, batch.system(int(found[0])))
-
-
-def test_only_what_no_placement_meets_is_refuted() -> None:
-    check_placements(500, seed=21)
-
-
-@pytest.mark.statistical
-def test_only_what_no_placement_meets_is_refuted_of_a_hundred_thousand() -> None:
-    for seed in range(50):
-        check_placements(1_000, seed=1_000 + seed)
 
 
 # --- bounds hold ----------------------------------------------------------------------------------

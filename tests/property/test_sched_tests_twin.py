@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
+from helpers import often
 from helpers.sched import Draw
 from oracles import rate_monotonic  # noqa: F401  registers its twins
 from oracles.schedulability import TWINS, Question
@@ -69,8 +70,9 @@ def test_every_test_has_a_twin() -> None:
     assert plain | {"uni-rta", "qpa"} == set(TWINS)
 
 
-def test_twins_agree() -> None:
-    seen = compare(range(2000))
+@pytest.mark.parametrize("seeds", [range(2000), *often((range(2000, 100_000),))])
+def test_twins_agree(seeds: range) -> None:
+    seen = compare(seeds)
     for name, facts in sched.tests().items():
         if name not in TWINS:
             continue
@@ -78,8 +80,3 @@ def test_twins_agree() -> None:
         negative = {"exact": "refuted"}.get(facts.kind, "not accepted")
         assert seen.get((name, positive), 0) >= 10, name
         assert seen.get((name, negative), 0) >= 10, name
-
-
-@pytest.mark.statistical
-def test_twins_agree_often() -> None:
-    compare(range(2000, 100_000))

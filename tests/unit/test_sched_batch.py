@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers import often
 from numpy.typing import NDArray
 
 from deadbeat import sched
@@ -82,19 +83,21 @@ def assert_equal(batch: TaskBatch, **options: object) -> None:
             )
 
 
-@pytest.mark.parametrize("metrics", [False, True], ids=["verdict", "metrics"])
-@pytest.mark.parametrize("stop_at_miss", [False, True], ids=["run-on", "stop"])
-def test_lanes_equal_the_engine(metrics: bool, stop_at_miss: bool) -> None:
-    batch = random_batch(1, 2000)
-    assert_equal(batch, metrics=metrics, stop_at_miss=stop_at_miss)
+#: Policies whose systems lanes decide.
+LANED = ("g-edf", "g-fp", "p-edf", "c-edf", "p-fp", "c-fp", "edf-us", "fpedf")
 
 
 @pytest.mark.parametrize(
-    "policy", ["g-fp", "p-edf", "c-edf", "p-fp", "c-fp", "edf-us", "fpedf", "edzl"]
+    ("policy", "seed", "count"),
+    [
+        ("g-edf", 1, 2000),
+        *((policy, 8, 500) for policy in (*LANED[1:], "edzl")),
+        *often(*((policy, seed, 6000) for policy in LANED for seed in range(10, 13))),
+    ],
 )
 @pytest.mark.parametrize("stop_at_miss", [False, True], ids=["run-on", "stop"])
-def test_lanes_follow_the_policy(policy: str, stop_at_miss: bool) -> None:
-    batch = random_batch(8, 500)
+def test_lanes_equal_the_engine(policy: str, seed: int, count: int, stop_at_miss: bool) -> None:
+    batch = random_batch(seed, count)
     for metrics in (False, True):
         assert_equal(batch, policy=policy, metrics=metrics, stop_at_miss=stop_at_miss)
 
@@ -161,18 +164,6 @@ def test_offsets_and_late_deadlines_are_left_to_the_engine() -> None:
     batch.tasks[::7, 3] = 1
     batch.tasks[::11, 2] *= 3
     assert_equal(batch, budget=20_000)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "policy", ["g-edf", "g-fp", "p-edf", "c-edf", "p-fp", "c-fp", "edf-us", "fpedf"]
-)
-@pytest.mark.parametrize("seed", range(10, 13))
-def test_lanes_equal_the_engine_on_many_systems(seed: int, policy: str) -> None:
-    batch = random_batch(seed, 6_000)
-    for metrics in (False, True):
-        for stop_at_miss in (False, True):
-            assert_equal(batch, policy=policy, metrics=metrics, stop_at_miss=stop_at_miss)
 
 
 @pytest.mark.parametrize("protocol", ["inherit", "any"])

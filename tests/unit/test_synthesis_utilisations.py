@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import fields_dict
+from helpers import often
 from helpers.fixed_sum import KS_LIMIT, assert_follows, distance, marginal, marginal_of_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,7 +68,15 @@ WIDE = [
 ]
 
 
-def follows(name: str, case: tuple[int, Fraction, Fraction, Fraction], count: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "case", "count"),
+    [
+        *((name, case, 1500) for name in METHODS for case in SLICES),
+        *often(*((name, case, 8000) for name in METHODS for case in SLICES + WIDE[:3])),
+        *often(("fixed-sum", WIDE[3], 5000)),  # where discarding is hopeless
+    ],
+)
+def test_tasks_follow_the_exact_marginal_of_the_slice(name, case, count):
     tasks, total, low, high = case
     stream = Stream(5, name, tasks, total)
     drawn = [UTILISATION_METHODS[name](stream, total, [(low, high)] * tasks) for _ in range(count)]
@@ -84,24 +93,6 @@ def follows(name: str, case: tuple[int, Fraction, Fraction, Fraction], count: in
         assert abs(pair + 1 / (tasks - 1)) < 4.5 / count**0.5
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("case", SLICES)
-def test_tasks_follow_the_exact_marginal_of_the_slice(name, case):
-    follows(name, case, 1500)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("case", SLICES + WIDE[:3])
-def test_tasks_follow_the_exact_marginal_of_many(name, case):
-    follows(name, case, 8000)
-
-
-@pytest.mark.statistical
-def test_fixed_sum_follows_the_law_where_discarding_is_hopeless():
-    follows("fixed-sum", WIDE[3], 5000)
-
-
 #: Lower and upper bounds and the sum: in the middle, low, and near the top.
 OWN = [
     ([0.0, 0.1, 0.05], [0.2, 0.45, 0.3], 0.55),
@@ -110,19 +101,14 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(("lower", "upper", "total"), OWN[:2])
-def test_tasks_with_bounds_of_their_own_follow_the_exact_marginals(name, lower, upper, total):
-    follow_their_own(name, (lower, upper, total), 1200)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("lower", "upper", "total"), OWN)
-def test_many_with_bounds_of_their_own_follow_the_exact_marginals(lower, upper, total):
-    follow_their_own("fixed-sum", (lower, upper, total), 8000)
-
-
-def follow_their_own(name: str, case: tuple[list[float], list[float], float], count: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "case", "count"),
+    [
+        *((name, case, 1200) for name in METHODS for case in OWN[:2]),
+        *often(*(("fixed-sum", case, 8000) for case in OWN)),
+    ],
+)
+def test_tasks_with_bounds_of_their_own_follow_the_exact_marginals(name, case, count):
     lower, upper, total = case
     bounds = [
         (Fraction(repr(low)), Fraction(repr(high))) for low, high in zip(lower, upper, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers import often
 from helpers.latency_series import MS, cpu_of, part_of
 
 from deadbeat.kinds.latency.tail import (
@@ -19,11 +20,6 @@ from deadbeat.kinds.latency.tail import (
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LateWakeUp
 from deadbeat.stats.binomial import poisson_upper
-
-
-def often(*cases: tuple[object, ...]) -> list[object]:
-    """Experiments that are repeated too often for every day."""
-    return [pytest.param(*case, marks=pytest.mark.statistical) for case in cases]
 
 
 def independent(random: np.random.Generator, many: int) -> np.ndarray:
