@@ -56,9 +56,7 @@ def test_every_value_of_63_bits_has_a_bucket_in_c() -> None:
     assert bucket_of(2**63 - 1) == ((63 - SUB_BITS + 1) << SUB_BITS) - 1
 
 
-def test_a_row_of_values_is_counted_as_its_values_one_by_one(
-    said: Callable[[str], list[str]],
-) -> None:
+def test_a_row_of_values_is_counted_as_its_values_one_by_one(said: Callable[[str], list[str]]):
     draw = random.Random(5)
     asked = [(0, 1, 1), (5000, 1000, 6), (10**15, 10**12, 1000), (3 * 10**6, 1, 5000)]
     for _ in range(50):

@@ -28,9 +28,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("after", [0, 4, 7])
 @pytest.mark.slow
-def test_kill_9_loses_no_finished_run(
-    tmp_path: Path, after: int, uninterrupted: dict[str, Any]
-) -> None:
+def test_kill_9_loses_no_finished_run(tmp_path: Path, after: int, uninterrupted: dict[str, Any]):
     killed = deadbeat(*TINY_OPTIONS, "--executor", f"fake:kill-after={after}", cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL
     assert len(CampaignStore.open(tmp_path / "runs/tiny").committed()) == after

@@ -56,9 +56,7 @@ def script(folder: Path, body: str) -> Path:
     return Path(program(folder / "speaks", f"{listed}\n{find_out}\n{body}"))
 
 
-def test_another_policy_than_was_asked_is_refused(
-    engine: ForeignPrimitives, tmp_path: Path
-) -> None:
+def test_another_policy_than_was_asked_is_refused(engine: ForeignPrimitives, tmp_path: Path):
     # everything as the example, but ordinary threads, and it says so
     ordinary = f'exec {EXAMPLE} --primitive copy --size 64 --cpus "$cpus" --policy other'
     rest = '--priority 0 --seconds-ns 1000000 --out "$out"'

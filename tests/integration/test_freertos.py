@@ -106,9 +106,7 @@ def test_the_hosted_port_keeps_it_too(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
-def test_a_job_it_does_not_know_is_an_error_with_the_programs_words(
-    driver: Path, tmp_path: Path
-) -> None:
+def test_a_job_it_does_not_know_is_an_error_with_the_programs_words(driver: Path, tmp_path: Path):
     with pytest.raises(TargetError, match="FreeRTOS in QEMU: the job's words"):
         MACHINE.run(driver, ("other",), tmp_path / "result", timeout_s=60)
     assert not (tmp_path / "result").exists()
@@ -124,9 +122,7 @@ def test_a_machine_that_does_not_end_is_ended(driver: Path, tmp_path: Path) -> N
         MACHINE.run(driver, ("measure",), tmp_path / "result", timeout_s=0.01)
 
 
-def test_a_task_set_runs_twice_alike_and_is_preempted(
-    virtual: FreeRTOSExecutor, task_set: TaskSet
-) -> None:
+def test_a_task_set_runs_twice_alike_and_is_preempted(virtual: FreeRTOSExecutor, task_set: TaskSet):
     with virtual.open([RunRequest(KEY, task_set)], SETTINGS) as session:
         outcomes = [session.run(KEY) for _ in range(2)]
     files = [outcome.file for outcome in outcomes]
@@ -174,9 +170,7 @@ def slowdowns(file: Path | None) -> list[float]:
     return [spans[task & ~solo].mean() / spans[task & solo].mean() for task in mine]
 
 
-def test_what_freertos_cannot_do_is_refused_by_name(
-    virtual: FreeRTOSExecutor, task_set: TaskSet
-) -> None:
+def test_what_freertos_cannot_do_is_refused_by_name(virtual: FreeRTOSExecutor, task_set: TaskSet):
     refused = virtual.unavailable(load_catalog(), policy="fifo")
     assert refused["flock"].endswith("not on FreeRTOS")
     assert "semaphore_posix" not in refused

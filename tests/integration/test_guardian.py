@@ -146,9 +146,7 @@ def test_a_foreign_program_that_has_every_cpu_is_ended_at_the_bound(target: Loca
 
 
 @pytest.mark.parametrize("verb", ["probe", "guard"])
-def test_the_guardian_stands_above_and_sleeps_while_others_measure(
-    target: LocalTarget, verb: str
-) -> None:
+def test_the_guardian_stands_above_and_sleeps_while_others_measure(target: LocalTarget, verb: str):
     program = put(target, link_program(Toolchain.find(), NO_TASK_SETS))
     probe = words("probe", priority=99, interval_ns=MS, seconds_ns=HOUR)
     argv = [program, *probe, "--out", f"{target.folder}/out", "--until-eof", "1"]

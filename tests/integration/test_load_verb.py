@@ -102,9 +102,7 @@ def until_children(number: int, count: int) -> dict[int, tuple[str, str]]:
     return until(all_there, SECONDS)
 
 
-def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(
-    program: str, tmp_path: Path
-) -> None:
+def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(program: str, tmp_path: Path):
     words = f"--taskset {CPU} --cpu 1 --cpu-load 1 --fork 1 --vm 1 --vm-bytes 1m --iomix 1"
     argv = (program, "load", *words.split(), "--iomix-bytes", "1m", "--temp-path", str(tmp_path))
     with subprocess.Popen(argv) as parent:

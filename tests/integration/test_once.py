@@ -88,9 +88,7 @@ def test_refused_real_time_says_how_to_do_without(program: Path) -> None:
         (["--seconds-ns", str(10**15)], "at most 65535: ask for less time"),
     ],
 )
-def test_a_run_that_fails_says_why_and_ends_with_1(
-    program: Path, words: list[str], part: str
-) -> None:
+def test_a_run_that_fails_says_why_and_ends_with_1(program: Path, words: list[str], part: str):
     done = once(program, "once", *QUICK, *words)
     assert done.returncode == 1
     assert part in done.stdout

@@ -189,9 +189,7 @@ def test_another_architecture_without_a_compiler_is_told(board: type[PretendedTa
 
 @pytest.mark.slow
 @pytest.mark.hardware
-def test_a_matrix_and_a_profile_are_measured_over_ssh(
-    sshd: Sshd, tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_matrix_and_a_profile_are_measured_over_ssh(sshd: Sshd, tmp_path: Path, capsys: Capture):
     place = ("--runs", str(tmp_path), "--target", sshd.word)
     status, _, err = measured(capsys, "latency", *TINY, "--name", "l", *place)
     assert status == 0, err

@@ -95,9 +95,7 @@ def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitiv
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 @pytest.mark.parametrize("variant", ["tas", "mutex", "clh"])
-def test_two_groups_have_a_lock_each_at_the_same_time(
-    engine: HardwarePrimitives, variant: str
-) -> None:
+def test_two_groups_have_a_lock_each_at_the_same_time(engine: HardwarePrimitives, variant: str):
     groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
     found = run(engine, case, groups=groups, policy="other", duration=0.1)
     assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
@@ -169,9 +167,7 @@ def test_an_allocator_of_a_crate_serves_malloc(engine: HardwarePrimitives, name:
     assert all(each.times.total > 0 for each in run(engine, case, batch=100).threads)
 
 
-def test_what_is_touched_first_is_apart_from_what_each_sample_touches(
-    engine: HardwarePrimitives,
-) -> None:
+def test_what_is_touched_first_is_apart_from_what_each_sample_touches(engine: HardwarePrimitives):
     # glibc maps an object of 1 MB each time unless it is told not to (mallopt(3)); a pool has its
     # pages from the start
     fresh = PrimitiveCase("alloc", "ring", 2**20, "one")

@@ -167,9 +167,7 @@ def test_a_pause_of_the_collector_is_named(engine: ForeignPrimitives) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("jdk", FOUND, ids=lambda jdk: jdk.version)
-def test_every_collector_that_starts_runs(
-    engine: ForeignPrimitives, jdk: object, collector: str
-) -> None:
+def test_every_collector_that_starts_runs(engine: ForeignPrimitives, jdk: object, collector: str):
     runtime = f"jvm:{jdk.feature}:{collector}"  # type: ignore[attr-defined]
     try:
         engine.probed(evolve(spec_of(NEWEST), runtimes=(runtime,)))

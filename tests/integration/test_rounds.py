@@ -174,9 +174,7 @@ def test_a_round_without_an_end_is_given_up_by_the_thread_itself() -> None:
     [("rounds", "normal"), ("rounds",), ("watch",)],
     ids=["watch alone", "watch and ordinary threads", "threads alone"],
 )
-def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(
-    sleepers: tuple[str, ...],
-) -> None:
+def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(sleepers: tuple[str, ...]):
     with LocalTarget() as target:
         guardian, thread = _started(target, seconds=0.3, units=10**9, unit_ps=1)
         coordinator = int(_stat(thread)[1])

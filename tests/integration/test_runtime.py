@@ -272,9 +272,7 @@ def test_the_split_accounts_for_a_span_of_pure_execution() -> None:
         ("stuck", ("the bound of the run was exceeded",)),
     ],
 )
-def test_a_run_that_fails_says_why_and_the_next_one_runs(
-    fragment: str, reasons: tuple[str, ...]
-) -> None:
+def test_a_run_that_fails_says_why_and_the_next_one_runs(fragment: str, reasons: tuple[str, ...]):
     sets = [task_set(task(fragment, 1)), task_set(task("busy", 1))]
     with executor() as machine:
         outcomes = run_all(machine, sets, settings())

@@ -38,9 +38,7 @@ def test_a_stored_program_runs_without_a_compiler(tmp_path: Path) -> None:
     assert [table.set_id for table in tables] == [task_set_id(one) for one in sets]
 
 
-def test_sets_for_more_cores_than_are_given_keep_their_number_and_are_not_run(
-    tmp_path: Path,
-) -> None:
+def test_sets_for_more_cores_than_are_given_keep_their_number_and_are_not_run(tmp_path: Path):
     sets = [task_set(task("busy", 100), task("busy", 100, core=1)), task_set(task("busy", 200))]
     requests = [RunRequest(key, one) for key, one in zip(keys(2), sets, strict=True)]
     stored = tmp_path / "batch-000.elf"

@@ -154,9 +154,7 @@ def test_what_other_tools_measured_is_compared(
 
 
 @pytest.mark.parametrize("where", ["bucket", "seconds"])
-def test_a_value_far_out_is_drawn_or_refused_in_time(
-    where: str, stored: Path, tmp_path: Path
-) -> None:
+def test_a_value_far_out_is_drawn_or_refused_in_time(where: str, stored: Path, tmp_path: Path):
     for side in "XY":
         shutil.copytree(stored / "m-latency", tmp_path / "runs" / side)
     file = tmp_path / "runs/X/runs/idle.prober.0000.json"

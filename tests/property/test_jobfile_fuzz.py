@@ -279,9 +279,7 @@ def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
     ),
     st.data(),
 )
-def test_damage_behind_a_right_checksum_is_refused_or_harmless(
-    whole: bytes, data: st.DataObject
-) -> None:
+def test_damage_behind_a_right_checksum_is_refused_or_harmless(whole: bytes, data: st.DataObject):
     changed = bytearray(whole[:-4])
     for _ in range(data.draw(st.integers(1, 4))):
         position = data.draw(st.integers(0, len(changed) - 1))

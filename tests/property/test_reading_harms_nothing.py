@@ -77,9 +77,7 @@ ADDED = (".lock", "x.json.77.part", "report.html", "figures", "beside.log", "run
 @pytest.mark.parametrize(
     "number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(MAKES)))]
 )
-def test_what_lies_beside_results_is_left_alone(
-    number: int, stored: dict[str, Path], work: Path
-) -> None:
+def test_what_lies_beside_results_is_left_alone(number: int, stored: dict[str, Path], work: Path):
     """Each kind of result with its share of additions: all pairs over the parameters."""
     for place, (kind, folder) in enumerate(sorted(stored.items())):
         path = placed(folder, work)
@@ -95,9 +93,7 @@ def test_what_lies_beside_results_is_left_alone(
         assert sorted(p.name for p in (work / "outside").iterdir()) == ["half.77.part", "precious"]
 
 
-def test_a_folder_inside_that_is_a_link_is_refused_by_name(
-    stored: dict[str, Path], work: Path
-) -> None:
+def test_a_folder_inside_that_is_a_link_is_refused_by_name(stored: dict[str, Path], work: Path):
     for kind, folder in stored.items():
         names = [path.name for path in folder.iterdir() if path.is_dir() and path.name != "figures"]
         for name in names:
@@ -112,9 +108,7 @@ def test_a_folder_inside_that_is_a_link_is_refused_by_name(
 
 
 @pytest.mark.slow
-def test_a_file_of_a_result_that_is_none_is_refused_or_missing(
-    stored: dict[str, Path], work: Path
-) -> None:
+def test_a_file_of_a_result_that_is_none_is_refused_or_missing(stored: dict[str, Path], work: Path):
     """The head and one file of every folder inside, in one way each."""
     makes = cycle(MAKES)
     for kind, folder in stored.items():
@@ -164,9 +158,7 @@ def test_a_plot_goes_through_no_link(stored: dict[str, Path], work: Path) -> Non
     assert {path.name for path in (work / "out").iterdir()} == {"derived.json", "per-cpu.html"}
 
 
-def test_a_writer_takes_only_a_regular_file_for_its_lock(
-    stored: dict[str, Path], work: Path
-) -> None:
+def test_a_writer_takes_only_a_regular_file_for_its_lock(stored: dict[str, Path], work: Path):
     for make in ("link", "dangling", "pipe", "folder"):
         path = placed(stored["latency"], work)
         replaced(path / ".lock", work / "outside", make)

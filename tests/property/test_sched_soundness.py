@@ -287,9 +287,7 @@ def test_no_job_is_later_than_the_tardiness_bound() -> None:
         ("hyperbolic", "uni-rta", "implicit"),
     ],
 )
-def test_a_stronger_test_accepts_all_the_weaker_does(
-    weaker: str, stronger: str, deadlines: str
-) -> None:
+def test_a_stronger_test_accepts_all_the_weaker_does(weaker: str, stronger: str, deadlines: str):
     """By construction, as docs/reference/schedulability-tests.md argues."""
     batch = random_batch(np.random.default_rng(6), 6_000, deadlines)
     below, above = sched.test_batch(batch, [weaker, stronger]).T == ACCEPTED

@@ -44,9 +44,7 @@ def test_without_cargo_one_line_says_what_is_needed(toolchain: Toolchain, tmp_pa
     assert "cargo" in caught.value.hint
 
 
-def test_a_cargo_that_is_too_old_is_told_in_its_own_words(
-    toolchain: Toolchain, tmp_path: Path
-) -> None:
+def test_a_cargo_that_is_too_old_is_told_in_its_own_words(toolchain: Toolchain, tmp_path: Path):
     said = "error: package `rlsf v0.2.3` cannot be built because it requires rustc 1.61"
     cargo = script(tmp_path / "cargo", f"echo warning: x >&2; echo '{said}' >&2; exit 101")
     with pytest.raises(BuildError, match="could not build tlsf: error: package `rlsf"):

@@ -223,9 +223,7 @@ def test_a_comparison_says_what_ran_beside_which_side(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("verb", ["profile", "latency", "load"])
-def test_a_result_says_when_the_program_ended_before_the_measurement(
-    verb: str, capsys: Capture
-) -> None:
+def test_a_result_says_when_the_program_ended_before_the_measurement(verb: str, capsys: Capture):
     assert main(KINDS[verb][0]) == 0
     evil = "<b>\x1b[31m</script>"
     ended = f"2026-01-01T00:00:00+00:00 {evil}: 2 starts, ended with status 3 after 4.1 s\n"

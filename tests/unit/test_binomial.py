@@ -26,9 +26,7 @@ def slow_at_most(successes: int, values: int, share: float) -> float:
 
 @settings(deadline=None)  # the first imports scipy
 @given(st.integers(1, 200), st.floats(0.001, 0.999), st.data())
-def test_the_distribution_is_the_sum_of_its_terms(
-    values: int, share: float, data: st.DataObject
-) -> None:
+def test_the_distribution_is_the_sum_of_its_terms(values: int, share: float, data: st.DataObject):
     successes = data.draw(st.integers(0, values))
     assert at_most(successes, values, share) == pytest.approx(
         slow_at_most(successes, values, share), abs=1e-11

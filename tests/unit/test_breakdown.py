@@ -88,9 +88,7 @@ def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
         assert at.low <= turn < at.high or (at.high == 64 and turn == 64)
 
 
-def test_a_stated_share_of_spare_time_passes_fails_or_is_undecided(
-    tmp_path: Path, capsys: Any
-) -> None:
+def test_a_stated_share_of_spare_time_passes_fails_or_is_undecided(tmp_path: Path, capsys: Any):
     # the made-up machine breaks down at 77 % [71, 84] and, contended, at 51 % [44, 58]
     verdicts = {"5%": "fail fail", "0.45": "pass undecided", "60%": "pass pass"}
     for spare, expected in verdicts.items():
@@ -174,9 +172,7 @@ def test_contention_that_is_simulated_is_predicted_from_prices(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_contention_parts_machine_and_analysis_and_inflated_costs_explain_it(
-    tmp_path: Path,
-) -> None:
+def test_contention_parts_machine_and_analysis_and_inflated_costs_explain_it(tmp_path: Path):
     spec = tiny(grid={"replicas": 4}, run={"seconds": 0.3}, breakdown={"steps": 5})
     free, contended = [
         cell for cell in found(tmp_path, spec, FakeExecutor()).cells if cell.cell.cores == 2

@@ -115,9 +115,7 @@ def test_another_state_of_the_host_is_left_out_and_not_averaged() -> None:
 
 @pytest.mark.parametrize("mean_ms", [3, 10, 100])
 @pytest.mark.parametrize("slow", [1.05, 1.25, 2.0])
-def test_a_busy_host_refuses_nothing_and_costs_what_the_quiet_one_does(
-    mean_ms: float, slow: float
-) -> None:
+def test_a_busy_host_refuses_nothing_and_costs_what_the_quiet_one_does(mean_ms: float, slow: float):
     quiet = estimates(made())
     busy = estimates(made(states=bursts(mean_ms=mean_ms, slow=slow)))
     assert busy.refused == quiet.refused == {}

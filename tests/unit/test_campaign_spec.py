@@ -43,9 +43,7 @@ LOADED = {"per_core": 2, "deadline_factor": "5/2", "sync_share": [0.5], "contend
         ({"loaded": None}, False),
     ],
 )
-def test_who_asks_for_points_of_ones_own_gets_no_second_row(
-    layer: dict[str, Any], loaded: bool
-) -> None:
+def test_who_asks_for_points_of_ones_own_gets_no_second_row(layer: dict[str, Any], loaded: bool):
     spec = specify(layer)
     assert (spec.loaded is not None) == loaded
     assert read_spec(spec_dict(spec)) == spec

@@ -137,9 +137,7 @@ def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(capsys: Capture) -> 
     assert "--programs-from random: M = " in refused(capsys, *small, "random")
 
 
-def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built(
-    capsys: Capture,
-) -> None:
+def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built(capsys: Capture):
     known = (
         *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
         *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
@@ -157,9 +155,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
     assert (found["name"], found["done"], found["state"]) == ("known-2", 10, "finished")
 
 
-def test_the_latest_may_be_named_and_is_still_the_same_when_continued(
-    tiny: Path, capsys: Capture
-) -> None:
+def test_the_latest_may_be_named_and_is_still_the_same_when_continued(tiny: Path, capsys: Capture):
     words = ("profile", "--no-figures", "--programs-from", "latest", "--executor")
     assert main((*words, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert Path("runs/latest").resolve().name == "tiny-2"

@@ -63,9 +63,7 @@ def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
     assert both["M=2 k=1"]["sync_share_real"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(
-    capsys: Capture,
-) -> None:
+def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(capsys: Capture):
     assert main((*OPTIONS, "--cores", "2", "--critical-cores", "0,1")) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "With M=2 k=1 critical tasks run" in out

@@ -190,9 +190,7 @@ def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, capsys: Capture) ->
     assert "is not a usable folder" in capsys.readouterr().err
 
 
-def test_a_journal_that_cannot_be_written_is_one_line(
-    tune: Tool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_cannot_be_written_is_one_line(tune: Tool, monkeypatch: pytest.MonkeyPatch):
     before = held(tune.root)
     monkeypatch.setenv("DEADBEAT_STATE", f"{tune.root}/proc/cmdline/state")
     status, out, err = tune("apply", *KNOBS)

@@ -54,9 +54,7 @@ def test_a_run_that_misses_everything_is_told(store: CampaignStore, capsys: Capt
     assert len(found["notes"]) == 2
 
 
-def test_a_damaged_file_of_events_does_not_refuse_the_rest(
-    store: CampaignStore, capsys: Capture
-) -> None:
+def test_a_damaged_file_of_events_does_not_refuse_the_rest(store: CampaignStore, capsys: Capture):
     (store.path / "traces" / f"{KEY.text}.json").write_text("[", encoding="utf-8")
     assert main(("why", str(store.path))) == 0
     out = capsys.readouterr().out

@@ -300,9 +300,7 @@ def test_fail_on(runs: Path, other: str, fail_on: tuple[str, ...], status: int) 
     assert answer(runs, "a", other, *words) == status
 
 
-def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(
-    runs: Path, capsys: Capture
-) -> None:
+def test_a_metric_that_is_undecided_fails_where_a_proof_is_asked_for(runs: Path, capsys: Capture):
     """No deadline is missed on either side: the slowdown is equal, but misses are not known."""
     assert answer(runs, "a", "again", "--json", "--fail-on", "undecided") == 1
     out, err = capsys.readouterr()
@@ -337,9 +335,7 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
         (("a", "worse", "--minimum-effect", "0"), "0 is not in (0, 1]"),
     ],
 )
-def test_bad_input_is_refused(
-    runs: Path, capsys: Capture, words: tuple[str, ...], told: str
-) -> None:
+def test_bad_input_is_refused(runs: Path, capsys: Capture, words: tuple[str, ...], told: str):
     assert answer(runs, *words) == 2
     assert told in capsys.readouterr().err
 

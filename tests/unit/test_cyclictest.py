@@ -193,9 +193,7 @@ def problems(target: FakeTarget) -> list[str]:
         ("12 (cyclictest) S 1\nallowed 0\n", ["thread-unverified"]),
     ],
 )
-def test_what_its_threads_really_had_is_read_back_and_judged(
-    threads: str, found: list[str]
-) -> None:
+def test_what_its_threads_really_had_is_read_back_and_judged(threads: str, found: list[str]):
     assert problems(machine(wrote=json.dumps(written()), threads=threads)) == found
 
 

@@ -7,6 +7,7 @@ import io
 
 import pytest
 from attrs import frozen
+from helpers.answers import Capture
 from helpers.pages import HOSTILE, Page
 
 from deadbeat.model.finding import Finding, counts_text, ordered
@@ -123,9 +124,7 @@ def test_a_finding_leads_to_its_explanation_and_lesser_ones_are_folded() -> None
     assert counts_text([light, grave, light]) == "1 serious, 2 info"
 
 
-def test_a_terminal_has_the_tables_first_and_the_answer_last(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_terminal_has_the_tables_first_and_the_answer_last(capsys: Capture) -> None:
     print_document(document(Sentence("the answer", terminal=True), table(title="the table")))
     out = capsys.readouterr().out
     assert out.index("the table") < out.index("the answer")

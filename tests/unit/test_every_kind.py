@@ -139,9 +139,7 @@ def test_a_folder_that_holds_no_files_is_refused_at_once(kind: str, capsys: Capt
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answer_and_its_picture_fit_a_screen(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answer_and_its_picture_fit_a_screen(kind: str, monkeypatch: pytest.MonkeyPatch):
     assert main((*KINDS[kind][0], "--json")) == 0
     for columns, rows in ((80, 24), (40, 48)):
         terminal = Terminal()

@@ -106,9 +106,7 @@ def test_every_file_is_told_by_one_importer_alone(tmp_path: Path) -> None:
         assert len(fitting) == 1, (name, fitting)
 
 
-def test_a_quantile_without_a_histogram_is_nowhere_a_number(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_a_quantile_without_a_histogram_is_nowhere_a_number(tmp_path: Path, capsys: Capture):
     file = FILES / "05-cyclictest-summary-lines.txt"
     assert take(tmp_path, "--name", "a", "--limits", "30us", file) == 0
     shown = capsys.readouterr().out
@@ -149,9 +147,7 @@ def columns(threads: int, *, totals: bool, zeros: bool, step: int = 1, shift: in
 
 @pytest.mark.parametrize("threads", [1, 3, 16])
 @pytest.mark.parametrize("old", [True, False])
-def test_texts_of_cyclictest_of_any_number_of_threads(
-    threads: int, old: bool, tmp_path: Path
-) -> None:
+def test_texts_of_cyclictest_of_any_number_of_threads(threads: int, old: bool, tmp_path: Path):
     file = tmp_path / "in" / "a.txt"
     file.parent.mkdir()
     file.write_text(columns(threads, totals=old, zeros=old))
@@ -204,9 +200,7 @@ def test_words_elsewhere_in_a_file_tell_nothing(tmp_path: Path) -> None:
     assert summary_of(tmp_path / "runs").cells[0].engine == "jitterdebugger"
 
 
-def test_what_a_file_says_of_its_load_is_not_said_otherwise(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_what_a_file_says_of_its_load_is_not_said_otherwise(tmp_path: Path, capsys: Capture):
     file = FILES / "24-osadl-under-load.json"
     for load in ("idle", "cpu:100"):
         assert take(tmp_path, "--load", load, file) == 2

@@ -68,9 +68,7 @@ def test_the_costs_of_every_drawn_task_sum_to_its_wcet(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(("ratio", "mark"), [("c1000", "█"), ("c0000", "▒")])
-def test_a_bar_shows_what_meets_other_cores(
-    runs: Path, capsys: Capture, ratio: str, mark: str
-) -> None:
+def test_a_bar_shows_what_meets_other_cores(runs: Path, capsys: Capture, ratio: str, mark: str):
     words = ("show", "tiny", "--runs", str(runs), "--task-set", f"m002-s1000-{ratio}-r0000")
     assert main(words) == 0
     bars = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]

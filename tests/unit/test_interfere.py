@@ -239,9 +239,7 @@ def test_a_cache_that_others_fill_is_found_by_what_a_byte_takes() -> None:
         ),
     ],
 )
-def test_each_rule_by_its_own_evidence(
-    slow: tuple[str, str, float], victim: str, said: str
-) -> None:
+def test_each_rule_by_its_own_evidence(slow: tuple[str, str, float], victim: str, said: str):
     assert shares(by_cells(COPIES, slow), work(victim)) == said
 
 

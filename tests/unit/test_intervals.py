@@ -121,9 +121,7 @@ def test_some_misses_have_students_interval_of_their_residuals() -> None:
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(1, 10), (4, 40), (85, 2377), (9, 10)])
-def test_clopper_and_pearsons_ends_leave_a_fortieth_on_each_side(
-    successes: int, trials: int
-) -> None:
+def test_clopper_and_pearsons_ends_leave_a_fortieth_on_each_side(successes: int, trials: int):
     low, high = clopper_pearson(successes, trials)
     assert at_most(successes, trials, high) == pytest.approx(0.025, rel=1e-6)
     assert at_most(successes - 1, trials, low) == pytest.approx(0.975, rel=1e-6)

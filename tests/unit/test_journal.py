@@ -432,9 +432,7 @@ def test_what_was_journalled_but_not_yet_touched_is_not_ours(machine: Machine) -
 @pytest.mark.parametrize(
     ("count", "least"), [(12, 3), pytest.param(300, 100, marks=pytest.mark.slow)]
 )
-def test_killed_at_any_moment_it_puts_everything_back(
-    machine: Machine, count: int, least: int
-) -> None:
+def test_killed_at_any_moment_it_puts_everything_back(machine: Machine, count: int, least: int):
     """``least``: so many were running then."""
     apply = _application(machine, WANTED)
     killed = 0

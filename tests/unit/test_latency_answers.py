@@ -144,9 +144,7 @@ def test_a_matrix_of_which_no_run_counts_is_a_failure(
     assert (shown.empty, bad) == (empty, fails)
 
 
-def test_the_command_fails_where_nothing_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_fails_where_nothing_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     words = ("--loads", "idle,memory", "--repeats", "2", "--fresh", "--runs", str(tmp_path))
     command = ("latency", "--simulated", "--no-figures", *words)
     assert main(command) == 0

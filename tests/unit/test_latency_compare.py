@@ -133,9 +133,7 @@ def test_runs_beside_other_work_decide_as_any_others() -> None:
         ({}, {"cpus": (0,)}, "measured on 2 CPUs"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    one: dict[str, Any], other: dict[str, Any], words: str
-) -> None:
+def test_what_cannot_be_compared_is_refused(one: dict[str, Any], other: dict[str, Any], words: str):
     settings = {key: other.pop(key) for key in ("interval",) if key in other}
     a, b = matrix("a", 1, repeats=1, **one), matrix("b", 2, repeats=1, **other)
     with pytest.raises(UsageError, match=words):

@@ -235,9 +235,7 @@ def test_a_load_that_ends_at_once_is_refused_and_leaves_nothing() -> None:
     assert not any(process.running for process in target.processes)
 
 
-def test_loads_of_another_program_begin_another_folder_and_are_named_where_two_are_compared() -> (
-    None
-):
+def test_loads_of_another_program_begin_another_folder_and_are_named_where_two_are_compared():
     def made(**details: str) -> Platform:
         return attrs.evolve(example_platform(), details=details)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from aa import RunFigure, Side
 from attrs import evolve
+from helpers.answers import Capture
 from helpers.load_tests import asked, load_test
 from judges import compare_sides, options_of
 
@@ -217,9 +218,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-def test_the_terminal_has_verdict_metrics_and_remedies(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_terminal_has_verdict_metrics_and_remedies(folders: Path, capsys: Capture) -> None:
     capsys.readouterr()
     words = ["--runs", str(folders), "--no-figures", "--partial", "--all"]
     assert main(["compare", "a", "half", *words]) == 0
@@ -239,7 +238,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(
     ],
 )
 def test_a_wrong_command_is_one_line(
-    folders: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+    folders: Path, capsys: Capture, arguments: list[str], words: str
 ) -> None:
     capsys.readouterr()
     assert main(["compare", *arguments, "--runs", str(folders)]) == 2

@@ -33,9 +33,7 @@ def runs(*sizes: tuple[int, ...], seconds: float = 1.0, released: int = 100_000)
         (100, 81.36, 121.63),
     ],
 )
-def test_the_interval_of_a_poisson_count_is_that_of_the_tables(
-    count: int, low: float, high: float
-) -> None:
+def test_the_interval_of_a_poisson_count_is_that_of_the_tables(count: int, low: float, high: float):
     assert poisson_interval(count) == pytest.approx((low, high), rel=1e-3)
 
 

@@ -155,9 +155,7 @@ def test_every_block_visits_every_cell_in_an_order_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("remedy_repeats", "runs"), [(None, 3), (3, 3), (4, 4), (8, 8)])
-def test_remedies_are_told_apart_by_as_many_repeats_as_asked(
-    remedy_repeats: int | None, runs: int
-) -> None:
+def test_remedies_are_told_apart_by_as_many_repeats_as_asked(remedy_repeats: int | None, runs: int):
     # None: of a load test that was begun before there was a choice
     keys = plan(attrs.evolve(SPEC, remedy_repeats=remedy_repeats), TWO)
     found = [key.repeat for key in keys if (key.normal, key.condition) == (4, "smt")]

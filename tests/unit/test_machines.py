@@ -176,9 +176,7 @@ def test_measuring_verbs_and_compare_write_their_cases(tmp_path: Path) -> None:
         ("primitives --repeats 1 --tests event", 0, ""),
     ],
 )
-def test_a_status_of_1_has_its_reason(
-    words: str, status: int, reason: str, capsys: Capture
-) -> None:
+def test_a_status_of_1_has_its_reason(words: str, status: int, reason: str, capsys: Capture):
     verb, *more = words.split()
     word = {"interfere": "slowed", "primitives": "invalid"}.get(verb, "misses")
     asked = ("--simulated", "--no-figures", "--fail-on", word)

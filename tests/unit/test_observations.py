@@ -294,9 +294,7 @@ def stress(
 @pytest.mark.parametrize(
     ("slowdown", "expected"), [(1.3, "confirmed"), (1.0, "not confirmed"), (1.02, "undecided")]
 )
-def test_interference_on_shielded_cores_is_judged_by_its_interval(
-    slowdown: float, expected: str
-) -> None:
+def test_interference_on_shielded_cores_is_judged_by_its_interval(slowdown: float, expected: str):
     shielded = group("M=16 k=4", 16, slowdown, critical_cores=4)
     found = verdict(5, stress(group("M=16", 16, 2.0), shielded))
     assert found.verdict == expected
@@ -428,9 +426,7 @@ def realtime(m: int, rho: float, alpha: float) -> float:
         ("8a", lambda m, r, a: -0.1, "not confirmed"),
     ],
 )
-def test_kernels_are_told_apart_and_compared(
-    number: int | str, surface: Surface, expected: str
-) -> None:
+def test_kernels_are_told_apart_and_compared(number: int | str, surface: Surface, expected: str):
     runs = [profile(platform=p, name=n) for p, n in ((RT, "rt"), (NEW, "new"), (OLD, "old"))]
     found = verdict(number, *runs, compare=comparing(surface))
     assert found.verdict == expected

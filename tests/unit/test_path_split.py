@@ -285,9 +285,7 @@ PROBE = ("db-probe1", 77, 9)
         (("migration/1", 22, 0), "migration/1 (22, real-time 99)"),
     ],
 )
-def test_who_took_the_cpu_after_the_waking_is_named(
-    taker: tuple[str, int, int], called: str
-) -> None:
+def test_who_took_the_cpu_after_the_waking_is_named(taker: tuple[str, int, int], called: str):
     said = cause(
         to(DUE - 9000, LOAD),
         *woken(1, 2, 795, LOAD)[:2],

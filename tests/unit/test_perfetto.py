@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import Capture
 from helpers.goldens import unpack
 
 from deadbeat.cli.main import main
@@ -46,9 +47,7 @@ def test_the_events_of_a_measured_campaign_are_a_trace(runs: Path, tmp_path: Pat
     }
 
 
-def test_without_events_nothing_is_written(
-    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_events_nothing_is_written(runs: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "p.json"
     assert main(("why", "profile", "--runs", str(runs), "--perfetto", str(file))) == 2
     assert "no events of the worst jobs of profile are kept" in capsys.readouterr().err

@@ -218,9 +218,7 @@ def test_the_canonical_form_is_read_again() -> None:
         (({"precision": 0.1},), "precision: 0.1 is not a table"),
     ],
 )
-def test_bad_precisions_are_refused_by_name(
-    layers: tuple[dict[str, object], ...], words: str
-) -> None:
+def test_bad_precisions_are_refused_by_name(layers: tuple[dict[str, object], ...], words: str):
     with pytest.raises(UsageError) as caught:
         specify({"preset": "quick"}, *layers)
     assert words in str(caught.value)

@@ -37,9 +37,7 @@ def test_a_queue_lies_between_its_bounds(customers: int, share: float) -> None:
 
 
 @given(SLOWDOWNS, st.integers(1, 8))
-def test_beside_as_many_as_were_measured_it_is_what_was_measured(
-    slowdown: float, measured: int
-) -> None:
+def test_beside_as_many_as_were_measured_it_is_what_was_measured(slowdown: float, measured: int):
     assert queued(slowdown, measured, measured=measured) == pytest.approx(slowdown)
 
 

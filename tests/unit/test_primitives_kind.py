@@ -91,9 +91,7 @@ def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rr"])
-def test_more_threads_than_cpus_that_spin_are_a_live_lock_under_a_fixed_priority(
-    policy: str,
-) -> None:
+def test_more_threads_than_cpus_that_spin_are_a_live_lock_under_a_fixed_priority(policy: str):
     typed = {"tests": "lock:tas", "placements": "all", "policy": policy, "samples": "9"}
     runs, refused = cases(asked(threads="2,3", **typed), TWO)
     assert [case.threads for case in runs] == [2]

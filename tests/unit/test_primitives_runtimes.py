@@ -247,9 +247,7 @@ ASKED = (Wanted(0, "fifo", 30),)
         ({"times": ONE | {"max_ns": 50_000}}, "contradicts itself"),
     ],
 )
-def test_a_result_that_is_not_as_it_was_asked_is_refused(
-    wrong: dict[str, object], said: str
-) -> None:
+def test_a_result_that_is_not_as_it_was_asked_is_refused(wrong: dict[str, object], said: str):
     key = PrimitiveKey(PrimitiveCase("copy", "", 64, "one", JVM), 1)
     assert parsed(written(steady=True), key, "now", ASKED).threads
     plain = json.loads(written(steady=True))

@@ -160,9 +160,7 @@ def test_a_damaged_program_of_the_source_is_refused(tmp_path: Path, name: str) -
     assert not (tmp_path / "again").exists()
 
 
-def test_a_campaign_from_before_hashes_still_serves_and_its_executable_is_looked_at(
-    tmp_path: Path,
-) -> None:
+def test_a_campaign_from_before_hashes_still_serves_and_its_executable_is_looked_at(tmp_path: Path):
     source = original(tmp_path)
     (source.path / "programs" / "batch-000.sha256").unlink()
     spec, store = borrow(tmp_path, source)

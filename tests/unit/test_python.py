@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from helpers.answers import Capture
 
 import deadbeat
 from deadbeat.kinds.base import OpenedResult
@@ -33,9 +34,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_is_a_function_and_every_result_opens_alike(
-    verb: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verb_is_a_function_and_every_result_opens_alike(verb: str, capsys: Capture) -> None:
     found = getattr(deadbeat, verb)(**VERBS[verb], **MADE_UP, name="tiny")
     assert capsys.readouterr() == ("", "")
     assert isinstance(found, OpenedResult) and found.path == Path("runs/tiny")
@@ -56,15 +55,13 @@ def test_what_a_command_refuses_a_function_refuses_with_the_near_word() -> None:
     assert not Path("runs").exists()
 
 
-def test_progress_is_told_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_told_where_it_is_asked_for(capsys: Capture) -> None:
     deadbeat.latency(**VERBS["latency"], **MADE_UP, progress=True)
     out, err = capsys.readouterr()
     assert out == "" and "4 of 4 runs" in err
 
 
-def test_an_interrupted_function_is_an_interrupt_and_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupted_function_is_an_interrupt_and_goes_on(monkeypatch: pytest.MonkeyPatch):
     asked = {**VERBS["profile"], "figures": False}
     with pytest.raises(KeyboardInterrupt):
         deadbeat.profile(**asked, executor="fake:interrupt-after=2")

@@ -129,9 +129,7 @@ def test_lanes_keep_the_budget(budget: int, policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["g-edf", "g-fp", "p-edf"])
 @pytest.mark.parametrize("longest", [2_000, 10**6, 2**50, 2**60])
-def test_lanes_equal_the_engine_where_the_hyperperiod_is_out_of_reach(
-    longest: int, policy: str
-) -> None:
+def test_lanes_equal_the_engine_where_the_hyperperiod_is_out_of_reach(longest: int, policy: str):
     batch = random_batch(12, 150)
     random = np.random.default_rng(longest)
     period = random.integers(longest // 3, longest + 1, len(batch.tasks))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.answers import Capture
 
 from deadbeat.cli.main import main
 from deadbeat.model.errors import DeadbeatError, UsageError
@@ -466,7 +467,7 @@ def test_a_table_by_any_heading(text: str, unit: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_task_set_is_one_line_with_its_place(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "tasks"
     path.write_text(text)
@@ -476,9 +477,7 @@ def test_what_is_no_task_set_is_one_line_with_its_place(
 
 
 @pytest.mark.parametrize("name", json.loads((FOREIGN / "expected.json").read_text()))
-def test_what_a_tool_measured_is_sent_to_import(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_tool_measured_is_sent_to_import(name: str, capsys: Capture) -> None:
     assert main(["sched", "analyze", str(FOREIGN / name.split(maxsplit=1)[0])]) == 2
     told = capsys.readouterr().err
     assert "no task system (deadbeat import " in told and told.count("\n") == 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from helpers.answers import Capture
 
 from deadbeat.cli.main import main
 from deadbeat.model.errors import UsageError
@@ -58,14 +59,12 @@ def test_a_system_with_locks_is_written_as_it_was_read(tmp_path: Path) -> None:
         simulate(system, Scheduler(policy="pd2"))
 
 
-def simulated(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
+def simulated(capsys: Capture, *options: str) -> Any:
     assert main(["sched", "simulate", *options, "--json"]) == 0
     return json.loads(capsys.readouterr().out)["results"]
 
 
-def test_a_simulated_system_names_pattern_lock_and_holder(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_simulated_system_names_pattern_lock_and_holder(capsys: Capture, tmp_path: Path) -> None:
     written = [tmp_path / name for name in ("trace.json", "page.html", "chart.svg")]
     options = (f"--{kind}={path}" for kind, path in zip(KINDS, written, strict=True))
     found = simulated(capsys, str(EXAMPLE), "--priorities=given", *options)
@@ -85,9 +84,7 @@ def test_a_simulated_system_names_pattern_lock_and_holder(
     assert found["because"].startswith("no job is late in 5 random patterns")
 
 
-def test_bound_and_worst_simulated_stand_side_by_side(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_bound_and_worst_simulated_stand_side_by_side(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "short.json").write_text(EXAMPLE.read_text().replace("900", "800"))
     words = ["sched", "analyze", str(tmp_path / "short.json"), "--priorities=given", "--simulate"]
     assert main([*words, "--json"]) == 0
@@ -111,9 +108,7 @@ def test_bound_and_worst_simulated_stand_side_by_side(
         (["--set=model=periodic-sync"], "model periodic-sync"),
     ],
 )
-def test_what_is_not_simulated_is_one_clear_line(
-    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_simulated_is_one_clear_line(options: list[str], said: str, capsys: Capture):
     assert main(["sched", "simulate", str(EXAMPLE), *options]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
@@ -147,7 +142,7 @@ def test_what_outranks_the_holder_counts() -> None:
     assert "700 us of camera, which outranks logger" in wait_words(system, parts, 0)
 
 
-def test_a_plain_mutex_has_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plain_mutex_has_no_bound(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "plain.json"
     path.write_text(EXAMPLE.read_text().replace('"inherit"', '"none"'))
     assert main(["sched", "analyze", str(path), "--json"]) == 0

@@ -135,9 +135,7 @@ def test_dhall_and_liu_1978_rate_monotonic_misses_where_edf_does_not(m: int) -> 
 
 
 @pytest.mark.parametrize("deadlines", [(1, 1), (2, 3)])
-def test_synchronous_release_is_not_the_worst_case_of_global_edf(
-    deadlines: tuple[int, int],
-) -> None:
+def test_synchronous_release_is_not_the_worst_case_of_global_edf(deadlines: tuple[int, int]):
     """(1,2), (1,3), (5,6) as (C, T), whatever the first two's deadlines, on two processors.
 
     No offsets make them late. One job of the first task a unit late does: with both light tasks

@@ -307,9 +307,7 @@ def test_parameters_out_of_range_are_refused() -> None:
         ("lc-edf", 1, "first-fit", "exact"),
     ],
 )
-def test_a_verdict_names_what_auto_stood_for(
-    policy: str, size: int, used: str, admission: str
-) -> None:
+def test_a_verdict_names_what_auto_stood_for(policy: str, size: int, used: str, admission: str):
     three = system(4, (2, 3, 3), (2, 3, 3), (2, 3, 3))
     scheduler = Scheduler(policy=policy, cluster_size=size)
     verdict = simulate(three, scheduler)

@@ -279,9 +279,7 @@ def test_a_chunk_with_other_columns_is_refused_and_none_is_overwritten(tmp_path:
         store.commit(0, rows)
 
 
-def test_a_full_disk_leaves_nothing_half_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     store = begun(tmp_path / "s", SPEC)
 
     def full(descriptor: int) -> None:

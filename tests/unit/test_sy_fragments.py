@@ -116,9 +116,7 @@ def stressed(stress: Stress, name: str, calls: int, layout: tuple[int, int], *mo
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_nothing_is_lost_with_1_to_4_participants_in_1_and_2_processes(
-    plain: Stress, name: str
-) -> None:
+def test_nothing_is_lost_with_1_to_4_participants_in_1_and_2_processes(plain: Stress, name: str):
     for layout in layouts_of(name, FEW):
         stressed(plain, name, 10_000, layout)
 
@@ -142,9 +140,7 @@ def test_nothing_is_lost_in_a_million_operations(plain: Stress, name: str) -> No
 
 @pytest.mark.hardware
 @pytest.mark.parametrize("name", SOURCES)
-def test_neither_deadlock_nor_livelock_with_unequal_fifo_priorities(
-    plain: Stress, name: str
-) -> None:
+def test_neither_deadlock_nor_livelock_with_unequal_fifo_priorities(plain: Stress, name: str):
     need_fifo()
     for layout in layouts_of(name, ((4, 1), (2, 2), (4, 2))):
         stressed(plain, name, 10_000, layout, "--fifo")
@@ -350,9 +346,7 @@ def test_every_fragment_has_a_damage() -> None:
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_lock_that_does_not_lock_or_a_lost_token_fails_the_checks(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_lock_that_does_not_lock_or_a_lost_token_fails_the_checks(name: str, tmp_path: Path):
     damage = DAMAGES[name]
     program = build(tmp_path, "damaged", [damaged_source(name, damage, tmp_path)], ("-O2",))
     fifo = ("--fifo",) if name in NEEDS_FIFO else ()

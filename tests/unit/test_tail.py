@@ -295,9 +295,7 @@ def stall_statements(seed: int, *, runs: int, length: int = 100) -> tuple[bool, 
 @pytest.mark.parametrize(
     ("samples", "runs"), [(40, 5), *often(*((300, runs) for runs in (1, 2, 5, 10)))]
 )
-def test_stalls_are_counted_as_episodes_and_those_that_were_seen_bounded(
-    samples: int, runs: int
-) -> None:
+def test_stalls_are_counted_as_episodes_and_those_that_were_seen_bounded(samples: int, runs: int):
     least = 0.9 if samples < 100 else 0.93
     found = [stall_statements(seed, runs=runs) for seed in range(samples)]
     assert sum(rate for _, _, rate in found) >= least * samples

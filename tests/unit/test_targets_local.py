@@ -133,9 +133,7 @@ def test_a_link_is_no_orphan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert (elsewhere / "file").exists()
 
 
-def test_no_room_for_a_folder_is_one_clear_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_room_for_a_folder_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with LocalTarget() as target:
         assert target.run(["true"]).returncode == 0, "what reads the machine alone needs none"

@@ -300,9 +300,7 @@ def test_another_kernel_than_expected_is_refused_and_not_kept(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_kernel_in_the_cache_needs_no_cargo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_in_the_cache_needs_no_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = "vendor/freertos-next/FreeRTOS-Kernel"
     cargo = script(tmp_path / "cargo", f"mkdir -p {folder} && printf 'int x;' >{folder}/tasks.c")
     source = tmp_path / "source"

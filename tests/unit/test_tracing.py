@@ -122,9 +122,7 @@ def test_an_instance_is_set_up_used_and_gone(target: LocalTarget, tracefs: Path)
     assert content(tracefs) == before
 
 
-def test_instances_of_the_dead_are_removed_and_no_others(
-    target: LocalTarget, tracefs: Path
-) -> None:
+def test_instances_of_the_dead_are_removed_and_no_others(target: LocalTarget, tracefs: Path):
     """Also where the number of a dead one belongs to another process by now."""
     for name in ("deadbeat-4194399", f"deadbeat-{os.getpid()}", "somebody-else"):
         (tracefs / "instances" / name).mkdir()
@@ -441,9 +439,7 @@ def test_before_the_oldest_event_of_a_cpu_that_lost_some_nothing_is_known() -> N
     assert job.totals.unknown_ns == 0
 
 
-def test_each_line_is_parsed_once_however_many_jobs_it_is_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_line_is_parsed_once_however_many_jobs_it_is_of(monkeypatch: pytest.MonkeyPatch):
     parsed = 0
     whole = kernel.Trace._event
 
