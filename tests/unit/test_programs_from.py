@@ -10,17 +10,15 @@ from typing import Any
 
 import attrs
 import pytest
-from helpers.campaigns import Log, begin, essence, run, tiny_spec, tiny_stress
+from helpers.campaigns import begin, essence, run, tiny_spec, tiny_stress
 
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
-from deadbeat.experiment.base import RunDone
 from deadbeat.kinds.contention.place import choose, origin_of
 from deadbeat.kinds.contention.plan import plan, resolve
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.store.campaign import CampaignStore
 
@@ -93,17 +91,6 @@ def test_the_programs_are_the_same_bytes_and_run_as_they_are(tmp_path: Path) -> 
     assert ids[0] == ids[1] and len(ids[0]) == 8
 
 
-def test_costs_are_those_of_the_source(tmp_path: Path) -> None:
-    class NoCosts(FakeExecutor):
-        def calibrate(self, *_: object, **__: object) -> Calibration:
-            raise AssertionError("nothing is calibrated where costs are borrowed")
-
-    source, machine = original(tmp_path), NoCosts(name="elsewhere")
-    spec, store = borrow(tmp_path, source, machine)
-    run(spec, store, executor=machine, source=source)
-    assert store.load_calibration() == source.load_calibration() is not None
-
-
 def test_the_same_hardware_makes_no_foreign_costs(tmp_path: Path) -> None:
     source = original(tmp_path)
     spec, store = borrow(tmp_path, source, FakeExecutor())
@@ -112,28 +99,6 @@ def test_the_same_hardware_makes_no_foreign_costs(tmp_path: Path) -> None:
     assert summary.labels == ("simulated",)
     assert "foreign-programs" in [finding.id for finding in summary.findings]
     assert essence(store)["jobs"] == essence(source)["jobs"]
-
-
-@pytest.mark.parametrize("after", [0, 3])
-def test_it_is_continued_where_it_was_lost(tmp_path: Path, after: int) -> None:
-    source = original(tmp_path)
-    (tmp_path / "whole").mkdir()
-    spec, whole = borrow(tmp_path / "whole", source)
-    run(spec, whole, executor=ELSEWHERE, source=source)
-    spec, store = borrow(tmp_path, source)
-    with pytest.raises(TargetError):
-        run(
-            spec,
-            store,
-            executor=attrs.evolve(ELSEWHERE, faults=Faults(lose_after=after)),
-            source=source,
-        )
-    again = CampaignStore.open(store.path)
-    assert choose(tmp_path, spec, origin=again.load_origin(), source=source.path).resumed
-    log = Log()
-    run(spec, again, executor=ELSEWHERE, source=source, on_event=log)
-    assert len(log.of(RunDone)) == 8 - after
-    assert essence(again) == essence(whole)
 
 
 def test_a_copy_that_was_cut_off_is_made_whole(tmp_path: Path) -> None:
@@ -191,12 +156,6 @@ def edit_platform(source: CampaignStore, **changes: str) -> None:
     path.write_text(json.dumps(plain))
 
 
-def test_programs_of_an_unfinished_or_empty_campaign_are_refused(tmp_path: Path) -> None:
-    source = begin(tmp_path, SPEC)
-    with pytest.raises(UsageError, match="holds no programs"):
-        borrow(tmp_path, source)
-
-
 def test_a_simulated_campaign_has_nothing_for_hardware(tmp_path: Path) -> None:
     source = begin(tmp_path, SPEC)
     run(SPEC, source)
@@ -247,18 +206,6 @@ def test_more_cores_than_exist_are_refused_or_left_out_as_the_preset_does(tmp_pa
     assert run(spec, store, executor=one, source=source).done == 4
     assert {key.point.cores for key in store.committed()} == {1}
     assert set(plan(spec)) < set(plan(paper))
-
-
-def test_the_next_of_the_family_is_begun_and_never_the_source_itself(tmp_path: Path) -> None:
-    source = original(tmp_path)
-    spec, _ = borrow(tmp_path / "x", source)
-    same_name = attrs.evolve(spec, name="tiny")
-    origin = origin_of(source, same_name, ELSEWHERE.describe())
-    with pytest.raises(UsageError, match="programs of itself"):
-        choose(tmp_path, same_name, origin=origin, source=source.path)
-    (source.path / "report.html").write_text("<html>")
-    place = choose(tmp_path, same_name, origin=origin, source=source.path)
-    assert (place.path.name, place.resumed) == ("tiny-2", False)
 
 
 def test_a_campaign_is_not_continued_with_other_programs(tmp_path: Path) -> None:
