@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.kinds.contention.place import choose, state_of
 from deadbeat.kinds.contention.plan import plan
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.model.errors import DataError
 from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import REPORT_FILE, Place
+from deadbeat.store.place import REPORT_FILE
 
 SPEC = tiny_spec()
 
@@ -22,20 +21,6 @@ def finished(runs: Path) -> CampaignStore:
     run(SPEC, store)
     (store.path / REPORT_FILE).write_text("<html>")
     return store
-
-
-def test_an_earlier_one_that_lacks_a_run_is_continued_by_the_same_command(tmp_path: Path) -> None:
-    first = finished(tmp_path)
-    second = choose(tmp_path, SPEC)
-    CampaignStore.create(second.path, first.spec, SPEC.seed)
-    run(SPEC, CampaignStore.open(second.path))
-    (second.path / REPORT_FILE).write_text("<html>")
-    assert choose(tmp_path, SPEC).path.name == "tiny-3"
-    first.jobs_path(plan(SPEC)[0]).unlink()
-    assert choose(tmp_path, SPEC) == Place(path=first.path, resumed=True)
-    # what was asked differently, or is to start again, is not that one
-    assert choose(tmp_path, tiny_spec({"seed": 7})).path.name == "tiny-3"
-    assert choose(tmp_path, SPEC, fresh=True).path.name == "tiny-3"
 
 
 def test_a_truncated_run_is_damage_and_says_what_mends_it(tmp_path: Path) -> None:
@@ -53,19 +38,3 @@ def test_a_truncated_run_is_damage_and_says_what_mends_it(tmp_path: Path) -> Non
     assert choose(tmp_path, SPEC).resumed
     assert run(SPEC, CampaignStore.open(store.path)).done == 8
     assert state_of(store.path).state == "finished"
-
-
-def test_retry_takes_the_finished_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="to retry"):
-        choose(tmp_path, SPEC, retry_failed=True)
-    finished(tmp_path)
-    place = choose(tmp_path, SPEC, retry_failed=True)
-    assert (place.path.name, place.resumed) == ("tiny", True)
-
-
-def test_a_failed_run_counts_as_tried(tmp_path: Path) -> None:
-    store = begin(tmp_path, SPEC)
-    key = plan(SPEC)[0]
-    run(SPEC, store, executor=FakeExecutor(faults=Faults(fail={key.text: 9})))
-    state = state_of(store.path)
-    assert (state.state, state.done, state.failed) == ("measured", 7, 1)

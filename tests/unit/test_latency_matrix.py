@@ -282,14 +282,3 @@ def test_runs_without_a_result_are_named(tmp_path: Path, capsys: Capture) -> Non
     words = ["latency", "--simulated", "--no-figures", "--name", "m", "--runs", str(tmp_path)]
     assert main([*words, *again, "--retry"]) == 0
     assert len(store.committed()) == 3 and store.failed() == {}
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    file = tmp_path / "c.toml"
-    file.write_text('mode = "stress"\n')
-    assert main(["latency", "--file", str(file), "--runs", str(tmp_path)]) == 2
-    assert "deadbeat contention --random --file" in capsys.readouterr().err
-    file.write_text('duration = "1y"\nloads = ["idle", "disk"]\n')
-    assert main(["latency", "--file", str(file), "--runs", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "c.toml: duration" in told and "c.toml: loads[1]" in told
