@@ -9,8 +9,6 @@ A row whose skeleton changed (a number, a key, a label) is renewed with the numb
 record that says why, and of which the manifest keeps a note. A new row needs none.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@ ends of both axes, and two bindings of one program. A change of batch.c means th
 longer give stored programs: raise GENERATOR_VERSION with it.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the costs of deadbeat.model.examples. A change of the file means that stored see
 programs: raise GENERATOR_VERSION with it.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator

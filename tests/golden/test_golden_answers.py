@@ -1,7 +1,5 @@
 """Truth: what the commands answered before their packages were merged; see golden_answers.py."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

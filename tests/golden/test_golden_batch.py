@@ -1,7 +1,5 @@
 """The truth is tests/golden/batch.c, read once by a person and kept: same seed, same bytes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Truth: the golden table of buckets, which C and Python must both number so."""
 
-from __future__ import annotations
-
 import csv
 import random
 import shutil

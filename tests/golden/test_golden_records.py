@@ -1,7 +1,5 @@
 """Truth: the structs of runtime/include/deadbeat/records.h, as the C compiler lays them out."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """The truth is tests/golden/task-sets.json: made when synthesis knew only its first rules, kept."""
 
-from __future__ import annotations
-
 import json
 
 from golden_task_sets import GOLDEN, golden_task_sets

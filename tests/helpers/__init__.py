@@ -1,7 +1,5 @@
 """Builders that several tests share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a command printed with ``--json``, checked against the published schema."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

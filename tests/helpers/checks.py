@@ -4,8 +4,6 @@ A family's test holds ``CASES``: id of a check -> ``pass``, ``fail`` and ``unkno
 ``test_checks_all.py`` runs every case of every family, and misses none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

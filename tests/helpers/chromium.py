@@ -1,7 +1,5 @@
 """A headless Chromium of the system, driven by the system's chromedriver."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

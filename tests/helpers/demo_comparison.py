@@ -1,8 +1,6 @@
 """A comparison of campaigns made of formulas: others are worse where contention is high, and better
 in one corner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from aa import RunFigure, Side

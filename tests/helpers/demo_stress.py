@@ -1,7 +1,5 @@
 """A realistic Summary of a stress campaign out of formulas: no clock, no chance, no machine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A realistic Summary out of formulas: no clock, no random generator of the process, no machine."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

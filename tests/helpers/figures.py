@@ -1,7 +1,5 @@
 """Single figures of a campaign on paper, and the words that stand on them."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 from deadbeat.kinds.contention.facts import grid_of

@@ -1,7 +1,5 @@
 """Exact laws of vectors uniform over a slice of a box, and how far samples may be from a law."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb, lcm, sqrt

@@ -5,8 +5,6 @@ it writes. Two answers are equal when their skeletons are (everything but prose)
 has the same numbers: a sentence may be written better, what it says may not change unnoticed.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

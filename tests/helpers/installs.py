@@ -3,8 +3,6 @@
 Nothing is fetched: what the wheel requires is linked from the environment of the tests.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

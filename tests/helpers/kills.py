@@ -1,7 +1,5 @@
 """Ends a command at a random moment and looks at what is left a second later."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """A tiny made-up run of every kind of experiment."""
 
-from __future__ import annotations
-
 import io
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs of a latency matrix, made up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

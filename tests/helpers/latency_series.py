@@ -1,7 +1,5 @@
 """Runs made from plain series of latencies, with rings as an engine keeps them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a function of a check or a knob asks of a machine, learned by running it on its cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial

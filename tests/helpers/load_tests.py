@@ -1,7 +1,5 @@
 """Load tests made up, as a comparison reads them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from functools import cache

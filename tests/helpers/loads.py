@@ -1,7 +1,5 @@
 """Runs of load tests whose figures are known, and a summary of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

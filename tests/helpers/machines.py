@@ -1,7 +1,5 @@
 """A kernel and an emulator that are scripts: what stands in for QEMU."""
 
-from __future__ import annotations
-
 import struct
 import sys
 import textwrap

@@ -1,8 +1,6 @@
 """Recordings made by hand: a thread's waits and preemptions at given instants, as the kernel and
 the shim record them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

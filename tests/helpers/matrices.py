@@ -1,7 +1,5 @@
 """Latency matrices made up, as a comparison reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

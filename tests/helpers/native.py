@@ -1,7 +1,5 @@
 """Programs of any C files, built as those that measure are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

@@ -1,7 +1,5 @@
 """Programs as a kernel runs them that does not know a call yet."""
 
-from __future__ import annotations
-
 import platform
 import sys
 

@@ -1,7 +1,5 @@
 """A page taken apart, and a name that tries to break out of one."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Campaigns that stop each point when it is known: on the fake executor, and without one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Processes beside the test, and what is in a folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs of known truth (tests/programs): how each is built, and what it says it did."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Test cases of rows without code: their ``passes`` and ``fails`` on machines of their form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

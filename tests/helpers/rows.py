@@ -1,7 +1,5 @@
 """Figures of a campaign as the rows of its files, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small job tables, task sets and campaigns, written out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path

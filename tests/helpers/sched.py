@@ -1,7 +1,5 @@
 """Small task systems and schedulers, drawn at random, and both simulators on them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sides of a comparison made up by a formula: programs, chance, the host, and a known effect."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

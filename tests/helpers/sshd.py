@@ -1,7 +1,5 @@
 """A private sshd on a loopback port, with keys and a configuration of its own, and a client's."""
 
-from __future__ import annotations
-
 import fcntl
 import getpass
 import os

@@ -1,7 +1,5 @@
 """Result folders as a stranger made them, and every way to read one."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Small studies, and made-up results of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

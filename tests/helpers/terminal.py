@@ -1,7 +1,5 @@
 """A terminal in place of stdout, for tests of what people see."""
 
-from __future__ import annotations
-
 import io
 
 import pyte

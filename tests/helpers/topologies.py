@@ -1,7 +1,5 @@
 """Made-up machines for primitives, and what a run of one writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """A made-up tree of the kernel's files, and what is killed while it changes them."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """A derived task set against what the program says it did: a row a figure, by the issue's bars."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

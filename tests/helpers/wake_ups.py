@@ -1,7 +1,5 @@
 """What the runtime's prober writes, made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

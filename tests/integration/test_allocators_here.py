@@ -1,7 +1,5 @@
 """The truth is what malloc promises: every object is whole, aligned, and nobody else's."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The truth is the contract of measurement.md, held against short calibrations of this machine."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

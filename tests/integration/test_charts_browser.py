@@ -1,7 +1,5 @@
 """Pages of stress campaigns and comparisons as a person meets them: read, chosen, sorted."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.chromium import PATIENCE_S, await_plots, resize
 from helpers.demo_comparison import demo_comparison

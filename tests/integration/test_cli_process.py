@@ -1,7 +1,5 @@
 """Truth: an uninterrupted campaign. Real processes, killed, interrupted, out of disk, unread."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

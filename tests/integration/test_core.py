@@ -4,8 +4,6 @@ The build is kept in build/, so only what changed is compiled again: about a min
 time, a few seconds after.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

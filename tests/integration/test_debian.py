@@ -1,7 +1,5 @@
 """The Debian package: built by the usual tools, installed into a root of its own, and run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

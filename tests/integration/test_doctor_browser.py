@@ -1,7 +1,5 @@
 """The page of the doctor as a person meets it: what fails, what is unknown, wide and narrow."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Truth: the plain C tree itself, built by make alone, and the reader of every other record."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The truth is the C compiler: what it reads out of the emitted tables is the task set."""
 
-from __future__ import annotations
-
 import subprocess
 from fractions import Fraction
 from pathlib import Path

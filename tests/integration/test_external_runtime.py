@@ -1,7 +1,5 @@
 """Truth: the example of the reference page, and commands that do not keep to it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

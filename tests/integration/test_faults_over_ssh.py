@@ -4,8 +4,6 @@ The same command continues, and nothing is left on the target. ``DEADBEAT_FAULTS
 so often, as the closing figures of a release do.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

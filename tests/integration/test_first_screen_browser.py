@@ -1,8 +1,6 @@
 """The first screen of every page holds the answer and its picture, whole, on a desk and on a phone:
 elements are measured in Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

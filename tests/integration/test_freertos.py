@@ -1,7 +1,5 @@
 """FreeRTOS in virtual time on QEMU's riscv64 board, and hosted on this machine."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

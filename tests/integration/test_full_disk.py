@@ -1,8 +1,6 @@
 """Truth: issue 27: a disk that fills up at any stage, or a folder that goes, is one line; what was
 measured is kept, and the same command goes on once there is room."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

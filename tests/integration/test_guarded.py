@@ -1,7 +1,5 @@
 """The truth is the machine's list of processes: a guarded program leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

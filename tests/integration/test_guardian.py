@@ -3,8 +3,6 @@
 What runs away here would end after about `RUNAWAY_S` all the same.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

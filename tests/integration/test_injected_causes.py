@@ -1,7 +1,5 @@
 """Truth: what was done to the tasks on purpose, and this machine's tracefs before and after."""
 
-from __future__ import annotations
-
 import os
 import random
 import select

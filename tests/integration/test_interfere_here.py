@@ -1,7 +1,5 @@
 """The truth is what this machine does: works of every sort run beside each other."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``DEADBEAT_KILLS=20`` ends each so often by each signal, as the closing figures of a release do.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """An emulator and a kernel really fetched from this machine's own mirror."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

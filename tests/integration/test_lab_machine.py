@@ -1,7 +1,5 @@
 """Truth: kernels that really boot. Needs QEMU and kernels that deadbeat lab fetch has brought."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pages of latency matrices and of plots as a person meets them: opened, chosen, narrow, dark."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.chromium import await_plots
 from helpers.latencies import made_up_runs

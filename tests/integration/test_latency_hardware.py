@@ -1,7 +1,5 @@
 """Truth: the processes of this machine. Matrices that are killed, stopped, or lose their load."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The truth is the machine's list of processes, and what the verb ``load`` counts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Truth: the help text of the generated program, and what perf itself says about it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,8 +1,6 @@
 """Truth: another machine is asked everything over its own connection, a cut one loses no run that
 was finished, and settings come back there without us."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """The truth is what this machine does: a short price stage, one without permission, one killed."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """The truth is what this machine does: every primitive runs, where and as it was asked."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The truth is what a JVM of this machine does: every primitive runs, where and as it was asked."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

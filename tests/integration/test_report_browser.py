@@ -1,7 +1,5 @@
 """The report as a person meets it: opened in Chromium, read, clicked, resized."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

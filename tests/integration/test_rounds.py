@@ -1,7 +1,5 @@
 """The truth is what this machine does: rounds end by themselves, and with whoever started them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The truth is the contract of measurement.md, held against real programs on this machine."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

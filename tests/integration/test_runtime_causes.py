@@ -3,8 +3,6 @@
 The host may disturb any single job, so each test asks of most jobs, or of the worst, never of all.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The page of a schedule as a person meets it: opened in Chromium, zoomed, narrowed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

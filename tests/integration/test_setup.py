@@ -4,8 +4,6 @@ The stubs stand on PATH in place of apt-get, gcc, python3 and their like, and wr
 were called; nothing is installed and nothing is fetched.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

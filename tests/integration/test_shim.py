@@ -1,7 +1,5 @@
 """Truth: what tests/programs/shim/locks.c does, counted by hand; standard.cpp says its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

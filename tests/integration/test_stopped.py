@@ -1,7 +1,5 @@
 """Truth: signal(7). What was stopped meanwhile measured the stop, and gives no result."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Truth: a program that was built once runs again as it is, nothing built, nothing changed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

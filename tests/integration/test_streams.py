@@ -1,7 +1,5 @@
 """Truth: the shell's conventions. Streams closed, full, left; limits; Ctrl-C at any moment."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """A study that is interrupted or killed loses at most the chunks in flight."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

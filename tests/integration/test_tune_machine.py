@@ -3,8 +3,6 @@
 Truth: what the kernel's files show before.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

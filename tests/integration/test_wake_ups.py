@@ -1,7 +1,5 @@
 """The truth is what the machine's own clock and lists say of a short measurement."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

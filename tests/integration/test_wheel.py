@@ -1,8 +1,6 @@
 """What is installed outside the clone works there: files of the source archive, and the wheel in an
 environment of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile

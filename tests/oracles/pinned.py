@@ -1,7 +1,5 @@
 """The bound of pinned threads with priority inheritance, as locks.md has it, and without a part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from deadbeat.model.systems import TaskSystem

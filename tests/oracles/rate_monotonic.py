@@ -1,7 +1,5 @@
 """Slow twins of the bounds of rate-monotonic priorities, registered beside the others."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -6,8 +6,6 @@ goes from corner to corner of the lines that bound it. tests/property/test_sched
 the two equal.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

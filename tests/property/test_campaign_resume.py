@@ -1,8 +1,6 @@
 """Truth: a campaign that was never broken off. However often one is, the results are the same, and
 points stop where they stopped there."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory

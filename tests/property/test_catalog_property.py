@@ -1,7 +1,5 @@
 """Whatever a fragment file holds: a catalog or one DataError that names the file, nothing else."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Truth: the grammar: a canonical text reads back, and draws keep to what is said."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

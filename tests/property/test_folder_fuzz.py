@@ -1,8 +1,6 @@
 """Truth: a damaged result folder is refused in a line or read in part; nothing hangs or ends in
 ``unexpected``. Every file of every kind of folder is damaged in many ways, one at a time."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

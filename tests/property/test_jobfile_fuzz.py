@@ -1,7 +1,5 @@
 """Truth: any bytes end in a DataError or a table the analysis takes; figures have a slow twin."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: whatever a person writes or a file holds, the answer is a value or one error of ours."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import HealthCheck, given, settings

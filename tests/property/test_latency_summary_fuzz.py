@@ -1,7 +1,5 @@
 """Whatever runs a folder holds, their summary is one: no error, no number out of nothing."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Truth: failures of one law on both sides; whatever is called a difference is a mistake."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of

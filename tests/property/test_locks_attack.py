@@ -5,8 +5,6 @@ The pinned bound is also written a second time (oracles/pinned.py): equal to the
 without any of its parts refuted by the same attack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 from random import Random

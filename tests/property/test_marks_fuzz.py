@@ -1,7 +1,5 @@
 """Truth: the layout in runtime/include/deadbeat.h; a damaged file is refused in one line."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Truth: hosts that are made up, so that the effect is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import frozen

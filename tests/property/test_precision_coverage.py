@@ -5,8 +5,6 @@ How much of the promised 95 % that costs is measured here, with the rule, the in
 simulated executor of the tool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: issue 27: looking at a stranger's folder changes no byte in it, nor what it leads to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from itertools import cycle

@@ -1,7 +1,5 @@
 """Verdicts of random small systems: the procedures agree wherever several of them apply."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

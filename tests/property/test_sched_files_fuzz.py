@@ -1,7 +1,5 @@
 """Truth: a file is a task system or a DeadbeatError, whatever bytes it has."""
 
-from __future__ import annotations
-
 import json
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Whatever the recipe: systems keep all its promises, or there is a reason; quickly either way."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import lcm
 

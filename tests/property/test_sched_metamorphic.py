@@ -3,8 +3,6 @@
 Proofs are short or cited; nothing here is compared with stored answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

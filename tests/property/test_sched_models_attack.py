@@ -1,8 +1,6 @@
 """Truth: simulation tick by tick. No response of bursts, graphs of nodes or jobs that are not
 preempted passes the bound of an accepted set; without what makes them special it does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from random import Random
 

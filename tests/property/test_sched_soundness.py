@@ -4,8 +4,6 @@ And no exact or necessary test refutes what releases from time 0 on prove schedu
 claim that those are a worst case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

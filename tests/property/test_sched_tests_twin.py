@@ -1,7 +1,5 @@
 """Truth: the slow twins of the schedulability tests, in exact fractions."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from helpers import often

@@ -1,7 +1,5 @@
 """The core decides and counts as its slow twin does (oracles.schedule)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

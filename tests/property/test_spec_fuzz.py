@@ -1,7 +1,5 @@
 """Truth: issue 2, "Bad input": whatever is written, a specification is read or refused in lines."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whatever the parameters and costs: sums are exact, and a task costs its WCET within 1 %."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Truth: text that is no event is passed over, text that is one comes back as it was written."""
 
-from __future__ import annotations
-
 from helpers.runs import RunTask, job_table, ran
 from hypothesis import given
 from hypothesis import strategies as st

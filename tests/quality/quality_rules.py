@@ -1,7 +1,5 @@
 """The rules that tests/quality keeps, as functions from a text to the violations in it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

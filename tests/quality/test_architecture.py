@@ -1,7 +1,5 @@
 """The rules of docs/explanation/architecture.md on this repository; each is also shown to bite."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

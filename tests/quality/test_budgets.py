@@ -3,8 +3,6 @@
 Bounds: budget.toml.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

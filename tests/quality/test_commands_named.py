@@ -1,7 +1,5 @@
 """Truth: what the tool and its pages tell their reader to type can be typed, by today's names."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

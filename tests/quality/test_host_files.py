@@ -3,8 +3,6 @@
 Settings are apart: a row says which file it is about, and its text is parsed by functions of host.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

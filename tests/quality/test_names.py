@@ -1,7 +1,5 @@
 """Names and seams that only get tidier: one meaning a class name, no kind that knows another."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

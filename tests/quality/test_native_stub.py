@@ -1,7 +1,5 @@
 """The stub of the native module is what nanobind writes for the module that is built."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

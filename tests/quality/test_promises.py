@@ -1,7 +1,5 @@
 """What a how-to promises about deadbeat's own code: its blocks, applied word for word to a copy."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every rule of tests/quality on a text that breaks it, and on the nearest one that does not."""
 
-from __future__ import annotations
-
 import pytest
 import quality_rules as rules
 

@@ -1,7 +1,5 @@
 """Words of a narrator in sources only get fewer. Bounds: budget.toml."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

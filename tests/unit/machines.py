@@ -1,7 +1,5 @@
 """Machines as dicts from path to text: what /proc and /sys of real ones hold, shortened."""
 
-from __future__ import annotations
-
 CPU = "/sys/devices/system/cpu"
 
 

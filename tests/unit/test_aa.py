@@ -1,7 +1,5 @@
 """Truth: comparisons in which nothing differs by construction, and such with a known effect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: the page on adding a setting; the row it shows works as it says."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 import tomllib

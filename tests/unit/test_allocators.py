@@ -1,7 +1,5 @@
 """Truth: the sources of each allocator, and what cargo and the compiler say where they lack one."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Truth: prices.md and docs/reference/campaign.md, "A balanced map", with numbers by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether late wake-ups keep a beat, against stalls that do and groups of stalls that do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

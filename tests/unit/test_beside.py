@@ -1,7 +1,5 @@
 """Truth: docs/howto/measure-your-own-program.md, "Your program beside a measurement"."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """Exact shares and ranks against sums of binomial coefficients and published values."""
 
-from __future__ import annotations
-
 from math import comb
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Truth: traces recorded while a known cause was made on purpose (tests/golden/causes), and events
 written out by hand, one rule each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

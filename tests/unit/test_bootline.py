@@ -1,7 +1,5 @@
 """The kernel's command line with further words: truth worked out by hand."""
 
-from __future__ import annotations
-
 from deadbeat.settings.tuning_plan import merged
 
 

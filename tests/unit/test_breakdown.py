@@ -1,7 +1,5 @@
 """Truth: response-time analysis and the simulator's own searches, worked by hand where small."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Truth: two tasks at one object by hand, the replay itself, bisections drawn at random."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Truth: counts written by hand into what valgrind leaves."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

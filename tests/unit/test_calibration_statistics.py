@@ -1,8 +1,6 @@
 """Truth: samples drawn from known costs and known noise; published quantiles of Student's t and of
 Wilcoxon's signed ranks."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: every command that measures reads its parameters from a file, and options win over it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

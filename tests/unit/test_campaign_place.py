@@ -1,7 +1,5 @@
 """Truth: issue 2: the same command resumes; running twice works; nothing is overwritten."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

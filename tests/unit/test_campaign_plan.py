@@ -1,7 +1,5 @@
 """Truth: measurement.md, "Design of an experiment", and what the fake executor really did."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import groupby, pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: the rules of issue 2 and measurement.md on what is run, kept and refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

@@ -1,7 +1,5 @@
 """Truth: issue 2 (defaults, presets, "every error at once, with its path and a hint")."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

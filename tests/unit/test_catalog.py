@@ -1,7 +1,5 @@
 """The truth is the table of keys in CONTRIBUTING.md and fragment.h: what front matter may say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

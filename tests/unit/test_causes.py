@@ -1,7 +1,5 @@
 """Truth: the worked example in docs/reference/campaign.md, and that parts sum to the response."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

@@ -1,7 +1,5 @@
 """Shaping of figures. Truth: small samples counted by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Every readiness check has a machine on which it passes, one it fails, one it cannot tell."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Clocks, timers and who corrects them, on machines made of files."""
 
-from __future__ import annotations
-
 from helpers.checks import Cases, Thread, case, window
 
 SOURCES = "/sys/devices/system/clocksource/clocksource0"

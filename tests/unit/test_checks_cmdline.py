@@ -1,7 +1,5 @@
 """What the kernel was told at boot, against the documents of its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

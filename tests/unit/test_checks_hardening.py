@@ -1,7 +1,5 @@
 """Hardening: what is on is told, and what it may cost; switching it off is never a cure."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 

@@ -1,7 +1,5 @@
 """How the kernel was built, against its own documentation (core-api/real-time)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """What happens to memory: made-up machines for every check of the family."""
 
-from __future__ import annotations
-
 from helpers.checks import Cases, Thread, case, config, window
 
 HUGE = "/sys/kernel/mm/transparent_hugepage"

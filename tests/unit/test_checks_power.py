@@ -1,7 +1,5 @@
 """What the processor saves power with, on machines made of files."""
 
-from __future__ import annotations
-
 from helpers.checks import Cases, case
 
 CPU = "/sys/devices/system/cpu"

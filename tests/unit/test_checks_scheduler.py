@@ -1,7 +1,5 @@
 """What the scheduler grants: made-up machines for every check of the family."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Who else runs and what is allowed: made-up machines for every check of the family."""
 
-from __future__ import annotations
-
 from helpers.checks import Cases, Thread, case, window
 
 ONLINE = {"/sys/devices/system/cpu/online": "0-1\n"}

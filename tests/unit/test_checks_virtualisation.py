@@ -1,7 +1,5 @@
 """What is below the kernel: made-up machines for every check of the family."""
 
-from __future__ import annotations
-
 from helpers.checks import Cases, case, config, window
 
 GUEST = {"/proc/cpuinfo": "vendor_id : AuthenticAMD\nflags : fpu hypervisor lm\n"}

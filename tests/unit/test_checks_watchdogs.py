@@ -1,7 +1,5 @@
 """What watches the system, on machines made of files."""
 
-from __future__ import annotations
-
 from helpers.checks import Case, Cases, Thread, case, config, window
 
 KERNEL = "/proc/sys/kernel"

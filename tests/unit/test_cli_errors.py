@@ -1,7 +1,5 @@
 """Truth: issue 2, "Bad input": one clear line with a hint, exit status 2 or 1, no traceback."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

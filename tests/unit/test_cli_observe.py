@@ -1,7 +1,5 @@
 """Truth: the paper's observations as a person asks for them, on made-up machines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

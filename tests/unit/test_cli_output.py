@@ -1,7 +1,5 @@
 """Truth: measurement.md: progress is drawn between sets only; style.md: readable without colour."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal

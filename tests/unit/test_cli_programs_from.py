@@ -1,7 +1,5 @@
 """Truth: --programs-from as a person types it, on the fake executor."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where results go, and whose they are after sudo: a chown that only notes what it is given."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: issue 4, point 1, on the fake executor: from a command to a table."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``deadbeat tune`` on a made-up tree of the kernel's files."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: issue 2, "What a new user does", on the fake executor."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

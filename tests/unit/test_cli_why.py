@@ -1,7 +1,5 @@
 """Truth: docs/howto/find-out-why.md: what `deadbeat why` prints of late jobs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

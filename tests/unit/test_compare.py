@@ -1,7 +1,5 @@
 """Truth: campaigns of the made-up machine that differ by a known amount; the refusals asked for."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

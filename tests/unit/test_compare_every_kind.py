@@ -1,7 +1,5 @@
 """Truth: docs/explanation/comparison.md: what holds of every kind that is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

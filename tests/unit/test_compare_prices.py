@@ -1,7 +1,5 @@
 """Truth: price slots written by hand, beside matrices of the made-up machine that are alike."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path

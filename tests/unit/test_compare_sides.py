@@ -1,7 +1,5 @@
 """Truth: sides made up with a known effect, and intervals worked by hand."""
 
-from __future__ import annotations
-
 import math
 import re
 

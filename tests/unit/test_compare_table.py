@@ -1,7 +1,5 @@
 """The table of a comparison in a terminal of 80 columns: the widest texts there can be."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """What a shell is told to complete: through click's own protocol, and in the shells themselves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The container file: its commands are shell, what it copies is there, its rights are told."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CONTRIBUTING.md is the truth here: its worked example must do what the page says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

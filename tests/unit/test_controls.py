@@ -1,7 +1,5 @@
 """Truth: job tables written by hand whose slowdown, overlap and states are known."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 

@@ -1,7 +1,5 @@
 """The scheduling core, which a clone set up to measure builds when something first needs it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rank correlation. Truth: worked examples, and what must hold for any data."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

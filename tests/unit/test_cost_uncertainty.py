@@ -1,7 +1,5 @@
 """Truth: errors of one entry add up, those of different entries add in squares; by hand."""
 
-from __future__ import annotations
-
 import math
 
 import attrs

@@ -1,7 +1,5 @@
 """Events per job. Truth: two tasks whose counts are divided by hand."""
 
-from __future__ import annotations
-
 import errno
 
 import numpy as np

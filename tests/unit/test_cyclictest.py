@@ -1,7 +1,5 @@
 """Truth: what rt-tests writes (the JSON below is of version 2.40), and hand-counted histograms."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

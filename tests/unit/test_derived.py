@@ -1,8 +1,6 @@
 """Truth: what was compared, drawn or predicted is a result, too: it is listed, and shown again as
 its verb answered, with what became of the results it is of."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The doctor as a whole: what is told, what fails, and what JSON and page hold."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """Another machine's kernel by its files, against what its configuration and command line say
 (../shared/research/cases/machine/43: built without what its command line asks for)."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: a document whose rows are known; each renderer shows them, and names stay text."""
 
-from __future__ import annotations
-
 import csv
 import io
 

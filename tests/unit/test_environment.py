@@ -1,7 +1,5 @@
 """The environment against what proc(5), the kernel's documentation and real machines show."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

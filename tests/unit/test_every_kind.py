@@ -1,7 +1,5 @@
 """Truth: docs/reference/files.md, "Promises": what every kind of experiment does alike."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from itertools import cycle

@@ -1,7 +1,5 @@
 """Truth: docs/examples/naps.py says what a new kind takes: one module, and one row."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Truth: examples/ are meant to be run as they are: each is, on the fake executor."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

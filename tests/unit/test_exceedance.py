@@ -1,7 +1,5 @@
 """Truth: Clopper & Pearson where jobs are independent, bursts by hand, worlds of known shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

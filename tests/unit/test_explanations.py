@@ -1,7 +1,5 @@
 """Truth: the findings the code can raise; each must lead to a text, and no text is for nothing."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

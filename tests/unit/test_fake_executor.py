@@ -1,7 +1,5 @@
 """Truth: the formula of executors/simulated.py, schedules by hand, the slots of measurement.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: issue 2 and measurement.md: what makes a run doubtful becomes a visible finding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

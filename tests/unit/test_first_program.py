@@ -1,7 +1,5 @@
 """Truth: docs/tutorial/first-program.md, word for word, with what was recorded of its programs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

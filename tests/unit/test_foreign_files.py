@@ -1,8 +1,6 @@
 """Truth: foreign/expected.json, counted by hand, of files as users of each tool have them; the
 variants follow from the layout that each tool prints."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,8 +1,6 @@
 """Truth: sessions that move cells by different amounts, metrics each by itself, and repeats of the
 baseline that lack cells; and effects as large as a comparison says it would find."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 

@@ -1,8 +1,6 @@
 """Truth: the generator as the paper has it (sections 3.3 and 4.1, Figure 2): a set to look at, its
 WCETs by the user's own distribution, tasks free of cores, runs long enough for jobs."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What hardening costs: the option that differs, and the difference that was put in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Truth: first-use review. Every line of help stands on its own; one name means one thing."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The histogram of times against plain lists."""
 
-from __future__ import annotations
-
 import pytest
 from cattrs.errors import BaseValidationError
 from hypothesis import given

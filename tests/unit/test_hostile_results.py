@@ -1,7 +1,5 @@
 """Truth: issue 14: someone else's results never run or inject anything, in whatever shows them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Truth: the made-up machine, whose slowdowns are known, and slots written by hand."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: Hall's transformation, printed tables, Clopper & Pearson, Zou & Donner's example."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

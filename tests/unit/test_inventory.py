@@ -1,7 +1,5 @@
 """What a system consists of, with systemd and without; each line says how it was counted."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.checks import Thread, window
 

@@ -3,8 +3,6 @@
 Truth: the bytes that the tree held before.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

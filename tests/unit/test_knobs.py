@@ -1,7 +1,5 @@
 """Knobs on made-up machines: which files shall hold what, and why there is nothing to turn."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

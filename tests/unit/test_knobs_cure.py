@@ -1,7 +1,5 @@
 """Doctor and tune agree: a check that fails passes once the knob that cures it has been turned."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Booting, with a script in place of QEMU: what goes in, what comes out, and what goes wrong."""
 
-from __future__ import annotations
-
 import base64
 import threading
 

@@ -1,7 +1,5 @@
 """``deadbeat list kernels``, ``fetch`` and ``sweep`` on scripted packages and stored matrices."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

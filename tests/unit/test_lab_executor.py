@@ -1,7 +1,5 @@
 """Truth: what a program in a machine of the lab is given, and what it hands over, by a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

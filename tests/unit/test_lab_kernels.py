@@ -1,7 +1,5 @@
 """Kernels of packages and of files: versions, configurations, images and fetching, apt scripted."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import lzma

@@ -1,8 +1,6 @@
 """Truth: a machine that a script stands for, whose prober wrote what it says; and which matrices
 may be compared."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sources of apt, and how an emulator is found, with apt and dpkg scripted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``lab run --rootfs``: what a system's files become, and what its machine is seen to hold."""
 
-from __future__ import annotations
-
 import tarfile
 
 import pytest

@@ -1,7 +1,5 @@
 """Truth: docs/howto/measure-latency.md: what verbs say of a matrix, also of one that is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

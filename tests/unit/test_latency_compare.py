@@ -1,7 +1,5 @@
 """Comparisons of made-up matrices whose true difference is known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Pooled quantities and their intervals against sums, sorted lists and known distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every finding on a matrix made to have it, and none on one that has nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

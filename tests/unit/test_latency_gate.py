@@ -1,7 +1,5 @@
 """Truth: figures cut off to whole steps, and sizes beyond any that mean something."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

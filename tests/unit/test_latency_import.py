@@ -1,7 +1,5 @@
 """Truth: the formats as their tools write them, with values counted by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

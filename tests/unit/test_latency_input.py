@@ -1,7 +1,5 @@
 """Truth: docs/howto/measure-latency.md: what `deadbeat latency` takes, refuses and says first."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

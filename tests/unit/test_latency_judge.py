@@ -1,7 +1,5 @@
 """Truth: the files of a machine as proc(5) has them, and a run for each thing that can be wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """Truth: what a load says of itself; scripted programs that run, refuse or die."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

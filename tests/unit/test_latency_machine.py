@@ -1,8 +1,6 @@
 """Truth: a kernel that is built or told not to preempt itself does not; what cannot be read is not
 guessed."""
 
-from __future__ import annotations
-
 import pytest
 
 from deadbeat.host.machine import read_machine

@@ -1,7 +1,5 @@
 """Truth: what a matrix says it will do; run on the made-up machine, in no time."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

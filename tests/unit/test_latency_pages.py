@@ -1,7 +1,5 @@
 """Truth: the code; the pages on latency matrices must name all of it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Summaries of made-up matrices against their plain lists."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs

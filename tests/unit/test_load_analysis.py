@@ -1,7 +1,5 @@
 """Truth: rounds whose figures can be counted by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Truth: runs in which one known thing took the time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Truth: comparisons of made-up load tests whose true difference is known."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

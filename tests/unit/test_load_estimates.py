@@ -1,7 +1,5 @@
 """Truth: intervals from tables, by hand, and by law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Truth: a summary whose figures are known; page and figures show them, and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

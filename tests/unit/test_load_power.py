@@ -1,7 +1,5 @@
 """Truth: the verdict's own tests on failures of a known law."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs

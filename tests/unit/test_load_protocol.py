@@ -1,7 +1,5 @@
 """Truth: the text that runtime/src/host/rounds.c writes."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Truth: what each remedy does on made-up machines, and why it does nothing on others."""
 
-from __future__ import annotations
-
 import pytest
 
 from deadbeat.host.kernel import RT_RUNTIME as RUNTIME

@@ -1,7 +1,5 @@
 """Truth: every run once, whatever interrupts; every setting back, whatever fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial

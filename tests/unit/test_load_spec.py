@@ -1,7 +1,5 @@
 """Truth: what a load test may be asked, and what is wrong with what it may not."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """Truth: event text written by hand, as the kernel prints it."""
 
-from __future__ import annotations
-
 from deadbeat.trace.why import takers_of
 
 HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"

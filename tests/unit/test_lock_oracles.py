@@ -1,8 +1,6 @@
 """Truth: issue 31: worked examples of independent tools (../shared/research/lock-oracles, where it
 is beside the checkout): accepted and responses, through the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Truth: docs/howto/use-in-ci.md; OpenMetrics as the Prometheus client reads them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The manual page: groff reads it without a warning, and every command is in it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Truth: the worked examples of docs/reference/campaign.md, reckoned by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.runs import Job, PlannedTask, RunTask, Slot, calibration, job_table, ran, skip

@@ -1,7 +1,5 @@
 """Truth: a package of one function, and cases of which one notices every change of it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A fragment is found by globbing: one more file is tested without a word here.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence

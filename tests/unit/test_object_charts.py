@@ -1,7 +1,5 @@
 """Truth: shares of contended time and marks of the chart, worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.demo_summary import demo_summary

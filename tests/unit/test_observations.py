@@ -1,7 +1,5 @@
 """Truth: what the paper saw (section 4), as made-up campaigns; each verdict can be had."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product

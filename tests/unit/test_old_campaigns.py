@@ -1,7 +1,5 @@
 """Truth: measurement.md: each planned window counts once, whatever the host did beside it."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Pages: the first figure stands beside the answer, and nothing stands there twice."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The truth is events written by hand, in the kernel's own words."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Truth: the trace event format as Perfetto reads it: named tracks, spans that do not cross."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``deadbeat compare --picture``: presets on made-up machines of a known ratio."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

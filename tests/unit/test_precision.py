@@ -1,7 +1,5 @@
 """Truth: docs/explanation/precision.md: when a point stops, what comes first, what is promised."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path

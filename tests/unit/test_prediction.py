@@ -1,7 +1,5 @@
 """Truth: made-up predictions with known noise, and the made-up machine from command to page."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Truth: closed forms of two customers, and the limits of queues and of a bandwidth."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

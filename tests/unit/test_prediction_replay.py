@@ -1,7 +1,5 @@
 """Truth: two cores by hand; the scheduling simulator; a machine with known contention."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: slots, prices and intervals worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from deadbeat.executors.controls import call_costs, hold_slopes

@@ -7,8 +7,6 @@ Logarithms of slowdowns of sets of one object scatter by 1 to 12 %, of an inheri
 37 %.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

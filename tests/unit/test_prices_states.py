@@ -1,7 +1,5 @@
 """Truth: round trips drawn from groups that are known beforehand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Truth: prices worked out by hand from a few slots, and a queue computed by hand."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

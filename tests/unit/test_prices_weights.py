@@ -1,7 +1,5 @@
 """Truth: how often works are listed, counted by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from deadbeat.prices.stage import TARGET, weighted

@@ -1,7 +1,5 @@
 """Truth: the primitives' own files, and what a run of each key must hold."""
 
-from __future__ import annotations
-
 import json
 import re
 

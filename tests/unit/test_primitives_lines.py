@@ -1,7 +1,5 @@
 """Truth: matrices made up with and without the groups that a system describes; sums by hand."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Truth: the files of the JVM's primitives, and what each runtime can be asked for."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Truth: section 4.1 of the thesis, and files written by hand in the shape that it describes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

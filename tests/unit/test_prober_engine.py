@@ -1,7 +1,5 @@
 """The truth is the result file's own figures, and the words of the program's protocol."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

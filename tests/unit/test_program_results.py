@@ -1,7 +1,5 @@
 """Truth: recordings made by hand, and the rules of what their pictures, files and proofs mean."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from itertools import pairwise

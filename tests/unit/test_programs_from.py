@@ -1,7 +1,5 @@
 """Truth: the programs of a stored campaign run elsewhere unchanged, or one line says why not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from hashlib import sha256

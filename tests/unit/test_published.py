@@ -1,7 +1,5 @@
 """Truth: the reference page on studies, followed word for word in a package of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Truth: docs/reference/python.md: the verbs from Python, and what a notebook shows of a result."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

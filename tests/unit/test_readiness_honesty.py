@@ -1,7 +1,5 @@
 """What no check may do, whatever the files of a machine hold: pass on what nobody saw, or break."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Partitions of cpusets, as a shell finds them in a tree of control groups."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

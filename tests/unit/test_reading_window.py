@@ -1,7 +1,5 @@
 """Half a second of a machine, against what a real kernel writes."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """The cause of a refused SCHED_FIFO, against the checks in the kernel's sched_setscheduler."""
 
-from __future__ import annotations
-
 import pytest
 from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
 

@@ -2,8 +2,6 @@
 together (golden/recorder.tar.xz): a loop under SCHED_FIFO, a SCHED_DEADLINE thread, an inverted
 mutex, a fork; some events lost. Types of entries that it lacks: include/linux/ring_buffer.h."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """Truth: the columns in code; the reference pages must name each of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

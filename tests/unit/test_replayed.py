@@ -1,7 +1,5 @@
 """Truth: a second replay, written from the definition: time in small steps, one task a core."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

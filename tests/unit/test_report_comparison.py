@@ -1,7 +1,5 @@
 """The page and the figures of a comparison. Truth: two campaigns made of formulas."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import pytest

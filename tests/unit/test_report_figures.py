@@ -1,7 +1,5 @@
 """Figures on paper: which there are, that they are what they claim, and what stands on them."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Grids, colour ranges and terminal rows against small cases worked by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.demo_summary import demo_summary, with_factors

@@ -1,7 +1,5 @@
 """The answer in words, against rows where it can be read off by eye."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """The page and the figures of a latency matrix. Truth: a made-up machine, and hand-made runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

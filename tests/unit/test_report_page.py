@@ -1,7 +1,5 @@
 """The page as text: nothing from outside, nothing unescaped, every part there."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

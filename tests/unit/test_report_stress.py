@@ -1,7 +1,5 @@
 """The page and the figures of a stress campaign. Truth: a campaign made of formulas."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

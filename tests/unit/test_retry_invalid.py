@@ -1,7 +1,5 @@
 """Truth: docs/howto/measure-latency.md: what is invalid is measured again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Truth: the arguments' file of the thesis (section 4.1), letter by letter, and what it says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

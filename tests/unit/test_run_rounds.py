@@ -1,7 +1,5 @@
 """Truth: tables written out by hand, and slow loops that are obviously right."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

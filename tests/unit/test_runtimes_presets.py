@@ -1,7 +1,5 @@
 """Truth: the thesis, chapter 6, section 4, and summaries by hand whose verdict is plain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

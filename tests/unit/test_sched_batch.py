@@ -1,7 +1,5 @@
 """Many systems at a time give what the general engine gives one by one: it is the slow twin."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Truth: issue 3, item 4: what ``deadbeat sched`` answers, and how wrong input is refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal

@@ -1,7 +1,5 @@
 """Truth: issue 3: the smallest file, every error at once with its path, nothing overflows."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import json

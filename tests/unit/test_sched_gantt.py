@@ -1,7 +1,5 @@
 """Truth: the records of the simulation; chart, trace and page must show just them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

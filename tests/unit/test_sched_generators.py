@@ -3,8 +3,6 @@
 Every draw is seeded: verdicts never change.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from fractions import Fraction

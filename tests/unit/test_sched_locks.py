@@ -1,7 +1,5 @@
 """Truth: files with locks, what tests say of them, and what a bound is made of, worked by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Truth: worked examples of independent tools (../shared/research/lock-oracles), this machine's
 kernel, and brute force: what goes beyond tasks that compute."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json

@@ -1,7 +1,5 @@
 """Examples of the literature, worked by hand there or here; core and twin both give the answer."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 from typing import Any

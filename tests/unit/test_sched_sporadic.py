@@ -1,7 +1,5 @@
 """The sporadic model, against an exploration without any pruning and hand-made patterns."""
 
-from __future__ import annotations
-
 import random
 import re
 from fractions import Fraction

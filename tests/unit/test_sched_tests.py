@@ -1,7 +1,5 @@
 """Truth: examples of the literature with known answers, by name, and arithmetic by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

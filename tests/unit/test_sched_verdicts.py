@@ -1,7 +1,5 @@
 """What a verdict rests on; the systems are small enough to be checked by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ On terminals of 80 and of 40 columns no line is wider than the screen, but for a
 be broken; in a pipe, and without colour, nothing is coloured; everywhere the same is said.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,8 +1,6 @@
 """Truth: several machines are measured one after another by one command, which goes on where it was
 killed; what differs between them is compared."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Truth: docs/howto/read-a-report.md: a terminal shows what is measured so far."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Truth: what the seeds state; made-up results on which each of the three verdicts comes out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

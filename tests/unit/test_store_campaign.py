@@ -1,7 +1,5 @@
 """Truth: docs/reference/files.md: the layout, and what a damaged or foreign file leads to."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

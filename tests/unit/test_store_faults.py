@@ -1,7 +1,5 @@
 """Truth: the promises of store.files under a full disk, a second writer and kill -9."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

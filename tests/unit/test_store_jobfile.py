@@ -1,7 +1,5 @@
 """Truth: the layout comment of records.h, and the error contract of store.jobfile."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

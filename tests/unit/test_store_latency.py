@@ -1,7 +1,5 @@
 """Truth: what was committed is what is loaded; what is damaged is named in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

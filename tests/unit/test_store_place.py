@@ -1,7 +1,5 @@
 """Truth: store/place.py: what a folder is, which is continued, and what refuses to be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Truth: docs/reference/files.md: what is kept of traces, and what a damaged one says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

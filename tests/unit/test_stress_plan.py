@@ -1,7 +1,5 @@
 """Truth: issue 4, point 1, and the grammar's own words: what is drawn is exact and the seed's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from itertools import groupby

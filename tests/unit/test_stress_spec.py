@@ -1,7 +1,5 @@
 """Truth: issue 4, point 1: anything fixed, a list or drawn; every error at once, with its path."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

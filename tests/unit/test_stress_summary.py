@@ -1,7 +1,5 @@
 """Truth: the worked example of a group in docs/reference/campaign.md, reckoned by hand."""
 
-from __future__ import annotations
-
 import pytest
 from attrs import evolve
 

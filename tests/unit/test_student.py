@@ -1,7 +1,5 @@
 """Truth: printed tables of Student's t."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

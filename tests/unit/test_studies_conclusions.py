@@ -1,7 +1,5 @@
 """Conclusions on made-up results whose answer is known."""
 
-from __future__ import annotations
-
 import re
 
 import attrs

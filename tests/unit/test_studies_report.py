@@ -1,7 +1,5 @@
 """Truth: values whose axes are plain to see."""
 
-from __future__ import annotations
-
 from helpers.studies import made_up, small
 
 from deadbeat.kinds.study.charts import framed

@@ -1,7 +1,5 @@
 """A study in its folder: resumed, refused, damaged; and what the store says of it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

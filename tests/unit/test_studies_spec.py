@@ -1,7 +1,5 @@
 """What a study may be: presets on the thesis's grid, sweeps as written, every error at once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Intervals and comparisons against published and hand-computed values."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

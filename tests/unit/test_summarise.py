@@ -1,7 +1,5 @@
 """Truth: small campaigns written out by hand, and the table of files in docs/reference/files.md."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Truth: sides from which runs, tasks or jobs are taken by hand."""
 
-from __future__ import annotations
-
 import attrs
 from aa import RunFigure, Side
 from helpers.runs import Job, RunTask, Slot, job_table, ran, skip

@@ -5,8 +5,6 @@ participants in one or two processes, then each context and the object are check
 damages the fragments on purpose (a lock that does not lock) and expects the same checks to notice.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Costs are those of ``deadbeat.model.examples``; every draw is seeded, so a verdict never changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from statistics import mean, pstdev

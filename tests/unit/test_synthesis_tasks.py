@@ -1,7 +1,5 @@
 """The truth is what each task was asked for: shares of its own, critical or filling its core."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The truth: every vector counted on small lattices, exact marginals of the slice on large ones."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

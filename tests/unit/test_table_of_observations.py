@@ -1,7 +1,5 @@
 """Truth: a table of three rows worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

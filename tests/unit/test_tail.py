@@ -1,7 +1,5 @@
 """Statements on the tail against series whose true tail and dependence are known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from attrs import evolve

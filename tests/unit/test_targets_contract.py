@@ -1,7 +1,5 @@
 """What every target does, on this machine and over SSH to it, against what the system says."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sys

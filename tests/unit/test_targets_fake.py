@@ -1,7 +1,5 @@
 """The scripted target against the words of the protocol in deadbeat.targets.base."""
 
-from __future__ import annotations
-
 import pytest
 
 from deadbeat.model.errors import TargetError

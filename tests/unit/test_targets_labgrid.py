@@ -1,7 +1,5 @@
 """Places of a board farm: taken, given back, refused; once by labgrid's own coordinator."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import signal

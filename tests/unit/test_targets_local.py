@@ -1,7 +1,5 @@
 """The local target against what the operating system itself says (processes, files, pipes)."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -1,8 +1,6 @@
 """Truth: a word opens its machine, anything else is refused in a line; what is asked of another
 machine is read there, and said of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """SSH itself: what its own client says of connections that fail, are refused, or are cut."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from pathlib import Path

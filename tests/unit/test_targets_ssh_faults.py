@@ -1,7 +1,5 @@
 """SSH to machines that are small, full, slow, cut off, or that lie; and this host killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

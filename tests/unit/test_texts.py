@@ -1,7 +1,5 @@
 """Truth: the same lines, packed, encoded, recorded and pasted as tools and people do it."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """A time budget is kept, and spent on what answers most. Truth: a clock that the runs turn."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Truth: compilers and cargo, written here as scripts; folders as of Yocto and Buildroot."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,6 @@
 """Truth: the files of tracefs (Documentation/trace/ftrace.rst), played by a folder whose mkdir,
 rmdir, mount and unshare are scripts; refusals are scripted one by one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Truth: when the trials of an injected cause decide anything (docs/explanation/why-late.md)."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.runs import RunTask, job_table, ran, skip
 from trials import CONTROLS, TrialOutcome, trial_set, verdict

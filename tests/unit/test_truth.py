@@ -1,7 +1,5 @@
 """Truth: the bars of the derivation's table, each tried from both sides."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Truth: two platforms whose only difference is what was tuned on purpose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from deadbeat.model.platform import differing_platforms

@@ -1,7 +1,5 @@
 """Truth: docs/tutorial: what a newcomer types, word for word."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

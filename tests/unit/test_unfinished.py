@@ -1,7 +1,5 @@
 """Truth: rows of jobs that never finished, written out by hand (docs/explanation/why-late.md)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip

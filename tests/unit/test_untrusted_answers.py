@@ -1,7 +1,5 @@
 """Truth: whatever a machine answers, deadbeat says in a line that it makes no sense, or goes on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime

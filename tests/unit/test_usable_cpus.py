@@ -1,8 +1,6 @@
 """CPUs that may be used, against sched_setaffinity(2): what a process has is no limit of what it
 may ask for; its cpuset is one (cgroup-v2.rst, cpuset.cpus.effective; cgroup-v1/cpusets.rst)."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Stored runs are judged by the same rule, whatever the version that wrote them called invalid.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

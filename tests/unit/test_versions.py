@@ -1,7 +1,5 @@
 """Steps in a row: on numbers whose steps are known, and the pictures of many matrices."""
 
-from __future__ import annotations
-
 import random
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Truth: docs/howto/read-a-report.md: one page on loopback, behind a secret word, as runs come."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil

@@ -3,8 +3,6 @@
 The packages are blocked in a process of its own: nothing that was imported before is found there.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

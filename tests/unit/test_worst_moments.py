@@ -1,7 +1,5 @@
 """The worst job, wake-up and round over time; what stands on the pages beside them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the core; tests/property/test_sched_twin.py keeps the two equal. Fit for systems
 is some tens of units.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

@@ -1,7 +1,5 @@
 """Loose clustered EDF, our reading of the thesis (docs/reference/policies.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 from attrs import evolve

@@ -1,7 +1,5 @@
 """Bin packing with fractions, as core/include/deadbeat/sched/partition.hpp describes it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Pfair: PD2 of Srinivasan and Anderson (STOC 2002; Anderson and Srinivasan, ECRTS 2001)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

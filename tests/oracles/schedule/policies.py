@@ -1,7 +1,5 @@
 """The policies of the twin by name, and the frame they fill."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """Policies that order ready jobs by a key: EDF and its hybrids, fixed priorities, FIFO."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ Abeni and Buttazzo 1998 as Linux runs it (Documentation/scheduler/sched-deadline
 kernel/sched/deadline.c), with the revised wake-up rule of constrained servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 from attrs import define, evolve

@@ -1,7 +1,5 @@
 """The twin's clock: at every instant completions, deadlines, releases, dispatch; then one unit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 

@@ -1,7 +1,5 @@
 """What the twin knows of a system while it runs it."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
