@@ -103,17 +103,20 @@ def locks_of(
     found = _seen(tracks, symbols)
     seen = {*found}
     for tid, track in tracks.items():
-        waits = track.waits
-        for wait in waits[waits["blocked"] & track.known(waits["enter"], waits["exit"])]:
-            site, lock = track.sites[int(wait["site"])], track.thread.pid
-            if site.what != "lock" or site.call == "lock" or (lock, site.object) in seen:
-                continue
-            if wait["exit"] != NEVER:
-                at, ns = int(wait["enter"]), int(wait["exit"] - wait["enter"])
-                each = LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns)
-                found[lock, site.object].waits.append(each)
-                if site.call == "futex_pi":
-                    found[lock, site.object].protocol = "inherit"
+        waits, pid = track.waits, track.thread.pid
+        locks = {
+            number: (pid, site.object)
+            for number, site in enumerate(track.sites)
+            if site.what == "lock" and site.call != "lock" and (pid, site.object) not in seen
+        }
+        mine = np.isin(waits["site"], [*locks]) & waits["blocked"] & (waits["exit"] != NEVER)
+        for wait in waits[mine & track.known(waits["enter"], waits["exit"])]:
+            number = int(wait["site"])
+            lock = found[locks[number]]
+            at, ns = int(wait["enter"]), int(wait["exit"] - wait["enter"])
+            lock.waits.append(LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns))
+            if track.sites[number].call == "futex_pi":
+                lock.protocol = "inherit"
     return tuple(
         HeldLock(
             name=_word(address, symbols),
