@@ -128,6 +128,16 @@ def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(boots, tm
     assert "deadbeat: two: the kernel ignores psy=0\n" in told
 
 
+def test_each_kernel_and_model_has_a_matrix_and_all_are_compared(lab, boots, tmp_path, capsys):
+    words = ["--kernels", "6.12-amd64", "--preempt", "none,full", "--loads", "cpu:50", "--seeds"]
+    words += ["2", "--duration", "200ms", "--runs", str(tmp_path / "runs"), "--fail-on", "worse"]
+    assert main(["lab", "run", *words]) == 0 and len(boots) == 4
+    out = capsys.readouterr().out
+    assert out.startswith("lab-6.12-amd64-full against lab-6.12-amd64-none   VIRTUAL-TIME")
+    stores = [LatencyStore.open(tmp_path / f"runs/lab-6.12-amd64-{n}") for n in ("none", "full")]
+    assert ["preempt=" in each.facts["lab"]["cmdline"] for each in stores] == [True, True]
+
+
 def test_where_the_time_is_over_the_rest_is_left(boots, tmp_path, capsys):
     how = asked("run", tmp_path, name="lab", loads="cpu:50", time_budget="1s")
     how = evolve(how, begin=evolve(how.begin, started=0.0))

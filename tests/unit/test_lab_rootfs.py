@@ -11,6 +11,7 @@ from deadbeat.lab.guest import Guest
 from deadbeat.lab.job import Job
 from deadbeat.lab.qemu import Qemu
 from deadbeat.lab.rootfs import Rootfs
+from deadbeat.model.errors import UsageError
 
 
 @pytest.fixture
@@ -26,6 +27,8 @@ def test_a_folder_and_its_tar_file_are_one_system_that_starts_first(system):
     with tarfile.open(path := system.with_name("image.tar.xz"), "w:xz") as tar:
         tar.add(system, arcname=".")
     found, given = Rootfs.read(path), {}
+    with pytest.raises(UsageError, match="is for aarch64"):
+        found.require_machine("x86_64", "6.12-amd64")
     assert found.sha256 == Rootfs.read(system).sha256
     booted = lambda qemu, kernel, **more: given.update(more)  # noqa: E731
     guest = Guest(qemu=Qemu(machine="", program="x"), kernel=AnyKernel(machine="aarch64"),

@@ -122,6 +122,8 @@ def run(
     )
     machines = {}
     for each in [] if question else kernels_of(kernels, kernel, MACHINES[machine]):
+        if system:
+            system.require_machine(each.machine, each.name)
         source = kernel if kernel and each.flavour == "own" else each.name
         for name, words in _command_lines(each, preempt):
             machines[how.named(name)] = how.word(source, words)

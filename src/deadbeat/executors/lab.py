@@ -344,9 +344,8 @@ def lab_target(word: str) -> GuestTarget:
         raise UsageError(f"{word}: {kernel.label} has no preempt={preempt}", f"it has {known}")
     preemption = [f"preempt={preempt}"] * bool(preempt)
     system = Rootfs.read(Path(given["rootfs"])) if "rootfs" in given else None
-    if system and system.machine != kernel.machine:
-        what = f"{system.name} is for {system.machine}, {kernel.name} for {kernel.machine}"
-        raise UsageError(f"rootfs: {what}", "give a kernel for it")
+    if system:
+        system.require_machine(kernel.machine, kernel.name)
     words = given["cmdline"].split()
     guest = Guest(
         qemu=find_qemu(kernel.machine),

@@ -6,6 +6,7 @@ import hashlib
 import lzma
 import tarfile
 import zlib
+from functools import cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO
@@ -37,6 +38,7 @@ class Rootfs:
     sha256: str
 
     @classmethod
+    @cache
     def read(cls, path: Path) -> Rootfs:
         """Read the one in ``path``, without devices: the kernel makes them.
         Raises UsageError: there is none."""
@@ -58,6 +60,12 @@ class Rootfs:
         machine, data = _ELF_MACHINES.get(kind, "another machine"), image(files)
         sha256 = hashlib.sha256(data).hexdigest()
         return cls(name=path.resolve().name, machine=machine, archive=data, sha256=sha256)
+
+    def require_machine(self, machine: str, kernel: str) -> None:
+        """Raises UsageError where it is for another machine than ``kernel``."""
+        if self.machine != machine:
+            what = f"{self.name} is for {self.machine}, {kernel} for {machine}"
+            raise UsageError(f"--rootfs: {what}", "give a kernel for it: --machine")
 
 
 def _files(stream: IO[bytes]) -> dict[str, ImageFile]:
