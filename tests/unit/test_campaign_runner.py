@@ -82,6 +82,16 @@ def test_a_calibration_that_does_not_fit_is_refused(
     assert fresh.sessions() == ()
 
 
+def test_a_campaign_is_not_continued_on_a_foreign_machine(tmp_path: Path) -> None:
+    store = begin(tmp_path, SPEC)
+    with pytest.raises(TargetError):
+        run(SPEC, store, executor=FakeExecutor(faults=Faults(lose_after=3)))
+    with pytest.raises(CalibrationError, match="belongs to simulated"):
+        run(SPEC, store, executor=FakeExecutor(name="other"))
+    assert len(store.committed()) == 3
+    assert len(store.sessions()) == 1
+
+
 def test_each_job_file_is_read_once_from_begin_to_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
