@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Literal
 
-from attrs import define, frozen
+from attrs import frozen
 
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.qemu import Qemu
@@ -121,15 +121,15 @@ def boot(
     Raises:
         TargetError: It did not boot, or handed over nothing; with its last words.
     """
-    limits = (timeout_s * cpus, timeout_s * _PATIENCE[mode])
-    machine = _Machine(
-        qemu, kernel, initramfs, command_line(kernel, cmdline), limits, stop or Event()
+    words = (
+        *qemu.command,
+        *machine_options(kernel, seed=seed, cpus=cpus, memory=memory, mode=mode),
+        *("-kernel", str(kernel.image), "-append", command_line(kernel, cmdline)),
     )
-    options = machine_options(kernel, seed=seed, cpus=cpus, memory=memory, mode=mode)
-    attempt = 1
+    busy_s, wall_s, attempt = timeout_s * cpus, timeout_s * _PATIENCE[mode], 1
     while True:
         try:
-            files, console = machine.run(options)
+            files, console = _booted(words, initramfs, wall_s, busy_s, stop)
             return Booted(files=files, console=console, attempts=attempt)
         except (TargetError, DataError) as error:
             if attempt > retries or (stop is not None and stop.is_set()):
@@ -168,52 +168,36 @@ def machine_options(
     )
 
 
-@define
-class _Machine:
-    """Boots the same thing as often as is needed."""
+def _booted(
+    machine: Sequence[str], initramfs: bytes, wall_s: float, busy_s: float, stop: Event | None
+) -> tuple[dict[str, bytes], str]:
+    """What one boot handed over, and its console.
 
-    _qemu: Qemu
-    _kernel: Kernel
-    _initramfs: bytes
-    _cmdline: str
-    _limits_s: tuple[float, float]  # in processor time, and on the host's clock
-    _stop: Event
-
-    def run(self, options: Sequence[str]) -> tuple[dict[str, bytes], str]:
-        """One boot.
-
-        Raises:
-            TargetError: It does not start, hangs, or hands over nothing.
-            DataError: What it handed over is damaged.
-        """
-        with LocalTarget() as host:
-            folder = Path(host.folder)
-            image, shared, console = (folder / name for name in ("image", "shared", "console"))
-            with storing(folder):
-                image.write_bytes(self._initramfs)
-                with shared.open("wb") as stream:
-                    stream.truncate(SHARED_MB << 20)
-            memory = f"memory-backend-file,id=shared,share=on,mem-path={shared},size={SHARED_MB}M"
-            words = (
-                *(*self._qemu.command, *options),
-                *("-kernel", str(self._kernel.image), "-initrd", str(image)),
-                *("-append", self._cmdline, "-serial", f"file:{console}"),
-                *("-object", memory, "-device", "ivshmem-plain,memdev=shared"),
-            )
-            ended, said = self._emulate(words, folder / "said")
-            raw = _read(console, _CONSOLE_MOST)
-            files = exported(_read(shared, SHARED_MB << 20), raw)
-        text = raw.decode(errors="replace").replace("\r", "")
-        if files is None:
-            raise TargetError(f"{ended}{_last_words(text, said)}", _HINT)
-        return files, text
-
-    def _emulate(self, words: Sequence[str], log: Path) -> tuple[str, str]:
-        """How it ended, and what the emulator itself said."""
-        busy_s, wall_s = self._limits_s
-        ended = emulate(words, log, wall_s, busy_s=busy_s, stop=self._stop)
+    Raises:
+        TargetError: It does not start, hangs, or hands over nothing.
+        DataError: What it handed over is damaged.
+    """
+    with LocalTarget() as host:
+        names = ("image", "shared", "console", "said")
+        image, shared, console, log = (Path(host.folder) / name for name in names)
+        with storing(image):
+            image.write_bytes(initramfs)
+            with shared.open("wb") as stream:
+                stream.truncate(SHARED_MB << 20)
+        memory = f"memory-backend-file,id=shared,share=on,mem-path={shared},size={SHARED_MB}M"
+        words = (
+            *(*machine, "-initrd", str(image), "-serial", f"file:{console}"),
+            *("-object", memory, "-device", "ivshmem-plain,memdev=shared"),
+        )
+        ended = emulate(words, log, wall_s, busy_s=busy_s, stop=stop)
         said = _read(log, _CONSOLE_MOST).decode(errors="replace").strip()
-        return ended or "it ended without a result", said
+        raw = _read(console, _CONSOLE_MOST)
+        files = exported(_read(shared, SHARED_MB << 20), raw)
+    text = raw.decode(errors="replace").replace("\r", "")
+    if files is None:
+        ended = ended or "it ended without a result"
+        raise TargetError(f"{ended}{_last_words(text, said)}", _HINT)
+    return files, text
 
 
 def emulate(
