@@ -35,9 +35,9 @@ def lab(tmp_path, monkeypatch) -> Mirror:
         (tmp_path / compiled).symlink_to(cache_root() / compiled)
     monkeypatch.setenv("DEADBEAT_CACHE", str(tmp_path))
     mirror = Mirror(tmp_path)
-    known = offers("x86_64", now=time.time(), **mirror.place).kernels
+    known = offers("x86_64", now=time.time(), lab=mirror.lab).kernels
     wanted = [one for word in ("6.12-amd64", "6.12.90+deb13-amd64") for one in chosen(word, known)]
-    fetch(wanted, **mirror.place)
+    fetch(wanted, lab=mirror.lab)
     program = mirror.folder / "qemu/x86_64/usr/bin/qemu-system-x86_64"
     program.parent.mkdir(parents=True)
     program.write_text(QEMU)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deadbeat.host.kernel import options_of
+from deadbeat.lab.apt import Lab
 from deadbeat.lab.kernels import Kernel, disk_needed, fetch, fetched, preemption
 from deadbeat.lab.offers import chosen, offers, version_key
 from deadbeat.lab.vmlinux import boot_image
@@ -211,8 +212,8 @@ class Mirror:
         self.fetched: list[str] = []
 
     @property
-    def place(self) -> dict[str, object]:
-        return {"target": self.target, "folder": self.folder, "etc": self.etc}
+    def lab(self) -> Lab:
+        return Lab(target=self.target, folder=self.folder, etc=self.etc)
 
     def done(self, stdout: str = "", stderr: str = "") -> Completed:
         return Completed(argv=(), returncode=100 if stderr else 0, stdout=stdout, stderr=stderr)
@@ -248,7 +249,7 @@ class Mirror:
 
 def test_kernels_of_whole_and_of_split_packages_are_offered(tmp_path):
     mirror = Mirror(tmp_path)
-    found = offers("x86_64", now=1e9, **mirror.place).kernels
+    found = offers("x86_64", now=1e9, lab=mirror.lab).kernels
     assert [(each.name, each.label, len(each.packages)) for each in found] == [
         ("6.12.90+deb13-amd64", "6.12-amd64", 1),
         ("6.12.117+deb13-amd64", "6.12-amd64", 1),
@@ -256,7 +257,7 @@ def test_kernels_of_whole_and_of_split_packages_are_offered(tmp_path):
         ("7.3.4+deb13-amd64", "7.3-amd64", 2),
     ]
     mirror.online = False
-    again = offers("x86_64", now=1e9 + 1e6, **mirror.place)
+    again = offers("x86_64", now=1e9 + 1e6, lab=mirror.lab)
     assert again.kernels == found
     assert not any(MIRROR.split("/")[2] in str(each) for each in again.kernels)
 
@@ -265,11 +266,11 @@ def test_without_network_and_without_an_answer_it_says_so(tmp_path):
     mirror = Mirror(tmp_path)
     mirror.online = False
     with pytest.raises(TargetError, match=r"no kernel for x86_64 .*Could not resolve"):
-        offers("x86_64", **mirror.place)
+        offers("x86_64", lab=mirror.lab)
 
 
 def test_words_that_mean_kernels(tmp_path):
-    known = offers("x86_64", **Mirror(tmp_path).place).kernels
+    known = offers("x86_64", lab=Mirror(tmp_path).lab).kernels
     names = [[each.name for each in one] for one in chosen("6.12-amd64", known)]
     assert names == [["6.12.117+deb13-amd64", "6.12.90+deb13-amd64"]]
     assert [len(one) for one in chosen("all", known)] == [1, 1, 1, 1]
@@ -280,11 +281,11 @@ def test_words_that_mean_kernels(tmp_path):
 
 def test_one_that_cannot_be_had_is_stood_in_for_and_does_not_stop_the_rest(tmp_path):
     mirror = Mirror(tmp_path, gone=("linux-image-6.12.117+deb13-amd64",))
-    known = offers("x86_64", **mirror.place).kernels
+    known = offers("x86_64", lab=mirror.lab).kernels
     wanted = [one for word in ("6.12-amd64", "7.3-amd64") for one in chosen(word, known)]
     assert disk_needed(wanted, folder=mirror.folder)[0] == (4 << 20) + 400
     steps = []
-    got = fetch(wanted, report=lambda *step: steps.append(step), **mirror.place)
+    got = fetch(wanted, report=lambda *step: steps.append(step), lab=mirror.lab)
     assert [each.name for each in got.kernels] == ["6.12.90+deb13-amd64", "7.3.4+deb13-amd64"]
     assert got.refused == {
         "6.12.117+deb13-amd64": "linux-image-6.12.117+deb13-amd64 cannot be fetched:"
@@ -295,15 +296,15 @@ def test_one_that_cannot_be_had_is_stood_in_for_and_does_not_stop_the_rest(tmp_p
     assert got.kernels[0].preemption.default == "voluntary"
     assert list((mirror.folder / "packages").iterdir()) == []
     before = list(mirror.fetched)
-    assert fetch(wanted[1:], **mirror.place).kernels == got.kernels[1:]
+    assert fetch(wanted[1:], lab=mirror.lab).kernels == got.kernels[1:]
     assert mirror.fetched == before
 
 
 def test_a_folder_that_is_not_whole_is_fetched_again(tmp_path):
     mirror = Mirror(tmp_path)
-    wanted = chosen("6.12-rt-amd64", offers("x86_64", **mirror.place).kernels)
-    (kernel,) = fetch(wanted, **mirror.place).kernels
+    wanted = chosen("6.12-rt-amd64", offers("x86_64", lab=mirror.lab).kernels)
+    (kernel,) = fetch(wanted, lab=mirror.lab).kernels
     kernel.image.unlink()
     assert fetched(folder=mirror.folder) == ()
-    assert fetch(wanted, **mirror.place).kernels == (kernel,)
+    assert fetch(wanted, lab=mirror.lab).kernels == (kernel,)
     assert len(mirror.fetched) == 2

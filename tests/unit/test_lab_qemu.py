@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.lab.apt import AptSource, complaints, debian_sources, host_sources
+from deadbeat.lab.apt import AptSource, Lab, complaints, debian_sources, host_sources
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.base import Completed
@@ -125,11 +125,11 @@ def test_the_hosts_own_is_taken_where_it_is_new_enough(tmp_path):
         argv=(), returncode=0, stdout="QEMU emulator version 11.1.0 (x)\n", stderr=""
     )
     target = FakeTarget(commands={"qemu-system-riscv64": version})
-    found = find_qemu("riscv64", target=target, folder=tmp_path)
+    found = find_qemu("riscv64", lab=Lab(target=target, folder=tmp_path))
     assert found.command == ("qemu-system-riscv64",)
     assert found.identification == "QEMU 11.1.0"
     with pytest.raises(UsageError, match="the lab emulates no riscv32"):
-        find_qemu("riscv32", target=target, folder=tmp_path)
+        find_qemu("riscv32", lab=Lab(target=target, folder=tmp_path))
 
 
 def test_one_is_fetched_from_backports_once(tmp_path):
@@ -137,7 +137,8 @@ def test_one_is_fetched_from_backports_once(tmp_path):
     here = etc(tmp_path / "etc", lines=LINES)
     folder = tmp_path / "lab"
     folder.mkdir()
-    found = find_qemu("x86_64", target=debian.target, folder=folder, etc=here, say=told.append)
+    lab = Lab(target=debian.target, folder=folder, etc=here)
+    found = find_qemu("x86_64", lab=lab, say=told.append)
     assert told == ["fetching QEMU 1:10.0.2+ds-2~bpo12+1 for x86_64: 2 packages"]
     assert found.version == (10, 0, 2)
     assert found.options == ("-L", str(folder / "qemu/x86_64/usr/share/seabios"))
@@ -146,7 +147,7 @@ def test_one_is_fetched_from_backports_once(tmp_path):
     assert list((folder / "qemu/packages").iterdir()) == []
     download = next(call for call in debian.target.calls if "download" in call)
     assert download[-2:] == ("seabios=1.16.3-2", "qemu-system-x86:amd64=1:10.0.2+ds-2~bpo12+1")
-    assert find_qemu("x86_64", target=debian.target, folder=folder, etc=here) == found
+    assert find_qemu("x86_64", lab=lab) == found
     assert sum("download" in call for call in debian.target.calls) == 1
 
 
@@ -160,6 +161,5 @@ def test_one_is_fetched_from_backports_once(tmp_path):
 )
 def test_what_cannot_be_had_is_told_in_a_line(tmp_path, debian, words):
     with pytest.raises(TargetError, match=words):
-        find_qemu(
-            "x86_64", target=debian.target, folder=tmp_path, etc=etc(tmp_path / "e", lines=LINES)
-        )
+        there = etc(tmp_path / "e", lines=LINES)
+        find_qemu("x86_64", lab=Lab(target=debian.target, folder=tmp_path, etc=there))

@@ -45,6 +45,7 @@ from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_
 from deadbeat.executors.programs import usable_on
 from deadbeat.executors.tables import plan_slots
 from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.lab.apt import Lab
 from deadbeat.lab.bare import BareMachine, HostedMachine
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.model.calibration import Calibration
@@ -253,7 +254,7 @@ def freertos_executor(where: str, *, cpus: Sequence[int] | None) -> FreeRTOSExec
 
 def _virtual(target: LocalTarget, harts: int) -> FreeRTOSExecutor:
     oldest = _OLDEST_QEMU if harts == 1 else _OLDEST_IN_TURNS
-    qemu = find_qemu("riscv64", oldest=oldest, target=target)
+    qemu = find_qemu("riscv64", oldest=oldest, lab=Lab(target=target))
     board, cpus, kernel, turns = VIRT, tuple(range(harts)), kernel_words(), ""
     if harts > 1:
         board, kernel = evolve(VIRT, harts=harts), f"{kernel}, one a hart"

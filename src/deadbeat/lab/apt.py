@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, field, frozen
 
 from deadbeat.build.native import cache_root
 from deadbeat.model.errors import TargetError
@@ -34,6 +35,34 @@ def lab_folder() -> Path:
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@frozen(kw_only=True)
+class Lab:
+    """Where the lab keeps what it fetches, and with what.
+
+    Attributes:
+        target: Runs apt, dpkg and emulators; this machine, or a script of it.
+        etc: Folder of apt's configuration.
+    """
+
+    folder: Path = field(factory=lab_folder)
+    target: Target = field(
+        default=Factory(lambda self: LocalTarget(folder=self.folder), takes_self=True)
+    )
+    etc: Path = Path("/etc/apt")
+
+
+@contextmanager
+def replaced(home: Path) -> Iterator[Path]:
+    """A new folder that is ``home`` once the block is over, in place of what was there."""
+    new = home.with_name(f"{home.name}.new")
+    with storing(home):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        yield new
+        shutil.rmtree(home, ignore_errors=True)
+        new.replace(home)
 
 
 @contextmanager
@@ -110,26 +139,24 @@ class Apt:
     """The sources that are of use for one purpose; apt's answers about them.
 
     Args:
-        folder: Ours; see `lab_folder`.
+        lab: Where its files are, and what runs it.
         name: Name of the purpose; files of the configuration are named so.
         sources: Suites. ``architecture``: Debian's name of the packages' architecture.
         installed: Packages of this machine count as installed.
-        target: Runs apt; this machine, or a script of it.
     """
 
     def __init__(
         self,
-        folder: Path,
+        lab: Lab,
         name: str,
         sources: Sequence[AptSource],
         architecture: str,
         *,
         installed: bool = False,
-        target: Target | None = None,
     ) -> None:
         self.sources, self.architecture = tuple(sources), architecture
-        self.target = target or LocalTarget(folder=folder)
-        self._folder, self._name, self._installed = folder / "apt", name, installed
+        self.target, self._folder = lab.target, lab.folder / "apt"
+        self._name, self._installed = name, installed
 
     @cached_property
     def _configuration(self) -> Path:

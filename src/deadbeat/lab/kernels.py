@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import evolve, field, frozen
 
 from deadbeat.host.kernel import configured, options_of, release_of
-from deadbeat.lab.apt import Apt, Package, lab_folder, locked
+from deadbeat.lab.apt import Apt, Lab, Package, lab_folder, locked, replaced
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.vmlinux import BootImage, boot_image
 from deadbeat.model.errors import DataError, DeadbeatError
@@ -21,14 +21,12 @@ from deadbeat.model.words import size as size_text
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import atomic_write, read_json, storing, write_json
 from deadbeat.store.serial import structure, to_plain
-from deadbeat.targets.base import Target
 from deadbeat.targets.local import LocalTarget
 
 #: Files of a kernel's folder.
 IMAGE, CONFIG, FACTS = "image", "config", "kernel.json"
 #: Size of an uncompressed image with its configuration, bytes; the largest seen is 72 MB.
 _UNPACKED = 80 << 20
-_ETC = Path("/etc/apt")
 _LOOK_SECONDS = 0.2
 
 
@@ -167,16 +165,11 @@ def _kept(home: Path, found: BootImage, kernel: Kernel) -> Kernel:
         sha256=hashlib.sha256(found.data).hexdigest(),
         preemption=preemption(options_of(found.config), release_of(found.release), found.banner),
     )
-    new = home.with_name(f"{home.name}.new")
-    with storing(home):
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
+    with replaced(home) as new:
         atomic_write(new / IMAGE, found.data)
         if found.config:
             atomic_write(new / CONFIG, found.config)
         write_json(new / FACTS, to_plain(evolve(kernel, image=Path(IMAGE), config=None)))
-        shutil.rmtree(home, ignore_errors=True)
-        new.replace(home)
     return evolve(kernel, image=home / IMAGE, config=home / CONFIG if found.config else None)
 
 
@@ -210,9 +203,7 @@ def fetch(
     wanted: Sequence[Sequence[Offer]],
     *,
     report: Callable[[float, str], None] = lambda share, words: None,
-    target: Target | None = None,
-    folder: Path | None = None,
-    etc: Path = _ETC,
+    lab: Lab | None = None,
 ) -> Fetched:
     """Gets kernels; those that are here already cost nothing, and a cut download continues.
 
@@ -221,16 +212,13 @@ def fetch(
     Args:
         wanted: Each with what stands in for it where it cannot be had; see `offers.chosen`.
         report: Called some times a second with the share that is here, and how far that is.
-        target: Runs apt and dpkg; this machine, or a script of it. ``etc``: folder of apt.
-        folder: Folder of the lab.
 
     Raises:
         DeadbeatError: The disk has no room for them.
         TargetError: This is no Debian.
     """
-    folder = folder or lab_folder()
-    home = folder / "kernels"
-    target = target or LocalTarget(folder=folder)
+    lab = lab or Lab()
+    folder, home = lab.folder, lab.folder / "kernels"
     lacking = _lacking(wanted, home)
     need = _UNPACKED * len(lacking) + max((each[0].size for each in lacking), default=0)
     free = free_bytes(folder)
@@ -254,7 +242,7 @@ def fetch(
             try:
                 if kernel is None:
                     with locked(folder):
-                        apt = kernel_apt(offer.machine, target, folder, etc)
+                        apt = kernel_apt(offer.machine, lab)
                         kernel = _watched(offer, partial(tell, offer.name), apt, folder)
             except DeadbeatError as error:
                 refused[offer.name] = error.message

@@ -16,18 +16,16 @@ from deadbeat.lab.apt import (
     OFFLINE,
     SUITES,
     Apt,
+    Lab,
     Package,
     debian_sources,
     host_sources,
-    lab_folder,
     locked,
 )
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.words import nearest, shown
 from deadbeat.store.files import read_json, write_json
 from deadbeat.store.serial import structure, to_plain
-from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
 
 #: Machine -> what Debian calls it.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm": "armhf", "riscv64": "riscv64"}
@@ -39,7 +37,6 @@ _NAME = re.compile(rf"linux-(image|binary|base)-(\d+\.\S*?)-({_FLAVOURS})")
 _AGE_SECONDS = 24 * 3600
 #: Packages that hold no kernel are smaller, bytes.
 _SMALLEST = 1 << 20
-_ETC = Path("/etc/apt")
 
 
 @frozen(kw_only=True)
@@ -117,9 +114,7 @@ def version_key(version: str) -> tuple[object, ...]:
 def offers(
     machine: str,
     *,
-    target: Target | None = None,
-    folder: Path | None = None,
-    etc: Path = _ETC,
+    lab: Lab | None = None,
     now: float | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Offers:
@@ -129,22 +124,20 @@ def offers(
     answer counts.
 
     Args:
-        target: Runs apt; this machine, or a script of it. ``etc``: folder of its configuration.
-        folder: Folder of the lab. ``now``: seconds since 1970.
+        now: Seconds since 1970.
         say: Gets a line when the mirror is asked, and for what it refuses.
 
     Raises:
         TargetError: There is no answer, because this is no Debian, or the mirror does not answer.
     """
-    folder = folder or lab_folder()
+    lab = lab or Lab()
     now = time.time() if now is None else now
-    path = folder / "kernels" / f"offers-{machine}.json"
+    path = lab.folder / "kernels" / f"offers-{machine}.json"
     kept = _kept(path)
     if kept and now - kept.time < _AGE_SECONDS:
         return kept
-    target = target or LocalTarget(folder=folder)
-    with locked(folder):
-        apt = kernel_apt(machine, target, folder, etc)
+    with locked(lab.folder):
+        apt = kernel_apt(machine, lab)
         say(f"asking apt for kernels of {ARCHITECTURES[machine]}, once a day")
         refused = apt.update()
         for line in refused:
@@ -164,11 +157,11 @@ def offers(
     return found
 
 
-def kernel_apt(machine: str, target: Target, folder: Path, etc: Path) -> Apt:
+def kernel_apt(machine: str, lab: Lab) -> Apt:
     """All suites that may hold kernels of ``machine``. Raises TargetError: this is no Debian."""
-    sources = debian_sources(host_sources(etc), SUITES)
+    sources = debian_sources(host_sources(lab.etc), SUITES)
     architecture = ARCHITECTURES[machine]
-    return Apt(folder, f"kernels-{architecture}", sources, architecture, target=target)
+    return Apt(lab, f"kernels-{architecture}", sources, architecture)
 
 
 def _kept(path: Path) -> Offers | None:

@@ -15,18 +15,17 @@ from attrs import evolve, field, frozen
 from deadbeat.lab.apt import (
     OFFLINE,
     Apt,
+    Lab,
     Package,
     debian_sources,
     host_sources,
-    lab_folder,
     locked,
     native_architecture,
+    replaced,
 )
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.words import nearest
-from deadbeat.store.files import storing
 from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
 
 OLDEST = 10
 #: Machine -> packages that may hold its emulator.
@@ -38,7 +37,6 @@ PACKAGES = {
 }
 #: Folders of firmware below the root of the packages.
 _FIRMWARE = ("usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu")
-_ETC = Path("/etc/apt")
 _START_SECONDS = 60.0
 
 
@@ -75,17 +73,13 @@ def find_qemu(
     machine: str,
     *,
     oldest: int = OLDEST,
-    target: Target | None = None,
-    folder: Path | None = None,
-    etc: Path = _ETC,
+    lab: Lab | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Qemu:
     """The emulator of ``machine``: the host's where it is new enough, else one that was fetched.
 
     Args:
         oldest: Version that is new enough.
-        target: Runs the programs; this machine, or a script of it.
-        folder: Folder of the lab. ``etc``: of apt.
         say: Gets a line for what is fetched.
 
     Raises:
@@ -94,14 +88,13 @@ def find_qemu(
     """
     if machine not in PACKAGES:
         raise UsageError(f"the lab emulates no {machine}", nearest(machine, PACKAGES))
-    folder = folder or lab_folder()
-    target = target or LocalTarget(folder=folder)
-    home = folder / "qemu" / machine
+    lab = lab or Lab()
+    target, home = lab.target, lab.folder / "qemu" / machine
     host = Qemu(machine=machine, program=Path(f"qemu-system-{machine}"))
     found = _tried(target, host, oldest) or _of_folder(target, machine, home)
     if found is None:
-        with locked(folder):
-            found = _of_folder(target, machine, home) or _fetch(target, machine, home, etc, say)
+        with locked(lab.folder):
+            found = _of_folder(target, machine, home) or _fetch(lab, machine, home, say)
     return found
 
 
@@ -134,16 +127,15 @@ def _tried(target: Target, qemu: Qemu, oldest: int = OLDEST) -> Qemu | None:
     return evolve(qemu, version=(int(found[1]), int(found[2]), int(found[3])))
 
 
-def _fetch(target: Target, machine: str, home: Path, etc: Path, say: Callable[[str], None]) -> Qemu:
-    host = host_sources(etc)
+def _fetch(lab: Lab, machine: str, home: Path, say: Callable[[str], None]) -> Qemu:
+    host = host_sources(lab.etc)
     suites = tuple(f"{each.suite}-backports" for each in host if "-" not in each.suite)
     apt = Apt(
-        home.parent.parent,
+        lab,
         "qemu",
         tuple(dict.fromkeys((*host, *debian_sources(host, suites)))),
-        native_architecture(target),
+        native_architecture(lab.target),
         installed=True,
-        target=target,
     )
     refused = apt.update()
     offered = [each for name in PACKAGES[machine] for each in apt.versions(name)]
@@ -156,10 +148,7 @@ def _fetch(target: Target, machine: str, home: Path, etc: Path, say: Callable[[s
         )
     wanted = apt.lacking(package)
     say(f"fetching QEMU {package.version} for {machine}: {len(wanted)} packages")
-    new = home.with_name(f"{machine}.new")
-    with storing(home):
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
+    with replaced(home) as new:
         for deb in apt.download(wanted, home.parent / "packages"):
             apt.unpack(deb, new)
             deb.unlink()
@@ -169,9 +158,7 @@ def _fetch(target: Target, machine: str, home: Path, etc: Path, say: Callable[[s
                 path.unlink()
         for each in ("usr/share/doc", "usr/share/man"):
             shutil.rmtree(new / each, ignore_errors=True)
-        shutil.rmtree(home, ignore_errors=True)
-        new.replace(home)
-    found = _of_folder(target, machine, home)
+    found = _of_folder(lab.target, machine, home)
     if found is None:
         raise TargetError(
             f"{home}: the QEMU that was fetched does not start", "remove the folder and repeat"
