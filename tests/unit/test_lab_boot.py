@@ -6,7 +6,7 @@ import threading
 import pytest
 from helpers.machines import AnyKernel, payload_of, scripted_emulator
 
-from deadbeat.lab.boot import HEADER_BYTES, Booted, boot, command_line, exported, machine_options
+from deadbeat.lab.boot import HEADER_BYTES, boot, command_line, exported, machine_options
 from deadbeat.lab.guest import kvm_refused, require_room
 from deadbeat.lab.job import ImageFile, Job, image
 from deadbeat.model.errors import DataError, TargetError, UsageError
@@ -203,35 +203,21 @@ def test_processors_share_one_stream_in_virtual_time():
 # --- whether KVM works is decided by a boot
 
 
-@pytest.fixture
-def program(tmp_path):
-    path = tmp_path / "program"
-    path.write_bytes(b"\x7fELF")
-    return path
-
-
-def test_a_kernel_that_boots_works(program):
+def test_kvm_is_tried_where_there_is_a_device_for_the_machine(tmp_path):
+    (program := tmp_path / "program").write_bytes(b"\x7fELF")
     asked = {}
 
     def booted(qemu, kernel, **more):
         asked.update(more)
-        return Booted(files={}, console="")
+        if kernel.name == "dies":
+            raise TargetError("6.12: KVM internal error. Suberror: 1")
 
-    given = {"booted": booted, "device": program, "machine": "x86_64"}
-    assert kvm_refused(None, AnyKernel(), program, **given) == ""
-    assert (asked["mode"], asked["retries"]) == ("kvm", 0)
+    def why(name="x", device=program, machine="x86_64"):
+        kernel = AnyKernel(name=name)
+        return kvm_refused(None, kernel, program, booted=booted, device=device, machine=machine)
+
+    assert "missing" in why(device=tmp_path / "kvm") and "for aarch64" in why(machine="aarch64")
+    assert not asked
+    assert why() == "" and (asked["mode"], asked["retries"]) == ("kvm", 0)
     assert asked["timeout_s"] <= 30
-
-
-def test_the_device_alone_says_nothing(program):
-    def dies(qemu, kernel, **more):
-        raise TargetError("6.12: KVM internal error. Suberror: 1")
-
-    why = kvm_refused(None, AnyKernel(), program, booted=dies, device=program, machine="x86_64")
-    assert why == "KVM does not boot it here: 6.12: KVM internal error. Suberror: 1"
-
-
-def test_without_device_or_of_another_machine_nothing_is_booted(program, tmp_path):
-    assert kvm_refused(None, AnyKernel(), program, device=tmp_path / "kvm", machine="x86_64")
-    why = kvm_refused(None, AnyKernel(), program, device=program, machine="aarch64")
-    assert "for aarch64" in why
+    assert why("dies") == "KVM does not boot it here: 6.12: KVM internal error. Suberror: 1"

@@ -161,14 +161,10 @@ def test_what_a_machine_hands_over_is_a_run(tmp_path):
     assert [each.id for each in run.problems] == ["short"]
 
 
-def test_a_load_that_never_ran_makes_a_run_invalid(tmp_path):
-    run = measured(tmp_path, handed_over(busy=0))
-    assert "load-not-reached" in [p.id for p in run.problems if p.severity == "invalid"]
-
-
-def test_a_load_that_died_is_told_with_its_last_words(tmp_path):
-    files = {**handed_over(load="2"), "/tmp/load0.err": b"cannot use --cpu\n"}
+def test_a_load_that_never_ran_makes_a_run_invalid_and_one_that_died_says_why(tmp_path):
+    files = {**handed_over(busy=0, load="2"), "/tmp/load0.err": b"cannot use --cpu\n"}
     run = measured(tmp_path, files)
+    assert "load-not-reached" in [p.id for p in run.problems if p.severity == "invalid"]
     assert run.load.died == "status 2, cannot use --cpu"
 
 
