@@ -34,7 +34,6 @@ from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import (
     interrupt_pairs,
     interval_text,
-    load_words,
     machine_pairs,
 )
 from deadbeat.model.finding import Finding
@@ -64,32 +63,8 @@ def runs() -> list[LatencyRun]:
     return made
 
 
-@pytest.fixture(scope="module")
-def summary(runs):
-    return summarise_latency(runs, name="demo", deadlines_ns=(50_000,))
-
-
 def rendered(summary, runs, **more) -> str:
     return html_of.page(latency_document(summary, runs, **more))
-
-
-@pytest.fixture(scope="module")
-def page(summary, runs) -> Page:
-    return Page(rendered(summary, runs, platform={"kernel": "6.18-rt"}))
-
-
-def test_the_verdict_names_the_latest_wake_up_and_where_it_was(summary, runs, page):
-    valid = [run for run in runs if run.valid]
-    worst = max(
-        ((cpu.raw.max_ns, cpu.cpu, run) for run in valid for cpu in run.cpus), key=lambda x: x[0]
-    )
-    sentence = words.sentence(summary)
-    assert f"the latest was {time_text(worst[0])} late" in sentence
-    assert f"on CPU {worst[1]} under load {load_words(worst[2].key.load)}" in sentence
-    assert f"repeat {worst[2].key.repeat}" in sentence
-    total = sum(cpu.cycles for run in valid for cpu in run.cpus)
-    assert sentence.startswith(f"Of {total:,} wake-ups under 3 loads")
-    assert sentence.replace(" %", "\xa0%") in page.text.replace(" %", "\xa0%")
 
 
 def test_without_a_valid_run_nothing_is_claimed(runs):
@@ -255,14 +230,6 @@ def test_an_invalid_run_is_in_no_picture_and_is_named():
     assert "2 of 3 runs count" in page.text
     assert "had 50" in page.text
     assert "9000" not in "".join(page.scripts[:1])
-
-
-def test_what_ran_beside_the_runs_stands_under_the_answer():
-    busy = {"asked": 0, "judged": True, "achieved": {"0": 0.9}}
-    runs = [evolve(run_of([10, 20], repeat=n), seconds=2.0, load=load_of(busy)) for n in range(2)]
-    page = Page(rendered(summarise_latency(runs), runs))
-    told = "2 of 2 runs were disturbed by other work (up to 90 % of a CPU); they count."
-    assert told in page.text.replace("\xa0", " ")
 
 
 def split_run() -> LatencyRun:
