@@ -57,7 +57,7 @@ SLOW = {
     *("show-many", "report-many", "observe-simulated"),
     *("study-thesis-fig4", "profile-precision"),
     *("plot-hardening-average", "verdicts-loaded-vm", "show-imported-text", "profile-sim"),
-    *("profile-simulated", "compare-many", "predict-many", "report-stress", "predict-stress"),
+    *("profile-simulated", "compare-many", "report-stress"),
 }
 
 
@@ -74,8 +74,6 @@ def _rows() -> list[Row]:
     rows.append(row("show-damaged", "show", "damaged", *SAME, folders=("damaged",)))
     for name in ("profile", "m-profile", "m-latency"):
         rows.append(row(f"why-{name}", "why", name, *SAME, folders=(name,)))
-    for name in ("profile", "stress", "many", "m-profile"):
-        rows.append(row(f"predict-{name}", "sched", "predict", name, *SAME, folders=(name,)))
     rows.append(Row("predict", (), call=prediction, slow=True))
     rows += [*_comparisons(row), *_runs(row), *_machine(row), *_scheduling(row)]
     return rows
@@ -125,8 +123,6 @@ def _comparisons(row: Any) -> list[Row]:
         plot("bsp", *SIDES),
         plot("per-cpu", "latency", more=("--load=50",)),
         row("plot-presets", "plot", "--json"),
-        row("hardening-cost", "doctor", "--hardening-cost", "plain", "hardened", *SAME,
-            folders=("plain", "hardened")),
         *(Row(f"verdicts-{name}", (), slow=f"verdicts-{name}" in SLOW,
               call=lambda name=name: pool_verdicts(name)) for name in POOLS),
         row("observe-many", "observe", "1..6", "--from", "many", *NEW, folders=("many",)),

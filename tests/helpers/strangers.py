@@ -28,9 +28,9 @@ READS = (
     ("why", "X", "--perfetto", "out/why.json", *QUIET), ("explain", "short"),
     ("compare", "X", "Y", "--out", "out/c", *DRAWN), ("emit", "X", "--out", "out/e", *QUIET),
     ("compare", "Y", "X", "--out", "out/c", *DRAWN), ("observe", "all", "--from", "X", *QUIET),
-    ("predict", "X", "--out", "out/d", *DRAWN), ("sched", "predict", "X", *QUIET),
+    ("predict", "X", "--out", "out/d", *DRAWN),
     ("plot", "per-cpu", "X", "--out", "out/p", "--format=none", *QUIET),
-    ("doctor", "--hardening-cost", "X", "Y", *QUIET), ("fragments", "--simulated", *QUIET),
+    ("fragments", "--simulated", *QUIET),
     PAGE, PYTHON,
 )  # fmt: skip
 

@@ -140,8 +140,7 @@ _OF_SETTINGS = (
     *("tests/unit/test_checks_all.py", "tests/unit/test_checks_hardening.py"),
     *("tests/unit/test_checks_memory.py", "tests/unit/test_doctor.py"),
     *("tests/unit/test_knobs.py", "tests/unit/test_knobs_cure.py", "tests/unit/test_inventory.py"),
-    *("tests/unit/test_hardening_cost.py", "tests/unit/test_reference_pages.py"),
-    "tests/golden/test_golden_answers.py",
+    *("tests/unit/test_reference_pages.py", "tests/golden/test_golden_answers.py"),
 )
 
 

@@ -1,9 +1,14 @@
 """Hardening: what is on is told, and what it may cost; switching it off is never a cure."""
 
 import pytest
+from attrs import evolve
 from helpers.checks import Case, Cases, case, config, outcome
+from helpers.matrices import PLATFORM, matrix
 
-from deadbeat.settings.hardening import OPTIONS, READS, differences, sight_of, states
+from deadbeat.compare.results import compare_results
+from deadbeat.kinds.latency.observe import COMPARABLE
+from deadbeat.model.comparison import Lineup
+from deadbeat.settings.hardening import OPTIONS, READS, differing, sight_of, states
 
 WEAK = "/sys/devices/system/cpu/vulnerabilities/{}"
 KFENCE = "/sys/module/kfence/parameters/sample_interval"
@@ -126,21 +131,36 @@ def test_samples_are_grave_where_they_interrupt_every_cpu() -> None:
 def test_the_cure_measures_before_it_switches_off() -> None:
     result = outcome("hardening.init-on-free", CASES["hardening.init-on-free"]["fail"])
     assert result.cure.startswith("keep it unless")
-    assert "--hardening-cost" in result.cure
+    assert "deadbeat compare WITHOUT WITH" in result.cure
 
 
 def test_only_what_is_known_on_both_sides_differs() -> None:
     with_it = states(sight_of(MACHINE.get))
     without = states(sight_of({**MACHINE, "/proc/cmdline": "quiet\n"}.get))
-    found = differences(without, with_it)
-    assert [each.option.name for each in found.known] == ["init-on-free"]
-    assert found.known[0].states[1] == "on: init_on_free=1"
-    assert "audit" in found.unknown and "init-on-alloc" not in found.unknown
-    old = differences({}, with_it)
-    assert old.known == () and len(old.unknown) == len(OPTIONS)
+    (found,) = differing(without, with_it)
+    assert found.startswith("memory is cleared when freed (init_on_free): off: ")
+    assert found.endswith(" | on: init_on_free=1")
+    assert [*differing({}, with_it)] == []
 
 
 def test_mitigations_that_act_in_another_way_differ() -> None:
     one = {option.name: "on: made up" for option in OPTIONS}
     other = {**one, "mitigations": "on: spectre_v2", "init-on-free": "on: from elsewhere"}
-    assert [each.option.name for each in differences(one, other).known] == ["mitigations"]
+    (found,) = differing(one, other)
+    assert found.endswith(": on: made up | on: spectre_v2")
+
+
+def test_a_comparison_names_the_option_that_differs() -> None:
+    off = {option.name: "off: made up" for option in OPTIONS}
+    hardened = {**off, "init-on-free": "on: init_on_free=1"}
+    sides = [
+        evolve(
+            matrix(name, seed, scale=scale),
+            platform={**PLATFORM, "details": {"hardening": states}},
+        )
+        for name, seed, scale, states in (("plain", 1, 1.0, off), ("hard", 2, 1.5, hardened))
+    ]
+    found = compare_results(COMPARABLE, Lineup(subjects=tuple(sides)))
+    line = "memory is cleared when freed (init_on_free): off: made up | on: init_on_free=1"
+    assert line in found.differences
+    assert found.verdict == "worse"

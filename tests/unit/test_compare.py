@@ -193,7 +193,7 @@ def test_simulated_beside_measured_is_refused_or_labelled(runs: Path, tmp_path: 
     # also where the programs differ: those of the one cannot run where the other ran
     with pytest.raises(UsageError, match="is simulated") as caught:
         compared(tmp_path, "worse", "seeded")
-    assert "deadbeat predict --simulate" in caught.value.hint
+    assert "deadbeat predict compares" in caught.value.hint
 
 
 def test_ungated_is_on_the_command_line(runs: Path, tmp_path: Path, capsys: Capture) -> None:

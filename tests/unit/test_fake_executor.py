@@ -18,10 +18,8 @@ from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
 from deadbeat.kinds.contention.run_reader import (
     Priced,
-    predict_tasks,
     predicted_jobs,
     prediction_figures,
-    why_not,
 )
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import RunError, UsageError
@@ -367,9 +365,6 @@ def test_a_simulated_run_is_predicted_exactly(cores: int, tasks: int, factor: in
     assert compared.sum() > 20
     # the simulator takes C in whole ns, up to one more or less for each job before
     assert np.abs(predicted[compared] - columns.response_ns[compared]).max() < 10
-    for task in predict_tasks(found, columns, whole, NOTHING):
-        assert task["predicted_p50_ns"] == pytest.approx(task["measured_p50_ns"], abs=10)
-        assert task["predicted_misses"] == task["measured_misses"]
 
 
 def test_contention_is_simulated_and_predicted_by_one_computation() -> None:
@@ -394,9 +389,11 @@ def test_a_prediction_leaves_out_what_the_machine_adds() -> None:
     found = ran_by_policy(2, 2)
     found.jobs["start_ns"] += 5_000
     found.jobs["finish_ns"] += 25_000
-    task = predict_tasks(found, job_columns(found), drawn(2, 2), NOTHING)[0]
-    assert task["measured_p50_ns"] is not None and task["predicted_p50_ns"] is not None
-    assert task["measured_p50_ns"] - task["predicted_p50_ns"] == pytest.approx(25_000, abs=1_000)
+    columns = job_columns(found)
+    finish = predicted_jobs(found, columns, drawn(2, 2), NOTHING)[1]
+    done = ~columns.solo & columns.counted & columns.finished
+    added = np.median((columns.finish_ns - finish)[done])
+    assert added == pytest.approx(25_000, abs=1_000)
 
 
 def test_what_never_finishes_in_the_replay_is_a_predicted_miss() -> None:
@@ -411,8 +408,9 @@ def test_what_never_finishes_in_the_replay_is_a_predicted_miss() -> None:
 
 
 def test_sched_other_is_not_predicted() -> None:
-    assert why_not(ran_by_policy(1, 1)) == ""
-    assert "SCHED_OTHER" in why_not(ran_by_policy(1, 1, policy="other"))
+    other = ran_by_policy(1, 1, policy="other")
+    nothing = SetFigures()
+    assert prediction_figures(nothing, other, job_columns(other), drawn(1, 1), NOTHING) == nothing
 
 
 def test_the_session_runs_by_key() -> None:

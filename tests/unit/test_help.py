@@ -39,7 +39,6 @@ _EXCEPTIONS = {
     "--priorities": "assigned to measured tasks or to simulated ones",
     "--metrics": "figures",
     "--preset": "presets differ by verb",
-    "--simulate": "the sets of a result, or a task system",
     "--policy": "of the kernel, or of the simulator",
     "--deadlines": "kind of deadlines",
 }

@@ -50,5 +50,3 @@ def test_the_doctor_reads_the_target_and_names_it(
     assert main(["doctor", "--target", BOARD]) == 0
     shown = capsys.readouterr().out
     assert f"deadbeat latency --quick --target {BOARD}" in shown
-    assert main(["doctor", "--target", BOARD, "--hardening-cost", "a", "b"]) == 2
-    assert "leave out --target" in capsys.readouterr().err

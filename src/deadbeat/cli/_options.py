@@ -89,13 +89,9 @@ class Ruled(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         option = param.opts[0] if param else ""
-        rules = import_module("deadbeat.model.rules")
-        found = getattr(rules, self.rule)
-        try:
-            return (found(*self.bounds) if isinstance(found, type) else found).parse(value)
-        except rules.RefusedError as error:
-            problem = error.problems[0]
-            raise UsageError(f"{option}: {problem.found}", problem.hint) from None
+        found = getattr(import_module("deadbeat.model.rules"), self.rule)
+        rule = found(*self.bounds) if isinstance(found, type) else found
+        return import_module("deadbeat.model.specification").parsed(rule.parse, value, {"": option})
 
 
 class CpuList(Ruled):

@@ -8,20 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from deadbeat.cli._output import Part, say, table
-from deadbeat.compare.page import metrics_table
-from deadbeat.compare.results import HardeningCost, found
-from deadbeat.compare.results import hardening_cost as hardening_cost_of
-from deadbeat.compare.words import cell_text, interval_text, value_text
 from deadbeat.host.recorded import KernelFiles
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
-from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
 from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.report.lines import echo
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
-from deadbeat.report.terminal import finding_line, print_part
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.settings.facts import ONLINE, gather
@@ -29,9 +23,6 @@ from deadbeat.store.campaign import free_bytes
 from deadbeat.store.texts import read_text, shown
 from deadbeat.targets.base import Target
 from deadbeat.targets.opening import open_target
-
-#: What the comparisons of hardening in the literature show: the average, and the worst.
-_TOLD = ("mean", "max")
 
 
 def doctor(
@@ -43,31 +34,11 @@ def doctor(
     fail_on: Severity | None,
     html: bool,
     out: Path | None,
-    hardening_cost: tuple[str, str] | None,
-    runs: Path,
     target: str | None,
     config: Path | None,
     cmdline: Path | None,
 ) -> Shown:
     files = {name: path for name, path in (("config", config), ("cmdline", cmdline)) if path}
-    if hardening_cost:
-        given = {
-            "--workload": workload,
-            "--rt-cpus": rt_cpus,
-            "--only": only,
-            "--all": show_all,
-            "--fail-on": fail_on,
-            "--html": html,
-            "--out": out,
-            "--target": target,
-            **{f"--{name}": path for name, path in files.items()},
-        }
-        if beside := [option for option, value in given.items() if value]:
-            raise UsageError(
-                "--hardening-cost compares two matrices and checks nothing",
-                f"leave out {beside[0]}",
-            )
-        return _cost(runs, hardening_cost)
     checks = of_families(only) if only else None
     _require_folder(out)
     if files and target:
@@ -194,7 +165,7 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
             ("hardening that is on", "cost lands on", "expected"),
             [(option.title, option.lands, option.expected) for option in on],
         )
-        yield "To measure what it costs here: deadbeat doctor --hardening-cost WITHOUT WITH"
+        yield "To measure what it costs here: deadbeat compare WITHOUT WITH, two latency results"
     yield summary.sentence(report)
 
 
@@ -205,51 +176,3 @@ def _lines(result: CheckResult) -> Iterator[Part]:
     yield partial(echo, head, " " * 13)
     if cure := summary.cure(result):
         yield partial(echo, f"{' ' * 15}do: {cure}", " " * 4)
-
-
-# -- what hardening costs
-
-
-def _cost(runs: Path, names: tuple[str, str]) -> Shown:
-    sides = []
-    for name in names:
-        kind, path = found(runs, name)
-        if kind is not COMPARABLE:
-            raise UsageError(
-                f"{name} is a {kind.noun}: --hardening-cost compares latency matrices",
-                "name matrices (deadbeat latency); deadbeat list results lists them",
-            )
-        sides.append(COMPARABLE.read(path))
-    cost = hardening_cost_of(*sides)
-    return Shown(
-        headline=f"{cost.comparison.verdict}: {cost.comparison.reason}",
-        plain=cost.plain(),
-        parts=list(_cost_parts(cost, *(side.name for side in sides))),
-    )
-
-
-def _cost_parts(cost: HardeningCost, one: str, two: str) -> Iterator[Part]:
-    yield from map(str.upper, cost.result.labels)
-    yield table(
-        ("hardening that differs", one, two, "expected"),
-        [(e.option.title, *e.states, e.option.expected) for e in cost.differences.known],
-    )
-    if cost.differences.unknown:
-        yield f"not known on one side at least: {', '.join(cost.differences.unknown)}"
-    yield from (f"differs too: {line}" for line in cost.beside)
-    yield partial(print_part, metrics_table(cost.comparison))
-    columns = ("load and engine", "latency", one, two, "difference [95 %]")
-    yield table(columns, list(_cells(cost)), numeric=(one, two))
-    yield f"{cost.comparison.verdict}: {cost.comparison.reason}"
-    yield f"cost of {cost.attribution}"
-    for finding in cost.result.findings:
-        yield partial(say, finding_line(finding))
-
-
-def _cells(cost: HardeningCost) -> Iterator[tuple[str, ...]]:
-    for metric in cost.comparison.metrics:
-        for cell in metric.cells if metric.metric.name in _TOLD else ():
-            sides = (cell.baseline, cell.other)
-            values = ("–" if v is None else value_text(metric.metric, v) for v in sides)
-            difference = interval_text(cell)
-            yield (cell_text(cell), metric.metric.words, *values, difference)

@@ -1,4 +1,4 @@
-"""`deadbeat compare`: results of one kind beside each other, and what hardening costs.
+"""`deadbeat compare`: results of one kind beside each other.
 
 What a kind measures and what forbids a comparison is said by its `Comparable`; everything else,
 from the refusals to the findings, is the same for all kinds.
@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.words import size_text, some, words_list
 from deadbeat.kinds.contention.observe import COMPARABLE as CAMPAIGNS
-from deadbeat.kinds.latency.observe import COMPARABLE, Matrix
 from deadbeat.kinds.registry import find
 from deadbeat.model.comparison import (
     Comparable,
@@ -30,9 +29,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
-from deadbeat.model.words import LAB, Json, beside_label, inside, shortened
-from deadbeat.settings.hardening import Differences, differences
-from deadbeat.settings.reading import few
+from deadbeat.model.words import LAB, Json, beside_label, shortened
 
 MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
@@ -345,73 +342,3 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
                 " tests (deadbeat load)",
             )
     return first, tuple(path for _, path in places)
-
-
-@frozen(kw_only=True)
-class HardeningCost:
-    """The cost of what differs; ``beside``: what else of the platforms does, a line each."""
-
-    differences: Differences
-    beside: tuple[str, ...]
-    result: ComparisonResult
-
-    @property
-    def comparison(self) -> Comparison:
-        return self.result.comparisons[0]
-
-    @property
-    def attribution(self) -> str:
-        """One line: what the difference is the cost of."""
-        names = [each.option.title for each in self.differences.known]
-        if not names:
-            return f"no option is known to differ: not known is {few(self.differences.unknown)}"
-        text = names[0] if len(names) == 1 else f"{len(names)} options together"
-        doubts = ["other things of the platforms differ too"] if self.beside else []
-        if self.differences.unknown:
-            doubts.append(f"not known is {few(self.differences.unknown)}")
-        return f"{text}; but {' and '.join(doubts)}" if doubts else text
-
-    def plain(self) -> dict[str, Json]:
-        return {
-            "differs": [
-                {key: getattr(each.option, key) for key in ("name", "title", "expected")}
-                | {"states": list(each.states)}
-                for each in self.differences.known
-            ],
-            "unknown": list(self.differences.unknown),
-            "beside": list(self.beside),
-            "attribution": self.attribution,
-            "comparison": self.result.plain(),
-        }
-
-
-def hardening_cost(without: Matrix, hardened: Matrix) -> HardeningCost:
-    """Compares ``hardened`` with ``without``. Raises UsageError: nothing of their hardening
-    differs, or they cannot be compared."""
-    sides = (without, hardened)
-    found = differences(_recorded(without), _recorded(hardened))
-    if not found.known and not found.unknown:
-        raise UsageError(
-            f"{without.name} and {hardened.name} were measured with the same hardening",
-            "deadbeat compare compares them; deadbeat doctor lists what is on",
-        )
-    result = compare_results(COMPARABLE, Lineup(subjects=sides))
-    beside = tuple(line for line in result.differences if not _explained(line, found, sides))
-    return HardeningCost(differences=found, beside=beside, result=result)
-
-
-def _recorded(matrix: Matrix) -> dict[str, str]:
-    """States of options as the matrix's environment has them; empty: not recorded."""
-    plain = inside(matrix.platform, "details", "hardening")
-    return {name: state for name, state in plain.items() if isinstance(state, str)}
-
-
-def _explained(line: str, found: Differences, sides: tuple[Matrix, Matrix]) -> bool:
-    """Whether a difference of platforms is no more than the options that differ."""
-    if not line.startswith("cmdline:"):
-        return False
-    words = [
-        set(str(inside(side.platform, "details").get("cmdline", "")).split()) for side in sides
-    ]
-    switching = {name for each in found.known for name in each.option.arguments}
-    return {word.partition("=")[0] for word in words[0] ^ words[1]} <= switching

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from attrs import evolve, frozen
 
@@ -104,8 +104,8 @@ class TableKind(Generic[W, F]):
     Attributes:
         summarise: What a folder comes to. Unless these are said, too, it has ``cells``, which the
             file of ``columns`` and `Shown.empty` are about, and ``labels``.
-        answer: Result in sentences. ``document``: as a page. ``plain``: as JSON values. ``rows``:
-            in Python, beside what is ``typed``.
+        answer: Result in sentences. ``document``: as a page. ``plain``: as JSON values, beside
+            those of every kind. ``rows``: in Python, beside what is ``typed``.
         sort: Kind of the answer, where it is not the name.
         columns: Columns of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
@@ -155,14 +155,16 @@ class TableKind(Generic[W, F]):
 
     def answered(self, store: W, found: F) -> Shown:
         """What ``found`` says."""
-        state = self.folders.state_of(store.path)
+        path = store.path
+        state, page = self.folders.state_of(path), path / REPORT_FILE
+        usual = {"name": path.name, "path": str(path), "report": str(page)}
         return Shown(
             kind=self.name if self.sort is None else self.sort(found),
             state=state.state,
             headline=" ".join(self.answer(found)),
-            plain=self.plain(found, store),
-            document=with_beside(self.document(found, store), store.path),
-            page=store.path / REPORT_FILE,
+            plain={**usual, **self.plain(found, store)},
+            document=with_beside(self.document(found, store), path),
+            page=page,
             empty=self.empty(found),
             invalid=state.invalid,
             cases=(*self.cases(found), _lacking(self.name, state)),
@@ -187,12 +189,13 @@ class TableKind(Generic[W, F]):
         return evolve(self.answered(store, found), **more)
 
     def _write(self, store: W, found: Any, figures: bool) -> None:
-        made = with_beside(self.document(found, store), store.path)
+        said = self.answered(store, found)
+        made = cast(Document, said.document)
         cells = {"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}
         write_result(
             store,
             made,
-            {**cells, "summary.json": self.plain(found, store), **self.files(found)},
+            {**cells, "summary.json": said.plain, **self.files(found)},
             words=self.words(found),
             charts=made.charts if figures else (),
         )

@@ -9,9 +9,9 @@ wrong between fields that are each right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -185,10 +185,15 @@ def read(kind: type[T], *layers: Mapping[str, Json], names: Mapping[str, str] | 
 def checked(kind: type[T], values: Any, names: Mapping[str, str] | None = None) -> T:
     """The specification of the plain ``values``, by the rules of its fields. Raises UsageError:
     naming every problem."""
+    return parsed(partial(built, kind), values, names or {})
+
+
+def parsed(parse: Callable[[Any], T], value: Any, names: Mapping[str, str]) -> T:
+    """What ``parse`` makes of ``value``; raises UsageError with its paths by ``names``."""
     try:
-        return built(kind, values)
+        return parse(value)
     except RefusedError as error:
-        raise usage([renamed(problem, names or {}) for problem in error.problems]) from None
+        raise usage([renamed(problem, names) for problem in error.problems]) from None
 
 
 def built(kind: type[T], values: Any) -> T:
@@ -247,9 +252,9 @@ def _join(path: str, below: str) -> str:
 
 
 def renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
-    """The path as the person wrote it: the longest known beginning is replaced."""
+    """The path as the person wrote it: the longest known beginning is replaced ("": all)."""
     for path in sorted(names, key=len, reverse=True):
-        rest = problem.path.removeprefix(path)
+        rest = problem.path.removeprefix(path) if path else ""
         if problem.path.startswith(path) and (not rest or rest[0] in ".["):
             return Problem(names[path] + rest, problem.found, problem.hint)
     return problem

@@ -9,7 +9,7 @@ from operator import attrgetter
 import attrs
 
 from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, count_of
 from deadbeat.prediction.results import CLOSE, LEVEL, Predictions, Predictor, SetPrediction
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
@@ -23,7 +23,6 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
-    counted,
     machine_facts,
     percent,
     said,
@@ -85,14 +84,14 @@ def answer(found: Predictions) -> tuple[str, ...]:
 
 def _quality(found: Predictions, start: str) -> str:
     if not found.judged:
-        lacks = f": {found.matrix} lacks the work of {counted(found.refused, 'set')}"
+        lacks = f": {found.matrix} lacks the work of {count_of(found.refused, 'set')}"
         return (
             f"No held-out task set of {found.result} has both a prediction and a measurement"
             f"{lacks if found.refused else ''}."
         )
     model = found.model
     words = (
-        f"{start} {counted(len(found.judged), 'held-out task set')} {model.close} are predicted"
+        f"{start} {count_of(len(found.judged), 'held-out task set')} {model.close} are predicted"
         f" within {CLOSE:.0%} (worst {model.worst:.0%})".replace("%", " %")
     )
     if found.coverage is None:
@@ -129,7 +128,7 @@ def _beyond(found: Predictions) -> list[str]:
         values = [each.predicted or 0.0 for each in sets]
         ends = f"{_number(min(values))} to {_number(max(values))}"
         mark = "EXTRAPOLATED" if sets[0].role == "extrapolated" else "Predicted"
-        marked.setdefault(mark, []).append(f"{ends} on {counted(cores, 'core')}")
+        marked.setdefault(mark, []).append(f"{ends} on {count_of(cores, 'core')}")
     word = _WORDS[found.figure]
     return [f"{mark}: {word} {', '.join(parts)}." for mark, parts in marked.items()]
 
@@ -259,7 +258,7 @@ def _over_cores(found: Predictions) -> Chart:
         y_log=found.figure == "slowdown",
     )
     caption = (
-        f"{counted(len(chosen), 'set')}, each core of a larger machine doing what one of the set's"
+        f"{count_of(len(chosen), 'set')}, each core of a larger machine doing what one of the set's"
         " does, at offsets of its own. Extrapolated points have no interval that was tested."
     )
     mark = " (EXTRAPOLATED)" * any(each.role == "extrapolated" for each in beyond)

@@ -27,7 +27,7 @@ from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Kind, TaskSet
-from deadbeat.model.words import loud
+from deadbeat.model.words import count_of, loud
 from deadbeat.prediction.results import LEVEL, Predictions, SetPrediction, halves, with_intervals
 from deadbeat.prices.rates import (
     GROWTH,
@@ -43,7 +43,7 @@ from deadbeat.prices.rates import (
 from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, Slowdowns, alone, replay
 from deadbeat.prices.stage import load_prices
 from deadbeat.prices.table import PriceTable, price_table
-from deadbeat.report.document import counted, percent
+from deadbeat.report.document import percent
 from deadbeat.stats.intervals import Interval, fewest
 from deadbeat.store.campaign import CampaignStore
 
@@ -421,7 +421,7 @@ def _findings(
     if calibrating < fewest(LEVEL):
         yield finding(
             "prediction-not-calibrated",
-            f"no interval is stated: {counted(calibrating, 'task set')} to calibrate it",
+            f"no interval is stated: {count_of(calibrating, 'task set')} to calibrate it",
         )
     if lacking:
         share = sum(lacking.values())
@@ -430,7 +430,7 @@ def _findings(
         yield finding(
             "prediction-works-lacking",
             f"{percent(share)} of the tasks' time is work that the matrix lacks: {names};"
-            f" {counted(refused, 'set')} refused",
+            f" {count_of(refused, 'set')} refused",
             cure="predict the result from its own prices: deadbeat predict RESULT; or measure all"
             f" of it: deadbeat interfere --works {','.join(lacking)}",
         )

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from deadbeat.model.conclusion import VERDICTS, Judgement
-from deadbeat.model.words import Json, capital, loud
-from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, counted, said
+from deadbeat.model.words import Json, capital, count_of, loud
+from deadbeat.report.document import Lines, Part, Remark, Remarks, Subsection, Table, said
 
 #: What stands for `Evidence.holds`.
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
@@ -18,7 +18,7 @@ def counted_verdicts(judgements: Sequence[Judgement]) -> str:
     """``Of 4 published statements: 3 confirmed, 1 depends.`` What is needed is not said."""
     counts = Counter(each.verdict.partition(":")[0] for each in judgements)
     words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return f"Of {counted(len(judgements), 'published statement')}: {words}."
+    return f"Of {count_of(len(judgements), 'published statement')}: {words}."
 
 
 def verdict_text(judgement: Judgement) -> str:

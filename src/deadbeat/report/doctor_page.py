@@ -137,8 +137,7 @@ def _inventory(report: DoctorReport) -> tuple[Section, ...]:
     )
     hint = Note(
         "The expected cost comes from the sources, not from this machine. To measure it here, run"
-        " deadbeat latency without and with the option, then deadbeat doctor --hardening-cost"
-        " WITHOUT WITH."
+        " deadbeat latency without and with the option, then deadbeat compare WITHOUT WITH."
     )
     return (
         Section("inventory", "Inventory", (counted,)),

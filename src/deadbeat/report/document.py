@@ -34,11 +34,6 @@ def as_text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def machine_facts(
     platform: Mapping[str, Json], *, cores: int = 0, kernel: str = ""
 ) -> tuple[tuple[str, str], ...]:

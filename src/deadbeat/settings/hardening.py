@@ -1,20 +1,21 @@
 """Security hardening that may cost latency: what is on here, and where its cost lands.
 
 What to expect is expectation, from the sources; what it does cost is measured, by comparing two
-matrices of latency between which only it differs (``deadbeat doctor --hardening-cost A B``).
+matrices of latency between which only it differs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from deadbeat.host.kernel import arguments, kernel_config
 from deadbeat.host.values import Read, Unknown, gathered, stripped
 from deadbeat.model.readiness import Severity
+from deadbeat.model.words import Json
 from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.rows import read_rows
 from deadbeat.targets.base import Target
@@ -164,39 +165,16 @@ def states(sight: Sight) -> dict[str, str]:
     return {option.name: option.state(sight).words for option in OPTIONS}
 
 
-@frozen(kw_only=True)
-class HardeningDifference:
-    """An option that differs between two platforms; ``states``: on each, as recorded."""
-
-    option: Hardening
-    states: tuple[str, str]
-
-
-@frozen(kw_only=True)
-class Differences:
-    """What differs in hardening between two platforms.
-
-    Attributes:
-        known: Options that are on on one side only, or in another way.
-        unknown: Names of options that one side did not record, or could not tell.
-    """
-
-    known: tuple[HardeningDifference, ...] = field(factory=tuple)
-    unknown: tuple[str, ...] = field(factory=tuple)
-
-
-def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Differences:
-    """Options that differ between two records of `states`."""
-    known, open_ = [], []
+def differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:
+    """``TITLE: state | state`` of options that differ between two records of `states`, as far as
+    both sides know them."""
     for option in OPTIONS:
-        pair = (before.get(option.name, ""), after.get(option.name, ""))
-        words = [text.partition(":")[0] for text in pair]
-        if not {*words} <= {"on", "off"}:
-            open_.append(option.name)
+        one, two = (str(side.get(option.name, "")) for side in (before, after))
+        words = [text.partition(":")[0] for text in (one, two)]
         # What a file holds is a value; what the configuration says is only where the state is from.
-        elif words[0] != words[1] or (words[0] == "on" and option.files and pair[0] != pair[1]):
-            known.append(HardeningDifference(option=option, states=pair))
-    return Differences(known=tuple(known), unknown=tuple(open_))
+        other = words[0] != words[1] or (words[0] == "on" and option.files and one != two)
+        if {*words} <= {"on", "off"} and other:
+            yield f"{option.title}: {one} | {two}"
 
 
 def _known(on: bool, basis: str) -> HardeningState:

@@ -11,7 +11,7 @@ import attrs
 from deadbeat.kinds.breakdown.results import Breakdown, CellResult, SetResult, columns, row
 from deadbeat.kinds.breakdown.spec import SearchCell
 from deadbeat.model.grouping import grouped
-from deadbeat.model.words import Json, origin, time_text
+from deadbeat.model.words import Json, count_of, origin, time_text
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Panel
 from deadbeat.report.document import (
@@ -22,7 +22,6 @@ from deadbeat.report.document import (
     Section,
     Sentence,
     Table,
-    counted,
     flatten,
     machine_facts,
     said,
@@ -67,7 +66,7 @@ def sentence(found: Breakdown) -> str:
         words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
     if found.spare:
         counts = Counter(each.spare for each in found.cells).items()
-        spared = ", ".join(f"{word} at {counted(count, 'point')}" for word, count in counts)
+        spared = ", ".join(f"{word} at {count_of(count, 'point')}" for word, count in counts)
         percents = f"{percent(found.spare)} of each core spare"
         words = f"Deadlines ({source}) with {percents}: {spared}. {words}"
     return f"{words}. {_agreement(found)}"
@@ -91,8 +90,8 @@ def _agreement(found: Breakdown) -> str:
     cells, sets = len(found.cells), len(found.sets)
     agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
     words = (
-        f"Predicted and measured intervals overlap at {agree} of {counted(cells, 'point')};"
-        f" {within} of {counted(sets, 'set')} break down where 95 of 100 searches would find it"
+        f"Predicted and measured intervals overlap at {agree} of {count_of(cells, 'point')};"
+        f" {within} of {count_of(sets, 'set')} break down where 95 of 100 searches would find it"
     )
     parted = [_place(found, each.cell) for each in found.cells if each.parted]
     return words + (f"; set by set the two differ at {'; '.join(parted)}." if parted else ".")

@@ -23,7 +23,7 @@ from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, sp
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.specification import layered
 from deadbeat.store.campaign import BreakdownStore
-from deadbeat.store.place import BREAKDOWN, REPORT_FILE, FolderState, other_parameters
+from deadbeat.store.place import BREAKDOWN, FolderState, other_parameters
 
 
 def _stand(store: BreakdownStore) -> FolderState:
@@ -92,11 +92,7 @@ KIND = TableKind(
     summarise=summarise,
     answer=lambda found: [sentence(found)],
     document=lambda found, _store: breakdown_document(found),
-    plain=lambda found, store: {
-        **summary_dict(found),
-        "path": str(store.path),
-        "report": str(store.path / REPORT_FILE),
-    },
+    plain=lambda found, _store: summary_dict(found),
     rows=lambda found: [row(cell) for cell in found.cells],
     files=files,
     cases=spare_cases,

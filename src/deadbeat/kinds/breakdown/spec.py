@@ -30,7 +30,7 @@ from deadbeat.model.results import Point, RunKey
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import checked, keyed, layered, plain_of, usage
 from deadbeat.model.tasks import TaskSet
-from deadbeat.model.words import Json, inside, nearest, shown
+from deadbeat.model.words import Json, inside
 from deadbeat.synthesis import SynthesisParameters, seed_for
 from deadbeat.synthesis.parameters import PRIORITIES
 
@@ -175,11 +175,8 @@ def specify(layer: Mapping[str, Json], *, names: Mapping[str, str]) -> Breakdown
     Raises:
         UsageError: Naming every problem.
     """
-    preset = layer.get("preset", "default")
-    if not isinstance(preset, str) or preset not in PRESETS:
-        text, hint = f"{shown(preset)} is not a choice", nearest(str(preset)[:60], PRESETS)
-        raise usage([Problem(names.get("preset", "preset"), text, hint)])
-    return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, PRESETS[preset], layer), names)
+    preset = PRESETS.get(str(layer.get("preset")), PRESETS["default"])
+    return _read(layered(BreakdownSpec, DEFAULT, _DEFAULT, preset, layer), names)
 
 
 def _read(values: Mapping[str, Json], names: Mapping[str, str]) -> BreakdownSpec:

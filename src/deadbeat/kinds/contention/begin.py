@@ -39,8 +39,8 @@ from deadbeat.kinds.contention.runner import (
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.results import RunKey
-from deadbeat.model.rules import Cpus, Name, RefusedError
-from deadbeat.model.specification import usage
+from deadbeat.model.rules import Cpus, Name
+from deadbeat.model.specification import parsed
 from deadbeat.model.tasks import Kind
 from deadbeat.model.words import Json
 from deadbeat.report.document import CellMap
@@ -236,13 +236,7 @@ def _source(runs: Path, text: str, mode: str) -> CampaignStore:
 
 
 def _given(layer: Mapping[str, Json], key: str, rule: Any) -> Any:
-    if layer.get(key) is None:
-        return None
-    try:
-        return rule.parse(layer[key])
-    except RefusedError as error:
-        problems = [attrs.evolve(problem, path=f"--{key}") for problem in error.problems]
-        raise usage(problems) from None
+    return None if layer.get(key) is None else parsed(rule.parse, layer[key], {"": f"--{key}"})
 
 
 def _announce_programs(asked: Begin, origin: Origin) -> None:

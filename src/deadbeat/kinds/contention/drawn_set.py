@@ -17,9 +17,9 @@ from deadbeat.model.jobs import JOB_DTYPE
 from deadbeat.model.results import RunKey
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.tasks import Task, TaskSet
-from deadbeat.model.words import Json, us_text
+from deadbeat.model.words import Json, count_of, us_text
 from deadbeat.prices.stage import prices_in
-from deadbeat.report.document import Column, Table, counted
+from deadbeat.report.document import Column, Table
 from deadbeat.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.store.place import BREAKDOWN
 
@@ -47,8 +47,8 @@ def drawn_set(runs: Path, run: str, text: str) -> Shown:
     _, _, found, costs = _opened(runs, run, text)
     drawn = [_drawn(task, found, costs) for task in found.tasks]
     headline = (
-        f"{'SIMULATED: ' * costs.platform.made_up}{text}: {counted(len(drawn), 'task')} on"
-        f" {counted(found.cores, 'core')}, ρ = {found.sync_share_real:.3f},"
+        f"{'SIMULATED: ' * costs.platform.made_up}{text}: {count_of(len(drawn), 'task')} on"
+        f" {count_of(found.cores, 'core')}, ρ = {found.sync_share_real:.3f},"
         f" α = {found.contended_ratio_real:.3f}, seed {found.seed}"
     )
     names = ("seed", "generator", "cores", "sync_share_real", "contended_ratio_real")

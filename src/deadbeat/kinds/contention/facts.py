@@ -19,11 +19,11 @@ from attrs import evolve, frozen
 from deadbeat.model.figures import CellFigures, SetFigures
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import PrecisionRecord, Summary
-from deadbeat.model.words import Json, beside_label, inside, loud, origin
+from deadbeat.model.words import Json, beside_label, count_of, inside, loud, origin
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.building import spread
 from deadbeat.report.charts import Mark
-from deadbeat.report.document import UNKNOWN, counted, flatten, machine_facts, percent
+from deadbeat.report.document import UNKNOWN, flatten, machine_facts, percent
 from deadbeat.store.serial import converter, plain_converter, structure
 
 #: Points or groups, or task sets.
@@ -179,7 +179,7 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     machine = platform(summary)
     cpus = machine.get("cpus")
     host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
-    jobs = counted(sum(cell.jobs or 0 for cell in summary.cells), "job")
+    jobs = count_of(sum(cell.jobs or 0 for cell in summary.cells), "job")
     measured = origin(labels(summary)).capitalize()
     return (
         host,
@@ -196,19 +196,19 @@ def _sets_are(summary: Summary) -> str:
     there = len(summary.sets)
     planned = int(number(summary.meta.get("planned")) or 0)
     every = max(planned, there + len(inside(summary.meta, "failed")))
-    return f"{there:,} of " * (every > there) + counted(every, "task set")
+    return f"{there:,} of " * (every > there) + count_of(every, "task set")
 
 
 def _rows_are(summary: Summary) -> str:
     count = len(summary.cells)
     if summary.mode != "stress":
-        return counted(count, "point")
+        return count_of(count, "point")
     levels = len(factors(summary.cells))
     if levels < 2:
-        return counted(count, "group")
+        return count_of(count, "group")
     several = len({cell.group for cell in summary.cells})
     each = " each" if several > 1 else ""
-    return f"{counted(several, 'group')} at {levels} deadline factors{each}"
+    return f"{count_of(several, 'group')} at {levels} deadline factors{each}"
 
 
 def labels(summary: Summary) -> tuple[str, ...]:
@@ -242,8 +242,8 @@ def precision_text(summary: Summary) -> str:
     reasons = Counter(point.stopped for point in points)
     width = percent(record.target) if record.relative else f"{record.target:g}"
     text = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
-    at = f"{counted(len(points), 'point')} with"
-    at += f" {counted(sum(point.sets for point in points), 'task set')}"
+    at = f"{count_of(len(points), 'point')} with"
+    at += f" {count_of(sum(point.sets for point in points), 'task set')}"
     return f"{record.metric.replace('_', ' ')} to within {width} at {at}: {text}"
 
 
@@ -279,7 +279,7 @@ def failed_runs(summary: Summary) -> tuple[tuple[str, str], ...]:
     ordered = sorted(grouped(why, why.__getitem__).items(), key=lambda item: -len(item[1]))
     shown = (", ".join([*keys[:_RUNS], *["…"] * (len(keys) > _RUNS)]) for _, keys in ordered)
     return tuple(
-        (f"{counted(len(keys), 'run')}: {names}", reason)
+        (f"{count_of(len(keys), 'run')}: {names}", reason)
         for names, (reason, keys) in zip(shown, ordered, strict=True)
     )
 

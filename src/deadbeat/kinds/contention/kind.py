@@ -327,13 +327,10 @@ def write(store: CampaignStore, figures: bool, worst: int = WORST) -> Summary:
 
 
 def plain(summary: Summary, store: CampaignStore) -> dict[str, Json]:
-    path = store.path
-    state = state_of(path)
+    state = state_of(store.path)
     failed = summary.meta.get("failed") or {}
-    report = path / REPORT_FILE
+    report = store.path / REPORT_FILE
     return {
-        "name": path.name,
-        "path": str(path),
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],

@@ -69,7 +69,7 @@ WORDS = Vocabulary(
     more="task sets (--sets)",
     rare="a shorter deadline (--deadline-factor 2) or more task sets would show more",
     finish="finish the campaigns, or repeat their commands with --retry",
-    mixed="deadbeat predict --simulate compares predicted with measured; ",
+    mixed="deadbeat predict compares predicted with measured; ",
 )
 #: Columns of sets.csv, where they have another name than the metric.
 _COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}

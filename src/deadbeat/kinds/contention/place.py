@@ -196,13 +196,13 @@ def _require_runnable(source: CampaignStore, built_for: Platform, platform: Plat
         raise UsageError(
             f"{name} was measured on {built_for.name}: its executables do not run on"
             f" {platform.name}, which is simulated",
-            f"deadbeat predict {name} --simulate compares predicted with measured; or simulate"
+            f"deadbeat predict {name} compares predicted with measured; or simulate"
             f" others: deadbeat {verb} --simulated",
         )
     if there and not here:
         raise UsageError(
             f"{name} holds no executables that could run on {platform.name}: it was simulated",
-            f"measure first (deadbeat {verb}); deadbeat predict RESULT --simulate then compares",
+            f"measure first (deadbeat {verb}); deadbeat predict RESULT then compares",
         )
     if built_for.machine != platform.machine:
         raise UsageError(

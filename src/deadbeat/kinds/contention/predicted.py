@@ -12,10 +12,10 @@ from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
-from deadbeat.model.words import origin
+from deadbeat.model.words import count_of, origin
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Mark, Panel
-from deadbeat.report.document import Part, Sentence, Table, counted, percent, said
+from deadbeat.report.document import Part, Sentence, Table, percent, said
 from deadbeat.stats.intervals import t_quantile
 
 #: From this slowdown on a set is slowed.
@@ -147,7 +147,7 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
     right = sum(map(_is_close, found.sets))
     words = (
         f"Each set is replayed with the prices of the states that it met: its releases, priorities"
-        f" and uses, never its own jobs. Of {counted(len(found.slowed), 'set')} slowed {SLOWED:g}"
+        f" and uses, never its own jobs. Of {count_of(len(found.slowed), 'set')} slowed {SLOWED:g}"
         f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
         f" {CLOSE_LEAST:g}, {found.inside} within that or the 95 % interval over their own rounds;"
         f" of all {len(found.sets)} that are not saturated {right}, where “always"

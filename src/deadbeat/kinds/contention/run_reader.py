@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import Bools, Floats, JobColumns, job_columns, of_tasks, quantiles
+from deadbeat.executors.metrics import Bools, Floats, JobColumns, job_columns, of_tasks
 from deadbeat.kinds.contention.figures import RunFigures, run_figures, without_overlapped
 from deadbeat.kinds.contention.late import Worst
 from deadbeat.kinds.contention.plan import class_unit, shares_objects
@@ -93,22 +93,6 @@ def pace_of(ratios: Iterable[Floats]) -> float:
     return float(np.median(known)) if len(known) else 1.0
 
 
-def pace_in(store: CampaignStore) -> float:
-    tables = (store.table(key) for key in sorted(store.committed()) if is_plain(key.point))
-    return pace_of(
-        job_columns(without_overlapped(table)[0]).solo_median_ns / table.tasks["wcet_ns"]
-        for table in tables
-    )
-
-
-def why_not(table: JobTable) -> str:
-    """Why a run cannot be predicted, or ``""``."""
-    flags = int(table.header["flags"])
-    if not flags & j.RUN_REALTIME:
-        return "it ran under SCHED_OTHER, which the replay does not model"
-    return "late jobs pile up (--overrun late), which is not modelled" if flags & j.RUN_LATE else ""
-
-
 def predicted_jobs(
     table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
 ) -> tuple[Floats, Floats]:
@@ -145,38 +129,6 @@ def predicted_jobs(
     return start, finish
 
 
-def predict_tasks(
-    table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
-) -> list[dict[str, float | None]]:
-    """Predicted and measured response times of every task of a run, over its counted jobs of
-    together slots, ``jobs`` of them: quantiles over the same jobs on both sides, ns; None: no job
-    finished. ``predicted_misses``: None: not all of them were replayed."""
-    predicted = predicted_jobs(table, columns, task_set, priced)[1] - columns.release_ns
-    together = columns.counted & ~columns.solo
-    found: list[dict[str, float | None]] = []
-    for index, row in enumerate(table.tasks):
-        own = together & (columns.task == index)
-        simulated, measured = predicted[own], columns.response_ns[own]
-        late = int((simulated > row["deadline_ns"]).sum())
-        p50, largest = quantiles(simulated[np.isfinite(simulated)], 0.5, 1.0)
-        measured_p50, measured_largest = quantiles(measured[np.isfinite(measured)], 0.5, 1.0)
-        names = ("core", "priority", "wcet_ns", "period_ns", "deadline_ns")
-        found.append(
-            {
-                "task": index,
-                **{name: int(row[name]) for name in names},
-                "jobs": len(simulated),
-                "predicted_p50_ns": p50,
-                "predicted_max_ns": largest,
-                "measured_p50_ns": measured_p50,
-                "measured_max_ns": measured_largest,
-                "predicted_misses": None if np.isnan(simulated).any() else late,
-                "measured_misses": int(columns.missed[own].sum()),
-            }
-        )
-    return found
-
-
 def prediction_figures(
     found: SetFigures,
     table: JobTable,
@@ -189,7 +141,8 @@ def prediction_figures(
     """``found`` with the replayed counterparts of what was measured, over the same jobs.
     ``columns``: columns of all tasks: the others hold up the ``chosen`` ones in the replay as well.
     ``chosen``: the tasks that the figures are about; None: all."""
-    if why_not(table):
+    flags = int(table.header["flags"])
+    if not flags & j.RUN_REALTIME or flags & j.RUN_LATE:  # the replay models neither
         return found
     start, finish = predicted_jobs(table, columns, task_set, priced)
     together = columns.counted & ~columns.solo

@@ -249,11 +249,6 @@ class CampaignSpec(TaskSetSpec):
         if self.loaded is not None and self.by_utilisation:
             text = "with a utilisation T is drawn, not C times its deadline_factor"
             yield Problem("loaded", text, "leave one of the two out")
-        known = PRESETS if profile else stress.PRESETS
-        if self.preset not in known:
-            kind = "profile" if profile else "stress campaign"
-            text = f"{self.preset} is not a preset of a {kind}"
-            yield Problem("preset", text, nearest(self.preset, known))
         if not profile and self.cores is not None:
             yield Problem("cores", "a stress campaign has its own", "write them in [stress]")
 

@@ -20,19 +20,14 @@ from deadbeat.kinds.contention.figures import without_overlapped
 from deadbeat.kinds.contention.findings import where_it_ran
 from deadbeat.kinds.contention.plan import group_of, is_complete, plan
 from deadbeat.kinds.contention.run_reader import (
-    Priced,
     factor_at,
-    is_plain,
-    pace_in,
-    predict_tasks,
     spec_of,
-    why_not,
 )
 from deadbeat.kinds.contention.spec import VERB, read_spec
 from deadbeat.kinds.contention.summarise import Attempts, summarise
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform, differing_platforms, shortened
@@ -138,28 +133,6 @@ class CampaignView(OpenedResult):
         """
         table, _ = without_overlapped(self.store.table(_key(key)))
         return Columns(_columns(table, job_columns(table)))
-
-    def predict(self, key: RunKey | str) -> list[dict[str, float | None]]:
-        """Predicted (replayed with prices) and measured response times of every task of a run, as
-        `predict_tasks`.
-
-        Raises:
-            UsageError: There is no such run.
-            DataError: Its file is damaged.
-            DeadbeatError: It ran under a policy that is not modelled.
-        """
-        table, _ = without_overlapped(self.store.table(_key(key)))
-        reason = why_not(table)
-        if reason:
-            raise DeadbeatError(f"{key} is not predicted: {reason}", "profile with --policy fifo")
-        priced = self._priced.at_pace(1.0) if is_plain(_key(key).point) else self._priced
-        return predict_tasks(table, job_columns(table), self.task_set(key), priced)
-
-    @cached_property
-    def _priced(self) -> Priced:
-        if self._calibration is None:
-            raise DataError(f"{self.path} has no calibration", "restore it from a backup")
-        return Priced.of(self.store, self._calibration).at_pace(pace_in(self.store))
 
     def all_jobs(self) -> Columns:
         """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 from attrs import evolve
 
-from deadbeat.kinds.interfere.results import InterfereStore, InterfereSummary, Slowdown
+from deadbeat.kinds.interfere.results import InterfereSummary, Slowdown
 from deadbeat.kinds.interfere.sharing import RULES, Shared, levels, nothing, shared, shares
 from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
@@ -35,7 +35,6 @@ from deadbeat.report.document import (
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.prices import price_list, price_parts, price_rows, state_words
 from deadbeat.stats.intervals import Interval
-from deadbeat.store.place import REPORT_FILE
 
 _NOTE = (
     "Slowdown: time beside the aggressor over time alone, of the same uses; 1 is none. Slots of 3"
@@ -332,10 +331,8 @@ def rows(found: InterfereSummary) -> list[dict[str, Json]]:
     ]
 
 
-def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, Json]:
+def summary_dict(found: InterfereSummary) -> dict[str, Json]:
     return {
-        "name": found.name,
-        "path": str(store.path),
         "planned": len(plan(found.spec)),
         "done": found.done,
         "slots": found.slots,
@@ -345,5 +342,4 @@ def summary_dict(found: InterfereSummary, store: InterfereStore) -> dict[str, Js
         "shares": {work.text: shares(found, work) for work in found.order},
         "rows": rows(found),
         "prices": price_rows(found.prices),
-        "report": str(store.path / REPORT_FILE),
     }

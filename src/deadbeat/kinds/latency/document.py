@@ -28,7 +28,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     TailStatement,
 )
-from deadbeat.model.words import Json, time_text, us_text
+from deadbeat.model.words import Json, count_of, time_text, us_text
 from deadbeat.report.beside import with_beside
 from deadbeat.report.charts import Chart
 from deadbeat.report.document import (
@@ -44,7 +44,6 @@ from deadbeat.report.document import (
     Sentence,
     Subsection,
     Table,
-    counted,
     csv_of,
     percent,
     said,
@@ -178,7 +177,7 @@ def _by_load(summary: LatencySummary, machine: Mapping[str, Json]) -> Table:
         MatrixLine(cell, cell.whole, cell.whole.honest, corrected=False) for cell in summary.cells
     ]
     swallowed = sum(cell.whole.missed for cell in summary.cells if cell.whole.changed)
-    counted_in = f"{counted(swallowed, 'wake-up')} that late ones swallowed count, too."
+    counted_in = f"{count_of(swallowed, 'wake-up')} that late ones swallowed count, too."
     spare = {"p99", "p99.9", "max on", "wake-ups"}
     spare |= set() if len(words.engines_of(summary.cells)) > 1 else {"engine"}
     without = words.not_measured(summary, machine)

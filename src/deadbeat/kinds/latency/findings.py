@@ -11,8 +11,7 @@ from deadbeat.model.finding import Finding, finding, ordered
 from deadbeat.model.grouping import grouped
 from deadbeat.model.latency import ASSUMED, IMPORTED, QUANTILES_PPM, THREADS, LatencyRun
 from deadbeat.model.latency_summary import CellSummary, LatencyRow, LatencySummary, Quantity
-from deadbeat.model.words import LAB, seconds_text
-from deadbeat.report.document import counted
+from deadbeat.model.words import LAB, count_of, seconds_text
 from deadbeat.stats.binomial import quantile_ranks
 
 #: Matrices with cells that were measured for less have a finding.
@@ -209,7 +208,7 @@ def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
         one, two = apart[0]
         yield finding(
             "latency-engines-differ",
-            f"engines disagree beyond their intervals in {counted(len(apart), 'load')}:"
+            f"engines disagree beyond their intervals in {count_of(len(apart), 'load')}:"
             f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
             f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
         )

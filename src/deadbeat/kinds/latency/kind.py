@@ -305,8 +305,6 @@ def plain(summary: LatencySummary, store: LatencyStore) -> dict[str, Json]:
     state = FOLDERS.state_of(store.path)
     report = store.path / REPORT_FILE
     return {
-        "name": store.path.name,
-        "path": str(store.path),
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": k.text, "reason": why} for k, why in store.failed().items()],

@@ -23,7 +23,8 @@ from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import LOADED_BY
-from deadbeat.model.words import LABELLED
+from deadbeat.model.words import LABELLED, inside
+from deadbeat.settings.hardening import differing
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.serial import to_plain
 
@@ -130,6 +131,7 @@ def align(lineup: Lineup) -> Aligned:
             *(finding for matrix in every for finding in _findings(matrix)),
             *differing_loads(every),
         ),
+        differences=tuple(_hardening(lineup.subjects)),
         parameters={"per_cpu": lineup.per_cpu, "wake_ups": wake_ups},
     )
 
@@ -234,6 +236,14 @@ def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
         yield finding(
             "loads-differ", f"the loads are not the same: {sides}; what differs may be theirs"
         )
+
+
+def _hardening(subjects: Sequence[Matrix]) -> Iterator[str]:
+    """Options of hardening that are on on one side only."""
+    baseline, *others = (inside(each.platform, "details", "hardening") for each in subjects)
+    for matrix, other in zip(subjects[1:], others, strict=True):
+        prefix = f"{matrix.name}: " if len(others) > 1 else ""
+        yield from (prefix + line for line in differing(baseline, other))
 
 
 def _findings(matrix: Matrix) -> Iterator[Finding]:

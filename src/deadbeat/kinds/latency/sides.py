@@ -13,9 +13,9 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.platform import machine_name
-from deadbeat.model.words import Json, nearest, seconds_text, time_text
+from deadbeat.model.words import Json, count_of, nearest, seconds_text, time_text
 from deadbeat.report.charts import Chart, Curve, Panel
-from deadbeat.report.document import UNKNOWN, counted
+from deadbeat.report.document import UNKNOWN
 
 #: Most curves that can be distinguished.
 SIDES_MAX = 7
@@ -176,7 +176,7 @@ def caveats(asked: Question, loads: Sequence[LoadPoint] = ()) -> tuple[str, ...]
     if few := [s.name for s in sides if any(len(c.whole.runs) < 2 for c in asked.cells(s, loads))]:
         names = " and ".join(filter(None, [", ".join(few[:-1]), few[-1]]))
         found.append(f"{names}: a single run under a load has no interval between runs.")
-    if lacking := [f"{s.name} lacks {counted(s.lacking, 'run')}" for s in sides if s.lacking]:
+    if lacking := [f"{s.name} lacks {count_of(s.lacking, 'run')}" for s in sides if s.lacking]:
         found.append(f"Not everything that was asked for was measured: {', '.join(lacking)}.")
     if len({len(side.summary.meta.cpus) for side in sides}) > 1:
         text = ", ".join(f"{s.name} {', '.join(map(str, s.summary.meta.cpus))}" for s in sides)

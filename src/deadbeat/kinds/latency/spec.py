@@ -23,8 +23,8 @@ from deadbeat.kinds.latency.loads import LOADS, OWN, STRESS_NG, strengths
 from deadbeat.model import rules
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
-from deadbeat.model.rules import Problem, RefusedError, duration_text, refuse
-from deadbeat.model.specification import checked, keyed, plain_of, read, renamed, usage
+from deadbeat.model.rules import Problem, duration_text, refuse
+from deadbeat.model.specification import checked, keyed, parsed, plain_of, read, renamed, usage
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import MATRIX
@@ -81,14 +81,10 @@ LOADS_RULE = rules.ListOf(
 
 
 def one_load(text: str, where: str) -> LoadPoint:
-    """The load of a word. Raises UsageError: it is none, or several."""
-    try:
-        loads: tuple[LoadPoint, ...] = LOADS_RULE.parse(text)
-    except RefusedError as error:
-        problem = error.problems[0]
-        raise UsageError(f"{where}: {problem.found}", problem.hint) from None
+    """A load as `LOADS_RULE` reads it, named by ``where``. Raises UsageError."""
+    loads: list[LoadPoint] = [*parsed(LOADS_RULE.parse, text, {"": where})]
     if len(loads) != 1:
-        raise UsageError(f"{where}: {shown(text)} names {len(loads)} loads", "name one")
+        raise UsageError(f"{where}: {shown(text)} names {len(loads)} loads", "name one: cpu:50")
     return loads[0]
 
 

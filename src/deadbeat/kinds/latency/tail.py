@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.latency import CpuLatency, LatencyRun
 from deadbeat.model.latency_summary import TailStatement
-from deadbeat.model.words import seconds_text
-from deadbeat.report.document import counted
+from deadbeat.model.words import count_of, seconds_text
 from deadbeat.stats import special
 from deadbeat.stats.binomial import (
     ALPHA,
@@ -168,11 +167,11 @@ def _text(tail: TailStatement) -> str:
     many = f"{tail.exceeded:,}" if tail.exceeded else "none"
     if tail.exceeded == tail.wake_ups > 1 and tail.kind == "deadline":
         many = f"up to {many}"
-    together = f", in {counted(tail.episodes, 'episode')}" if tail.episodes else ""
+    together = f", in {count_of(tail.episodes, 'episode')}" if tail.episodes else ""
     what = "it" if tail.kind == "maximum" else "the deadline"
-    seen = f"{many} of {counted(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
+    seen = f"{many} of {count_of(tail.wake_ups, 'wake-up')} exceeded {what}{together}"
     if tail.kind == "maximum" and not tail.exceeded:
-        seen = f"it is the latest of {counted(tail.wake_ups, 'wake-up')}"
+        seen = f"it is the latest of {count_of(tail.wake_ups, 'wake-up')}"
     if tail.hours_for_tenth is None:
         parts = [f"P(latency > {limit}): nothing is shown, {seen}"]
     else:

@@ -20,14 +20,13 @@ from deadbeat.model.latency_summary import (
     MatrixFacts,
     Quantity,
 )
-from deadbeat.model.words import Json, loud, seconds_text, time_text
+from deadbeat.model.words import Json, count_of, loud, seconds_text, time_text
 from deadbeat.report.document import (
     UNKNOWN,
     FactList,
     Part,
     Subsection,
     Table,
-    counted,
     flatten,
     machine_facts,
     percent,
@@ -94,7 +93,7 @@ def kernel_text(kernel: object) -> str:
 
 def rests_on(row: LatencyRow) -> str:
     """How much was measured: ``60,000 wake-ups, 6 runs, 12 s``."""
-    runs = counted(len(row.runs), "run")
+    runs = count_of(len(row.runs), "run")
     return f"{row.cycles:,} wake-ups, {runs}, {seconds_text(row.hours * 3600)}"
 
 
@@ -198,9 +197,9 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     if not cell.whole.runs:
         return f"{who}no valid run ({len(cell.invalid)} invalid)."
     shown = cell.whole.honest
-    missed = f", {counted(cell.whole.missed, 'period')} missed" if cell.whole.missed else ""
+    missed = f", {count_of(cell.whole.missed, 'period')} missed" if cell.whole.missed else ""
     if unknown := cell.whole.unaccounted:
-        missed += f", {counted(unknown, 'wake-up')} missing"
+        missed += f", {count_of(unknown, 'wake-up')} missing"
     far = shown.deepest()
     unsaid = far == "p50" or shown[far].value_ns is None
     tail = "" if unsaid else f" {QUANTITY_WORDS[far]} within {interval_text(shown[far])},"

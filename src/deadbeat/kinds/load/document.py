@@ -353,13 +353,13 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
 # ---------- files ----------
 
 
-def summary_dict(summary: LoadSummary, **more: object) -> dict[str, Json]:
+def summary_dict(summary: LoadSummary) -> dict[str, Json]:
     """JSON values of a summary; histograms as `model.histogram` writes them."""
 
     def plain(_owner: object, _field: object, value: object) -> object:
         return histogram.to_json(value) if isinstance(value, Histogram) else value
 
-    return {**attrs.asdict(summary, value_serializer=plain), **more}
+    return attrs.asdict(summary, value_serializer=plain)
 
 
 def paper_words(summary: LoadSummary) -> Words:

@@ -33,7 +33,7 @@ from deadbeat.report.document import records
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
 from deadbeat.store.load import LoadStore
-from deadbeat.store.place import LOAD_TEST, REPORT_FILE
+from deadbeat.store.place import LOAD_TEST
 
 #: A run that failed is measured again with the same command: none counts as failed for good.
 FOLDERS = RunFolders(
@@ -96,8 +96,7 @@ def begin(asked: Begin) -> Begun:
 
 def _plain(summary: LoadSummary, store: LoadStore) -> dict[str, Json]:
     failed = {key.text: why for key, why in store.failed().items()}
-    path = store.path
-    return summary_dict(summary, path=str(path), report=str(path / REPORT_FILE), failed=failed)
+    return {**summary_dict(summary), "failed": failed}
 
 
 def _judged(summary: LoadSummary, store: LoadStore) -> dict[str, object]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from deadbeat.kinds.primitives import matrices
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
-from deadbeat.kinds.primitives.runs import PrimitivesStore
 from deadbeat.kinds.primitives.spec import PrimitivesPreset
 from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
@@ -43,7 +42,6 @@ from deadbeat.report.document import (
     records,
     said,
 )
-from deadbeat.store.place import REPORT_FILE
 
 
 def short_time(value_ns: float) -> str:
@@ -376,10 +374,8 @@ def rows(found: PrimitivesSummary) -> list[dict[str, Json]]:
     ]
 
 
-def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, Json]:
+def summary_dict(found: PrimitivesSummary) -> dict[str, Json]:
     return {
-        "name": found.name,
-        "path": str(store.path),
         "done": found.done,
         "labels": list(found.labels),
         "clock_cost_ps": found.clock_cost_ps,
@@ -389,5 +385,4 @@ def summary_dict(found: PrimitivesSummary, store: PrimitivesStore) -> dict[str, 
         **({"conclusions": plain_conclusions(found.judgements)} if found.preset else {}),
         "rows": rows(found),
         "lines": list(records(matrices.LINE_COLUMNS, found.lines)),
-        "report": str(store.path / REPORT_FILE),
     }

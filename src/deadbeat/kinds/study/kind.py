@@ -9,7 +9,6 @@ from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.document import (
     LABEL,
-    StudyAnswers,
     files,
     paper_words,
     short_answer,
@@ -24,9 +23,9 @@ from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_s
 from deadbeat.kinds.study.spec import read_spec
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
-from deadbeat.model.words import Json, count_of
+from deadbeat.model.words import count_of
 from deadbeat.report.document import records
-from deadbeat.store.place import REPORT_FILE, STUDY, FolderState
+from deadbeat.store.place import STUDY, FolderState
 from deadbeat.store.study import STUDY_FILE, StudyStore
 
 
@@ -71,18 +70,13 @@ def begin(asked: Begin) -> Begun:
     return Begun(experiment=experiment, so_far=partial(so_far, store, spec), report=report)
 
 
-def _plain(found: StudyAnswers, store: StudyStore) -> dict[str, Json]:
-    known = {"name": found.name, "path": str(store.path), "digest": found.digest, "label": LABEL}
-    return {**known, **summary_dict(found), "report": str(store.path / REPORT_FILE)}
-
-
 KIND = TableKind(
     name="study",
     folders=FOLDERS,
     summarise=summarise,
     answer=short_answer,
     document=lambda found, _store: study_document(found),
-    plain=_plain,
+    plain=lambda found, _: {**summary_dict(found), "digest": found.digest, "label": LABEL},
     rows=lambda found: list(records(columns_of(found.results.spec), answered(found.results))),
     files=files,
     words=paper_words,

@@ -17,8 +17,8 @@ from deadbeat.kinds.study.sweep import Sweep, Written
 from deadbeat.model.conclusion import Conclusion
 from deadbeat.model.errors import UsageError
 from deadbeat.model.published import nearest_preset, published
-from deadbeat.model.rules import Problem, RefusedError, refuse
-from deadbeat.model.specification import checked, renamed, usage
+from deadbeat.model.rules import Problem, refuse
+from deadbeat.model.specification import checked, parsed, renamed, usage
 from deadbeat.model.words import Json, nearest, shown
 from deadbeat.report.charts import Chart
 from deadbeat.sched import Costs, Scheduler
@@ -61,10 +61,8 @@ def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None)
     name, called = asked.pop("preset", None), names or {}
     if name is not None:
         return _changed(find_preset(str(name)), asked, called).checked()
-    try:
-        return _swept(checked(Sweep, asked, called)).checked()
-    except RefusedError as error:
-        raise usage([renamed(problem, called) for problem in error.problems]) from None
+    sweep = checked(Sweep, asked, called)
+    return parsed(lambda swept: _swept(swept).checked(), sweep, called)
 
 
 def find_preset(name: str) -> Preset:

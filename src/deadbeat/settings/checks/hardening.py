@@ -11,7 +11,7 @@ from deadbeat.settings.facts import CONFIG, Facts
 from deadbeat.settings.hardening import OPTIONS, Hardening, sight_of_facts
 from deadbeat.settings.rows import Row
 
-_MEASURE = "keep it unless it costs too much: deadbeat doctor --hardening-cost WITHOUT WITH"
+_MEASURE = "keep it unless it costs too much: deadbeat compare WITHOUT WITH"
 
 
 def _made(option: Hardening) -> Check:
