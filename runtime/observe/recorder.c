@@ -121,8 +121,7 @@ void on_term(int signal_number)
 static int fail(const char *what)
 {
     printf("failed %s: %s\n", what, strerror(errno));
-    fflush(stdout);
-    return 1;
+    return fflush(stdout) | 1;
 }
 
 /* -- formats */

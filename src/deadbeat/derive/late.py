@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.records import Recording, RecordKind
+from deadbeat.derive.sections import LockWait
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
 from deadbeat.derive.tracks import NEVER, Times, Track, whole
 
@@ -76,14 +79,21 @@ def _of_task(
         cause: int(np.median([each[cause] for each in causes]))
         for cause in {cause for each in causes for cause in each}
     }
+
+    @cache
+    def judged(at: int) -> tuple[str, Parts, dict[str, int]]:
+        parts = seen.parts(task.tid, rows[at])
+        more = {c: ns - usual.get(c, 0) for c, ns in _by_cause(parts).items()}
+        return max(more, key=lambda each: more[each]), parts, more
+
+    # late since the one before was: why that one was; no other cause took as much
+    before = rows["before"] - rows["release"] - usual.get(BEFORE, 0) > rows["end"] - rows["before"]
     found = []
     for place in worst[response[worst] > deadline]:
-        cause, at = BEFORE, int(place) + 1
-        while cause == BEFORE and at > 0:  # late since the one before was: why that one was
+        at = int(place)
+        while at > 0 and (before[at] or judged(at)[0] == BEFORE):
             at -= 1
-            parts = seen.parts(task.tid, rows[at])
-            more = {c: ns - usual.get(c, 0) for c, ns in _by_cause(parts).items()}
-            cause = max(more, key=lambda each: more[each])
+        cause, parts, more = judged(at)
         by = max((k for k in parts if k[0] == cause), key=lambda each: parts[each])[1]
         found.append(
             Late(
@@ -114,7 +124,12 @@ class _Seen:
     def __init__(self, recording: Recording, derived: DerivedRun) -> None:
         self.tracks = derived.tracks
         self.names = recording.names | names_of(recording.threads)
-        self.locks = [(wait, name) for name, waits in derived.waits.items() for wait in waits]
+        self.locks = defaultdict[int, list[tuple[LockWait, str]]](list)  # tid -> waits, in order
+        for wait, name in sorted(
+            ((wait, name) for name, waits in derived.waits.items() for wait in waits),
+            key=lambda each: each[0].at_ns,
+        ):
+            self.locks[wait.waiter].append((wait, name))
         switches = whole(recording.events, [*self.tracks])
         on = {int(cpu): switches[switches["cpu"] == cpu] for cpu in np.unique(switches["cpu"])}
         self.switches = {
@@ -187,11 +202,9 @@ class _Seen:
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
         elif inside and site.what == "lock":
-            held = [
-                (each, name)
-                for each, name in self.locks
-                if each.waiter == track.thread.tid and each.at_ns <= left <= each.at_ns + each.ns
-            ]
+            mine = self.locks[track.thread.tid]
+            last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
+            held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
             holder = held[0][0].holder if held else int(block["waker"])
             name = held[0][1] if held else str(site)
             at = held[0][0].site.rpartition("(")[2].rstrip(")") if held else ""

@@ -65,7 +65,7 @@ ADD = (
 )
 
 #: Events that take a while, and how many are looked at in a second.
-_MANY, _EVENTS_S = 1_000_000, 100_000
+_MANY, _EVENTS_S = 1_000_000, 200_000
 
 #: Flag of a process in /proc/PID/stat (PF_KTHREAD).
 _KERNEL_THREAD = 0x200000
