@@ -3,9 +3,9 @@
  *   recorder INSTANCE FILE KALLSYMS PID...
  *       Drains a private instance of tracefs into FILE, in order of time, and looks at the threads of
  *       the processes and of their children. INSTANCE "-": there is none, only threads are looked at.
- *       Says "threads TIME TID..." when it is ready and for each line of its input; from the line
- *       "begin" on the CPU time of a thread counts, and "gone" once all have ended. Ends with its input or
- * SIGTERM, after a last look; then says what it found.
+ *       Says "threads TIME TID..." when it is ready and for each line of its input; from the line "begin" on
+ *       the CPU time of a thread counts, and "gone" once all have ended. Ends with its input or SIGTERM,
+ * after a last look; then says what it found.
  *
  *   recorder watch --out FILE --seconds-ns N EVENTS COMMAND...
  *       The same of a command, for at most N ns (0: until it ends), where tracefs and all else is
@@ -121,7 +121,8 @@ void on_term(int signal_number)
 static int fail(const char *what)
 {
     printf("failed %s: %s\n", what, strerror(errno));
-    return fflush(stdout) | 1;
+    fflush(stdout);
+    return 1;
 }
 
 /* -- formats */
