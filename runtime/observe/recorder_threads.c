@@ -106,7 +106,8 @@ static bool look_at(struct thread *thread)
         thread->cpu_ns = cpu_ns;
         thread->sampled_ns = now;
     }
-    if (syscall(SYS_sched_getattr, thread->tid, &attr, sizeof attr, 0) == 0) {
+    if (syscall(SYS_sched_getattr, thread->tid, &attr, sizeof attr, 0) == 0 &&
+        (attr.policy != 6 || attr.runtime != 0)) { /* those of a thread that has ended are 0 */
         thread->policy = attr.policy;
         thread->priority = attr.priority;
         bool deadline = attr.policy == 6; /* of others runtime is the slice */

@@ -206,11 +206,12 @@ def derived(*tasks: dict[str, Any], locks: tuple[DerivedLock, ...] = ()) -> Deri
     """Tasks of 2 ms every 10 ms, FIFO 50 on CPU 1."""
     usual = {"kind": "periodic", "policy": "fifo", "priority": 50, "cpus": (1,), "jobs": 100}
     times = {"period_ns": 10 * MS, "deadline_ns": 10 * MS, "c_max_ns": 2 * MS}
+    times |= {"charged_mean_ns": 2 * MS}
     made = [
         DerivedTask(**{"name": f"t{n}", "tid": n, "charged_max_ns": 2 * MS} | usual | times | more)
         for n, more in enumerate(tasks)
     ]
-    return DerivedSet(tasks=tuple(made), locks=locks, chains=())
+    return DerivedSet(tasks=tuple(made), locks=locks, chains=(), seconds=1.0)
 
 
 @pytest.mark.parametrize(
@@ -221,13 +222,14 @@ def derived(*tasks: dict[str, Any], locks: tuple[DerivedLock, ...] = ()) -> Deri
         # of equal priority either may go first: each waits for 6 ms of the other
         (({"charged_max_ns": 6 * MS, "period_ns": 20 * MS}, {"deadline_ns": 7 * MS}),
          "t1.deadline: "),
-        (({"charged_max_ns": 11 * MS},), "t0.wcet: with it the load of its CPU is 1.10"),
+        (({"charged_max_ns": 11 * MS},), "t0.wcet: with it U of its CPU is 1.10"),
         (({}, {"policy": "other", "priority": 0}), "not proved: t1.policy: other bounds no"),
         (({"policy": "other"},), "1 task, U 0.20 on CPU 1; not proved: t0.policy"),
         (({"policy": "deadline", "runtime_ns": MS},), "t0.budget: 1 ms is below its C, 2 ms"),
         (({"policy": "deadline", "runtime_ns": 2 * MS},), "schedulable by"),
         (({"policy": "deadline"}, {}), "t1.policy: no test takes it beside SCHED_DEADLINE"),
         (({}, {"kind": "none", "charged_max_ns": None}), "not proved: t1.period: none is known"),
+        (({}, {"kind": "none", "charged_max_ns": None, "rests": True}), "CPU 1; schedulable by"),
         (({}, {"cpus": (0, 1)}), "t1.affinity: no test takes some CPUs of several"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
+from deadbeat.derive.records import RECORD, Recording, RecordKind
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.targets.base import ClosedAfterwards, Target, is_here
 
@@ -125,7 +125,7 @@ class Shim(ClosedAfterwards):
             seen, pids = read_folder(self._fetched(Path(here)), self._target)
         self.close()
         if not self.not_seen:
-            missing += _silent(recording.threads, seen, pids)
+            missing += _silent(recording, seen, pids)
         return evolve(
             recording,
             events=_merged(recording.events, seen.events),
@@ -225,9 +225,16 @@ def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     return together[np.argsort(together["ns"], kind="stable")]
 
 
-def _silent(threads: Iterable[RecordedThread], seen: Recording, pids: set[int]) -> Iterator[str]:
-    """Processes without the shim, and programs that took no lock that it knows."""
-    hidden = dict.fromkeys(each.name for each in threads if each.pid not in pids)
+def _silent(recording: Recording, seen: Recording, pids: set[int]) -> Iterator[str]:
+    """Processes without the shim, and programs that took no lock that it knows. What is forked has
+    the shim of its parent, and says nothing before its first lock."""
+    events = recording.events
+    began = {*events["tid"][events["kind"] == RecordKind.EXEC].tolist()}
+    hidden = dict.fromkeys(
+        each.name
+        for each in recording.threads
+        if each.pid not in pids and (each.pid in began or not len(events))
+    )
     reason = "it is static, runs with other rights (set-user-id, sudo) or ended at once"
     for name in hidden:
         yield f"locks of {name} are not visible: {reason}"

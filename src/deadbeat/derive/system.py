@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask
+from deadbeat.derive.tasks import NOT_SEEN, DerivedLock, DerivedSet, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.model.words import time_text
 from deadbeat.sched.analysis import TestResult, analyze, tests
@@ -72,7 +72,28 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
     """``unseen``: locks that were waited for while their sections were not seen."""
     period, wcet = _period(task), max(task.charged_max_ns or 0, 1)
     allowed = tuple(cpus.index(cpu) for cpu in task.cpus)
-    source = f"measured: largest of {task.jobs} jobs"
+    sections = [
+        CriticalSection(
+            lock=section.lock,
+            length=max(section.max_ns, 1),
+            count=max(section.job_most, 1),
+            site=section.site,
+            source=f"measured: largest of {section.count}",
+        )
+        for section in task.sections
+    ]
+    sections += [
+        CriticalSection(
+            lock=lock.name,
+            length=min(max(lock.waited[0].max_ns, 1), wcet),
+            source="derived: the longest wait, its sections were not seen",
+        )
+        for lock in unseen
+        if task.name in {*lock.users, *(each.holder for each in lock.waited)}
+    ]
+    within, source = sum(each.length * each.count for each in sections), ""
+    if within > wcet:  # of a job that is merged or warm-up
+        wcet, source = within, ", or all its sections at their longest"
     return TimedTask(
         name=task.name,
         wcet=wcet,
@@ -81,30 +102,12 @@ def _timed(task: DerivedTask, cpus: list[int], unseen: Sequence[DerivedLock]) ->
         offset=max(task.offset_ns or 0, 0),
         priority=task.priority,
         home=allowed[0] if len(allowed) == 1 else None,
-        sections=tuple(
-            CriticalSection(
-                lock=section.lock,
-                length=min(max(section.max_ns, 1), wcet),
-                count=max(section.job_most, 1),
-                site=section.site,
-                source=f"measured: largest of {section.count}",
-            )
-            for section in task.sections
-        )
-        + tuple(
-            CriticalSection(
-                lock=lock.name,
-                length=min(max(lock.waited[0].max_ns, 1), wcet),
-                source="derived: the longest wait, its sections were not seen",
-            )
-            for lock in unseen
-            if task.name in {*lock.users, *(each.holder for each in lock.waited)}
-        ),
+        sections=tuple(sections),
         jitter=task.jitter_ns or 0 if task.kind == "periodic" else 0,
         suspension=task.suspension_max_ns,
         arrivals=((1, task.burst),) if task.burst > 1 else (),
         affinity=allowed if len(allowed) < len(cpus) else (),
-        source=source,
+        source=f"measured: largest of {task.jobs} jobs{source}",
         budget=task.runtime_ns or None if task.policy == "deadline" else None,
     )
 
@@ -118,11 +121,18 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     there = {task.name for task in system.tasks}
     cpus = sorted({cpu for task in derived.tasks for cpu in task.cpus if task.name in there})
     load = _load(system, derived, cpus)
+    resting = {task.name for task in derived.tasks if task.name not in there and task.rests}
     policies = {task.name: task.policy for task in derived.tasks}
     users = {
-        lock.name: {*lock.users, *(each.holder for each in lock.waited)} for lock in derived.locks
+        lock.name: {*lock.users, *(each.holder for each in lock.waited)} - {NOT_SEEN}
+        for lock in derived.locks
     }
     system, lines = _shared(system, {name: len(each) for name, each in users.items()})
+    lines += [
+        f"{task.name}: no task, it only begins and ends"
+        for task in derived.tasks
+        if task.name in resting and task.policy in _REAL_TIME
+    ]
     plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
     for step in _STEPS:
@@ -153,7 +163,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     reasons += [
         f"{task.name}.period: none is known, and it runs as {task.policy}"
         for task in derived.tasks
-        if task.name not in there and task.policy in _REAL_TIME
+        if task.name not in there | resting and task.policy in _REAL_TIME
     ]
     proved: tuple[str, ...] = ()
     if not reasons and len(ordinary) < len(urgent):
@@ -168,12 +178,12 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
 
 
 def _load(system: TaskSystem, derived: DerivedSet, cpus: list[int]) -> str:
-    """``U 0.20 on CPU 1``: by the mean C."""
-    means = {task.name: task.charged_mean_ns or 0.0 for task in derived.tasks}
+    """``U 0.20 on CPU 1``: the CPU time that jobs took."""
+    known = {task.name: (task.charged_mean_ns or 0.0) * task.jobs for task in derived.tasks}
     load = dict[str, float]()
     for task in system.tasks:
         where = f"{system.processors} CPUs" if task.home is None else f"CPU {cpus[task.home]}"
-        load[where] = load.get(where, 0.0) + means[task.name] / task.period
+        load[where] = load.get(where, 0.0) + known[task.name] / max(derived.seconds * 1e9, 1)
     return ", ".join(f"U {load[where]:.2f} on {where}" for where in sorted(load))
 
 

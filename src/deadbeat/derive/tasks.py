@@ -39,10 +39,12 @@ UNSURE = (0.6, 0.9)
 HELPER_NS = 100_000
 #: So does one that has less than this share of what the thread that works most has.
 HELPER_SHARE = 0.1
+#: Holder of a lock that is none of the threads.
+NOT_SEEN = "not seen"
 #: What starts other programs, and waits for them.
 FRONTS = {"bash", "dash", "doas", "sh", "su", "sudo", "time", "timeout", "watch", "xargs", "zsh"}
-#: A thread without jobs that works for this share of the time is named.
-BUSY = 0.05
+#: A thread without jobs that works for this share of the time is named, of so much at least.
+BUSY, BUSY_NS = 0.05, 1_000_000_000
 _CONFIDENCE = 0.05
 
 
@@ -63,6 +65,7 @@ class DerivedTask:
             ``warm_up_max_ns``.
         c_max_ns: Largest of the ``jobs``; a job is longer with a probability of at most
             1 - ``quantile``, with a confidence of 95 %. ``charged``: with system calls and wake-up.
+        rests: It hardly runs between the first tenth of the time and the last.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
     """
 
@@ -89,6 +92,7 @@ class DerivedTask:
     charged_max_ns: int | None = None
     quantile: float | None = None
     charged_share: float | None = None
+    rests: bool = False
     deadline_ns: int | None = None
     deadline_from: str = ""
     policy: str
@@ -139,15 +143,15 @@ class Link:
 
 @frozen(kw_only=True)
 class DerivedSet:
-    """The task set. ``lost``: events, and ``dropped``: jobs that were left out therefore; of this
-    ``share`` of the time are the events kept."""
+    """The task set. ``lost``: events, and ``dropped``: jobs that were left out therefore;
+    ``seconds``: of which events are kept."""
 
     tasks: tuple[DerivedTask, ...]
     locks: tuple[DerivedLock, ...]
     chains: tuple[Link, ...]
     lost: int = 0
     dropped: int = 0
-    share: float = 1.0
+    seconds: float = 0.0
     not_seen: tuple[str, ...] = ()
 
 
@@ -233,8 +237,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
-        share=1
-        - sum(e - b for b, e in recording.gaps) / max(recording.end_ns - recording.begin_ns, 1),
+        seconds=(recording.end_ns - recording.begin_ns - sum(e - b for b, e in recording.gaps))
+        / 1e9,
         not_seen=(*recording.not_seen, *apart),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
@@ -256,10 +260,15 @@ def _restless(
 ) -> Iterator[str]:
     """Threads without jobs that run a lot."""
     for tid, track in tracks.items():
-        share = track.on_cpu(np.array([track.end]))[0] / max(track.end, 1)
-        if tid not in found and share >= BUSY:
+        share = track.thread.cpu_ns / max(track.end, 1)
+        if tid not in found and share >= BUSY and track.end > BUSY_NS and not _rests(track):
             why = "it hardly waits: always late, or not in jobs"
             yield f"jobs of {names[tid]}, which runs {share:.0%} of the time: {why}"
+
+
+def _rests(track: Track) -> bool:
+    """Whether it hardly runs between the first tenth of the time and the last."""
+    return bool(np.diff(track.on_cpu(np.array([0.1, 0.9]) * track.end))[0] < HELPER_NS)
 
 
 def _helpers(
@@ -294,7 +303,7 @@ def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
     waited = [
         Waited(
             waiter=names[waiter],
-            holder=names.get(holder, "not seen"),
+            holder=names.get(holder, NOT_SEEN),
             site=site,
             count=len(each),
             max_ns=max(each),
@@ -341,6 +350,7 @@ def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> De
         cpus=thread.cpus,
         runtime_ns=thread.runtime_ns,
         sections=sections,
+        rests=_rests(track),
         charged_share=None
         if len(track.gaps) or thread.cpu_ns <= 0
         else float(charged / thread.cpu_ns),
@@ -438,7 +448,7 @@ def _judged(
     source = ASSUMED
     if named is not None:
         deadline, source = deadlines[named], "declared"
-    elif thread.policy == "deadline":
+    elif thread.policy == "deadline" and thread.period_ns:
         deadline, source = thread.deadline_ns or thread.period_ns, "SCHED_DEADLINE"
     response = jobs.rows["end"] - jobs.rows["release"]
     return evolve(

@@ -38,7 +38,8 @@ _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL = 0x7F
-_WANT, _GOT, _UNLOCK = map(int, (RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK))
+_LOCKS = RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT
+_WANT, _GOT, _UNLOCK, _COND_WAIT = map(int, _LOCKS)
 #: A clock with readings so far from the records' is another one.
 _OTHER_CLOCK_NS = 3_600_000_000_000
 
@@ -262,12 +263,13 @@ def _shim_waits(track: Track) -> NDArray[np.void]:
 def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
     """A condition is waited for from the lock before it to the last one after it, whether or not
     it had to be waited for: bursts are taken without."""
-    rows = track.of(RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT)
+    rows = track.of(*_LOCKS)
     before, entries = _conditions(rows)
     found = []
     want: dict[int, int] = {}
     entered: dict[int, tuple[int, int]] = {}  # mutex -> when, and the last GOT since
-    for ns, _, kind, _, what, caller, _ in in_order(rows):
+    waited = set[int]()  # mutexes with a wait since they were entered
+    for ns, _, kind, _, what, caller, more in in_order(rows):
         if kind == _WANT:
             want[what] = ns
         elif kind == _GOT:
@@ -276,7 +278,14 @@ def _lock_waits(track: Track) -> list[tuple[Site, int, int]]:
                 entered[what] = entered.get(what, (since, ns))[0], ns
             elif since < ns:
                 found.append((Site("lock", "lock", what), since, ns))
+        elif kind == _COND_WAIT and more in entered:
+            since, got = entered[more]
+            if more in waited and ns - got >= _SPURIOUS_NS:  # it worked with the lock held
+                found.append((Site("event", "condition", what), since, got))
+                entered[more] = ns, ns
+            waited.add(more)
         elif kind == _UNLOCK and what in entered:
+            waited.discard(what)
             found.append((Site("event", "condition", before[what]), *entered.pop(what)))
     for mutex, (since, _) in entered.items():  # it waits when recording ends
         found.append((Site("event", "condition", before[mutex]), since, NEVER))

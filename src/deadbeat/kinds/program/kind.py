@@ -38,6 +38,7 @@ from deadbeat.kinds.program.results import (
     ProgramStore,
     ProgramSummary,
     plan,
+    shell_status,
     summarise,
     tasks_of,
 )
@@ -104,12 +105,14 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
                 raise watch.stopped
-            raise DeadbeatError(
+            error = DeadbeatError(
                 f"no job of {spec.name} was found in {watch.seconds:.1f} s"
                 if watch.status is None
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
                 "; ".join([*(f"not seen: {line}" for line in seen.not_seen), ADD]),
             )
+            error.exit_status = shell_status(watch.status or 0) or error.exit_status
+            raise error
         store, problems = self._folder, [*self._problems(watch)]
         assert isinstance(store, ProgramStore)
         worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)

@@ -60,7 +60,7 @@ def align(lineup: Lineup) -> Aligned:
 def observe(run: ProgramRun) -> Iterator[Observation]:
     """Figures of each task by metric; what it marks itself goes before what was seen."""
     found: dict[tuple[str, str], float | None] = {}
-    seconds = run.seconds * run.traced.share if run.traced else 0
+    seconds = run.traced.seconds if run.traced else 0
     for task in run.traced.known if run.traced else ():
         missed = None if task.misses is None else task.misses / task.jobs
         longest = max((each.max_ns for each in task.sections), default=None)

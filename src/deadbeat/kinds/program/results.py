@@ -121,6 +121,11 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         return self.path / "events" / f"{key.text}.npz"
 
 
+def shell_status(status: int) -> int:
+    """An exit status as a shell has it."""
+    return 128 - status if status < 0 else status
+
+
 def plan(spec: ProgramSpec) -> list[ProgramKey]:
     return [ProgramKey(repeat) for repeat in range(1, spec.repeats + 1)]
 
@@ -272,5 +277,5 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         cells=tuple(cells),
         traced=worst.traced if worst else None,
         sharing=_sharing(store),
-        status=next((128 - s if s < 0 else s for run in runs if (s := run.status or 0)), 0),
+        status=next((shell_status(s) for run in runs if (s := run.status)), 0),
     )

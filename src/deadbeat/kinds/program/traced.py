@@ -321,8 +321,7 @@ def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
 def inverts(found: TracedProgram, lock: DerivedLock) -> bool:
     """Whether one waited for one that is less urgent, which then does not inherit."""
     rank = {task.name: (task.policy == "deadline", task.priority) for task in found.tasks}
-    low = False, 0
-    waits = (rank.get(w.waiter, low) > rank.get(w.holder, low) for w in lock.waited)
+    waits = (rank[w.waiter] > rank.get(w.holder, rank[w.waiter]) for w in lock.waited)
     return lock.protocol == "none" and any(waits)
 
 

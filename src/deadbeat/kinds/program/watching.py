@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -92,6 +93,8 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
             finally:
                 status = program.close()
             recording = shim.finish(recording)
+        if ended and status == -signal.SIGINT:  # Ctrl-C reaches what has the terminal
+            stopped = stopped or KeyboardInterrupt()
         if not is_here(target):
             target.get(place, path)
         data = read_bytes(path, what="file of marks", hint="did the program remove it?")
