@@ -357,6 +357,38 @@ def test_a_wait_for_an_interpreter_is_no_execution_time() -> None:  # trap 16
     assert task.suspension_mean_ns == pytest.approx(6 * MS, rel=0.01)
 
 
+def test_a_condition_that_is_waited_for_with_its_lock_held() -> None:
+    """The lock is given up in the waits alone; what is woken for nothing waits on."""
+    made, now = Made(), 1000
+    tid = made.thread("control")
+    made.add(now, tid, RecordKind.GOT, 0x8000, 0x1)
+    for tick in TICKS:
+        for at in (tick - MS, tick):
+            made.add(now + 100, tid, RecordKind.COND_WAIT, 0x7000, 0x2, 0x8000)
+            made.call(tid, now + 200, at + 4000, FUTEX, wake=at, ret=-110)
+            made.add(at + 4100, tid, RecordKind.GOT, 0x8000, 0x2)
+            now = at + 5000
+        now = tick + 2 * MS
+    made.add(now, tid, RecordKind.COND_WAIT, 0x7000, 0x2, 0x8000)
+    task = task_of(made)
+    assert (task.kind, task.period_ns, task.jobs) == ("periodic", 10 * MS, 60)
+    assert task.c_mean_ns == pytest.approx(2 * MS, rel=0.01)
+
+
+def test_sleeps_until_exact_instants_are_no_pauses() -> None:
+    """Jobs of one length look like a pause of one length; the instants tell."""
+    work = [2 * MS + at % 7 * 100 for at in range(60)]
+    assert task_of(one(work=work)).kind == "periodic"
+
+
+def test_what_was_there_before_the_first_wait_is_no_job() -> None:
+    """A loader's reads, of a file with the number that the timer has later."""
+    made = one(what=READ)
+    for at in (100, 300, 500):
+        made.call(100, at, at + 100, READ, ret=832)
+    assert task_of(made).jobs == task_of(one(what=READ)).jobs
+
+
 def test_warm_up_and_jobs_in_progress_are_said_apart() -> None:  # trap 14
     made = one(work=[9 * MS, 5 * MS] + [2 * MS] * 58)
     made.rows = [row for row in made.rows if row[0] < BEGIN + 600 * MS + MS]  # within the last job

@@ -170,6 +170,17 @@ def test_a_program_that_fails_is_told(ending: str, status: int, said: str, capsy
     assert ("missed their deadline" in answer["headline"]) == (status == 5)
 
 
+@pytest.mark.usefixtures("in_a_folder")
+def test_an_interrupt_of_the_program_alone_keeps_the_answer(capsys: Capture) -> None:
+    """As Ctrl-C is where the program has the terminal."""
+    text = (
+        example("python")
+        + "\nimport os, signal\nsignal.signal(2, signal.SIG_DFL)\nos.kill(os.getpid(), 2)"
+    )
+    assert main(["run", "--name", "stopped", "--", sys.executable, "-c", text]) == 130
+    assert "100 jobs" in capsys.readouterr().out
+
+
 def test_the_whole_group_ends(tmp_path: Path) -> None:
     """And what left it for a session of its own."""
     own = "sh -c 'echo $$ > apart; exec sleep 100'"

@@ -15,7 +15,8 @@ from helpers.made_recordings import MS, READ, Made
 import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.derive.records import Recording, RecordKind
-from deadbeat.derive.system import reduced
+from deadbeat.derive.sections import DerivedSection
+from deadbeat.derive.system import reduced, system_of
 from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask, Waited
 from deadbeat.derive.timeline import HELD, LOCKED, OTHERS, READY, RUNS, kept
 from deadbeat.kinds.program.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
@@ -245,6 +246,16 @@ def test_a_proof_or_one_task_and_key(tasks: tuple[dict[str, Any], ...], said: st
     assert less.proved or less.unproved
 
 
+def test_sections_of_a_task_are_within_its_c() -> None:
+    """The longest may be of a job that is left out: an export is taken all the same."""
+    section = DerivedSection(
+        lock="l", site="", count=9, job_most=3, mean_ns=MS, max_ns=MS, wall_max_ns=MS
+    )
+    lock = DerivedLock(name="l", protocol="none", users=("t0",), longest_ns=MS, count=9)
+    task = system_of(derived({"sections": (section,)}, locks=(lock,))).tasks[0]
+    assert task.wcet == 3 * MS and "all its sections" in task.source
+
+
 def test_who_waits_for_whom_says_whether_it_bites() -> None:
     waits = Waited(waiter="t0", holder="t1", site="", count=1, max_ns=MS)
     facts = {"name": "l", "users": ("t0", "t1"), "longest_ns": MS, "count": 2, "waited": (waits,)}
@@ -255,6 +266,7 @@ def test_who_waits_for_whom_says_whether_it_bites() -> None:
         seen = TracedProgram(tasks=(made.tasks[0], second), locks=(lock,), chains=())
         assert inverts(seen, lock) is bites and across(seen, lock) is not bites
     assert not inverts(seen, evolve(lock, protocol="inherit"))
+    assert not inverts(seen, evolve(lock, waited=(evolve(waits, waiter="t1", holder="unknown"),)))
 
 
 SETS = json.loads((Path(__file__).parents[1] / "golden/programs.json").read_text())

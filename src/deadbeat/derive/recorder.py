@@ -147,11 +147,14 @@ class Recorder(ClosedAfterwards):
                 self._lose(tracer.unavailable or "it does not choose threads (set_event_pid)")
         self._begin_ns, _ = self._ask("begin")
 
-    def wait(self, seconds: float | None) -> None:
-        """Until the process ended, or this time is over; None: however long it takes."""
+    def wait(self, seconds: float | None) -> bool:
+        """Until the process and all that it made have ended, or this time is over (None: however
+        long it takes); whether they have, or the recorder itself."""
         assert self._process is not None
-        with suppress(TargetError):  # where the recorder is gone `finish` says it
-            self._process.read_line(seconds)
+        with suppress(TargetError):
+            self._process.read_line(seconds)  # where the recorder is gone `finish` says it
+            return True
+        return False
 
     def finish(self) -> Recording:
         """End recording. What ended and was not waited for is looked at a last time.

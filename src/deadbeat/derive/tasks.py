@@ -35,12 +35,14 @@ SURE_JOBS = 10
 ASSUMED = "assumed: the period"
 #: So does such a share on the grid.
 UNSURE = (0.6, 0.9)
+#: Releases so near their grid, which the thread asks for, are no sum of its sleep and its work.
+PLANNED_NS = 1_000
 #: A thread without a name or a period that works for less is a helper.
 HELPER_NS = 100_000
 #: So does one that has less than this share of what the thread that works most has.
 HELPER_SHARE = 0.1
 #: Holder of a lock that is none of the threads.
-NOT_SEEN = "not seen"
+NOT_SEEN = "a thread not seen"
 #: What starts other programs, and waits for them.
 FRONTS = {"bash", "dash", "doas", "sh", "su", "sudo", "time", "timeout", "watch", "xargs", "zsh"}
 #: A thread without jobs that works for this share of the time is named, of so much at least.
@@ -422,7 +424,8 @@ def _kind(jobs: ThreadJobs, grid: Grid | None, bursty: bool, chained: bool) -> s
     if chained:
         return "chained"
     on_grid = grid is not None and grid.fits
-    if jobs.what in ("absolute", "relative"):
+    exact = on_grid and grid is not None and grid.jitter <= PLANNED_NS
+    if jobs.what == "relative" or (jobs.what == "absolute" and not exact):
         work = (jobs.rows["end"] - jobs.rows["begin"]).astype(float)[:-1]
         if arrivals.constant_sleep(jobs.sleep[1:], work, on_grid=on_grid):
             return "relative"

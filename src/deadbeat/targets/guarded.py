@@ -230,6 +230,7 @@ class GuardedProgram:
             while True:
                 due, waited = min(_now_s() + _LOOK_S, until), _waited_s()
                 if poll.poll(max(0, due - _now_s()) * 1000):
+                    self._take_terminal()
                     return True
                 late = _now_s() - due - (_waited_s() - waited)
                 if late > _STOOD_S:
@@ -268,11 +269,14 @@ class GuardedProgram:
                 time.sleep(_SWEEP_S)
             if self._before is not None:
                 signal.signal(signal.SIGCHLD, self._before)
-            if self._terminal:
-                _foreground(self._process.pid, os.getpgrp())
+            self._take_terminal()
         if self._keeper is not None:
             self._keeper.call_off()
         return self.status
+
+    def _take_terminal(self) -> None:
+        if self._terminal:
+            _foreground(self._process.pid, os.getpgrp())
 
     def _left(self) -> list[int]:
         """Processes that it started and that live, in whatever group and session."""

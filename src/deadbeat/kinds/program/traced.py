@@ -295,7 +295,8 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
 def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
     def waited(lock: DerivedLock) -> str:
         return ", ".join(
-            f"{each.waiter} for {each.holder}, {each.count} times, up to {time_text(each.max_ns)}"
+            f"{each.waiter} for {each.holder}, {count_of(each.count, 'time')},"
+            f" up to {time_text(each.max_ns)}"
             for each in lock.waited
         )
 

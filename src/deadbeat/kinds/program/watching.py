@@ -26,6 +26,8 @@ from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.guarded import GuardedProgram, TargetProgram, shared_path
 from deadbeat.targets.local import HostKeeper, LocalTarget
 
+#: From the end of a program on until what it started is followed, too.
+_LINGERS_S = 0.5
 #: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
 _FEW_MARKS = 1 << 16
 _NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
@@ -84,6 +86,9 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
         ended = False
         try:
             ended = program.wait(spec.duration)
+            if ended and is_here(target) and not recorder.wait(_LINGERS_S):
+                os.write(2, b"deadbeat: what it started goes on: until it ends, too, or Ctrl-C\n")
+                recorder.wait(spec.duration and max(spec.duration - time.monotonic() + began, 0))
         except KeyboardInterrupt as interrupt:  # what was measured until now is kept
             stopped = interrupt
         finally:
