@@ -533,8 +533,6 @@ static int record_until_end(void)
             }
         }
     }
-    for (unsigned i = 0; i < count; i++)
-        close(files[i].fd);
     return 0;
 }
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from attrs import asdict, evolve
 
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.latency.runner import FOLDERS
 from deadbeat.kinds.latency.sides import DrawnPlot, PlotPreset, Question, Side, SidesTable, question
-from deadbeat.kinds.latency.spec import FOLDERS
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import kernel_text
 from deadbeat.model.errors import DataError, UsageError

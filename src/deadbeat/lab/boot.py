@@ -219,8 +219,8 @@ def emulate(
     stop = stop or Event()
     try:
         ends, in_time = time.monotonic() + wall_s, False
-        while not (in_time or stop.is_set() or time.monotonic() >= ends):
-            in_time = program.wait(_LOOK_S)
+        while not (in_time or stop.is_set() or (left_s := ends - time.monotonic()) <= 0):
+            in_time = program.wait(min(_LOOK_S, left_s))
             if not in_time and program.cpu_seconds() > busy_s:
                 break
     finally:

@@ -23,8 +23,8 @@ from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.latency.circumstances import circumstances
 from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
 from deadbeat.kinds.latency.prober import measured_of, parsed, probe_options
-from deadbeat.kinds.latency.runner import judged_run, request_of
-from deadbeat.kinds.latency.spec import FOLDERS, LatencySpec, keys, resolve, specify
+from deadbeat.kinds.latency.runner import FOLDERS, judged_run, request_of
+from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
 from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
 from deadbeat.kinds.table import begun_store

@@ -29,9 +29,8 @@ from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreig
 from deadbeat.kinds.latency.guest import begun_in_lab
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.observe import COMPARABLE
-from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, try_engines
+from deadbeat.kinds.latency.runner import FOLDERS, MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.kinds.latency.spec import (
-    FOLDERS,
     LatencySpec,
     estimate,
     keys,

@@ -16,14 +16,25 @@ import attrs
 from attrs import Factory, define, field, frozen
 
 from deadbeat.experiment.base import FolderExperiment, Lost, Outcome, Watcher
+from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.snapshot import Snapshot, take
 from deadbeat.kinds.latency.circumstances import circumstances, judge
 from deadbeat.kinds.latency.engines import Engine, Measured, Request
 from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.kinds.latency.spec import LatencySpec, estimate, keys, seed_of, visits
+from deadbeat.kinds.latency.spec import (
+    LatencySpec,
+    estimate,
+    keys,
+    read_spec,
+    seed_of,
+    spec_dict,
+    visits,
+)
 from deadbeat.kinds.latency.stress import RunningStress, StressLoads
 from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
 from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadReport
+from deadbeat.store.latency import LatencyStore
+from deadbeat.store.place import MATRIX
 from deadbeat.targets.base import Target, is_here, require_connected
 
 #: How often a long run is looked at, s.
@@ -32,6 +43,14 @@ _LOOK_S = 60.0
 _LOAD_MARGIN_S = 60.0
 #: How long a trial of an engine measures, s.
 _TRIAL_S = 1.0
+FOLDERS = RunFolders(
+    kind=MATRIX,
+    store=LatencyStore,
+    read=read_spec,
+    planned=lambda store: keys(read_spec(store.spec)),
+    asked_for=lambda spec: spec.preset,
+    plain=spec_dict,
+)
 
 
 @frozen(kw_only=True)

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from attrs import frozen
 
 from deadbeat.experiment import fields
-from deadbeat.experiment.folders import RunFolders
 from deadbeat.host.environment import unusable
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.kinds.latency.foreign import foreign_engines
@@ -26,8 +25,6 @@ from deadbeat.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, loa
 from deadbeat.model.rules import Problem, duration_text, refuse
 from deadbeat.model.specification import checked, keyed, parsed, plain_of, read, renamed, usage
 from deadbeat.model.words import Json, nearest, shown
-from deadbeat.store.latency import LatencyStore
-from deadbeat.store.place import MATRIX
 
 #: A run is no longer than this; more is measured as several, kept one by one.
 SEGMENT_S = 300
@@ -374,13 +371,3 @@ def estimate(spec: LatencySpec, *, runs: int) -> MatrixCost:
 
 def _digest(spec: LatencySpec, *parts: object) -> bytes:
     return hashlib.sha256("/".join(map(str, (spec.seed, *parts))).encode()).digest()
-
-
-FOLDERS = RunFolders(
-    kind=MATRIX,
-    store=LatencyStore,
-    read=read_spec,
-    planned=lambda store: keys(read_spec(store.spec)),
-    asked_for=lambda spec: spec.preset,
-    plain=spec_dict,
-)
