@@ -231,6 +231,7 @@ def derived(*tasks: dict[str, Any], locks: tuple[DerivedLock, ...] = ()) -> Deri
         (({"policy": "deadline"}, {}), "t1.policy: no test takes it beside SCHED_DEADLINE"),
         (({}, {"kind": "none", "charged_max_ns": None}), "not proved: t1.period: none is known"),
         (({}, {"kind": "none", "charged_max_ns": None, "rests": True}), "CPU 1; schedulable by"),
+        (({"cpus": (0, 1), "deadline_ns": 11 * MS},), "on 2 CPUs; schedulable by"),
         (({}, {"cpus": (0, 1)}), "t1.affinity: no test takes some CPUs of several"),
     ],
 )  # fmt: skip

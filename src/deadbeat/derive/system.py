@@ -17,7 +17,7 @@ RESOLUTION_NS = 20_000
 _PROTOCOLS = {"spin": "any"}
 _REAL_TIME = ("fifo", "rr", "deadline")
 #: Of a test, which says nothing then: a tenth of a second.
-_STEPS_MAX = 1_000_000
+_STEPS_MAX = 10_000_000
 
 
 @frozen(kw_only=True)
@@ -306,4 +306,10 @@ def _bound(task: TimedTask) -> tuple[TimedTask, str]:
     return evolve(task, affinity=()), f"bound to processor {task.home}: partitioned tests alone"
 
 
-_STEPS: tuple[Step, ...] = (_resolution, _bound, _bursts, _jitter, _suspension)
+def _constrained(task: TimedTask) -> tuple[TimedTask, str]:
+    if task.deadline <= task.period:
+        return task, ""
+    return evolve(task, deadline=task.period), "deadline: no longer than its separation"
+
+
+_STEPS: tuple[Step, ...] = (_resolution, _bound, _bursts, _jitter, _suspension, _constrained)
