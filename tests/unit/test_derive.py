@@ -294,7 +294,9 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     assert reduced(two).unproved[0] == "main.period: none, and it takes map_lock"
 
 
-@pytest.mark.parametrize(("operation", "protocol"), [(0x80 | 6, "inherit"), (0x80, "none")])
+@pytest.mark.parametrize(
+    ("operation", "protocol"), [(0x80 | 6, "inherit"), (0x80, "none"), (0x80 | 9, "none")]
+)
 def test_a_lock_that_no_library_shows(operation: int, protocol: str) -> None:  # traps 10, 11
     """The kernel shows who waited and who gave it: by its calls for a futex it is a lock."""
     made, (word, wake) = Made(), (0x9000, 0x80 | 1)
@@ -379,6 +381,17 @@ def test_sleeps_until_exact_instants_are_no_pauses() -> None:
     """Jobs of one length look like a pause of one length; the instants tell."""
     work = [2 * MS + at % 7 * 100 for at in range(60)]
     assert task_of(one(work=work)).kind == "periodic"
+
+
+def test_charges_that_others_caused_are_not_lost() -> None:
+    """Who reads /proc/PID/stat of a thread that runs has it charged without an event."""
+    whole = one().recording()
+    charges = np.flatnonzero(whole.events["kind"] == RecordKind.RUNTIME)
+    thread = evolve(whole.threads[0], cpu_ns=int(whole.events["a"][charges].sum()))
+    fewer = np.delete(whole.events, charges[::3])
+    task = derive(evolve(whole, events=fewer, threads=(thread,))).tasks[0]
+    assert task.c_mean_ns == pytest.approx(2 * MS, rel=0.01)
+    assert task.charged_share == pytest.approx(1, abs=0.001)
 
 
 def test_what_was_there_before_the_first_wait_is_no_job() -> None:

@@ -21,7 +21,7 @@ from deadbeat.derive.jobs import (
     merge,
     pair,
 )
-from deadbeat.derive.records import RecordedThread, Recording, RecordKind
+from deadbeat.derive.records import RecordedThread, Recording
 from deadbeat.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
 
@@ -340,9 +340,10 @@ def _link(found: Mapping[int, ThreadJobs], names: Mapping[int, str], waker: int,
 
 def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:
     thread = track.thread
-    charges = track.of(RecordKind.RUNTIME)
-    until = thread.sampled_ns - track.begin if thread.sampled_ns else track.end
-    charged = charges["a"][charges["ns"] <= until].sum()
+    at, charges = track.charges
+    charged = charges[
+        at <= (thread.sampled_ns - track.begin if thread.sampled_ns else track.end)
+    ].sum()
     return DerivedTask(
         name=name,
         tid=thread.tid,

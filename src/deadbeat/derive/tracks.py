@@ -29,6 +29,8 @@ IN_INTERRUPT = 0x18
 NEVER = np.iinfo(np.int64).max
 #: What the kernel itself calls again.
 _RESTARTED = (-512, -513, -514, -516)
+#: Of a thread's CPU time: more than this share is missing in events.
+_UNSEEN = 0.002
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
@@ -37,7 +39,7 @@ _SWITCH_NS = 100_000
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
-_CONTROL = 0x7F
+_CONTROL, _BY_MONOTONIC = 0x7F, 0x17F
 _LOCKS = RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT
 _WANT, _GOT, _UNLOCK, _COND_WAIT = map(int, _LOCKS)
 #: A clock with readings so far from the records' is another one.
@@ -104,20 +106,35 @@ class Track:
         return np.interp(at, edges, sums) if len(edges) else np.zeros(len(at))
 
     @cached_property
+    def charges(self) -> tuple[Times, NDArray[np.float64]]:
+        """When it was charged, and how much. Whoever reads its CPU time in /proc while it runs has
+        it charged without an event: what is missing of its CPU time was charged where it ran for
+        longer than the events say."""
+        rows, thread = self.of(RecordKind.RUNTIME), self.thread
+        sums = rows["a"].astype(float)
+        until = rows["ns"] <= (thread.sampled_ns - self.begin if thread.sampled_ns else self.end)
+        missing = thread.cpu_ns - sums[until].sum()
+        if missing > _UNSEEN * thread.cpu_ns > 0 and not len(self.gaps):
+            ran = np.diff(np.maximum.accumulate(self.on_cpu(rows["ns"])), prepend=0.0)
+            more = np.maximum(ran - sums, 0)
+            sums += more * min(missing / max(more[until].sum(), 1), 1)
+        return rows["ns"], sums
+
+    @cached_property
     def _charges(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Time on CPUs -> sums of charges, without and with what a hypervisor took within switches:
         a thread is charged from its choice on, at once when the event of the switch comes."""
-        rows = self.of(RecordKind.RUNTIME)
-        if not len(rows):
+        when, charges = self.charges
+        if not len(when):
             sums = np.array([0.0, float((self.off - self.on).sum())])
             return sums, sums, sums
-        at = np.maximum.accumulate(self.on_cpu(rows["ns"]))
-        came = np.diff(np.searchsorted(self.on, rows["ns"], "right"), prepend=0) > 0
-        more = np.where(came, np.maximum(rows["a"] - np.diff(at, prepend=0.0), 0), 0)
+        at = np.maximum.accumulate(self.on_cpu(when))
+        came = np.diff(np.searchsorted(self.on, when, "right"), prepend=0) > 0
+        more = np.where(came, np.maximum(charges - np.diff(at, prepend=0.0), 0), 0)
         rest = max(self._edges[1][-1] - at[-1], 0.0) if len(self.on) else 0.0
         known = []
         for switch in (np.minimum(more, _SWITCH_NS), more):
-            steps = np.column_stack([switch, rows["a"] - more]).ravel()
+            steps = np.column_stack([switch, charges - more]).ravel()
             known.append(np.cumsum(np.concatenate([[0.0], steps, [rest]])))
         steps = np.column_stack([np.minimum(np.append(0, at[:-1]) + 1, at), at]).ravel()
         return np.concatenate([[0.0], steps, [at[-1] + rest]]), known[0], known[1]
@@ -234,8 +251,9 @@ def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -
         site = None
     elif name == "futex" and operation in _FUTEX_PI:
         site = Site("lock", "futex_pi", word)
-    elif name == "futex" and operation == 0:
-        # Whoever waits for a word and wakes others at it uses it as a lock.
+    elif name == "futex" and (operation == 0 or (second & _BY_MONOTONIC == 9 and first in woken)):
+        # Whoever waits for a word and wakes others at it uses it as a lock: so does Rust, by the
+        # operation of glibc's conditions, with another clock than is usual there.
         site = Site("lock" if first in woken else "event", name, word)
     elif name == "futex":
         # The two words of a condition variable of glibc are one site.
