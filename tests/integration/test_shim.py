@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
 from deadbeat.derive.records import RECORD, Recording, RecordKind
-from deadbeat.derive.shim import Shim
+from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.targets.local import LocalTarget
 
 LOCKS = ROOT / "tests/programs/shim/locks.c"
@@ -122,6 +123,23 @@ def test_a_full_folder_loses_and_says_how_much(here, monkeypatch):
     whole = (table(ROUND, 301) + MAIN + OTHER).total()
     assert seen.lost > 0
     assert whole <= len(seen.events) + seen.lost <= whole + 2  # WANT of two locks
+
+
+def test_futexes_of_a_process_without_it_have_names(here):
+    source = Path(here.folder) / "waits.c"
+    text = "#include <stdio.h>\nint first[2] = {7}, map_lock = 7;\n"
+    text += 'int main(void) { printf("%p\\n", (void *)&map_lock); fflush(stdout); getchar(); }\n'
+    source.write_text(text)
+    subprocess.run(["gcc", source, "-o", source.with_suffix("")], check=True)
+    program = (source.with_suffix(""),)
+    with subprocess.Popen(program, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        at = int(process.stdout.readline(), 16)
+        maps = here.read_text(f"/proc/{process.pid}/maps") or ""
+        process.stdin.close()
+    event = np.array([(0, process.pid, RecordKind.ENTER, 0, 202, at, 0x80)], RECORD)
+    found = with_variables(evolve(NOTHING, events=event, calls={202: "futex"}), maps, here)
+    assert found.symbols == {at: "map_lock"}
 
 
 def test_standard_mutexes_are_those_of_pthread(here):

@@ -188,6 +188,16 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
     return Recording(events=events, calls=calls, symbols=symbols, lost=lost, **none), pids
 
 
+def with_variables(recording: Recording, maps: str, target: Target) -> Recording:
+    """``recording`` of one process without the shim: its futexes with the names of the variables
+    that they are in, as far as ``maps`` (/proc/PID/maps) and the symbols of its files tell."""
+    futexes = [number for number, name in recording.calls.items() if name.startswith("futex")]
+    events = recording.events
+    calls = (events["kind"] == RecordKind.ENTER) & np.isin(events["a"], futexes)
+    _, objects = _where((), np.unique(events["b"][calls]).tolist(), maps, target)
+    return evolve(recording, symbols=objects | recording.symbols)
+
+
 def _wakings(events: NDArray[np.void]) -> Iterator[NDArray[np.void]]:
     """What the kernel would say of who ended a wait: the last that could, while it lasted."""
     for begins, ends, wakes in _WAITS:

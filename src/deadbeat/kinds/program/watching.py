@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import Recording
-from deadbeat.derive.shim import Shim
+from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import read_bytes
@@ -52,12 +52,13 @@ def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) ->
         if recorder.blind:
             raise TargetError(f"--pid {pid} cannot be watched: {recorder.missing[0]}", "be root")
         recorder.begin(pid)
+        maps = target.read_text(f"/proc/{pid}/maps") or ""
         began = time.monotonic()
         with suppress(KeyboardInterrupt):
             recorder.wait(spec.duration)
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
-        recording = recorder.finish()
+        recording = with_variables(recorder.finish(), maps, target)
     return Watched(recording=recording, seconds=seconds)
 
 
