@@ -164,10 +164,19 @@ void look_at_threads(void)
             (void)look_at(&threads[i]);
 }
 
+/* Of a thread with no event of its end: whether it is gone, waited for or not. */
+static bool is_gone(const struct thread *thread)
+{
+    char path[64], text[TEXT_BYTES];
+    snprintf(path, sizeof path, "/proc/%u/stat", thread->tid);
+    const char *at = text_of(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return !at || (at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X'));
+}
+
 bool all_ended(void)
 {
     for (size_t i = 0; i < thread_count; i++)
-        if (!threads[i].ended)
+        if (!threads[i].ended && !is_gone(&threads[i]))
             return false;
     return thread_count > 0;
 }
