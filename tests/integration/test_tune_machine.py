@@ -30,9 +30,12 @@ ODD = {
 THERE = {path: row for path, row in ODD.items() if os.access(path, os.W_OK)}
 WANTED = [setting for _, setting in THERE.values()]
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not THERE, reason="settings of the kernel can be written by root alone"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not THERE, reason="settings of the kernel can be written by root alone"
+    ),
+    pytest.mark.xdist_group("hardware"),  # test_rounds sets one of them, too
+]
 
 
 def _chosen(text: str) -> str:
