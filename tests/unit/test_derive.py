@@ -394,6 +394,11 @@ def test_charges_that_others_caused_are_not_lost() -> None:
     assert task.charged_share == pytest.approx(1, abs=0.001)
 
 
+def test_sleeps_that_are_over_at_once_begin_jobs() -> None:
+    """Late from the start: its first sleeps are until instants in the past."""
+    assert task_of(one(*(n * 10 * MS for n in range(-2, 58)))).jobs == 60
+
+
 def test_what_was_there_before_the_first_wait_is_no_job() -> None:
     """A loader's reads, of a file with the number that the timer has later."""
     made = one(what=READ)

@@ -110,7 +110,8 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
         mine = mine[mine["blocked"]]  # who finds the word changed goes round again
     elif site.call not in ("condition", "semaphore", "barrier"):
         mine = mine[mine["blocked"] | (mine["ret"] >= 0)]  # there was nothing: no job
-        mine = mine[int(mine["blocked"].argmax()) if len(mine) else 0 :]
+        if site.what == "event" and len(mine):  # another file had this number before it blocked
+            mine = mine[int(mine["blocked"].argmax()) :]
     rows = np.zeros(max(len(mine) - 1, 0), JOB)
     if not len(rows):
         return ThreadJobs(site=site, what=what, rows=rows, sleep=np.zeros(0))

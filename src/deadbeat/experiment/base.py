@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Phase:
     """A step before the runs began, or went on: ``share`` of it is done."""
 
-    name: str  #: prices, calibration or build
+    name: str  #: such as prices, calibration or build
     share: float = 0.0
 
 
