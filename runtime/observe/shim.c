@@ -24,6 +24,7 @@
  *                    thread looks as if alone on its CPU
  *   END              at the end of a thread
  * There is no WAKING: derive/shim.py infers it from POST, SIGNAL and UNLOCK.
+ * DEADBEAT_SHIM_PROTOCOL=inherit: shim_protocol.c gives mutexes priority inheritance.
  */
 #include "shim.h"
 
@@ -255,6 +256,12 @@ static bool begin_chunk(void)
     return true;
 }
 
+uint32_t own_tid(void)
+{
+    bool known = alive != NULL && mine.pid == alive->pid && mine.pid != 0;
+    return known ? mine.tid : (uint32_t)syscall(SYS_gettid);
+}
+
 static void begin_thread(void)
 {
     mine = (struct mine){.pid = alive->pid, .tid = (uint32_t)syscall(SYS_gettid), .busy = true};
@@ -366,12 +373,19 @@ static void end_thread(void *unused)
 extern char __asan_init[] __attribute__((weak)), __tsan_init[] __attribute__((weak)),
     __msan_init[] __attribute__((weak));
 
+const char *wanted(void)
+{
+    const char *into = getenv("DEADBEAT_SHIM");
+    bool out = into == NULL || strlen(into) >= sizeof folder || __asan_init || __tsan_init || __msan_init;
+    return out ? NULL : into;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
-    const char *into = getenv("DEADBEAT_SHIM"), *most = getenv("DEADBEAT_SHIM_CHUNKS");
+    const char *into = wanted(), *most = getenv("DEADBEAT_SHIM_CHUNKS");
     const char *asked = getenv("DEADBEAT_SHIM_SLEEPS");
     int kept = errno;
-    if (into == NULL || strlen(into) >= sizeof folder || __asan_init || __tsan_init || __msan_init)
+    if (into == NULL)
         return;
     strcpy(folder, into);
     sleeps = asked != NULL && *asked == '1';

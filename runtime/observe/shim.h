@@ -2,6 +2,7 @@
 #ifndef DB_OBSERVE_SHIM_H
 #define DB_OBSERVE_SHIM_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 enum kind {
@@ -22,6 +23,9 @@ enum kind {
     BARRIER
 };
 enum lock { MUTEX, READER, WRITER, SPIN, C11 };
+
+/* What became of a mutex that was to have inheritance (INIT, c << 25). */
+enum change { AS_MADE, CHANGED, IS_SHARED, HAS_CEILING, IS_HELD, OTHER_LIBRARY, NOT_KEPT };
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((intptr_t)__builtin_return_address(0))
@@ -47,6 +51,28 @@ void put(uint64_t ns, enum kind kind, int64_t a, int64_t b, int64_t c);
 void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c);
 
 #define PUT(...) put(now(), __VA_ARGS__)
+
+/* Number of the thread that calls. */
+uint32_t own_tid(void);
+
+/* The folder to write into; NULL: the shim stays out. */
+const char *wanted(void);
+
+/* Whether mutexes are to inherit. */
+extern int inheritance;
+enum { NOT_ASKED_YET, LEFT, GIVEN, CANNOT };
+int ask_inheritance(void);
+
+#define INHERITS() ((inheritance == NOT_ASKED_YET ? ask_inheritance() : inheritance) != LEFT)
+
+/* Gives a mutex inheritance before its first lock: what INIT says of it, 0: nothing new. */
+int64_t inherit(pthread_mutex_t *lock);
+
+/* Makes one that has it, unless the answer is another than CHANGED. */
+enum change make_inheriting(pthread_mutex_t *lock, const pthread_mutexattr_t *how, int protocol, int shared);
+
+/* Lets a thread unlock one that it did not lock, as it may where there is no owner. */
+void take_over(pthread_mutex_t *lock);
 
 /* The side of the CPU: before and after whatever may wait. */
 struct stay {

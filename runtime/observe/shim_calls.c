@@ -15,11 +15,22 @@
 
 /* --- locks: tried first, so that a wait is seen -------------------------------------------------- */
 
+/* Before a lock is tried for the first time. */
+static inline void before(void *lock, enum lock what, intptr_t caller)
+{
+    if ((what == MUTEX || what == C11) && INHERITS()) {
+        int64_t said = inherit(lock);
+        if (said != 0)
+            PUT(INIT, AT(lock), caller, said);
+    }
+}
+
 #define IS_GOT(result) ((result) == 0 || (result) == EOWNERDEAD)
 
 #define LOCK(name, try_name, type, what, is_busy)                                                            \
     EXPORT int name(type *lock)                                                                              \
     {                                                                                                        \
+        before((void *)lock, what, CALLER);                                                                  \
         int result = REAL(try_name)(lock);                                                                   \
         if (is_busy(result)) {                                                                               \
             PUT(WANT, AT(lock), CALLER, what);                                                               \
@@ -34,6 +45,7 @@
     }                                                                                                        \
     EXPORT int try_name(type *lock)                                                                          \
     {                                                                                                        \
+        before((void *)lock, what, CALLER);                                                                  \
         int result = REAL(try_name)(lock);                                                                   \
         if (IS_GOT(result))                                                                                  \
             put_edge(GOT, AT(lock), CALLER, what);                                                           \
@@ -44,6 +56,7 @@
 #define TIMED_LOCK(name, try_name, parameters, arguments, what)                                              \
     EXPORT int name parameters                                                                               \
     {                                                                                                        \
+        before(lock, what, CALLER);                                                                          \
         int result = REAL(try_name)(lock);                                                                   \
         if (!IS_GOT(result)) {                                                                               \
             uint64_t since_ns = now();                                                                       \
@@ -62,6 +75,8 @@
     EXPORT int name(type *lock)                                                                              \
     {                                                                                                        \
         put_edge(UNLOCK, AT(lock), CALLER, what);                                                            \
+        if ((what == MUTEX || what == C11) && INHERITS())                                                    \
+            take_over((void *)lock);                                                                         \
         return REAL(name)(lock);                                                                             \
     }
 
@@ -99,20 +114,27 @@ UNLOCKED(mtx_unlock, mtx_t, C11)
 
 EXPORT int pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *how)
 {
-    int protocol = 0, type = 0, robust = 0;
+    int protocol = 0, type = 0, robust = 0, shared = 0;
     if (how != NULL) {
         pthread_mutexattr_getprotocol(how, &protocol);
         pthread_mutexattr_gettype(how, &type);
         pthread_mutexattr_getrobust(how, &robust);
+        pthread_mutexattr_getpshared(how, &shared);
     }
-    PUT(INIT, AT(lock), CALLER, protocol | type << 8 | robust << 16);
-    return REAL(pthread_mutex_init)(lock, how);
+    enum change change = INHERITS() ? make_inheriting(lock, how, protocol, shared) : AS_MADE;
+    if (change == CHANGED)
+        protocol = PTHREAD_PRIO_INHERIT;
+    PUT(INIT, AT(lock), CALLER, protocol | type << 8 | robust << 16 | shared << 24 | (int64_t)change << 25);
+    return change == CHANGED ? 0 : REAL(pthread_mutex_init)(lock, how);
 }
 
 EXPORT int mtx_init(mtx_t *lock, int type)
 {
-    PUT(INIT, AT(lock), CALLER, (type & mtx_recursive) ? PTHREAD_MUTEX_RECURSIVE << 8 : 0);
-    return REAL(mtx_init)(lock, type);
+    int result = REAL(mtx_init)(lock, type);
+    int64_t said = INHERITS() && result == thrd_success ? inherit((void *)lock) : 0;
+    int64_t made = (type & mtx_recursive) ? PTHREAD_MUTEX_RECURSIVE << 8 : 0;
+    PUT(INIT, AT(lock), CALLER, said == 0 ? made : said);
+    return result;
 }
 
 /* --- condition variables: a wait gives the mutex up and gets it back ----------------------------- */

@@ -13,8 +13,10 @@ import pytest
 from attrs import evolve
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
-from deadbeat.derive.records import RECORD, Recording, RecordKind
+from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
+from deadbeat.derive.sections import HeldLock, locks_of
 from deadbeat.derive.shim import Shim, with_variables
+from deadbeat.derive.tracks import tracks
 from deadbeat.targets.local import LocalTarget
 
 LOCKS = ROOT / "tests/programs/shim/locks.c"
@@ -44,11 +46,11 @@ def here() -> Iterator[LocalTarget]:
         yield target
 
 
-def built(target: LocalTarget, *words: str, compiler: str = "gcc") -> str:
+def built(target: LocalTarget, *words: str, compiler: str = "gcc", source: Path = LOCKS) -> str:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
     out = Path(target.folder) / "locks"
-    how = (compiler, "-g", "-O2", "-pthread", "-D_GNU_SOURCE", *words, LOCKS, "-o", out)
+    how = (compiler, "-g", "-O2", "-pthread", "-D_GNU_SOURCE", *words, source, "-o", out)
     subprocess.run(how, check=True)
     return str(out)
 
@@ -58,9 +60,14 @@ def own(name: str, target: LocalTarget) -> tuple[str, ...]:
 
 
 def observed(
-    target: LocalTarget, command: Sequence[str], status: int = 0, *, sleeps: bool = False
+    target: LocalTarget,
+    command: Sequence[str],
+    status: int = 0,
+    *,
+    sleeps: bool = False,
+    inherit: bool = False,
 ) -> tuple[Recording, str]:
-    with Shim(target, command, sleeps=sleeps) as shim:
+    with Shim(target, command, sleeps=sleeps, inherit=inherit) as shim:
         environment = {**os.environ, **shim.environment}
         done = subprocess.run(command, env=environment, stdout=-1, text=True, check=False)
         seen = shim.finish(NOTHING)
@@ -180,3 +187,56 @@ def test_who_ended_a_wait_is_inferred_without_the_kernel(here):
     by_main = {name[int(row["ns"])] for row in rows if row["a"] == main}
     assert by_main >= {"asked", "inherits"}
     assert {name[int(row["ns"])] for row in rows if row["tid"] == main} == {"turned", "changed"}
+
+
+def locks_in(seen: Recording) -> dict[str, HeldLock]:
+    tids = np.unique(seen.events["tid"]).tolist()
+    threads = tuple(RecordedThread(tid=tid, pid=1, name=str(tid)) for tid in tids)
+    last = int(seen.events["ns"][-1])
+    found = tracks(evolve(seen, threads=threads, begin_ns=int(seen.events["ns"][0]), end_ns=last))
+    return {lock.name: lock for lock in locks_of(found, seen.symbols, {})}
+
+
+#: Mutexes of tests/programs/shim/protocols.c that are not changed -> what it reads back, and why.
+KEPT = {
+    "own": ("inherit", "inherit", ""),
+    "ceiling": ("ceiling", "protect", "left alone: it has a ceiling"),
+    "shared": ("plain", "none", "left alone: process-shared"),
+    "shared_robust": ("plain", "none", "left alone: process-shared"),
+    "outside": ("plain", "none", "left alone: it was held when first seen"),
+}
+
+
+@pytest.mark.parametrize("inherit", [False, True])
+def test_mutexes_inherit_only_where_they_are_asked_to(here, inherit):
+    program = built(here, source=LOCKS.with_name("protocols.c"))
+    seen, output = observed(here, (program,), inherit=inherit)
+    read = dict(line.split() for line in output.splitlines())
+    assert read.pop("raced") == ("200" if inherit else "0")  # of 8 threads at a first lock
+    assert {name: read.pop(name) for name in KEPT} == {name: KEPT[name][0] for name in KEPT}
+    assert set(read.values()) == {"inherit" if inherit else "plain"}
+    locks = locks_in(seen)
+    for name, (_, protocol, why) in KEPT.items():
+        assert (locks[name].protocol, locks[name].changed) == (protocol, why if inherit else "")
+    once = Counter(seen.events["a"][seen.events["kind"] == RecordKind.INIT].tolist())
+    assert inherit <= (set(once.values()) == {1})
+    raced = [name for name in locks if name.startswith("raced")]
+    for name in {*raced, *read} - {"waited"}:
+        said = (locks[name].protocol, locks[name].changed)
+        assert said == (("inherit", "inherit") if inherit else ("none", "")), name
+    assert len(raced) == 200
+
+
+def test_mutexes_of_other_libraries_stay_and_are_named(here):
+    seen, _ = observed(here, (built(here, compiler="musl-gcc"),), inherit=True)
+    locks = locks_in(seen)
+    assert {locks[name].changed for name in ("plain", "modern")} == {"left alone: not of glibc"}
+
+
+def test_standard_mutexes_inherit(here):
+    command = command_of(ROOT / "tests/programs/standard.cpp", Path(here.folder))
+    seen, output = observed(here, (*command, "1"), inherit=True)
+    (lock,) = (lock for name, lock in locks_in(seen).items() if name == "pose_lock")
+    assert (lock.protocol, lock.changed) == ("inherit", "inherit")
+    counts = [task["sections"][0]["count"] for task in truth_in(output)["tasks"]]
+    assert sorted(each[0].count for each in lock.sections.values()) == sorted(counts)

@@ -52,7 +52,8 @@ class RecordKind(IntEnum):
     FAULT = 16  # tid has a page fault; a: its address
     FAULT_END = 17  # tid got or gave memory: ends its last page fault
     # Of the shim; a: object, b: caller's address, c: more
-    INIT = 32  # c: protocol | type << 8 | robust << 16
+    # c: protocol | type << 8 | robust << 16 | process-shared << 24 | sections.CHANGES << 25
+    INIT = 32
     WANT = 33  # a lock is about to be waited for (it was taken); only where it was not free
     GOT = 34  # c: 0 mutex, 1 reader, 2 writer, 3 spin, 4 C11
     UNLOCK = 35

@@ -15,6 +15,12 @@ from deadbeat.derive.records import RecordKind, Row, in_order
 from deadbeat.derive.tracks import NEVER, Times, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
+#: What became of a mutex that was to have inheritance, as the shim says it.
+_LEFT = (
+    *("process-shared", "it has a ceiling", "it was held when first seen", "not of glibc"),
+    "it did not read back",
+)
+CHANGES = ("", "inherit", *(f"left alone: {reason}" for reason in _LEFT))
 _SPIN = 3
 _KINDS = (
     RecordKind.INIT,
@@ -54,10 +60,12 @@ class LockWait:
 
 @frozen(kw_only=True)
 class HeldLock:
-    """A lock: ``protocol`` (none, inherit, protect, spin), ``sections`` by tid, and ``waits``."""
+    """A lock: ``protocol`` (none, inherit, protect, spin), ``sections`` by tid, and ``waits``;
+    ``changed``: one of `CHANGES`."""
 
     name: str
     protocol: str
+    changed: str = ""
     sections: dict[int, tuple[DerivedSection, ...]] = field(factory=dict)
     waits: tuple[LockWait, ...] = ()
 
@@ -66,7 +74,7 @@ class _Lock:
     """What records say of one lock."""
 
     def __init__(self) -> None:
-        self.protocol = "none"
+        self.protocol, self.changed = "none", ""
         self.spans: dict[tuple[int, int], array[int]] = {}  # (tid, caller) -> from, to, from, to
         self.waits: list[LockWait] = []
         self.held: dict[int, list[int]] = {}  # tid -> since, caller, depth
@@ -88,6 +96,7 @@ class _Lock:
             self._wanted[tid] = ns, holder, self.held[holder][1] if holder else 0
         elif kind == _INIT:
             self.protocol = _PROTOCOLS[min(more & 0xFF, 2)]
+            self.changed = CHANGES[more >> 25]
         elif tid in self.held:
             self.held[tid][2] -= 1
             if self.held[tid][2] == 0 or kind == _COND_WAIT:
@@ -121,6 +130,7 @@ def locks_of(
         HeldLock(
             name=_word(address, symbols),
             protocol=lock.protocol,
+            changed=lock.changed,
             sections=_sections(_word(address, symbols), lock.spans, tracks, symbols, jobs),
             waits=tuple(lock.waits),
         )

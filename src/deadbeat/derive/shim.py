@@ -64,6 +64,7 @@ class Shim(ClosedAfterwards):
         target: Machine of the program; ``toolchain``: builds for it, None: for this one.
         preloaded: LD_PRELOAD of the program, which stays.
         sleeps: Record sleeps and CPU times too, as there are no events of the kernel.
+        inherit: Give every mutex priority inheritance, as far as one can take it.
 
     Attributes:
         environment: What the program gets; {}: the shim stays out.
@@ -78,6 +79,7 @@ class Shim(ClosedAfterwards):
         toolchain: Toolchain | None = None,
         preloaded: str = "",
         sleeps: bool = False,
+        inherit: bool = False,
     ) -> None:
         self._target = target
         self._folder = f"{target.folder}/shim"
@@ -114,6 +116,7 @@ class Shim(ClosedAfterwards):
             "LD_PRELOAD": f"{place}:{preloaded}".rstrip(":"),
             "DEADBEAT_SHIM": self._folder,
             "DEADBEAT_SHIM_SLEEPS": str(int(sleeps)),
+            "DEADBEAT_SHIM_PROTOCOL": "inherit" if inherit else "",
         }
 
     def finish(self, recording: Recording) -> Recording:
