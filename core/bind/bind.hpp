@@ -66,5 +66,6 @@ void bind_batch(nb::module_& m);
 void bind_tests(nb::module_& m);
 void bind_locks(nb::module_& m);
 void bind_generators(nb::module_& m);
+void bind_program(nb::module_& m);
 
 }  // namespace deadbeat::bind

@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
     deadbeat::bind::bind_tests(m);
     deadbeat::bind::bind_locks(m);
     deadbeat::bind::bind_generators(m);
+    deadbeat::bind::bind_program(m);
 }

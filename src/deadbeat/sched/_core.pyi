@@ -417,3 +417,13 @@ def sample_cfs(
     count: int,
     first: int = 0,
 ) -> numpy.typing.NDArray[numpy.float64]: ...
+def run_program(
+    cpus: int,
+    threads: numpy.typing.NDArray[numpy.int64],
+    job_ends: numpy.typing.NDArray[numpy.int64],
+    releases: numpy.typing.NDArray[numpy.int64],
+    op_ends: numpy.typing.NDArray[numpy.int64],
+    ops: numpy.typing.NDArray[numpy.int64],
+    locks: numpy.typing.NDArray[numpy.int64],
+    horizon: int,
+) -> numpy.typing.NDArray[numpy.int64]: ...

@@ -1,9 +1,61 @@
-"""Runs the jobs of a program as Linux would schedule them (core/src/program.cpp)."""
+"""Runs a measured program again under other policies, priorities, CPUs and locks: when each of its
+jobs starts and ends. What is simulated, and what is not: core/include/deadbeat/sched/program.hpp.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from deadbeat.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from deadbeat.sched import _core
+else:
+    from deadbeat.sched.core import lazy as _core
+
+_Array = NDArray[np.int64]
 #: Kinds of operations, and one of them; ``target``: number of a lock, or of a thread to wake.
 COMPUTE, LOCK, UNLOCK, SUSPEND, WAKE = range(5)
 OP = np.dtype([("kind", "<i8"), ("target", "<i8"), ("ns", "<i8")])
+#: Values of the columns ``policy`` and ``protocol``, by place.
+POLICIES = ("ordinary", "fifo", "rr", "deadline")
+PROTOCOLS = ("none", "inherit", "protect", "spin")
+
+
+def run_program(
+    *,
+    cpus: int,
+    threads: _Array,
+    job_ends: _Array,
+    releases: _Array,
+    op_ends: _Array,
+    ops: _Array | NDArray[np.void],
+    locks: _Array,
+    horizon: int,
+) -> _Array:
+    """Release, start and end of each job, (jobs, 3); -1: not before the horizon. All times in ns.
+
+    Args:
+        cpus: 1 to 64.
+        threads: (n, 9): policy, priority (an ordinary thread: its weight, 1024 for nice 0), mask of
+            CPUs, how (0: ``releases`` are instants, 1: sleeps after the end of the job before),
+            runtime, deadline and period of SCHED_DEADLINE, wake (from release to ready), 0.
+        job_ends: (n): jobs of the threads up to each.
+        releases: (jobs): see ``how``; the first of a thread is an instant; -1: the next ``wake``
+            of the thread, which may come early.
+        op_ends: (jobs): operations of the jobs up to each.
+        ops: of OP, or (m, 3): ``ns`` of COMPUTE and SUSPEND.
+        locks: (l, 2): protocol, ceiling (protect).
+
+    Raises:
+        UsageError: What is wrong, and in which row.
+    """
+    rows = ops.view(np.int64).reshape(-1, 3) if ops.dtype == OP else ops
+    try:
+        return _core.run_program(cpus, threads, job_ends, releases, op_ends, rows, locks, horizon)
+    except (TypeError, ValueError) as error:
+        why = str(error) if isinstance(error, ValueError) else "int64 arrays of the shapes named"
+        raise UsageError(f"no simulation of the program: {why}", "change what it names") from None
