@@ -11,12 +11,15 @@ from attrs import evolve
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
+from deadbeat.derive.twin import c_source
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import task_system
 from deadbeat.kinds.program.kind import task_system as program_system
+from deadbeat.kinds.program.twin import twin
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, make_folder, storing
+from deadbeat.store.place import PROGRAM
 from deadbeat.store.programs import file_hash
 from deadbeat.store.tasksystems import write_task_system
 
@@ -34,6 +37,8 @@ def export(
 ) -> Shown:
     if keys and form not in ("c", "task-system"):
         raise UsageError("--task-set is of --as c and task-system", "drop it")
+    if form == "c" and (path := PROGRAM.find(runs, run)):
+        return _twin(path, _needed(out, form))
     if form == "c":
         return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
             runs=runs)  # fmt: skip
@@ -73,6 +78,13 @@ def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
         raise UsageError("--as task-system writes one set", "say which: --task-set KEY")
     write_task_system(out, system)
     return evolve(_wrote(out), lines=notes)
+
+
+def _twin(path: Path, out: Path) -> Shown:
+    """A program of the same shape."""
+    found = twin(path)
+    atomic_write(out, c_source(found))
+    return evolve(_wrote(out), lines=[f"not in it: {line}" for line in found.lacks])
 
 
 def _tables(path: Path, out: Path) -> Shown:
