@@ -1,6 +1,5 @@
-"""Runs a measured program again under other policies, priorities, CPUs and locks: when each of its
-jobs starts and ends. What is simulated, and what is not: core/include/deadbeat/sched/program.hpp.
-"""
+"""When jobs of a program start and end under other policies, priorities, CPUs and locks; what is
+simulated: core/include/deadbeat/sched/program.hpp."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _Array = NDArray[np.int64]
 #: Kinds of operations, and one of them; ``target``: number of a lock, or of a thread to wake.
 COMPUTE, LOCK, UNLOCK, SUSPEND, WAKE = range(5)
 OP = np.dtype([("kind", "<i8"), ("target", "<i8"), ("ns", "<i8")])
-#: Values of the columns ``policy`` and ``protocol``, by place.
+#: The policies and protocols, by their values.
 POLICIES = ("ordinary", "fifo", "rr", "deadline")
 PROTOCOLS = ("none", "inherit", "protect", "spin")
 
@@ -36,7 +35,7 @@ def run_program(
     locks: _Array,
     horizon: int,
 ) -> _Array:
-    """Release, start and end of each job, (jobs, 3); -1: not before the horizon. All times in ns.
+    """Release, start and end of each job, (jobs, 3), ns; -1: not before the horizon.
 
     Args:
         cpus: 1 to 64.
@@ -47,14 +46,14 @@ def run_program(
         releases: (jobs): see ``how``; the first of a thread is an instant; -1: the next ``wake``
             of the thread, which may come early.
         op_ends: (jobs): operations of the jobs up to each.
-        ops: of OP, or (m, 3): ``ns`` of COMPUTE and SUSPEND.
+        ops: (m), of OP, or (m, 3); ``ns``: of COMPUTE and SUSPEND.
         locks: (l, 2): protocol, ceiling (protect).
 
     Raises:
         UsageError: What is wrong, and in which row.
     """
-    rows = ops.view(np.int64).reshape(-1, 3) if ops.dtype == OP else ops
     try:
+        rows = ops.view(np.int64).reshape(-1, 3)
         return _core.run_program(cpus, threads, job_ends, releases, op_ends, rows, locks, horizon)
     except (TypeError, ValueError) as error:
         why = str(error) if isinstance(error, ValueError) else "int64 arrays of the shapes named"
