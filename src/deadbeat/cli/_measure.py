@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from deadbeat.cli._errors import explain_error
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
-from deadbeat.cli._output import print_shown, say
+from deadbeat.cli._output import agree, print_shown, say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
 from deadbeat.experiment.base import Experiment, Outcome
@@ -134,6 +134,7 @@ def measure(
         words=words_typed(command),
         as_json=as_json,
         say=say,
+        agree=partial(agree, yes=bool(given.get("yes"))),
     )
     _check_beside(begin)
     wanted = Order(

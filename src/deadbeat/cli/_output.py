@@ -13,6 +13,7 @@ import click
 from attrs import asdict
 
 from deadbeat.kinds.base import Shown
+from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.words import Json
 from deadbeat.report import machines, terminal
@@ -26,6 +27,16 @@ Part = str | Callable[[], None]
 def say(text: str) -> None:
     """One line for the person, on stderr."""
     echo(f"deadbeat: {text}", err=True)
+
+
+def agree(text: str, *, yes: bool) -> None:
+    """Says what will be done, and asks for leave unless ``yes``.
+    Raises UsageError: there is no leave, or no terminal to ask on."""
+    say(text)
+    if yes:
+        return
+    if not sys.stdin.isatty() or not click.confirm("deadbeat: go on?", err=True):
+        raise UsageError("nothing was run: it wants your leave", "--yes gives it beforehand")
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ releases jobs of others. Instants are ns since the recording's begin.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from attrs import evolve, frozen

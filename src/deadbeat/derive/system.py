@@ -15,7 +15,8 @@ from deadbeat.sched.analysis import TestResult, analyze, tests
 RESOLUTION_NS = 20_000
 #: Of kernel and POSIX mutexes -> of task systems.
 _PROTOCOLS = {"spin": "any"}
-_REAL_TIME = ("fifo", "rr", "deadline")
+#: Policies above the ordinary ones.
+REAL_TIME = ("fifo", "rr", "deadline")
 #: Of a test, which says nothing then: a tenth of a second.
 _STEPS_MAX = 10_000_000
 
@@ -131,7 +132,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     lines += [
         f"{task.name}: no task, it only begins and ends"
         for task in derived.tasks
-        if task.name in resting and task.policy in _REAL_TIME
+        if task.name in resting and task.policy in REAL_TIME
     ]
     plain = [lock.name for lock in system.locks if lock.protocol == "none"]
     chained = {task.name for task in derived.tasks if task.kind == "chained"}
@@ -148,7 +149,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
             system = evolve(system, chains=())
             lines += [f"{name}: chained; taken by its least separation" for name in sorted(chained)]
     urgent = sorted(system.tasks, key=lambda task: -task.priority)
-    ordinary = [task.name for task in urgent if policies[task.name] not in _REAL_TIME]
+    ordinary = [task.name for task in urgent if policies[task.name] not in REAL_TIME]
     reasons = [
         f"{task.name}.sections: {lock} has no protocol: what preempts its holder has no bound"
         for lock in plain
@@ -163,7 +164,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     reasons += [
         f"{task.name}.period: none is known, and it runs as {task.policy}"
         for task in derived.tasks
-        if task.name not in there | resting and task.policy in _REAL_TIME
+        if task.name not in there | resting and task.policy in REAL_TIME
     ]
     proved: tuple[str, ...] = ()
     if not reasons and len(ordinary) < len(urgent):

@@ -97,7 +97,7 @@ class Begin:
         cross: What builds programs for it (`Toolchain.find`); None: what is found for it.
         given: Options of the kind alone that are no part of its specification.
         words: The command as it was typed. ``as_json``: standard output is for its answer alone.
-        say: Tells the person a line.
+        say: Tells the person a line. ``agree``: asks for leave; UsageError where it is not given.
         held: Closes, when all is over, what is entered here.
     """
 
@@ -118,6 +118,7 @@ class Begin:
     words: Sequence[str] = ()
     as_json: bool = False
     say: Callable[[str], None] = field(default=lambda text: None)
+    agree: Callable[[str], None] = field(default=lambda text: None)
     held: ExitStack = field(factory=ExitStack)
 
     def without_preset(

@@ -148,7 +148,7 @@ class GuardedProgram:
         file: Removed if deadbeat is killed.
         user: Whom it runs as; "": as we do.
         quiet: It has no input; else ours, and the terminal's foreground.
-        output: File that its standard output goes to; None: ours.
+        output, errors: Files that its standard output and errors go to; None: ours.
         ready: Called with its process id before it begins, while it sleeps.
 
     Raises:
@@ -163,6 +163,7 @@ class GuardedProgram:
         file: str = "",
         quiet: bool = True,
         output: int | None = 2,
+        errors: int | None = None,
         user: str = "",
         ready: Callable[[int], None] | None = None,
     ) -> None:
@@ -176,6 +177,7 @@ class GuardedProgram:
                 (sys.executable, "-I", "-S", "-c", _GATE, *words),
                 stdin=subprocess.DEVNULL if quiet else None,
                 stdout=output,
+                stderr=errors,
                 env={**environment(), _OWN: self._own},
                 process_group=0,
                 pass_fds=(gate,),

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.kinds.program import traced
+from deadbeat.kinds.program import tried as changes
 from deadbeat.kinds.program.graph import chain_graph
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
 from deadbeat.kinds.program.traced import time_column
@@ -74,7 +75,10 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         if found.traced is None:
             return (*said, "No run that counts has a job.")
         seen = found.traced
-        return (*said, *traced.answer(seen, label), *traced.verdict(seen), *traced.lines(seen))
+        first, *rest = traced.answer(seen, label)
+        tried = [f"{changes.sentence(each)}." for each in found.tried if each.turns]
+        said += [first, *tried, *rest, *traced.verdict(seen)]
+        return (*said, *traced.lines(seen))
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)
@@ -145,8 +149,10 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
-    steps += [again] * bool(command and not missed)
+    steps += [again] * bool(command and not missed and not found.tried)
+    steps = [each.last for each in found.tried if each.last[0]][:1] + steps
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
+    parts += [changes.table(found.tried)] * bool(found.tried)
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []
     return Document(
@@ -197,6 +203,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
+        "tried": [attrs.asdict(each) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),
     }

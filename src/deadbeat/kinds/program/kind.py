@@ -6,15 +6,18 @@ import random
 import re
 import shlex
 import signal
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
+from deadbeat.derive.tasks import derive
 from deadbeat.derive.timeline import kept
 from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Watcher
@@ -32,6 +35,7 @@ from deadbeat.kinds.program.document import (
 from deadbeat.kinds.program.exported import perfetto
 from deadbeat.kinds.program.observe import COMPARABLE
 from deadbeat.kinds.program.results import (
+    FIRST,
     FOLDERS,
     ProgramKey,
     ProgramRun,
@@ -44,6 +48,8 @@ from deadbeat.kinds.program.results import (
 )
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import require_named, traced, worst_jobs
+from deadbeat.kinds.program.tried import summarised
+from deadbeat.kinds.program.tries import Change, Ground, changes_of
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
@@ -54,7 +60,9 @@ from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import duration, shortened
 from deadbeat.report.document import csv_of
 from deadbeat.report.machines import Verdicted
-from deadbeat.settings.tune import with_tuning
+from deadbeat.settings.profile import turns
+from deadbeat.settings.tune import applied, with_tuning
+from deadbeat.settings.tuning_plan import plan as tuning_plan
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target
 from deadbeat.targets.guarded import check_user, ended_words, found
@@ -68,6 +76,9 @@ ADD = (
 #: Events that take a while, and how many are looked at in a second.
 _MANY, _EVENTS_S = 1_000_000, 200_000
 
+#: Turns of changes, and the longest run where neither is given.
+_TURNS, _TURN_S = 5, 10.0
+
 #: Flag of a process in /proc/PID/stat (PF_KTHREAD).
 _KERNEL_THREAD = 0x200000
 
@@ -78,27 +89,91 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _target: Target | None = None  # None: a made-up one
     _toolchain: Toolchain | None = None
     _output: int | None = 2  # where its output goes
+    _say: Callable[[str], None] = print
+    _changes: dict[str, Change] = field(factory=lambda: {"": Change()}, init=False)
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
+
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """Where changes are tried, the first run says which apply."""
+        if self._spec.tries and self._target and self._toolchain:
+            store = self._folder
+            if FIRST in self.lacking:
+                tell(Phase(name="run it as it is"))
+                for run in self._run(FIRST, self._target, self._toolchain, tell):
+                    assert isinstance(store, ProgramStore)
+                    store.keep(self._with_changes(run, store, self._target))
+            first = store.load(FIRST)
+            self._changes = {each.name: each for each in first.changes}
+            self.planned = plan(self._spec, first.changes)
+            self.lacking = store.lacking(self.planned, retry_invalid=self.retry_invalid)
+            for name, reason in first.unfit.items():
+                self._say(f"not tried: {name}: {reason}")
+            for each in first.changes[1:]:
+                self._say(f"try {each.name}{' (root)' * each.root}: {each.words}")
+        yield
+
+    def _with_changes(
+        self, run: ProgramRun, store: ProgramStore, target: Target
+    ) -> ProgramRun:
+        spec, recording = self._spec, store.events(FIRST)
+        if recording is None or run.traced is None:
+            return run
+        derived = derive(recording, deadlines=dict(spec.deadline))
+        ground = Ground(
+            found=run.traced,
+            replica=replica(recording, derived),
+            cpus=store.platform.cpus,
+            target=target,
+            pid=spec.pid,
+            against=spec.against,
+        )
+        changes, unfit = changes_of(ground, spec.tries)
+        return evolve(run, changes=changes, unfit=unfit)
 
     def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
         for key in self.lacking:
             if self._target is None or self._toolchain is None:
                 yield self._made_up(key)
-            else:
-                yield from self._run(key, self._target, self._toolchain, tell)
+                continue
+            try:
+                with self._changed(key.change, self._target):
+                    yield from self._run(key, self._target, self._toolchain, tell)
+            except DeadbeatError as error:
+                if not self._spec.tries:
+                    raise
+                yield Lost(key, error)
+
+    @contextmanager
+    def _changed(self, name: str, target: Target) -> Iterator[None]:
+        """With the settings of the machine of a change."""
+        words = self._changes[name].settings
+        if not words:
+            yield
+            return
+        settings = tuning_plan(target, turns(words)).settings
+        with applied(target, settings, reason=f"deadbeat run --try {name}"):
+            yield
 
     def _run(
         self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
     ) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
-        if target.boot_s:
-            watch = alone(spec, target, made)
-        elif spec.pid is None:
-            watch = watched(spec, self._output, target, made)
-        else:
-            watch = joined(spec, spec.pid, target, made)
+        change, store = self._changes[key.change], self._folder
+        assert isinstance(store, ProgramStore)
+        with ExitStack() as held:
+            output = self._output
+            if spec.tries:
+                output = held.enter_context(store.output(key))
+            if target.boot_s:
+                watch = alone(spec, target, made)
+            elif spec.pid is None:
+                ran = evolve(spec, command=change.command or spec.command)
+                watch = watched(ran, output, target, made, change)
+            else:
+                watch = joined(spec, spec.pid, target, made, change)
         if (count := len(watch.recording.events)) > _MANY:
             tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
         seen = traced(watch.recording, dict(spec.deadline))
@@ -109,15 +184,15 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 f"no job of {spec.name} was found in {watch.seconds:.1f} s"
                 if watch.status is None
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
-                "; ".join([*(f"not seen: {line}" for line in seen.not_seen), ADD]),
+                "; ".join([*self._words(key), *(f"not seen: {line}" for line in seen.not_seen), ADD]),
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error
-        store, problems = self._folder, [*self._problems(watch)]
-        assert isinstance(store, ProgramStore)
+        problems = [*self._problems(watch, key)]
         worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
         part = kept(watch.recording, worst[0][1] if worst else 0)
-        store.keep_events(key, part)
+        if not key.change:
+            store.keep_events(key, part)
         if len(part.events) < len(watch.recording.events):
             count, whole = len(part.events), len(watch.recording.events)
             text = f"{count:,} of {whole:,} events are kept for export, around the worst job"
@@ -135,7 +210,13 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
 
-    def _problems(self, watch: Watched) -> Iterator[Finding]:
+    def _words(self, key: ProgramKey) -> list[str]:
+        """The last that a program said where changes are tried."""
+        assert isinstance(self._folder, ProgramStore)
+        last = self._folder.last_words(key)
+        return [f"it said: {last}"] * bool(last)
+
+    def _problems(self, watch: Watched, key: ProgramKey) -> Iterator[Finding]:
         def problem(id: str, severity: Severity, message: str) -> Finding:
             return Finding(id=id, severity=severity, message=message)
 
@@ -145,7 +226,10 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         elif status is not None and (status or self._spec.duration):
             text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
+            text += "; ".join(["", *self._words(key)]) * bool(status)
             yield problem("program-ended", "invalid" if status < 0 else "warning", text)
+        for line in watch.placed.refused:
+            yield problem("not-changed", "invalid", f"{key.change}: {line}")
         if watch.stood:
             yield problem("stood-still", "invalid", f"the program {watch.stood}")
         if watch.marks.dropped:
@@ -173,7 +257,11 @@ def begin(asked: Begin) -> Begun:
     spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
     if bool(spec.command) is (spec.pid is not None):
         raise UsageError("run takes a program, or --pid", "give one of them")
+    if spec.against or spec.tries:
+        spec = _in_turns(spec, asked)
     target = opened(asked)
+    if spec.tries and (target is None or target.boot_s):
+        raise UsageError("--try runs a program again and again", "on a machine that runs")
     if spec.pid and target and target.boot_s:
         raise UsageError(f"--pid: {target.name} boots for a program of its own", "name that")
     if spec.command and target:
@@ -207,11 +295,30 @@ def begin(asked: Begin) -> Begun:
         target,
         toolchain_of(target, cross=asked.cross) if target else None,
         2 if asked.as_json else None,
+        asked.say,
         store=store,
         planned=runs,
         retry_invalid=asked.retry_invalid,
     )
     return Begun(experiment=experiment)
+
+
+def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
+    """How often, and for how long, changes are tried, if the user lets us."""
+    given = {*asked.written, *asked.typed}
+    spec = evolve(
+        spec,
+        tries=(*spec.tries, *["version"] * (bool(spec.against) and "version" not in spec.tries)),
+        duration=spec.duration or _TURN_S,
+        repeats=spec.repeats if "repeats" in given else _TURNS,
+    )
+    most, each = spec.repeats * (1 + len(spec.tries)), spec.duration or 0
+    what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
+    asked.agree(
+        f"{what} {most} times at most, for {each:g} s at most, with changes:"
+        f" {duration(most * each)} at most"
+    )
+    return spec
 
 
 def _comm(pid: int, target: Target | None) -> str:
@@ -252,7 +359,7 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
 _TABLE = TableKind(
     name="program",
     folders=FOLDERS,
-    summarise=summarise,
+    summarise=summarised,
     answer=answer,
     document=lambda found, store: document(found, store.platform),
     plain=summary_dict,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, summarise
+from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, originals, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -37,7 +37,7 @@ class ComparedProgram(Subject):
 
 def read_program(path: Path) -> ComparedProgram:
     store = ProgramStore.open(path)
-    runs = tuple(run for run in store.runs() if run.valid)
+    runs = tuple(run for run in originals(store.runs()) if run.valid)
     asked = {key: store.spec.get(key) for key in ("deadline", "period", "duration")}
     labels = summarise(store).labels
     return FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import TracedProgram
+from deadbeat.kinds.program.tries import Change, Tried
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -33,17 +37,21 @@ _SKIPS = 1.5
 
 @frozen(order=True)
 class ProgramKey:
+    """``change``: what is tried in the run; "": the original runs."""
+
     repeat: int
+    change: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.repeat:04d}"
+        return f"{self.repeat:04d}" + f"-{self.change}".replace(":", "_") * bool(self.change)
 
     @classmethod
     def parse(cls, text: str) -> ProgramKey:
-        if not (text.isascii() and text.isdigit()):
-            raise UsageError(f"{shown(text)} names no run", "a run is called 0001")
-        return cls(int(text))
+        number, dash, change = text.partition("-")
+        if not (number.isascii() and number.isdigit()) or bool(dash) != bool(change):
+            raise UsageError(f"{shown(text)} names no run", "a run is called 0001 or 0001-pin")
+        return cls(int(number), change.replace("_", ":"))
 
 
 @frozen(kw_only=True)
@@ -66,13 +74,16 @@ class TaskRun:
 
 @frozen(kw_only=True)
 class ProgramRun(StoredRun):
-    """``tasks``: what it marked; ``traced``: what was seen of it."""
+    """``tasks``: what it marked; ``traced``: what was seen of it. Of the first run where changes
+    are tried, ``changes``: it, then those that apply; ``unfit``: why others do not."""
 
     key: ProgramKey
     seconds: float
     status: int | None
     tasks: tuple[TaskRun, ...]
     traced: TracedProgram | None = None
+    changes: tuple[Change, ...] = ()
+    unfit: dict[str, str] = field(factory=dict)
 
 
 _BY_NUMBER = ("calls", "symbols", "names")
@@ -85,7 +96,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
     CONVERTER = run_converter(ProgramKey)
-    FOLDERS = (*RunFolder.FOLDERS, "events")
+    FOLDERS = (*RunFolder.FOLDERS, "events", "output")
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
         events, facts = recording.events, asdict(recording, filter=lambda a, _: a.name != "events")
@@ -117,6 +128,25 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"events {path} are damaged: {error!s:.80}", _EVENTS_HINT) from error
 
+    @contextmanager
+    def output(self, key: ProgramKey) -> Iterator[int]:
+        """File for what a program writes in a run."""
+        path = self._output(key)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+    def last_words(self, key: ProgramKey) -> str:
+        """Last line of it; "": there is none."""
+        path = self._output(key)
+        lines = path.read_text(errors="replace").split("\n") if path.is_file() else []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def _output(self, key: ProgramKey) -> Path:
+        return self.path / "output" / f"{key.text}.txt"
+
     def _events(self, key: ProgramKey) -> Path:
         return self.path / "events" / f"{key.text}.npz"
 
@@ -126,15 +156,31 @@ def shell_status(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def plan(spec: ProgramSpec) -> list[ProgramKey]:
-    return [ProgramKey(repeat) for repeat in range(1, spec.repeats + 1)]
+FIRST = ProgramKey(1)
+
+
+def plan(spec: ProgramSpec, changes: Sequence[Change] = ()) -> list[ProgramKey]:
+    """Runs in turns, each in an order of its own; before the first run its ``changes`` are not
+    known."""
+    if spec.tries and not changes:
+        return [FIRST]
+    names = [each.name for each in changes] or [""]
+    keys = []
+    for repeat in range(1, spec.repeats + 1):
+        turn = [ProgramKey(repeat, name) for name in names]
+        random.Random(f"{spec.name} {repeat}").shuffle(turn)
+        keys += turn
+    return sorted(keys, key=lambda key: key != FIRST)
+
+
+def planned(store: ProgramStore) -> list[ProgramKey]:
+    spec = read(ProgramSpec, store.spec)
+    known = bool(spec.tries) and FIRST in store.committed()
+    return plan(spec, store.load(FIRST).changes if known else ())
 
 
 FOLDERS = RunFolders(
-    kind=PROGRAM,
-    store=ProgramStore,
-    read=partial(read, ProgramSpec),
-    planned=lambda store: plan(read(ProgramSpec, store.spec)),
+    kind=PROGRAM, store=ProgramStore, read=partial(read, ProgramSpec), planned=planned
 )
 
 
@@ -201,7 +247,7 @@ class ProgramCell:
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
     it. ``traced``: of the run that missed most deadlines; None: no run has jobs. ``sharing``:
-    protocol of a lock -> what sharing one costs an operation, ns."""
+    protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what changes did."""
 
     name: str
     spec: ProgramSpec
@@ -213,6 +259,7 @@ class ProgramSummary:
     status: int = 0
     traced: TracedProgram | None = None
     sharing: Mapping[str, float] = field(factory=dict)
+    tried: tuple[Tried, ...] = ()
 
 
 #: Protocol of a lock -> the object of price lists.
@@ -231,14 +278,20 @@ def _sharing(store: ProgramStore) -> dict[str, float]:
     return {word: found[name] for word, name in _OBJECTS.items() if name in found}
 
 
+def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
+    """Those in which nothing was changed."""
+    return [run for run in runs if not run.key.change]
+
+
 def worst_run(store: ProgramStore) -> ProgramRun | None:
     """The one that missed most deadlines, of those that count and have jobs."""
-    runs = (run for run in store.runs() if run.valid and run.traced and run.traced.known)
+    runs = (r for r in originals(store.runs()) if r.valid and r.traced and r.traced.known)
     return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
-    runs, worst = list(store.runs()), worst_run(store)
+    every = list(store.runs())
+    runs, worst = originals(every), worst_run(store)
     groups: dict[tuple[int, str, int, int, int], list[TaskRun]] = {}
     for run in runs:
         for each in run.tasks if run.valid else ():
@@ -270,10 +323,10 @@ def summarise(store: ProgramStore) -> ProgramSummary:
     return ProgramSummary(
         name=store.path.name,
         spec=read(ProgramSpec, store.spec),
-        done=len(runs),
-        seconds=sum(run.seconds for run in runs),
+        done=len(every),
+        seconds=sum(run.seconds for run in every),
         labels=loud({store.platform.kind} & {*LABELLED}),
-        findings=tuple(each for run in runs for each in run.problems),
+        findings=tuple(each for run in every for each in run.problems),
         cells=tuple(cells),
         traced=worst.traced if worst else None,
         sharing=_sharing(store),

@@ -9,6 +9,7 @@ from attrs import frozen
 from deadbeat.experiment import fields
 from deadbeat.model import rules
 from deadbeat.model.specification import keyed
+from deadbeat.model.words import nearest, shown
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 
@@ -33,6 +34,18 @@ class Deadlines:
     @staticmethod
     def plain(found: tuple[tuple[str, int], ...]) -> list[str]:
         return [f"{name}={ns}ns" if name else f"{ns}ns" for name, ns in found]
+
+
+#: Changes that can be tried, in the order of lists; the first ones are ``all``.
+ALL = ("inherit", "rate-monotonic", "deadline-monotonic", "audsley", "pin", "deadline", "idle")
+_SHORT = {"rm": ALL[1], "dm": ALL[2]}
+
+
+def _change(value: Any) -> str:
+    word = _SHORT.get(value, value)
+    if isinstance(word, str) and (word in (*ALL, "tune", "nothing", "version") or word.startswith("tune:")):
+        return word
+    raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), [*ALL, "tune", "all"]))
 
 
 @frozen(kw_only=True)
@@ -74,7 +87,19 @@ class ProgramSpec:
         "  [what the program says, or the period]",
         default=(),
     )
-    repeats: int = fields.repeats("Times the program is run.", 1)
+    repeats: int = fields.repeats("Times the program is run; turns of --try: 5.", 1)
+    tries: tuple[str, ...] = keyed(
+        rules.ListOf(_change, "a list of changes", "inherit,pin", rules.unique, optional=True,
+                     named={"all": ALL}),
+        "--try LIST",
+        "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
+        " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"
+        " apply.",
+        default=(),
+    )
+    against: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "Another version, for turns.", default=()
+    )
 
     def deadline_of(self, name: str, otherwise: int = 0) -> int:
         """Deadline of the task ``name``, ns; ``otherwise`` where none was given."""

@@ -119,18 +119,25 @@ def _every(task: DerivedTask) -> str:
     return f"at least {time_text(task.min_gap_ns)} apart" if task.min_gap_ns else "once"
 
 
-def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
-    """The task that missed most of its deadlines, and why; or that none did."""
-    if not found.known:
-        yield f"{label}no thread of the program works in jobs: none waits again and again."
-        return
-    by_misses = max(
+def worst_task(found: TracedProgram) -> DerivedTask | None:
+    """The task that missed most of its deadlines, the stated ones first; None: none has jobs."""
+    return max(
         found.known,
         key=lambda task: (
             *(bool(task.misses), bool(task.misses) and task.deadline_from != ASSUMED),
             *(task.misses or 0, task.response_max_ns or 0),
         ),
+        default=None,
     )
+
+
+def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
+    """The task that missed most of its deadlines, and why; or that none did."""
+    if not found.known:
+        yield f"{label}no thread of the program works in jobs: none waits again and again."
+        return
+    by_misses = worst_task(found)
+    assert by_misses is not None
     who = f"{by_misses.name} ({policy_words(by_misses)}, {_cpus(by_misses)}, {_every(by_misses)})"
     worst = time_text(by_misses.response_max_ns or 0)
     if by_misses.misses:

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.placer import Placed, Placer
 from deadbeat.derive.recorder import Recorder, recorded_alone
-from deadbeat.derive.records import Recording
+from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.tries import Change
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -30,13 +32,16 @@ from deadbeat.targets.local import HostKeeper, LocalTarget
 _LINGERS_S = 0.5
 #: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
 _FEW_MARKS = 1 << 16
+#: Places of threads that are given in this share of the time are from its begin.
+_EARLY = 0.2
 _NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
 
 
 @frozen(kw_only=True, eq=False)
 class Watched:
     """What was recorded of a program. ``status``: as `subprocess` has it; None: it did not end.
-    ``stood``: how it stood still; ``stopped``: the interrupt that ended it."""
+    ``stood``: how it stood still; ``stopped``: the interrupt that ended it; ``placed``: what was
+    changed of its threads."""
 
     recording: Recording
     seconds: float
@@ -44,13 +49,17 @@ class Watched:
     status: int | None = None
     stood: str = ""
     stopped: KeyboardInterrupt | None = None
+    placed: Placed = field(factory=Placed)
 
 
-def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) -> Watched:
+def joined(
+    spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain, change: Change
+) -> Watched:
     """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
-    with Recorder(target, toolchain) as recorder:
+    with Recorder(target, toolchain) as recorder, _placer(change, target, toolchain) as placer:
         if recorder.blind:
             raise TargetError(f"--pid {pid} cannot be watched: {recorder.missing[0]}", "be root")
+        placer.begin(pid)
         recorder.begin(pid)
         maps = target.read_text(f"/proc/{pid}/maps") or ""
         began = time.monotonic()
@@ -59,29 +68,38 @@ def joined(spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain) ->
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recording = with_variables(recorder.finish(), maps, target)
-    return Watched(recording=recording, seconds=seconds)
+        placed = placer.finish()
+    return Watched(recording=since(recording, placed), seconds=seconds, placed=placed)
 
 
-def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: Toolchain) -> Watched:
-    """Run the command of ``spec``; its output goes to ``output``, None: to ours."""
+def watched(
+    spec: ProgramSpec, output: int | None, target: Target, toolchain: Toolchain, change: Change
+) -> Watched:
+    """Run the command of ``spec`` with a change; its output goes to ``output``, None: to ours, and
+    where changes are tried its errors, too."""
     stopped: KeyboardInterrupt | None = None
     with ExitStack() as held:
         recorder = held.enter_context(Recorder(target, toolchain))
         own, blind = os.environ.get("LD_PRELOAD", "") * is_here(target), recorder.blind
         shim = held.enter_context(
-            Shim(target, spec.command, toolchain=toolchain, preloaded=own, sleeps=blind)
+            Shim(target, spec.command, toolchain=toolchain, preloaded=own, sleeps=blind,
+                 inherit=change.inherit)
         )
+        placer = held.enter_context(_placer(change, target, toolchain))
         path, place = _marks(spec, target, held)
         options: dict[str, Any] = {
             "more": {marks.VARIABLE: place, **shim.environment},
             "output": output,
-            "ready": recorder.begin,
+            "ready": lambda pid: (placer.begin(pid), recorder.begin(pid)),
         }
         program: GuardedProgram | TargetProgram
         began = time.monotonic()
         if is_here(target):
             user = spec.user or ""
-            program = GuardedProgram(spec.command, quiet=False, user=user, **options)
+            errors = output if spec.tries or spec.against else None
+            program = GuardedProgram(
+                spec.command, quiet=False, user=user, errors=errors, **options
+            )
         else:
             program = TargetProgram(target, spec.command, **options)
         ended = False
@@ -98,7 +116,8 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
                 recording = recorder.finish()
             finally:
                 status = program.close()
-            recording = shim.finish(recording)
+            placed = placer.finish()
+            recording = since(shim.finish(recording), placed)
         if ended and status == -signal.SIGINT:  # Ctrl-C reaches what has the terminal
             stopped = stopped or KeyboardInterrupt()
         if not is_here(target):
@@ -111,7 +130,28 @@ def watched(spec: ProgramSpec, output: int | None, target: Target, toolchain: To
         status=status if ended else None,
         stood=program.stood,
         stopped=stopped,
+        placed=placed,
     )
+
+
+def _placer(change: Change, target: Target, toolchain: Toolchain) -> Placer:
+    return Placer(target, toolchain, change.placings)
+
+
+def since(recording: Recording, placed: Placed) -> Recording:
+    """``recording`` from when threads first had their places, if that was early on."""
+    at = placed.settled_ns
+    if not recording.begin_ns < at < recording.begin_ns + _EARLY * (
+        recording.end_ns - recording.begin_ns
+    ):
+        return recording
+    events = recording.events.copy()
+    made = events["kind"] == RecordKind.INIT  # the protocols of locks
+    events["ns"][made] = np.maximum(events["ns"][made], at)
+    events = events[events["ns"] >= at]
+    gaps = tuple(gap for gap in recording.gaps if gap[1] > at)
+    return evolve(recording, events=events[np.argsort(events["ns"], kind="stable")],
+                  begin_ns=at, gaps=gaps)  # fmt: skip
 
 
 def alone(spec: ProgramSpec, target: Target, toolchain: Toolchain) -> Watched:

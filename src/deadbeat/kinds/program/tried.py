@@ -1,0 +1,208 @@
+"""What changes to a program did, turn by turn, beside what the simulator had expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from deadbeat.kinds.program.observe import METRICS, observe
+from deadbeat.kinds.program.results import FIRST, ProgramRun, ProgramStore, ProgramSummary, summarise
+from deadbeat.kinds.program.traced import worst_task
+from deadbeat.kinds.program.tries import FEW, HELPED, MIXED, NONE, WORSE, Change, Difference, Tried
+from deadbeat.kinds.program.whatif import Foreseen
+from deadbeat.model.words import time_text
+from deadbeat.report.document import Column, Table
+from deadbeat.stats.intervals import Floats, t_quantile
+
+_MISSES, _WORST = METRICS[0].name, METRICS[1].name
+#: Chance of any false verdict over all changes and threads where nothing differs.
+FALSE_ALARMS = 0.05
+#: A worst response that changes by less is no help and no harm.
+LEAST = 0.05
+#: A prediction that is off by more of the effect wants a reason.
+OFF = 0.2
+def summarised(store: ProgramStore) -> ProgramSummary:
+    """What is known of a program, and of changes to it."""
+    found = summarise(store)
+    runs = [run for run in store.runs() if run.key == FIRST or found.spec.tries]
+    first = next((run for run in runs if run.key == FIRST), None)
+    task = worst_task(found.traced) if found.traced else None
+    if first is None or task is None:
+        return found
+    return evolve(found, tried=tried(runs, first, task.name))
+
+
+def tried(
+    runs: Iterable[ProgramRun], first: ProgramRun, task: str
+) -> tuple[Tried, ...]:
+    """Each change of ``first``, in its order, then those that do not apply."""
+    by_turn: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
+    every: dict[str, list[ProgramRun]] = {}
+    for run in runs:
+        if run.valid:
+            known = {(o.cell.group, o.metric): o.value for o in observe(run) if o.value is not None}
+            by_turn[run.key.change, run.key.repeat] = known
+            every.setdefault(run.key.change, []).append(run)
+    if not first.changes:
+        return ()
+    original, *changes = first.changes
+    found = []
+    for change in changes:
+        turns = [n for name, n in sorted(by_turn) if name == change.name and ("", n) in by_turn]
+        sides = [[by_turn[name, turn] for turn in turns] for name in ("", change.name)]
+        found.append(_judged(change, original, task, sides, every.get(change.name, ()), len(changes)))
+    return (
+        *found,
+        *(Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
+          for name, reason in first.unfit.items()),
+    )  # fmt: skip
+
+
+def _judged(
+    change: Change,
+    original: Change,
+    task: str,
+    sides: list[list[dict[tuple[str, str], float]]],
+    runs: Sequence[ProgramRun],
+    many: int,
+) -> Tried:
+    names = {name for turn in sides[0] for name, metric in turn if metric == _MISSES}
+    level = FALSE_ALARMS / (many * (1 + len(names | {task})))
+    model, expected = original.expected.get(task), change.expected.get(task)
+
+    def paired(name: str, metric: str, expects: float | None = None) -> Difference | None:
+        pairs = [
+            (before[name, metric], after[name, metric])
+            for before, after in zip(*sides, strict=True)
+            if (name, metric) in before and (name, metric) in after
+        ]
+        return _difference(np.array(pairs), level, expects) if len(pairs) > 1 else None
+
+    known = model is not None and expected is not None
+    misses = paired(task, _MISSES, _share(expected) if known else None)
+    worst = paired(task, _WORST, float(expected.max_ns) if known and expected else None)
+    others = {name: paired(name, _MISSES) for name in sorted(names - {task})}
+    worse = tuple(name for name, each in others.items() if each and each.sign > 0)
+    signs = [each.sign for each in (misses,) if each]
+    signs += [worst.sign] * (worst is not None and abs(worst.mean) > LEAST * worst.before)
+    up, down = 1 in signs or bool(worse), -1 in signs
+    verdict = (HELPED, MIXED)[up] if down else (NONE, WORSE)[up]
+    if misses is None and worst is None:
+        verdict = FEW
+    return Tried(
+        name=change.name,
+        words=change.words,
+        turns=len(sides[0]),
+        task=task,
+        verdict=verdict,
+        misses=misses,
+        worst=worst,
+        worse=worse,
+        why=_why(misses, worst, model, runs, task),
+        last=change.last if verdict in (HELPED, MIXED) else ("", ""),
+    )
+
+
+def _share(found: Foreseen | None) -> float | None:
+    return found.misses / found.jobs if found and found.jobs else None
+
+
+def _difference(pairs: Floats, level: float, expected: float | None) -> Difference:
+    """Student's interval of the mean over turns."""
+    off = pairs[:, 1] - pairs[:, 0]
+    half = t_quantile(1 - level / 2, len(off) - 1) * float(off.std(ddof=1)) / len(off) ** 0.5
+    mean = float(off.mean())
+    before, after = pairs.mean(axis=0).tolist()
+    return Difference(before=before, after=after, low=mean - half, high=mean + half, expected=expected)
+
+
+def _why(
+    misses: Difference | None,
+    worst: Difference | None,
+    model: Foreseen | None,
+    runs: Sequence[ProgramRun],
+    task: str,
+) -> str:
+    """Why the prediction of the worst response is off; "": it is not."""
+    each = worst
+    if each is None or each.expected is None or model is None:
+        return ""
+    size = max(abs(each.mean), LEAST * each.before)
+    if abs(each.after - each.expected) <= OFF * size:
+        return ""
+    if abs(model.max_ns - each.before) > OFF * size:
+        original = f"{time_text(model.max_ns)} for {time_text(each.before)}"
+        return f"the simulator is off for the original, too: {original}"
+    causes = Counter[str]()
+    for run in runs:
+        late = [l for l in (run.traced.late if run.traced else ()) if l.task == task]
+        worst_job = max(late, key=lambda l: l.response_ns, default=None)
+        causes[f"{worst_job.cause} {worst_job.by}".strip() if worst_job else ""] += 1
+    cause, _ = causes.most_common(1)[0] if causes else ("", 0)
+    return f"the worst jobs then: {cause}" if cause else "not explained"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def sentence(found: Tried) -> str:
+    """What it did, with the interval and the prediction."""
+    head, misses, worst = f"{found.name}: {found.verdict}", found.misses, found.worst
+    parts = []
+    if misses and (misses.before or misses.after):
+        ends = f"[{100 * misses.low:+.2g}, {100 * misses.high:+.2g}]"
+        parts.append(
+            f"{found.task} misses {_percent(misses.after)} instead of {_percent(misses.before)}"
+            f" {ends}{_expected(misses, _percent)}"
+        )
+    if worst:
+        text = f"{time_text(worst.after)} instead of {time_text(worst.before)}"
+        parts.append(f"worst response {text}{_expected(worst, time_text)}")
+    parts += [f"{', '.join(found.worse)} misses more"] * bool(found.worse)
+    return "; ".join([head, *parts])
+
+
+def _expected(each: Difference, text: Callable[[float], str]) -> str:
+    return "" if each.expected is None else f" (predicted {text(each.expected)})"
+
+
+def _interval(text: Callable[[float], str]) -> Callable[[Difference], str]:
+    def words(each: Difference) -> str:
+        return f"{_signed(each.mean, text)} [{_signed(each.low, text)}, {_signed(each.high, text)}]"
+
+    return words
+
+
+def _signed(value: float, text: Callable[[float], str]) -> str:
+    return f"{'-' if value < 0 else '+'}{text(abs(value))}"
+
+
+def table(found: Sequence[Tried]) -> Table:
+    """A row for each change."""
+
+    def side(key: str, name: str, text: Callable[[float], str]) -> Iterator[Column]:
+        yield Column(key=key, heading=name, format=text,
+                     value=lambda each: getattr(each, key) and getattr(each, key).after)
+        yield Column(key=f"{key}_before", heading="it was", format=text,
+                     value=lambda each: getattr(each, key) and getattr(each, key).before)
+        yield Column(key=f"{key}_difference", heading="difference", format=_interval(text), raw=False,
+                     value=lambda each: getattr(each, key))
+        yield Column(key=f"{key}_predicted", heading="predicted", format=text,
+                     value=lambda each: getattr(each, key) and getattr(each, key).expected)
+
+    columns = (
+        Column(key="name", heading="change", words=True),
+        Column(key="verdict", heading="verdict", words=True),
+        Column(key="turns", heading="turns"),
+        *side("misses", "misses", _percent),
+        *side("worst", "worst response", time_text),
+        Column(key="words", heading="what it does", words=True),
+        Column(key="why", heading="prediction off", words=True),
+    )  # fmt: skip
+    of = found[0].task if found else ""
+    title = f"Changes, of {of}; intervals of the difference hold for all together (95 %)"
+    return Table(name="tries", columns=columns, rows=found, terminal=True, title=title)

@@ -1,0 +1,340 @@
+"""Changes to a program that might help: what each would do, by theory, before it is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+from attrs import evolve, field, frozen
+
+from deadbeat.derive.placer import Placing
+from deadbeat.derive.replica import Replica
+from deadbeat.derive.system import REAL_TIME, system_of
+from deadbeat.derive.tasks import DerivedTask
+from deadbeat.host.proc import CPU_FOLDER
+from deadbeat.host.values import parse_cpu_list
+from deadbeat.kinds.program.traced import TracedProgram, inverts, worst_task
+from deadbeat.kinds.program.whatif import Foreseen, foreseen
+from deadbeat.sched.analysis import analyze
+from deadbeat.settings.profile import turns
+from deadbeat.settings.tuning_plan import plan as tuning_plan
+from deadbeat.targets.base import Target
+
+#: Priorities that are given begin below those of the kernel's own threads (50), but for as many.
+_TOP = 49
+#: Of a reservation beyond the largest execution time.
+_SPARE = 1.1
+#: Placements of a search.
+_LOOKS = 200
+
+
+@frozen(kw_only=True)
+class Change:
+    """A change, and what the simulator has of each thread with it. ``name`` "": the original.
+
+    Attributes:
+        words: What it does. ``last``: how to make it last, and where.
+        root: Whether it needs root.
+        inherit, placings, settings, command: What is done: `Shim`, `Placer`, words of ``tune
+            apply``, another program.
+    """
+
+    name: str = ""
+    words: str = ""
+    last: tuple[str, str] = ("", "")
+    root: bool = False
+    inherit: bool = False
+    placings: tuple[Placing, ...] = ()
+    settings: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    expected: dict[str, Foreseen] = field(factory=dict)
+
+
+HELPED, WORSE, MIXED = "helped", "made it worse", "helped, and harmed"
+NONE, FEW = "no difference shown", "too few turns"
+
+
+@frozen(kw_only=True)
+class Difference:
+    """Changed minus original, mean over turns; the interval holds for all of a result (95 %)."""
+
+    before: float
+    after: float
+    low: float
+    high: float
+    expected: float | None = None
+
+    @property
+    def mean(self) -> float:
+        return self.after - self.before
+
+    @property
+    def sign(self) -> int:
+        return int(self.low > 0) - int(self.high < 0)
+
+    @property
+    def expected_mean(self) -> float | None:
+        return None if self.expected is None else self.expected - self.before
+
+
+@frozen(kw_only=True)
+class Tried:
+    """What became of a change. ``task``: the thread in question; ``worse``: others that miss more.
+    ``misses``: share of its deadlines; ``worst``: its longest response, ns. ``verdict``: one of
+    the words above, or why it was not tried. ``why``: the prediction is off."""
+
+    name: str
+    words: str
+    turns: int
+    task: str
+    verdict: str
+    misses: Difference | None = None
+    worst: Difference | None = None
+    worse: tuple[str, ...] = ()
+    why: str = ""
+    last: tuple[str, str] = ("", "")
+
+
+@frozen(kw_only=True, eq=False)
+class Ground:
+    """What changes are chosen by. ``deadlines``: as given; ``target``: None: a process of another
+    machine is not looked at."""
+
+    found: TracedProgram
+    replica: Replica
+    cpus: tuple[int, ...]
+    target: Target
+    pid: int | None = None
+    against: tuple[str, ...] = ()
+
+    @property
+    def urgent(self) -> list[DerivedTask]:
+        """Threads with jobs that have a deadline, or run as real-time threads."""
+        known = self.found.known
+        return [task for task in known if task.deadline_ns or task.policy in REAL_TIME]
+
+
+def changes_of(ground: Ground, names: Sequence[str]) -> tuple[tuple[Change, ...], dict[str, str]]:
+    """The original and those of ``names`` that apply; of the others why they do not."""
+    chosen, unfit = [Change(expected=_expected(ground, Change()))], dict[str, str]()
+    for name in names:
+        head, _, rest = name.partition(":")
+        made = CHANGES[head](ground, rest)
+        if isinstance(made, str):
+            unfit[name] = made
+            continue
+        made = evolve(made, name=name)
+        same = [each.name for each in chosen[1:] if each.placings and _same(each, made)]
+        if same:
+            unfit[name] = f"it does what {same[0]} does"
+        else:
+            chosen.append(evolve(made, expected=_expected(ground, made)))
+    return tuple(chosen), unfit
+
+
+def _same(one: Change, other: Change) -> bool:
+    return {*one.placings} == {*other.placings}
+
+
+def _expected(ground: Ground, change: Change) -> dict[str, Foreseen]:
+    """What the simulator has of it; {}: it knows nothing of such changes."""
+    if change.settings or change.command:
+        return {}
+    return foreseen(
+        ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit
+    )
+
+
+def _inherit(ground: Ground, _: str) -> Change | str:
+    plain = [lock for lock in ground.found.locks if lock.protocol == "none" and lock.waited]
+    if ground.pid is not None:
+        return "a process that runs takes no shim, which changes its mutexes"
+    if not plain:
+        return "no thread waited for a mutex without inheritance"
+    names = [lock.name for lock in sorted(plain, key=lambda each: not inverts(ground.found, each))]
+    where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
+    code = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
+    return Change(words="all mutexes inherit priority", inherit=True, last=(code, where))
+
+
+def _by(key: Callable[[DerivedTask], int | None], what: str) -> Callable[[Ground, str], Change | str]:
+    def made(ground: Ground, _: str) -> Change | str:
+        known = [(key(task), task) for task in ground.urgent]
+        lacking = [task.name for value, task in known if not value]
+        if lacking or len(known) < 2:
+            return f"{lacking[0]} has no {what}" if lacking else "one thread has a deadline"
+        order = [task for _, task in sorted(known, key=lambda each: each[0] or 0)]
+        return _ranked(order, f"priorities by {what}")
+
+    return made
+
+
+def _ranked(order: Sequence[DerivedTask], words: str) -> Change | str:
+    """Priorities in ``order``, the most urgent first; those that are so already stay."""
+    if any(task.policy == "deadline" for task in order):
+        return "a thread runs as SCHED_DEADLINE, above all priorities"
+    now = [(task.policy in REAL_TIME, task.priority) for task in order]
+    if all(one > other for one, other in zip(now, now[1:], strict=False)):
+        return "its priorities are in this order already"
+    top = max(_TOP, len(order), max(priority for _, priority in now))
+    placings = tuple(
+        Placing(name=task.name, policy="fifo", priority=max(top - place, 1))
+        for place, task in enumerate(order)
+    )
+    text = "; ".join(f"{each.name} {each.priority}" for each in placings)
+    code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
+    return Change(
+        words=f"{words}: FIFO {text}", root=True, placings=placings, last=(code, f"with {text}")
+    )
+
+
+def _audsley(ground: Ground, _: str) -> Change | str:
+    tasks = {task.name: task for task in ground.urgent}
+    whole = system_of(ground.found)
+    own = [evolve(each, sections=(), jitter=0, suspension=0, affinity=(), home=None)
+           for each in whole.tasks if each.name in tasks]  # fmt: skip
+    if len(own) < len(tasks) or len(own) < 2:
+        return "it needs the period of two threads or more, and of each"
+    if len({task.cpus for task in tasks.values()} | {()}) > 2 or whole.processors > 1:
+        return "Audsley's assignment is of threads on one CPU"
+    system = evolve(whole, tasks=tuple(own), locks=(), chains=(), processors=1)
+    ranks = analyze(system, names=["uni-rta"], priorities="opa").assigned
+    if not ranks:
+        return "no order of priorities meets every deadline by analysis"
+    order = sorted(zip(ranks, system.tasks, strict=True), key=lambda each: -each[0])
+    return _ranked([tasks[each.name] for _, each in order], "Audsley's priorities")
+
+
+def _score(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> tuple[int, float]:
+    """Misses, and the worst response by its deadline or period: the less the better."""
+    rows = [(every[task.name], task) for task in tasks if task.name in every]
+    ratios = (
+        row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
+    )
+    return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
+
+
+def _pin(ground: Ground, _: str) -> Change | str:
+    """The placement that the simulator likes best: from the largest thread on each where it is
+    best, then each again, until nothing is better."""
+    tasks = [task for task in ground.urgent if task.policy != "deadline"]
+    if len(ground.cpus) < 2 or not tasks:
+        return "there is one CPU" if tasks else "no thread with a deadline has a fixed priority"
+    place = {task.name: task.cpus for task in tasks}
+    now = {**place}
+    best = _score(_expected(ground, Change()), tasks)
+    before, looks = best, 0
+    while looks < _LOOKS:
+        last = best
+        for task, cpu in product(
+            sorted(tasks, key=lambda each: -(each.charged_mean_ns or 0) * each.jobs), ground.cpus
+        ):
+            tried = {**place, task.name: (cpu,)}
+            looks += 1
+            found = foreseen(ground.replica, ground.cpus, placings=_pinned(tried))
+            if looks < _LOOKS and _better(score := _score(found, tasks), best):
+                best, place = score, tried
+        if best == last:
+            break
+    if best == before or place == now:
+        return "no placement is better, by simulation"
+    placings = _pinned({name: cpus for name, cpus in place.items() if cpus != now[name]})
+    text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
+    code = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
+    return Change(words=text, root=True, placings=placings, last=(code, f"with {text}"))
+
+
+def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Fewer misses; or as many, and the worst response at least a twentieth shorter."""
+    return one[0] < other[0] or (one[0] == other[0] and one[1] < 0.95 * other[1])
+
+
+def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
+    return tuple(Placing(name=name, cpus=cpus) for name, cpus in place.items())
+
+
+def _deadline(ground: Ground, _: str) -> Change | str:
+    placings = []
+    for task in ground.urgent:
+        period = task.period_ns or task.min_gap_ns or 0
+        runtime = int(_SPARE * (task.charged_max_ns or 0))
+        if task.policy == "deadline":
+            continue
+        if not period or not 1024 <= runtime <= min(task.deadline_ns or period, period):
+            return f"{task.name} has no period, or takes all of it"
+        placings.append(
+            Placing(
+                name=task.name,
+                policy="deadline",
+                cpus=ground.cpus,
+                runtime_ns=runtime,
+                deadline_ns=min(task.deadline_ns or period, period),
+                period_ns=period,
+            )
+        )
+    if not placings:
+        return "its threads with deadlines run as SCHED_DEADLINE already"
+    text = "; ".join(
+        f"{each.name} {each.runtime_ns / 1e6:.3g} ms every {each.period_ns / 1e6:.3g}"
+        for each in placings
+    )
+    words = f"SCHED_DEADLINE: {text}"
+    code = "sched_setattr(0, &attr, 0)"
+    return Change(words=words, root=True, placings=tuple(placings), last=(code, f"with {text}"))
+
+
+def _idle(ground: Ground, _: str) -> Change | str:
+    """The CPU of the thread in question is its own, and so is its core."""
+    task = worst_task(ground.found)
+    if task is None:
+        return "no thread has jobs"
+    cpu = task.cpus[0] if len(task.cpus) == 1 else ground.cpus[-1]
+    path = f"{CPU_FOLDER}/cpu{cpu}/topology/thread_siblings_list"
+    core = {cpu, *parse_cpu_list((ground.target.read_text(path) or str(cpu)).strip())}
+    rest = tuple(each for each in ground.cpus if each not in core)
+    if not rest:
+        return "no CPU is left for the other threads"
+    placings = (Placing(name=task.name, cpus=(cpu,)), Placing(name="*", cpus=rest))
+    kept = ", ".join(map(str, sorted(core)))
+    words = f"{task.name} has CPU {kept} for itself; all others CPU {', '.join(map(str, rest))}"
+    return Change(
+        words=words, root=True, placings=placings, last=("taskset -acp", f"{words} (as CPUAffinity=)")
+    )
+
+
+def _tune(ground: Ground, word: str) -> Change | str:
+    names = (word or "realtime",)
+    planned = tuning_plan(ground.target, turns(names))
+    if not planned.settings:
+        return f"tune {names[0]} changes nothing here"
+    words = f"{len(planned.settings)} settings of tune {names[0]}"
+    command = f"deadbeat tune apply {names[0]}"
+    return Change(words=words, root=True, settings=names, last=(command, "lasts until it is reverted"))
+
+
+def _version(ground: Ground, _: str) -> Change | str:
+    return Change(words="another version", command=ground.against)
+
+
+def _nothing(ground: Ground, _: str) -> Change | str:
+    return Change(words="nothing: shows by how much runs differ by themselves")
+
+
+#: Name on the command line -> what it makes of what was found, or why it does not apply.
+CHANGES: Mapping[str, Callable[[Ground, str], Change | str]] = {
+    "inherit": _inherit,
+    "rate-monotonic": _by(lambda task: task.period_ns or task.min_gap_ns, "period"),
+    "deadline-monotonic": _by(lambda task: task.deadline_ns, "deadline"),
+    "audsley": _audsley,
+    "pin": _pin,
+    "deadline": _deadline,
+    "idle": _idle,
+    "tune": _tune,
+    "version": _version,
+    "nothing": _nothing,
+}
+
+
+def steps(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
+    """What makes changes last, for people."""
+    yield from ((f"{each.last[0]}", each.last[1]) for each in changes if each.last[0])
