@@ -61,7 +61,8 @@ def compare(
         raise UsageError("--per-cpu is of latency matrices", f"no cell of a {kind.noun} is a CPU")
     metrics = asked_metrics(kind, metric, minimum_effect, minimum_miss)
     failing = set[str]().union(*(FAIL_ON[word] for word in fail_on))
-    if len(campaigns) < 2:
+    turns = len(campaigns) == 1 and kind.changes is not None and kind.changes(paths[0])
+    if len(campaigns) < 2 and not turns:
         several = kind.words.results
         raise UsageError(
             f"two {several} are needed: the baseline, and what is compared with it"
@@ -73,6 +74,7 @@ def compare(
     folder = new_folder(out, runs, own)
     sides = tuple(map(kind.read, paths))
     subjects, repeats = sides[: len(campaigns)], sides[len(campaigns) :]
+    subjects = turns or subjects
     result = compare_results(
         kind,
         Lineup(subjects=subjects, repeats=repeats, per_cpu=per_cpu, partial=partial),

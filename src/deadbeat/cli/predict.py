@@ -11,6 +11,7 @@ from deadbeat.cli.compare import new_folder
 from deadbeat.cli.derived import kept
 from deadbeat.cli.sched_analyze import analyze
 from deadbeat.kinds.base import Shown
+from deadbeat.kinds.program.forecast import forecast
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.prediction.document import SETS, document, plain
@@ -29,6 +30,7 @@ def predict(
     result: str,
     more: str | None,
     matrix: str | None,
+    scale: str,
     cores: tuple[int, ...] | None,
     hold: int | None,
     out: Path | None,
@@ -45,6 +47,11 @@ def predict(
     if (file := Path(result)).is_file():
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
+    kind, path = find(runs, result)
+    if kind.name == "program" and matrix is None:
+        return forecast(path, cores or (), scale)
+    if scale:
+        raise UsageError("--scale is of measured programs", "deadbeat run -- ./program first")
     matrix = matrix or result
     stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
     folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")

@@ -261,8 +261,7 @@ def gate_of(
     """From the repeats of the baseline."""
     many = len(sample.cells)
     if undisturbed and not sample.repeats:
-        basis = f"{undisturbed}: there is no host that could drift"
-        return Gate(basis=basis, whole=STILL, cells=(STILL,) * many)
+        return Gate(basis=undisturbed, whole=STILL, cells=(STILL,) * many)
     if not sample.repeats:
         return _guess(sample, results, ungated=ungated)
     sessions = sample.values[:-1]

@@ -116,9 +116,13 @@ def _minimum(metrics: Sequence[Metric], kind: Comparable[Any], *, rare: bool) ->
 
 
 def _undisturbed(*every: Subject) -> str:
-    """``simulated`` or ``virtual-time`` where no host could disturb any of them; else ""."""
+    """Why no session can have drifted from the other; "": it can."""
     kinds = sorted({each.kind for each in every})
-    return " and ".join(kinds) if {*kinds} <= {*UNDISTURBED} else ""
+    if {*kinds} <= {*UNDISTURBED}:
+        return f"{' and '.join(kinds)}: there is no host that could drift"
+    turns = {each.turns for each in every}
+    alike = len(turns) == 1 and "" not in turns
+    return "measured in turns: the host drifts alike for both" * alike
 
 
 def _left_out(one: Subject, two: Subject) -> str:

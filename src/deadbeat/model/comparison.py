@@ -195,6 +195,7 @@ class Subject:
         created_at: When its first run began; None: not known.
         labels: What must show on every figure.
         beside: The program that ran beside all runs, in words; empty: none.
+        turns: Where it was measured in turns with others; "": by itself.
     """
 
     name: str
@@ -208,6 +209,7 @@ class Subject:
     created_at: str | None = None
     labels: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    turns: str = ""
 
     @property
     def made_up(self) -> str:
@@ -284,6 +286,7 @@ class Comparable(Generic[S]):
         metrics: The metrics it observes, in order of display.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
+        changes: What was measured in turns in one folder, the original first.
         overlays: Figures of the subjects over each other, the baseline first; a number: with at
             most this number of levels of each (on paper), None: all.
     """
@@ -297,6 +300,7 @@ class Comparable(Generic[S]):
     overlays: Callable[[Sequence[S], int | None], list[Any]] = lambda subjects, levels: []
     lab_words: Vocabulary | None = None
     look: ComparedLook = ComparedLook()
+    changes: Callable[[Path], tuple[S, ...]] | None = None
     per_cpu: bool = False
     cells_alike: bool = False
     lacking_max: float = 0.1

@@ -223,7 +223,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         count, status = f"{len(watch.marks.records):,}", watch.status
         if watch.stopped is not None:
             yield problem("ended-early", "info", f"interrupted after {watch.seconds:.1f} s")
-        elif status is not None and (status or self._spec.duration):
+        elif status is not None and (status or (self._spec.duration and not self._spec.tries)):
             text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
             text += "; ".join(["", *self._words(key)]) * bool(status)

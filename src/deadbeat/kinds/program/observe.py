@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, originals, summarise
+from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
@@ -37,10 +37,25 @@ class ComparedProgram(Subject):
 
 def read_program(path: Path) -> ComparedProgram:
     store = ProgramStore.open(path)
-    runs = tuple(run for run in originals(store.runs()) if run.valid)
+    return _side(store, [*store.runs()], "")
+
+
+def read_turns(path: Path) -> tuple[ComparedProgram, ...]:
+    """The original, and each change that was tried in turns with it."""
+    store = ProgramStore.open(path)
+    every = [*store.runs()]
+    changes = dict.fromkeys(["", *(run.key.change for run in every)])
+    return tuple(evolve(_side(store, every, change), turns=str(path)) for change in changes)
+
+
+def _side(store: ProgramStore, every: Iterable[ProgramRun], change: str) -> ComparedProgram:
     asked = {key: store.spec.get(key) for key in ("deadline", "period", "duration")}
     labels = summarise(store).labels
-    return FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)
+    mine = [run for run in every if run.key.change == change]
+    runs = tuple(run for run in mine if run.valid)
+    whole = FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)
+    name, place = (f"{text}{f':{change}' * bool(change)}" for text in (whole.name, whole.path))
+    return evolve(whole, name=name, path=place, counted=len(runs), stored=len(mine))
 
 
 def align(lineup: Lineup) -> Aligned:
@@ -73,7 +88,7 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
         found[name, METRICS[0].name] = sum(t.misses for t in mine) / jobs if jobs else None
         found[name, METRICS[1].name] = max((t.response.max_ns or 0 for t in mine), default=None)
     at = datetime.fromisoformat(run.started).timestamp() if run.started else None
-    block = run.key.text
+    block = f"{run.key.repeat:04d}"
     for (name, metric), value in found.items():
         row, cell = f"{block} {name}", Cell(name)
         yield Observation(run=row, cell=cell, block=block, metric=metric, value=value, at=at)
@@ -92,5 +107,6 @@ COMPARABLE = Comparable(
     look=ComparedLook(called="Programs", groups=("By task", "task")),
     metrics=METRICS,
     read=read_program,
+    changes=read_turns,
     align=align,
 )

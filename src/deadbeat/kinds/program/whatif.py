@@ -28,6 +28,7 @@ class Foreseen:
     p50_ns: int = 0
     p99_ns: int = 0
     max_ns: int = 0
+    first_ns: int = -1  # release of the first that was missed
 
 
 def foreseen(
@@ -136,4 +137,5 @@ def _judged(jobs: Times, deadline: int | None, end_ns: int) -> Foreseen:
         p50_ns=int(middle),
         p99_ns=int(high),
         max_ns=int(response[counts].max()),
+        first_ns=int(released[late, 0].min(initial=end_ns)) if late.any() else -1,
     )

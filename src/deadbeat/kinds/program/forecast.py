@@ -1,0 +1,258 @@
+"""More of a measured program than there is: other numbers of cores and instances, other execution
+times; which thread misses first, and how much more each figure may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from attrs import asdict, evolve, frozen
+
+from deadbeat.derive.replica import Replica, replica
+from deadbeat.derive.tasks import derive
+from deadbeat.kinds.base import Shown
+from deadbeat.kinds.program.results import ProgramStore, worst_run
+from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.traced import time_column
+from deadbeat.kinds.program.whatif import Foreseen, foreseen
+from deadbeat.model.errors import UsageError
+from deadbeat.model.specification import read
+from deadbeat.model.words import count_of, nearest, shown, time_text
+from deadbeat.report.document import Column, Table
+
+#: Factors that are looked at, and steps of a search between them.
+_LEAST, _MOST, _STEPS = 1 / 64, 64.0, 14
+
+
+@frozen(kw_only=True)
+class Scale:
+    """So many times the CPU time of a ``thread``, of sections of a ``lock``, of both, of all."""
+
+    factor: float
+    thread: str = ""
+    lock: str = ""
+
+    def of(self, program: Replica) -> Replica:
+        return program.scaled(self.factor, thread=self.thread, lock=self.lock)
+
+
+@frozen(kw_only=True)
+class Variant:
+    """A program of ``instances`` on ``cores`` CPUs: what each thread comes to, by simulation."""
+
+    cores: int
+    instances: int
+    utilisation: float
+    threads: dict[str, Foreseen]
+
+    @property
+    def misses(self) -> int:
+        return sum(each.misses for each in self.threads.values())
+
+    @property
+    def first(self) -> str:
+        """The thread that misses first; "": none does."""
+        late = {name: each.first_ns for name, each in self.threads.items() if each.misses}
+        return min(late, key=late.__getitem__, default="")
+
+
+@frozen(kw_only=True)
+class Room:
+    """How much ``what`` may be so that no deadline more is missed, or none at all where the
+    program misses some: ``factor`` times what it is, ``now_ns`` at most. None: any that was looked
+    at."""
+
+    what: str
+    now_ns: float
+    factor: float | None
+
+    @property
+    def most_ns(self) -> float | None:
+        return None if self.factor is None else self.factor * self.now_ns
+
+
+def scales_of(words: str, program: Replica) -> tuple[list[Scale], tuple[int, ...]]:
+    """``logger.C=0.5,map_lock=2,C=1.2,instances=1..4`` as scales, and numbers of instances."""
+    threads = {each.task.name for each in program.threads}
+    locks = {name for name, _ in program.locks}
+    scales, instances = [], (1,)
+    for word in filter(None, words.split(",")):
+        what, _, text = word.strip().rpartition("=")
+        first, dots, last = text.partition("..")
+        try:
+            if what == "instances":
+                instances = (*range(int(first), int(last if dots else first) + 1),)
+                continue
+            factor = float(text)
+        except ValueError:
+            raise UsageError(f"--scale: {shown(word)} is no NAME=FACTOR", "logger.C=0.5") from None
+        if not 0 < factor <= 1000:
+            raise UsageError(f"--scale: {shown(word)} is not in (0, 1000]", "logger.C=0.5")
+        thread, _, part = what.rpartition(".")
+        if part == "C" and (not thread or thread in threads):
+            scales.append(Scale(factor=factor, thread=thread))
+        elif part in locks and (not thread or thread in threads):
+            scales.append(Scale(factor=factor, thread=thread, lock=part))
+        else:
+            known = ["C", *(f"{name}.C" for name in sorted(threads)), *sorted(locks)]
+            raise UsageError(f"--scale: no {shown(what)} in it", nearest(what, known))
+    if not instances or not 0 < instances[0] <= instances[-1] <= 64:
+        raise UsageError("--scale: instances are 1 to 64", "instances=2 or instances=1..4")
+    return scales, instances
+
+
+def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
+    """What a stored program would do otherwise."""
+    store = ProgramStore.open(path)
+    run = worst_run(store)
+    recording = store.events(run.key) if run else None
+    if recording is None or run is None or run.traced is None:
+        raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
+    derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
+    program = replica(recording, derived)
+    machine = store.platform.cpus
+    scales, instances = scales_of(words, program)
+    was = foreseen(program, machine)
+    for each in scales:
+        program = each.of(program)
+    numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]
+    variants = [
+        _variant(program.times(many), cpus, many) for cpus in numbers for many in instances
+    ]
+    measured = {task.name: task.response_max_ns for task in run.traced.tasks}
+    last = variants[-1]
+    rooms = list(_rooms(program.times(instances[-1]), numbers[-1], last))
+    growth = _growth(program.times(instances[-1]), numbers[-1], last)
+    lines = [*_sentences(variants), *growth]
+    model = ", ".join(
+        f"{name} {time_text(each.max_ns)} for {time_text(measured[name] or 0)}"
+        for name, each in was.items()
+        if each.jobs and measured.get(name)
+    )
+    return Shown(
+        kind="predict",
+        headline=" ".join(lines),
+        plain={
+            "result": path.name,
+            "labels": ["simulated"],
+            "variants": [{**asdict(each), "first": each.first} for each in variants],
+            "rooms": [{**asdict(each), "most_ns": each.most_ns} for each in rooms],
+            "model": {name: each.max_ns for name, each in was.items()},
+            "measured": measured,
+        },
+        parts=[*lines, f"As it is, worst responses simulated for measured: {model}."],
+        tables=[_table(variants), _rooms_table(rooms)],
+        lines=[f"not in it: {line}" for line in (*program.lacks, *_LACKS)],
+    )
+
+
+#: What the simulator leaves out.
+_LACKS = ("other programs, interrupts, and what cores share: memory and caches",)
+
+
+def _variant(program: Replica, cpus: Sequence[int], instances: int) -> Variant:
+    spent = sum(float(each.compute_ns.sum() + each.overhead.sum()) for each in program.threads)
+    return Variant(
+        cores=len(cpus),
+        instances=instances,
+        utilisation=spent / max(program.end_ns, 1),
+        threads=foreseen(program, cpus),
+    )
+
+
+def _sentences(variants: Sequence[Variant]) -> Iterator[str]:
+    for each in variants:
+        where = f"Simulated on {count_of(each.cores, 'core')}"
+        where += f", {each.instances} instances" * (each.instances > 1)
+        worst = max(each.threads, key=lambda name: each.threads[name].max_ns, default="")
+        text = f"no deadline is missed; worst response {time_text(each.threads[worst].max_ns)} ({worst})"
+        if each.misses:
+            mine = each.threads[each.first]
+            text = (
+                f"{each.first} misses first, {mine.misses:,} of {mine.jobs:,} deadlines;"
+                f" {each.misses:,} misses in all"
+            )
+        yield f"{where}, U {each.utilisation:.2f}: {text}."
+
+
+def _misses(program: Replica, cpus: Sequence[int], scale: Scale) -> int:
+    return sum(each.misses for each in foreseen(scale.of(program), cpus).values())
+
+
+def _most(program: Replica, cpus: Sequence[int], scale: Scale, allowed: int) -> float | None:
+    """The largest factor with no more misses than ``allowed``; None: above all, 0: below all."""
+
+    def holds(factor: float) -> bool:
+        return _misses(program, cpus, evolve(scale, factor=factor)) <= allowed
+
+    if holds(_MOST):
+        return None
+    low, high = (1.0, _MOST) if holds(1.0) else (_LEAST, 1.0)
+    if low < 1 and not holds(low):
+        return 0.0
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _rooms(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[Room]:
+    """For each thread and each lock that several threads take."""
+    for each in program.threads:
+        task = each.task
+        if task.name in now.threads and len(each.compute_ns):
+            scale, largest = Scale(factor=1, thread=task.name), float(each.compute_ns.max())
+            yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale, 0))
+    longest: dict[str, int] = {}
+    for each in program.threads:
+        for section in each.task.sections:
+            longest[section.lock] = max(longest.get(section.lock, 0), section.max_ns)
+    for name, most in longest.items():
+        factor = _most(program, cpus, Scale(factor=1, lock=name), 0)
+        yield Room(what=f"sections of {name}", now_ns=most, factor=factor)
+
+
+def _growth(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[str]:
+    """Who misses first where all take longer."""
+    if now.misses:
+        return
+    factor = _most(program, cpus, Scale(factor=1), 0)
+    if not factor:
+        yield f"With {_MOST:g} times its execution times none is missed."
+        return
+    then = _variant(program.scaled(factor * 1.001), cpus, now.instances)
+    if then.first:
+        yield (
+            f"With {factor:.3g} times its execution times {then.first} misses first, at U"
+            f" {then.utilisation:.2f}."
+        )
+
+
+def _table(variants: Sequence[Variant]) -> Table:
+    rows = [(each, name, found) for each in variants for name, found in each.threads.items()]
+    columns = (
+        Column(key="cores", heading="cores", value=lambda row: row[0].cores),
+        Column(key="instances", heading="instances", value=lambda row: row[0].instances),
+        Column(key="thread", heading="thread", words=True, value=lambda row: row[1]),
+        *(Column(key=key, heading=key, value=_of(key)) for key in ("jobs", "misses")),
+        *(
+            time_column(key, heading, value=_of(key))
+            for key, heading in (("p50_ns", "median"), ("p99_ns", "99 %"), ("max_ns", "worst"))
+        ),
+    )
+    return Table(name="variants", columns=columns, rows=rows, terminal=True, title="Simulated responses")
+
+
+def _of(key: str) -> Callable[[tuple[Variant, str, Foreseen]], int]:
+    return lambda row: getattr(row[2], key)
+
+
+def _rooms_table(rooms: Sequence[Room]) -> Table:
+    columns = (
+        Column(key="what", heading="figure", words=True),
+        time_column("now_ns", "largest now"),
+        time_column("most_ns", "may be"),
+        Column(key="factor", heading="times", format=lambda factor: f"{factor:.3g}"),
+    )
+    title = "So that every deadline is met, each alone (simulated; -: whatever it is)"
+    return Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)
