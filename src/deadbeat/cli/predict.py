@@ -44,7 +44,7 @@ def predict(
             )
         say(f"predict {result} {more} is now: deadbeat predict {more} --matrix {result}")
         result, matrix = more, result
-    if (file := Path(result)).is_file():
+    if (file := Path(result)).is_file() and not (runs / result).is_dir():
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
     kind, path = find(runs, result)

@@ -20,8 +20,8 @@ from deadbeat.model.specification import read
 from deadbeat.model.words import count_of, nearest, shown, time_text
 from deadbeat.report.document import Column, Table
 
-#: Factors that are looked at, and steps of a search between them.
-_LEAST, _MOST, _STEPS = 1 / 64, 64.0, 14
+#: Factors that are looked at, and steps of a search between two of them.
+_FACTORS, _STEPS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 10, 20, 64), 8
 
 
 @frozen(kw_only=True)
@@ -58,9 +58,8 @@ class Variant:
 
 @frozen(kw_only=True)
 class Room:
-    """How much ``what`` may be so that no deadline more is missed, or none at all where the
-    program misses some: ``factor`` times what it is, ``now_ns`` at most. None: any that was looked
-    at."""
+    """How much ``what`` may be so that no deadline is missed: ``factor`` times what it is,
+    ``now_ns`` at most. None: any, 0: nothing, of what was looked at."""
 
     what: str
     now_ns: float
@@ -175,25 +174,27 @@ def _sentences(variants: Sequence[Variant]) -> Iterator[str]:
         yield f"{where}, U {each.utilisation:.2f}: {text}."
 
 
-def _misses(program: Replica, cpus: Sequence[int], scale: Scale) -> int:
-    return sum(each.misses for each in foreseen(scale.of(program), cpus).values())
-
-
-def _most(program: Replica, cpus: Sequence[int], scale: Scale, allowed: int) -> float | None:
-    """The largest factor with no more misses than ``allowed``; None: above all, 0: below all."""
+def _most(program: Replica, cpus: Sequence[int], scale: Scale) -> float | None:
+    """The largest factor with which no deadline is missed, up to the first with which one is; None:
+    any that was looked at, 0: none. More work need not be worse, so it is looked for from 1 on."""
 
     def holds(factor: float) -> bool:
-        return _misses(program, cpus, evolve(scale, factor=factor)) <= allowed
+        return not any(
+            each.misses
+            for each in foreseen(evolve(scale, factor=factor).of(program), cpus).values()
+        )
 
-    if holds(_MOST):
-        return None
-    low, high = (1.0, _MOST) if holds(1.0) else (_LEAST, 1.0)
-    if low < 1 and not holds(low):
-        return 0.0
-    for _ in range(_STEPS):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    met, last = holds(1.0), 1.0
+    for step in _FACTORS:
+        factor = step if met else 1 / step
+        if holds(factor) != met:
+            low, high = min(last, factor), max(last, factor)
+            for _ in range(_STEPS):
+                middle = (low * high) ** 0.5
+                low, high = (middle, high) if holds(middle) else (low, middle)
+            return low
+        last = factor
+    return None if met else 0.0
 
 
 def _rooms(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[Room]:
@@ -202,13 +203,13 @@ def _rooms(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[Room
         task = each.task
         if task.name in now.threads and len(each.compute_ns):
             scale, largest = Scale(factor=1, thread=task.name), float(each.compute_ns.max())
-            yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale, 0))
+            yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale))
     longest: dict[str, int] = {}
     for each in program.threads:
         for section in each.task.sections:
             longest[section.lock] = max(longest.get(section.lock, 0), section.max_ns)
     for name, most in longest.items():
-        factor = _most(program, cpus, Scale(factor=1, lock=name), 0)
+        factor = _most(program, cpus, Scale(factor=1, lock=name))
         yield Room(what=f"sections of {name}", now_ns=most, factor=factor)
 
 
@@ -216,9 +217,9 @@ def _growth(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[str
     """Who misses first where all take longer."""
     if now.misses:
         return
-    factor = _most(program, cpus, Scale(factor=1), 0)
+    factor = _most(program, cpus, Scale(factor=1))
     if not factor:
-        yield f"With {_MOST:g} times its execution times none is missed."
+        yield f"With {_FACTORS[-1]:g} times its execution times none is missed."
         return
     then = _variant(program.scaled(factor * 1.001), cpus, now.instances)
     if then.first:
@@ -247,12 +248,18 @@ def _of(key: str) -> Callable[[tuple[Variant, str, Foreseen]], int]:
     return lambda row: getattr(row[2], key)
 
 
+def _factor(room: Room) -> str:
+    if room.factor is None:
+        return f"any up to {_FACTORS[-1]:g}"
+    return f"{room.factor:.3g}" if room.factor else "no value does it"
+
+
 def _rooms_table(rooms: Sequence[Room]) -> Table:
     columns = (
         Column(key="what", heading="figure", words=True),
         time_column("now_ns", "largest now"),
-        time_column("most_ns", "may be"),
-        Column(key="factor", heading="times", format=lambda factor: f"{factor:.3g}"),
+        time_column("most_ns", "may be", value=lambda room: room.most_ns or None),
+        Column(key="factor", heading="times", words=True, value=_factor),
     )
-    title = "So that every deadline is met, each alone (simulated; -: whatever it is)"
+    title = "So that every deadline is met, each by itself (simulated)"
     return Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)
