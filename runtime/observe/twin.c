@@ -27,7 +27,10 @@
 #include <unistd.h>
 
 #define S 1000000000LL
-#define NEAR 16000   /* ns: so little is computed without a look at the clock */
+#define NEAR 16000  /* ns: so little is computed without a look at the clock */
+#define FEW 2000    /* ns: so little is what an operation takes itself */
+#define MUCH 100000 /* ns: what a job takes in excess at most, else it was disturbed */
+#define PHASES (S / 10)
 #define MOST 5000000 /* ns: between two looks */
 #define PIECES 801   /* of calibration, of so many rounds */
 #define PIECE_ROUNDS 10000
@@ -80,6 +83,7 @@ static const struct thread threads[] = {
     {"example", SCHED_OTHER, 0, cpus_0, AT, 0, 0, 0, 0, 0, 1, jobs_0, ops_0},
 };
 #define LENGTH S
+#define PHASE 0
 /* -- end of tables */
 
 #define THREADS (sizeof threads / sizeof threads[0])
@@ -170,18 +174,27 @@ static void take(const struct lock *lock, int take)
              : pthread_mutex_unlock((pthread_mutex_t *)lock->object);
 }
 
-static void do_job(const struct thread *own, unsigned job, double *rate, int64_t cut)
+struct state { /* of a thread; owed: what its jobs take in excess, by what they do after the last look */
+    double rate;
+    int64_t owed;
+};
+
+static void do_job(const struct thread *own, unsigned job, struct state *state, int64_t cut)
 {
-    const struct op *op = own->ops + (job ? own->jobs[job - 1].ops : 0);
+    const struct op *begin = own->ops + (job ? own->jobs[job - 1].ops : 0);
     const struct op *last = own->ops + own->jobs[job].ops;
-    int64_t target = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    for (; op < last; op++) {
+    int64_t before = clock_ns(CLOCK_MONOTONIC), target = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int64_t look = clock_ns(CLOCK_MONOTONIC) - before; /* the first one after a sleep is slow */
+    int64_t less = begin->kind == COMPUTE && begin->ns > 4 * state->owed ? state->owed : 0;
+    target -= (look < 6 * NEAR ? look / 2 : 0) + less;
+    for (const struct op *op = begin; op < last; op++) {
         if (op->kind == COMPUTE) {
             target += op->ns;
-            if (op->ns > NEAR)
-                compute(target, rate, cut);
-            else
-                spin((double)op->ns * *rate);
+            int inside = op == begin || op[-1].kind == LOCK; /* what came before took no time */
+            if (op->ns > NEAR || (!inside && op->ns > FEW))
+                compute(target, &state->rate, cut);
+            else if (inside)
+                spin((double)op->ns * state->rate);
         } else if (op->kind == SUSPEND) {
             suspend(own, op->ns);
         } else if (op->kind == WAKE) {
@@ -189,6 +202,12 @@ static void do_job(const struct thread *own, unsigned job, double *rate, int64_t
         } else {
             take(&locks[op->target], op->kind == LOCK);
         }
+    }
+    if (begin < last && (last[-1].kind != COMPUTE || last[-1].ns <= NEAR)) {
+        int64_t more = clock_ns(CLOCK_THREAD_CPUTIME_ID) - target - less;
+        more = more < MUCH ? more > -MUCH ? more : -MUCH : MUCH;
+        state->owed += more / 8;
+        state->owed = state->owed < MUCH ? state->owed > 0 ? state->owed : 0 : MUCH;
     }
 }
 
@@ -234,7 +253,7 @@ static void *run(void *argument)
 {
     const struct thread *own = argument;
     int64_t release = start + own->first;
-    double rate = rounds_per_ns;
+    struct state state = {rounds_per_ns, 0};
     unsigned job = own->begin;
     int served = 0;
     become(own);
@@ -260,7 +279,7 @@ static void *run(void *argument)
         }
         if (over || release >= end)
             break;
-        do_job(own, job, &rate, release + S > end ? release + S : end);
+        do_job(own, job, &state, release + S > end ? release + S : end);
     }
     return NULL;
 }
@@ -320,6 +339,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < THREADS; i++)
         sem_init(&woken[i], 0, 0);
     start = clock_ns(CLOCK_MONOTONIC) + S / 20;
+    start += (PHASE - start % PHASES + PHASES) % PHASES; /* ticks come within jobs as they did */
     end = seconds > 0 ? start + (int64_t)(seconds * (double)S) : INT64_MAX;
     for (size_t i = 0; i < THREADS; i++)
         if (pthread_create(&ids[i], NULL, run, (void *)&threads[i]))

@@ -189,6 +189,7 @@ def _thread(
     place = _job_at(rows, spans[:, 1])
     spans = spans[place >= 0]
     ends = np.minimum(spans[:, 2], rows["end"][place[place >= 0]])
+    spans, ends = spans[ends > spans[:, 1]], ends[ends > spans[:, 1]]  # got as it waits again
     away = _suspensions(track)
     every = [
         *marks,

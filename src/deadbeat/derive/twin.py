@@ -28,6 +28,7 @@ _POLICIES = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 
 #: A lock by its variable, and where in that it is.
 _VARIABLE = re.compile(r"([A-Za-z_]\w{2,62})(?:\+(\d{1,4}))?")
 _LOCK_BYTES = 64
+_PHASES_NS = 100_000_000
 _TABLES = re.compile(r"/\* -- tables \*/\n.*?/\* -- end of tables \*/\n", re.DOTALL)
 
 
@@ -58,12 +59,13 @@ class TwinThread:
 
 @frozen(kw_only=True, eq=False)
 class Twin:
-    """``length_ns``: how long the program was measured; ``lacks``: what is not in it, a line
-    each."""
+    """``length_ns``: how long the program was measured; ``phase_ns``: when it began, to a tenth of
+    a second, as the kernel's ticks are on a grid; ``lacks``: what is not in it, a line each."""
 
     threads: tuple[TwinThread, ...]
     locks: tuple[tuple[str, str], ...]
     length_ns: int
+    phase_ns: int
     lacks: tuple[str, ...]
 
 
@@ -100,6 +102,7 @@ def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
         threads=tuple(evolve(each, first=each.first - base) for each in threads),
         locks=found.locks,
         length_ns=max(last, default=found.end_ns) - base,
+        phase_ns=(recording.begin_ns + base) % _PHASES_NS,
         lacks=(*found.lacks, *lacks),
     )
 
@@ -211,7 +214,7 @@ def _tables(twin: Twin, taken: set[str]) -> Iterator[str]:
         for task in (each.replica.task,)
     )  # fmt: skip
     yield from _table("struct thread threads", rows)
-    yield f"#define LENGTH {twin.length_ns}"
+    yield from (f"#define LENGTH {twin.length_ns}", f"#define PHASE {twin.phase_ns}")
 
 
 def _table(name: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
