@@ -1,5 +1,7 @@
 /* Threads that wait: each line of the input does one thing, and is answered when it is done. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,8 +14,9 @@ static void *waits(void *name)
 {
     pthread_setname_np(pthread_self(), name);
     pthread_barrier_wait(&ready);
-    for (;;)
-        pause();
+    while (pause() != 0)
+        ;
+    return NULL;
 }
 
 static pthread_t one_more(char *name)
@@ -32,20 +35,21 @@ int main(void)
     one_more("beta");
     one_more("worker");
     one_more("worker");
-    puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
         struct sched_param seven = {7};
+        pid_t child = 0;
         if (strcmp(line, "set\n") == 0) /* its own doing, after it was placed */
             pthread_setschedparam(alpha, SCHED_FIFO, &seven);
         else if (strcmp(line, "more\n") == 0)
             one_more("worker");
-        else if (strcmp(line, "fork\n") == 0 && fork() == 0) {
+        else if (strcmp(line, "fork\n") == 0 && (child = fork()) == 0) {
             pthread_setname_np(pthread_self(), "child");
             one_more("beta");
-            pause();
+            for (;;)
+                pause();
         }
-        puts(line);
+        printf("%d\n", child);
         fflush(stdout);
     }
     return 0;
