@@ -11,11 +11,11 @@ from attrs import evolve
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
-from deadbeat.derive.twin import c_source
+from deadbeat.derive.twin import c_source, twin_of
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import task_system
+from deadbeat.kinds.program.exported import recorded
 from deadbeat.kinds.program.kind import task_system as program_system
-from deadbeat.kinds.program.twin import twin
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.store.files import atomic_write, make_folder, storing
@@ -37,11 +37,11 @@ def export(
 ) -> Shown:
     if keys and form not in ("c", "task-system"):
         raise UsageError("--task-set is of --as c and task-system", "drop it")
-    if form == "c" and (path := PROGRAM.find(runs, run)):
-        return _twin(path, _needed(out, form))
     if form == "c":
-        return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
-            runs=runs)  # fmt: skip
+        if (path := PROGRAM.find(runs, run)) is None:
+            return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
+                runs=runs)  # fmt: skip
+        return _twin(path, _needed(out, form))
     if form == "task-system":
         return _system(runs, run, keys, _needed(out, form))
     kind, path = find(runs, run)
@@ -82,7 +82,7 @@ def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
 
 def _twin(path: Path, out: Path) -> Shown:
     """A program of the same shape."""
-    found = twin(path)
+    found = twin_of(*recorded(path))
     atomic_write(out, c_source(found))
     return evolve(_wrote(out), lines=[f"not in it: {line}" for line in found.lacks])
 

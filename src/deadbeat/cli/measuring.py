@@ -88,7 +88,10 @@ def command(name: str) -> click.Command:
         preset = "quick" if options.get("quick") else options.get("preset")
         if preset is not None:
             asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
-        if name in _ADJUST:
+        kind = own.kind or name
+        if _of_program(options):
+            kind, asked = "program", _twin(asked, options)
+        elif name in _ADJUST:
             _ADJUST[name](asked, options)
         given = {
             each.name: options[each.name] for each in (*taken, *machine) if each.name in options
@@ -102,7 +105,7 @@ def command(name: str) -> click.Command:
         named = "-".join(str(part) for part in parts if part) if new else ""
         promised = own.quick if options.get("quick") and not options.get("simulated") else None
         more = {"series": series, "named": named, "quick_s": promised, **options}
-        return int(measure(name, own.kind or name, asked, given, **more))
+        return int(measure(name, kind, asked, given, **more))
 
     own_keys = {parameter.opts[0] for parameter in (*taken, *machine)}
     screen = Titled(
@@ -220,6 +223,24 @@ def _several(options: Mapping[str, Json]) -> bool:
     return "," in target and len(import_module("deadbeat.targets.opening").targets_in(target)) > 1
 
 
+def _of_program(options: Mapping[str, Json]) -> bool:
+    """Whether the programs asked for are the twin of one that was measured."""
+    runs, of = options.get("runs"), str(options.get("programs_from") or "")
+    place = import_module("deadbeat.store.place")
+    return bool(of) and place.PROGRAM.find(runs, of) is not None
+
+
+def _twin(layer: Layer, options: Mapping[str, Json]) -> Layer:
+    if wrong := [name for path, name in layer.names.items() if path != "name"]:
+        text = f"{', '.join(wrong)} and the twin of a program exclude each other"
+        raise UsageError(text, "--name and --target may be given")
+    path = import_module("deadbeat.store.place").PROGRAM.find(
+        options["runs"], options["programs_from"]
+    )
+    layer.put("twin_of", path.name, "--programs-from")
+    return layer
+
+
 def _program(layer: Layer, options: Mapping[str, Json]) -> None:
     if options["header"]:
         root = import_module("deadbeat.build.native").native_root()
@@ -230,7 +251,7 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError("--target: run watches one machine at a time", "name one")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
-    elif not (options["file"] or options["pid"]):
+    elif not (options["file"] or options["pid"] or "twin_of" in layer.values):
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 

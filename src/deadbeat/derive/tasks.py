@@ -105,6 +105,8 @@ class DerivedTask:
     suspension_max_ns: int = 0
     sections: tuple[DerivedSection, ...] = ()
     response_max_ns: int | None = None
+    response_p50_ns: int | None = None
+    response_p99_ns: int | None = None
     misses: int | None = None
 
 
@@ -458,10 +460,13 @@ def _judged(
     elif thread.policy == "deadline" and thread.period_ns:
         deadline, source = thread.deadline_ns or thread.period_ns, "SCHED_DEADLINE"
     response = jobs.rows["end"] - jobs.rows["release"]
+    p50, p99 = map(int, np.quantile(response, [0.5, 0.99], method="higher"))
     return evolve(
         task,
         deadline_ns=deadline,
         deadline_from=source if deadline is not None else "",
         response_max_ns=int(response.max()),
+        response_p50_ns=p50,
+        response_p99_ns=p99,
         misses=None if deadline is None else int((response > deadline).sum()),
     )

@@ -31,6 +31,13 @@ _LOCK_BYTES = 64
 _PHASES_NS = 100_000_000
 _TABLES = re.compile(r"/\* -- tables \*/\n.*?/\* -- end of tables \*/\n", re.DOTALL)
 
+#: What a twin never has.
+ALWAYS = (
+    "caches, memory traffic and page faults, interrupts, several processes (it is one), readers of"
+    " a lock together, answers to requests (it sleeps as long), runtimes that move work between"
+    " threads"
+)
+
 
 @frozen(kw_only=True, eq=False)
 class TwinThread:
@@ -70,7 +77,7 @@ class Twin:
 
 
 def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
-    found, lacks = replica(recording, derived), []
+    found, lacks = replica(recording, derived), [ALWAYS]
     known = {thread.tid: thread for thread in recording.threads}
     order = sorted(  # of creation: it numbers threads of one name
         range(len(found.threads)),

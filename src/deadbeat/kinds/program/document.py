@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.program import traced
+from deadbeat.kinds.program import traced, twin
 from deadbeat.kinds.program import tried as changes
 from deadbeat.kinds.program.graph import chain_graph
 from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
@@ -78,6 +78,8 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         first, *rest = traced.answer(seen, label)
         tried = [f"{changes.sentence(each)}." for each in found.tried if each.turns]
         said += [first, *tried, *rest, *traced.verdict(seen)]
+        said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
+        said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
         return (*said, *traced.lines(seen))
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
@@ -147,11 +149,14 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
+    if found.spec.twin_of:
+        again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
     steps += [again] * bool(command and not missed and not found.tried)
     steps = [each.last for each in found.tried if each.last[0]][:1] + steps
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
+    parts += [twin.table(found.agreed)] * bool(found.agreed)
     parts += [changes.table(found.tried)] * bool(found.tried)
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []
@@ -203,6 +208,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "status": found.status,
         "labels": list(found.labels),
         "rows": rows(found),
+        "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
         "tried": [attrs.asdict(each) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),

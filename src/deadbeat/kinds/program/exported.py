@@ -21,15 +21,18 @@ _Tracks = defaultdict[tuple[int, str], int]  # process and name -> number, in or
 _PROCESSES = {_THREADS: "threads", _JOBS: "jobs", _LOCKS: "locks", _OTHERS: "other threads"}
 
 
-def perfetto(path: Path, _count: int) -> str:
+def recorded(path: Path) -> tuple[Recording, DerivedRun]:
     """The run that `summarise` shows. Raises UsageError: no events of it are kept."""
     store = ProgramStore.open(path)
     run = worst_run(store)
     recording = store.events(run.key) if run else None
     if recording is None:
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
-    derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
-    return trace_text(_records(recording, derived), facts={"source": f"deadbeat, {path.name}"})
+    return recording, derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
+
+
+def perfetto(path: Path, _count: int) -> str:
+    return trace_text(_records(*recorded(path)), facts={"source": f"deadbeat, {path.name}"})
 
 
 def _records(recording: Recording, derived: DerivedRun) -> Iterator[TraceRecord]:

@@ -19,6 +19,7 @@ from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import derive
 from deadbeat.derive.timeline import kept
+from deadbeat.derive.twin import twin_of
 from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
@@ -32,7 +33,7 @@ from deadbeat.kinds.program.document import (
     summary_dict,
     tasks,
 )
-from deadbeat.kinds.program.exported import perfetto
+from deadbeat.kinds.program.exported import perfetto, recorded
 from deadbeat.kinds.program.observe import COMPARABLE
 from deadbeat.kinds.program.results import (
     FIRST,
@@ -51,6 +52,7 @@ from deadbeat.kinds.program.traced import require_named, traced, worst_jobs
 from deadbeat.kinds.program.tried import summarised
 from deadbeat.kinds.program.tries import Change, Ground, changes_of
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
+from deadbeat.kinds.program.twin import built
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
@@ -63,6 +65,7 @@ from deadbeat.report.machines import Verdicted
 from deadbeat.settings.profile import turns
 from deadbeat.settings.tune import applied, with_tuning
 from deadbeat.settings.tuning_plan import plan as tuning_plan
+from deadbeat.store.place import PROGRAM, no_result
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target
 from deadbeat.targets.guarded import check_user, ended_words, found
@@ -90,6 +93,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _toolchain: Toolchain | None = None
     _output: int | None = 2  # where its output goes
     _say: Callable[[str], None] = print
+    _lacks: tuple[str, ...] = ()  # of a twin
     _changes: dict[str, Change] = field(factory=lambda: {"": Change()}, init=False)
 
     def seconds(self, runs: int) -> float:
@@ -228,6 +232,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             text += f", {count} jobs marked" * (status < 0)
             text += "; ".join(["", *self._words(key)]) * bool(status)
             yield problem("program-ended", "invalid" if status < 0 else "warning", text)
+        for lack in self._lacks:
+            yield problem("twin-lacks", "info", lack)
         for line in watch.placed.refused:
             yield problem("not-changed", "invalid", f"{key.change}: {line}")
         if watch.stood:
@@ -255,7 +261,7 @@ def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
     base, typed = asked.without_preset({"quick": {"duration": 10.0}})
     spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
-    if bool(spec.command) is (spec.pid is not None):
+    if bool(spec.command or spec.twin_of) is (spec.pid is not None):
         raise UsageError("run takes a program, or --pid", "give one of them")
     if spec.against or spec.tries:
         spec = _in_turns(spec, asked)
@@ -264,13 +270,14 @@ def begin(asked: Begin) -> Begun:
         raise UsageError("--try runs a program again and again", "on a machine that runs")
     if spec.pid and target and target.boot_s:
         raise UsageError(f"--pid: {target.name} boots for a program of its own", "name that")
+    spec, lacks = _as_twin(spec, asked, target)
     if spec.command and target:
         found(spec.command[0], target)
     if spec.user and target:
         check_user(spec.user, target)
     words = spec.command or (_comm(spec.pid or 0, target),)
     if "name" not in {*asked.written, *asked.typed}:
-        spec = evolve(spec, name=_named(words))
+        spec = evolve(spec, name=f"{spec.twin_of}-twin" if spec.twin_of else _named(words))
     platform = example_platform()
     if target is not None:
         environment = environment_of(target, now=datetime.now(UTC), more={})
@@ -296,11 +303,27 @@ def begin(asked: Begin) -> Begun:
         toolchain_of(target, cross=asked.cross) if target else None,
         2 if asked.as_json else None,
         asked.say,
+        lacks,
         store=store,
         planned=runs,
         retry_invalid=asked.retry_invalid,
     )
     return Begun(experiment=experiment)
+
+
+def _as_twin(
+    spec: ProgramSpec, asked: Begin, target: Target | None
+) -> tuple[ProgramSpec, tuple[str, ...]]:
+    """The twin of a result as program, made where none is given, and what it lacks."""
+    if not spec.twin_of:
+        return spec, ()
+    if (path := PROGRAM.find(asked.runs, spec.twin_of)) is None:
+        raise no_result(asked.runs, spec.twin_of)
+    made = twin_of(*recorded(path))
+    command = spec.command
+    if not command:
+        command = (str(built(made, toolchain_of(target, cross=asked.cross))),) if target else ("-",)
+    return evolve(spec, twin_of=path.name, command=command), made.lacks
 
 
 def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:

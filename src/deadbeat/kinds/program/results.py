@@ -18,6 +18,7 @@ from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import TracedProgram
 from deadbeat.kinds.program.tries import Change, Tried
+from deadbeat.kinds.program.twin import Agreed, agreed
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram, pool
@@ -247,7 +248,8 @@ class ProgramCell:
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
     it. ``traced``: of the run that missed most deadlines; None: no run has jobs. ``sharing``:
-    protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what changes did."""
+    protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what changes did;
+    ``agreed``: how it compares with the program that it is the twin of."""
 
     name: str
     spec: ProgramSpec
@@ -260,6 +262,7 @@ class ProgramSummary:
     traced: TracedProgram | None = None
     sharing: Mapping[str, float] = field(factory=dict)
     tried: tuple[Tried, ...] = ()
+    agreed: tuple[Agreed, ...] = ()
 
 
 #: Protocol of a lock -> the object of price lists.
@@ -287,6 +290,15 @@ def worst_run(store: ProgramStore) -> ProgramRun | None:
     """The one that missed most deadlines, of those that count and have jobs."""
     runs = (r for r in originals(store.runs()) if r.valid and r.traced and r.traced.known)
     return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
+
+
+def _agreed(store: ProgramStore, worst: ProgramRun | None) -> tuple[Agreed, ...]:
+    name = read(ProgramSpec, store.spec).twin_of
+    path = PROGRAM.find(store.path.parent, name) if name else None
+    first = worst_run(ProgramStore.open(path)) if path else None
+    if not (worst and worst.traced and first and first.traced):
+        return ()
+    return agreed(first.traced, worst.traced)
 
 
 def summarise(store: ProgramStore) -> ProgramSummary:
@@ -328,6 +340,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         labels=loud({store.platform.kind} & {*LABELLED}),
         findings=tuple(each for run in every for each in run.problems),
         cells=tuple(cells),
+        agreed=_agreed(store, worst),
         traced=worst.traced if worst else None,
         sharing=_sharing(store),
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),

@@ -101,6 +101,13 @@ class ProgramSpec:
         rules.CommandLine(optional=True), "CMD", "Another version, for turns.", default=()
     )
 
+    twin_of: str | None = keyed(
+        rules.Name(),
+        "--twin-of RUN",
+        "Result that the program is the twin of; no program: it is made.  [none]",
+        default=None,
+    )
+
     def deadline_of(self, name: str, otherwise: int = 0) -> int:
         """Deadline of the task ``name``, ns; ``otherwise`` where none was given."""
         given = dict(self.deadline)

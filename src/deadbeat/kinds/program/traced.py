@@ -228,6 +228,7 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
                value=lambda task: task if task.c_max_ns else None),
         *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
         time_column("deadline_ns", "deadline"),
+        *(Column(key=key) for key in ("response_p50_ns", "response_p99_ns")),
         time_column("response_max_ns", "worst"),
         Column(key="misses", heading="missed"),
         Column(key="jobs", heading="jobs", spare=True),
