@@ -34,20 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    CPUS_MOST = 1024,
-    MOST = 100,
-    COMM = 16,
-    LINE = 160,
-    SHARE = 100,
-    ROUNDS = 10,
-    THREADS_MOST = 1 << 15,
-    OTHER = 0,
-    FIFO = 1,
-    RR = 2,
-    DEADLINE = 6,
-    RESET_ON_FORK = 1
-};
+enum { CPUS_MOST = 1024, MOST = 100, COMM = 16, LINE = 160, SHARE = 100, ROUNDS = 10 };
+enum { OTHER = 0, FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 1 };
 static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
 
 enum part { POLICY, CPUS, PARTS };
@@ -79,11 +67,12 @@ struct thread {
     int comm_file, children_file;
     DIR *tasks;    /* of a process */
     nlink_t links; /* of this folder */
-    bool ended;
+    bool ended, is_root;
     const struct rule *rule;
     struct state own, asked, set; /* as it would be; as we wanted it; as it then was */
     struct {
         bool touched, gave_up;
+        bool was_set; /* once: set stays */
         int changes, refused;
     } parts[PARTS];
 };
@@ -96,7 +85,8 @@ static char (*lines)[LINE];
 static size_t line_count, line_room;
 static uint64_t slice_ns, fast_until_ns;
 static size_t looks;
-static bool stale; /* threads came, or have other names */
+static bool may_reset; /* RESET_ON_FORK, which an ordinary user cannot take back */
+static bool stale;     /* threads came, or have other names */
 static volatile sig_atomic_t stopped;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -163,8 +153,10 @@ static int change(uint32_t tid, const struct state *to, enum part part)
 }
 
 /* What a rule makes of a state. */
-static struct state ruled(uint32_t tid, const struct rule *rule, const struct state *own)
+static struct state ruled(const struct thread *thread)
 {
+    const struct rule *rule = thread->rule;
+    const struct state *own = &thread->own;
     struct state to = *own;
     bool was_fair = own->attr.policy != DEADLINE && !is_real_time(own->attr.policy), is_fair = was_fair;
     if (rule->has_cpus)
@@ -173,10 +165,13 @@ static struct state ruled(uint32_t tid, const struct rule *rule, const struct st
         to.attr.policy = (uint32_t)rule->policy;
         to.attr.runtime = to.attr.deadline = to.attr.period = 0;
         is_fair = rule->policy == OTHER;
-        to.attr.nice = !is_fair ? 0 : was_fair ? own->attr.nice : getpriority(PRIO_PROCESS, tid);
+        to.attr.nice = !is_fair ? 0 : was_fair ? own->attr.nice : getpriority(PRIO_PROCESS, thread->tid);
     }
-    if (rule->policy == DEADLINE) { /* with the flag it may make threads */
+    if (rule->policy == DEADLINE || /* may make no threads without it */
+        (may_reset && thread->is_root && is_real_time(to.attr.policy) && own->attr.policy == OTHER &&
+         own->attr.nice >= 0)) /* those that it makes are as if it had no other policy */
         to.attr.flags |= RESET_ON_FORK;
+    if (rule->policy == DEADLINE) {
         to.attr.runtime = rule->runtime;
         to.attr.deadline = rule->deadline ? rule->deadline : rule->period;
         to.attr.period = rule->period ? rule->period : to.attr.deadline;
@@ -270,21 +265,22 @@ static bool read_comm(struct thread *thread)
     return true;
 }
 
-/* What one with our changes makes has them, too: a process and its first threads; a later thread, as far as
- * its name still tells it from one that chose the same itself. */
+/* What one with our changes makes has them, too: a process and its first threads; a later thread, where the
+ * main thread has the same, or one of its name. While a program starts, others may have chosen the same
+ * themselves. */
 static void inherit(struct thread *made, uint32_t parent)
 {
     for (size_t i = 0; i < count; i++) {
         const struct thread *by = &threads[i];
-        bool here = by->pid == made->pid && (by->found == looks || strcmp(by->comm, made->comm) == 0);
-        if (by == made || !(here || (made->tid == made->pid && by->pid == parent)))
-            continue;
-        for (enum part part = 0; part < PARTS; part++)
-            if (by->parts[part].touched && !made->parts[part].touched && same(&made->own, &by->set, part)) {
+        bool makes = by->pid == made->pid
+                         ? by->found == looks || by->tid == by->pid || joined || !strcmp(by->comm, made->comm)
+                         : made->tid == made->pid && by->pid == parent;
+        for (enum part part = 0; makes && part < PARTS; part++)
+            if (by->parts[part].was_set && !made->parts[part].touched && same(&made->own, &by->set, part)) {
                 copy(&made->own, &by->own, part);
                 copy(&made->asked, &by->asked, part);
                 copy(&made->set, &by->set, part);
-                made->parts[part].touched = true;
+                made->parts[part].touched = made->parts[part].was_set = true;
             }
     }
 }
@@ -302,6 +298,8 @@ static void add(uint32_t tid, uint32_t pid)
         return;
     made->children_file = opened(pid, tid, "children");
     char path[32], text[1024];
+    struct stat owner;
+    made->is_root = fstat(made->comm_file, &owner) == 0 && owner.st_uid == 0;
     snprintf(path, sizeof path, "/proc/%u/task", pid);
     made->tasks = tid == pid ? opendir(path) : NULL;
     unsigned parent = 0;
@@ -392,9 +390,12 @@ static bool settle(struct thread *thread, const struct state *to, const bool tod
             if (errors[part] != 0)
                 continue;
             left[part] = false;
-            copy(&thread->asked, to, part);
-            copy(&thread->set, part == CPUS ? &now : to, part); /* without those that it may not have */
             thread->parts[part].touched = !same(to, &thread->own, part);
+            if (thread->parts[part].touched) {
+                thread->parts[part].was_set = true;
+                copy(&thread->asked, to, part);
+                copy(&thread->set, part == CPUS ? &now : to, part); /* without those that it may not have */
+            }
             thread->parts[part].refused = 0;
             say(good, thread, 0, to, part);
         }
@@ -425,7 +426,7 @@ static bool place(struct thread *thread, enum phase phase)
             copy(&thread->own, &now, part);
     }
     bool places = thread->rule && phase == PLACING;
-    to = places ? ruled(thread->tid, thread->rule, &thread->own) : thread->own;
+    to = places ? ruled(thread) : thread->own;
     for (enum part part = 0; part < PARTS; part++) {
         bool *gave_up = &thread->parts[part].gave_up;
         bool touched = thread->parts[part].touched;
@@ -454,19 +455,22 @@ static void look(void)
             (void)place(&threads[i], PLACING);
 }
 
-/* Until no thread is left as we made it, nor one that such a thread makes meanwhile. */
+/* Until no thread is left as we made it, nor one that such a thread makes meanwhile: one that was being made
+ * comes into sight later. */
 static void put_back(void)
 {
+    const struct timespec soon = {.tv_nsec = (long)SOON_NS};
     bool done = false;
     for (int round = 0; round <= ROUNDS && !done; round++) {
         size_t before = count;
         enum phase phase = round == 0 ? ENDING : round == ROUNDS ? LAST : AGAIN;
-        done = true;
-        for (size_t i = 0; i < count; i++)
-            done = (threads[i].ended || place(&threads[i], phase)) && done;
+        if (round > 0)
+            nanosleep(&soon, NULL);
         find();
         looks++;
-        done = done && count == before;
+        done = round > 1 && count == before;
+        for (size_t i = 0; i < count; i++)
+            done = (threads[i].ended || place(&threads[i], phase)) && done;
     }
 }
 
@@ -524,7 +528,10 @@ static void be_first(void)
     signal(SIGPIPE, SIG_IGN);
     if (read_state(0, &own) && own.attr.policy == OTHER)
         slice_ns = own.attr.runtime;
+    may_reset = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
     if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        may_reset = false;
+    if (!may_reset)
         setpriority(PRIO_PROCESS, 0, -20);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -565,6 +572,7 @@ int main(int argc, char **argv)
     uint64_t cost_ns, before_ns = 0, used_ns = 0; /* the smaller one of two looks: placing is no habit */
     do {
         look();
+        joined = used_ns == 0 ? count > 1 : joined;
         if (used_ns == 0)
             printf("begun %" PRIu64 "\n", clock_ns(CLOCK_MONOTONIC));
         fflush(stdout);

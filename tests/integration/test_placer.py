@@ -50,14 +50,17 @@ def tids(pid: int) -> list[int]:
     return sorted(map(int, names(Path(f"/proc/{pid}/task"))))
 
 
+def policy(tid: int) -> int:
+    return os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
+
+
 def threads(pid: int) -> list[tuple[str, int, int, set[int]]]:
     """Name, policy, priority and CPUs."""
     found = []
     for tid in tids(pid):
         name = Path(f"/proc/{tid}/comm").read_text().strip()
-        policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
         priority = os.sched_getparam(tid).sched_priority
-        found.append((name, policy, priority, os.sched_getaffinity(tid)))
+        found.append((name, policy(tid), priority, os.sched_getaffinity(tid)))
     return sorted(found, key=itemgetter(0))
 
 
@@ -103,7 +106,7 @@ def test_what_it_cannot_keep_is_named(program):
     with LocalTarget() as here, Placer(here, Toolchain.find(), rules) as placer:
         placer.begin(program.pid)
         for _ in range(101):
-            until(lambda: os.sched_getscheduler(beta) == os.SCHED_RR)
+            until(lambda: policy(beta) == os.SCHED_RR)
             os.sched_setscheduler(beta, os.SCHED_FIFO, os.sched_param(3))
         os.sched_setaffinity(main, ALL)
         until(lambda: os.sched_getaffinity(main) == {ONE})  # it looked again
