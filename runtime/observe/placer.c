@@ -86,6 +86,7 @@ static size_t line_count, line_room;
 static uint64_t slice_ns, fast_until_ns;
 static size_t looks;
 static bool may_reset; /* RESET_ON_FORK, which an ordinary user cannot take back */
+static bool joined;    /* the process ran already: its threads rarely start with their own choices */
 static bool stale;     /* threads came, or have other names */
 static volatile sig_atomic_t stopped;
 
