@@ -11,6 +11,7 @@ from attrs import evolve
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
+from deadbeat.derive.rtapp import LACKS, rt_app
 from deadbeat.derive.twin import c_source, twin_of
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import task_system
@@ -37,19 +38,18 @@ def export(
 ) -> Shown:
     if keys and form not in ("c", "task-system"):
         raise UsageError("--task-set is of --as c and task-system", "drop it")
-    if form == "c":
-        if (path := PROGRAM.find(runs, run)) is None:
-            return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
-                runs=runs)  # fmt: skip
-        return _twin(path, _needed(out, form))
-    if form == "task-system":
-        return _system(runs, run, keys, _needed(out, form))
+    if form == "c" and PROGRAM.find(runs, run) is None:
+        return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
+            runs=runs)  # fmt: skip
+    if form in ("c", "rt-app", "task-system"):
+        there, twin = _needed(out, form), form != "task-system"
+        return _twin(runs, run, form, there) if twin else _system(runs, run, keys, there)
     kind, path = find(runs, run)
-    if form == "csv":
-        return _tables(path, _needed(out, form))
-    if form in ("samples", "perfetto"):
+    if form in ("csv", "samples", "perfetto"):
         there = _needed(out, form)
-        return samples(kind, path, there) if form == "samples" else trace(kind, path, there, worst)
+        if form == "perfetto":
+            return trace(kind, path, there, worst)
+        return _tables(path, there) if form == "csv" else samples(kind, path, there)
     text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
@@ -80,11 +80,12 @@ def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
     return evolve(_wrote(out), lines=notes)
 
 
-def _twin(path: Path, out: Path) -> Shown:
+def _twin(runs: Path, run: str, form: str, out: Path) -> Shown:
     """A program of the same shape."""
-    found = twin_of(*recorded(path))
-    atomic_write(out, c_source(found))
-    return evolve(_wrote(out), lines=[f"not in it: {line}" for line in found.lacks])
+    found = twin_of(*recorded(find(runs, run)[1]))
+    atomic_write(out, c_source(found) if form == "c" else rt_app(found))
+    lacks = (*found.lacks, *(LACKS if form == "rt-app" else ()))
+    return evolve(_wrote(out), lines=[f"not in it: {line}" for line in lacks])
 
 
 def _tables(path: Path, out: Path) -> Shown:
