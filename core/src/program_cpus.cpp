@@ -157,7 +157,7 @@ void Machine::await(int i) {
     Active& own = of(i);
     Cpu& cpu = cpus_[at(own.cpu)];
     own.finish = cpu.now + (Wide{own.left} << kScaleBits) / weight(i);
-    cpu.ends.push({-own.finish, ++tail_, i, ++own.ticket});
+    cpu.ends.push({-own.finish, own.order, i, ++own.ticket});
 }
 
 void Machine::leave(int i) {

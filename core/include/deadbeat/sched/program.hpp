@@ -6,10 +6,10 @@
 // thread number; who is preempted, or loses an inherited priority, is before its equals.
 // SCHED_DEADLINE: a constant bandwidth server per thread, without reclaiming; one that inherits is
 // not throttled and spends no budget. Ordinary threads share a CPU as a fluid: each computes at its
-// weight over the sum of weights there, so ends of theirs are exact to 1 ns and slices unknown. A
-// woken one takes the allowed CPU without a real-time thread, then with the least weight; later
-// it moves only to a CPU that is idle, at once (the kernel: at its next tick).
-// What takes no CPU time in the kernel takes none here: switches, moves, system calls.
+// weight over the sum of weights there, so there are no slices, and each operation of theirs ends
+// up to 1 ns late. A woken one takes the allowed CPU without a real-time thread, then with the
+// least weight; later it moves only to a CPU that is idle, at once (the kernel: at its next tick).
+// Switches, moves and system calls cost nothing.
 #pragma once
 
 #include <span>
@@ -42,7 +42,8 @@ inline constexpr std::size_t kOperationFields = 3;
 
 // None: unlocking frees it and wakes the most urgent waiter, and whoever runs first takes it (the
 // kernel's futex); its waiters queue by the priorities they have of their own. Inherit: the most
-// urgent waiter gets it. Protect: none, at the ceiling from the request on.
+// urgent waiter gets it. Protect: none, at the ceiling from the request on. Spin: the first that
+// spins on a CPU has it.
 enum Protocol : std::int64_t { kPlain, kInherit, kProtect, kSpin };
 struct Lock {
     std::int64_t protocol, ceiling;
