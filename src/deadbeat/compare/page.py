@@ -126,7 +126,7 @@ def comparison_document(
         source="the stored results of what is compared",
         labels=loud(result.labels),
         noise=_NOISE,
-        answer=[f"{verdict_line(each)}." for each in result.comparisons],
+        answer=[*_trend(result), *(f"{verdict_line(each)}." for each in result.comparisons)],
         picture=_glance(result),
         below=[
             f"{each.severity}: {each.message}"
@@ -152,6 +152,20 @@ def comparison_document(
             Section("reading", "How to read this", [FactList(words, terms=True)]),
         ),
     )
+
+
+def _trend(result: ComparisonResult) -> Iterator[str]:
+    """Where the results in the order of time changed for good."""
+    if result.trend is None:
+        return
+    if not result.trend:
+        yield f"Over the {len(result.campaigns)} results in order of time no change is shown."
+    for each in result.trend:
+        commits = f" (commit {each.commits[0]} to {each.commits[1]})" * all(each.commits)
+        yield (
+            f"{each.metric} of {each.cell} changed between {each.last} and {each.first}{commits}:"
+            f" {each.before:.4g} to {each.after:.4g} {each.unit}, p {each.p:.2g}."
+        )
 
 
 def _side(name: str, metric: MetricComparison) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.compare.trend import change_points
 from deadbeat.compare.words import size_text, some, words_list
 from deadbeat.kinds.contention.observe import COMPARABLE as CAMPAIGNS
 from deadbeat.kinds.registry import find
@@ -83,6 +84,7 @@ def compare_results(
         findings += _lost_and_gated(found, words)
         findings += _cells_alone(first, table)
         findings += _of_repeats(first, table, repeats)
+    trend = change_points(lineup.subjects, aligned.tables[: len(others) + 1], metrics)
     verdicts = {comparison.verdict for comparison in comparisons}
     lines = [*_differences(baseline, others), *aligned.differences]
     return ComparisonResult(
@@ -105,6 +107,7 @@ def compare_results(
             "metric_level": FALSE_ALARMS / 2,
             "cell_level": options.cell_level,
         },
+        trend=trend,
         remedies=aligned.remedies,
         look=kind.look,
     )

@@ -195,6 +195,7 @@ class Subject:
         created_at: When its first run began; None: not known.
         labels: What must show on every figure.
         beside: The program that ran beside all runs, in words; empty: none.
+        commit: Of the program that was measured; "": not known.
         turns: Where it was measured in turns with others; "": by itself.
     """
 
@@ -210,6 +211,7 @@ class Subject:
     labels: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     turns: str = ""
+    commit: str = ""
 
     @property
     def made_up(self) -> str:
@@ -311,6 +313,21 @@ class Comparable(Generic[S]):
 
 
 @frozen(kw_only=True)
+class ChangePoint:
+    """A figure of a cell changed from the result ``last`` to the next, ``first``."""
+
+    metric: str
+    cell: str
+    last: str
+    first: str
+    before: float
+    after: float
+    p: float
+    unit: str
+    commits: tuple[str, str]
+
+
+@frozen(kw_only=True)
 class ComparisonResult:
     """What ``deadbeat compare A B [C...]`` found.
 
@@ -321,6 +338,7 @@ class ComparisonResult:
         differences: What differs between the platforms: lines ``what: A's value | B's value``.
         verdict: The worst of the comparisons'.
         parameters: Minimum effects, margins, resamples, seed.
+        trend: Where results in the order of time changed for good; None: too few to say.
     """
 
     campaigns: tuple[dict[str, Json], ...]
@@ -330,6 +348,7 @@ class ComparisonResult:
     labels: tuple[str, ...]
     verdict: str
     parameters: dict[str, Json] = field(factory=dict)
+    trend: tuple[ChangePoint, ...] | None = None
     remedies: tuple[RemedyEffects, ...] = ()
     look: ComparedLook = ComparedLook()
 

@@ -67,7 +67,7 @@ from deadbeat.settings.tune import applied, with_tuning
 from deadbeat.settings.tuning_plan import plan as tuning_plan
 from deadbeat.store.place import PROGRAM, no_result
 from deadbeat.targets import marks
-from deadbeat.targets.base import Target
+from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.guarded import check_user, ended_words, found
 
 #: What a program that marks nothing lacks.
@@ -294,6 +294,7 @@ def begin(asked: Begin) -> Begun:
         platform,
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
+        ready=lambda left: {"commit": _commit(words, target)},
         details=f"{shortened(shlex.join(spec.command)) or f'process {spec.pid}'},"
         f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
     )
@@ -353,6 +354,17 @@ def _comm(pid: int, target: Target | None) -> str:
     if int(rest.split()[6]) & _KERNEL_THREAD:
         raise UsageError(f"--pid: {pid} is a thread of the kernel ({name})", "name a program's")
     return name
+
+
+def _commit(command: Sequence[str], target: Target | None) -> str:
+    """Of the repository in which the program lies, with + where that has changes; "": none."""
+    files = [Path(word).resolve() for word in command if Path(word).is_file()]
+    if target is None or not is_here(target) or not files:
+        return ""
+    script = 'git -C "$1" log -1 --format=%h && git -C "$1" status --porcelain -uno'
+    said = target.run(("sh", "-c", f"{{ {script}; }} 2>/dev/null", "sh", str(files[-1].parent)))
+    commit, *changes = said.stdout.splitlines() or [""]
+    return commit + "+" * bool(changes)
 
 
 def _named(command: Sequence[str]) -> str:
