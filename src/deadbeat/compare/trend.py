@@ -67,14 +67,18 @@ def _split(values: Floats) -> tuple[int, float]:
     """The place of the likeliest change, and the chance of one as large in another order."""
     draw, count = np.random.default_rng(1), len(values)
     every = np.array([*islice(permutations(range(count)), 5040)]) if count < 8 else None
-    orders = draw.permuted(np.tile(np.arange(count), (_ORDERS, 1)), axis=1) if every is None else every
+    orders = (
+        draw.permuted(np.tile(np.arange(count), (_ORDERS, 1)), axis=1) if every is None else every
+    )
     sums = np.cumsum(np.vstack([values, values[orders]]), axis=1)[:, :-1]
     sizes = np.arange(1, count)
     off = sums / sizes - (values.sum() - sums) / (count - sizes)
     scores = np.abs(off) * np.sqrt(sizes * (count - sizes) / count)
     best = scores.max(axis=1)
     least = best[0] * (1 - 1e-9)
-    p = (1 + int((best[1:] >= least).sum())) / len(best) if every is None else float(
-        (best[1:] >= least).mean()
+    p = (
+        (1 + int((best[1:] >= least).sum())) / len(best)
+        if every is None
+        else float((best[1:] >= least).mean())
     )
     return int(scores[0].argmax()) + 1, p

@@ -68,6 +68,8 @@ class Placer(ClosedAfterwards):
 
     def begin(self, pid: int) -> None:
         """Place its threads, and all that come. UsageError: there is no such process."""
+        if not self._rules:
+            return
         self._process = self._target.start((self._tool, str(pid), *map(_word, self._rules)))
         said = self._process.read_line(_PATIENCE_S) or "no word"
         if said == "gone":

@@ -22,6 +22,8 @@ from deadbeat.sched.program import COMPUTE, LOCK, OP, SUSPEND, UNLOCK, WAKE
 Ops = NDArray[np.void]
 #: Release of a job that another one releases.
 WOKEN = -1
+#: Of a thread that was always in the way of others.
+_UNKNOWN = -1
 #: A shorter suspension is a switch.
 _SUSPENDS_NS = 1_000
 
@@ -126,10 +128,20 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
             woken[tid][theirs[inside]] = True
             marks[waker].append(_marks(WAKE, place[tid], at[inside]))
     threads = [
-        _thread(task, tracks[task.tid], rows[task.tid], woken[task.tid], marks[task.tid],
-                held[task.tid], [t for t in tracks.values() if t.thread.tid != task.tid])
+        _Seen(
+            track=tracks[task.tid],
+            rows=rows[task.tid],
+            woken=woken[task.tid],
+            marks=marks[task.tid],
+            held=np.array(held[task.tid], np.int64).reshape(-1, 3),
+        ).thread(task, [each for tid, each in tracks.items() if tid != task.tid])
         for task in tasks
-    ]  # fmt: skip
+    ]
+    known = [each.wake_ns for each in threads if each.wake_ns != _UNKNOWN]
+    usual = int(np.median(known)) if known else 0
+    threads = [
+        evolve(each, wake_ns=usual) if each.wake_ns == _UNKNOWN else each for each in threads
+    ]
     seen = {section.lock for task in tasks for section in task.sections}
     lacks = [
         f"{lock.name}: only waits for it were seen, not its sections"
@@ -148,7 +160,9 @@ _MARK = np.dtype([("at", "<i8"), ("order", "<i8"), *((n, OP[n]) for n in OP.name
 _NONE = np.zeros(0, [(name, "<i8") for name in ("release", "begin", "end", "waker")])
 
 
-def _marks(kind: int, target: int, at: Times, ns: Times | int = 0, order: int = 0) -> Ops:
+def _marks(
+    kind: int, target: Times | int, at: Times, ns: Times | int = 0, *, order: int = 0
+) -> Ops:
     found = np.zeros(len(at), _MARK)
     found["at"], found["kind"], found["target"], found["ns"] = at, kind, target, ns
     found["order"] = order
@@ -170,78 +184,89 @@ def _job_at(rows: Ops, at: Times) -> Times:
     return np.where(inside, place, -1)
 
 
-def _thread(
-    task: DerivedTask,
-    track: Track,
-    rows: Ops,
-    woken: NDArray[np.bool_],
-    marks: list[Ops],
-    held: Iterable[tuple[int, int, int]],
-    others: Iterable[Track],
-) -> ReplicaThread:
-    own = {"period_ns": track.thread.period_ns, "deadline_ns": track.thread.deadline_ns}
-    if not len(rows):
-        op = np.array([(COMPUTE, 0, max(track.thread.cpu_ns, 0))], OP)
-        first = int(track.on[0]) if len(track.on) else 0
-        return ReplicaThread(task=task, releases=np.array([first]), ends=np.array([1]), ops=op,
-                             overhead=np.zeros(1), **own)  # fmt: skip
-    spans = np.array([*held], np.int64).reshape(-1, 3)
-    place = _job_at(rows, spans[:, 1])
-    spans = spans[place >= 0]
-    ends = np.minimum(spans[:, 2], rows["end"][place[place >= 0]])
-    spans, ends = spans[ends > spans[:, 1]], ends[ends > spans[:, 1]]  # got as it waits again
-    away = _suspensions(track)
-    every = [
-        *marks,
-        _marks(LOCK, 0, spans[:, 1], order=1),
-        _marks(UNLOCK, 0, ends, order=-1),
-        _marks(SUSPEND, 0, away["enter"], away["wake"] - away["enter"]),
-    ]
-    every[-3]["target"] = every[-2]["target"] = spans[:, 0]
-    found = np.sort(np.concatenate(every), order=("at", "order"))
-    place = _job_at(rows, found["at"])
-    found, place = found[place >= 0], place[place >= 0]
-    # the end of each job is a mark, too: what it computes until then
-    last = _marks(COMPUTE, 0, rows["end"], order=2)
-    found = np.concatenate([found, last])
-    place = np.concatenate([place, np.arange(len(rows))])
-    order = np.lexsort((found["order"], found["at"], place))
-    found, place = found[order], place[order]
-    spent = track.cpu_time(found["at"])
-    before = np.append(0, spent[:-1])
-    first = np.diff(place, prepend=-1) > 0
-    before[first] = track.cpu_time(rows["begin"])
-    ops = np.zeros((len(found), 2), OP)
-    ops[:, 0]["ns"] = np.maximum(np.rint(spent - before), 0)
-    ops[:, 1]["kind"], ops[:, 1]["target"] = found["kind"], found["target"]
-    ops[:, 1]["ns"] = found["ns"]
-    keep = np.column_stack([ops[:, 0]["ns"] > 0, found["kind"] != COMPUTE])
-    counts = np.bincount(place, weights=keep.sum(1), minlength=len(rows)).astype(np.int64)
-    releases = np.where(woken, WOKEN, rows["release"])
-    after = task.kind == "relative"
-    if after:
-        releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)
-    return ReplicaThread(
-        task=task,
-        releases=releases,
-        ends=np.cumsum(counts),
-        ops=ops[keep],
-        overhead=np.maximum(rows["charged"] - rows["c"], 0),
-        after=after,
-        wake_ns=_wake(track, rows, others),
-        **own,
-    )
+@frozen(kw_only=True, eq=False)
+class _Seen:
+    """What was recorded of a thread. ``marks``: of the threads that it wakes; ``held``: lock, from,
+    to."""
+
+    track: Track
+    rows: Ops
+    woken: NDArray[np.bool_]
+    marks: list[Ops]
+    held: Times
+
+    def thread(self, task: DerivedTask, others: Iterable[Track]) -> ReplicaThread:
+        track, rows, thread = self.track, self.rows, self.track.thread
+        if not len(rows):
+            return ReplicaThread(
+                task=task,
+                releases=track.on[:1] if len(track.on) else np.zeros(1, np.int64),
+                ends=np.array([1]),
+                ops=np.array([(COMPUTE, 0, max(thread.cpu_ns, 0))], OP),
+                overhead=np.zeros(1),
+                period_ns=thread.period_ns,
+                deadline_ns=thread.deadline_ns,
+            )
+        ops, counts = self._ops()
+        releases = np.where(self.woken, WOKEN, rows["release"])
+        after = task.kind == "relative"
+        if after:
+            releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)
+        return ReplicaThread(
+            task=task,
+            releases=releases,
+            ends=np.cumsum(counts),
+            ops=ops,
+            overhead=np.maximum(rows["charged"] - rows["c"], 0),
+            after=after,
+            wake_ns=_wake(track, rows, others),
+            period_ns=thread.period_ns,
+            deadline_ns=thread.deadline_ns,
+        )
+
+    def _ops(self) -> tuple[Ops, Times]:
+        """Operations of all jobs, and the number of those of each."""
+        track, rows = self.track, self.rows
+        spans = self.held[_job_at(rows, self.held[:, 1]) >= 0]
+        ends = np.minimum(spans[:, 2], rows["end"][_job_at(rows, spans[:, 1])])
+        spans, ends = spans[ends > spans[:, 1]], ends[ends > spans[:, 1]]  # got as it waits again
+        away = _suspensions(track)
+        every = [
+            *self.marks,
+            _marks(LOCK, spans[:, 0], spans[:, 1], order=1),
+            _marks(UNLOCK, spans[:, 0], ends, order=-1),
+            _marks(SUSPEND, 0, away["enter"], away["wake"] - away["enter"]),
+        ]
+        found = np.concatenate(every)
+        place = _job_at(rows, found["at"])
+        # the end of each job is a mark, too: what it computes until then
+        found = np.concatenate([found[place >= 0], _marks(COMPUTE, 0, rows["end"], order=2)])
+        place = np.concatenate([place[place >= 0], np.arange(len(rows))])
+        order = np.lexsort((found["order"], found["at"], place))
+        found, place = found[order], place[order]
+        spent = track.cpu_time(found["at"])
+        before = np.append(0, spent[:-1])
+        before[np.diff(place, prepend=-1) > 0] = track.cpu_time(rows["begin"])
+        ops = np.zeros((len(found), 2), OP)
+        ops[:, 0]["ns"] = np.maximum(np.rint(spent - before), 0)
+        for name in OP.names or ():
+            ops[:, 1][name] = found[name]
+        keep = np.column_stack([ops[:, 0]["ns"] > 0, found["kind"] != COMPUTE])
+        counts = np.bincount(place, weights=keep.sum(1), minlength=len(rows))
+        return ops[keep], counts.astype(np.int64)
 
 
 def _suspensions(track: Track) -> Ops:
     """Stretches in which it waited, but for locks, as `derive.jobs` counts them."""
     locks = [number for number, site in enumerate(track.sites) if site.what == "lock"]
     held = track.waits[np.isin(track.waits["site"], locks) & (track.waits["exit"] != NEVER)]
-    blocks = track.blocks[track.blocks["wake"] - track.blocks["enter"] >= _SUSPENDS_NS]
+    lengths = track.blocks["wake"] - track.blocks["enter"]
+    blocks: Ops = track.blocks[lengths >= _SUSPENDS_NS]
     if not len(held) or not len(blocks):
         return blocks
     last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
-    return blocks[(last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])]
+    free: Ops = blocks[(last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])]
+    return free
 
 
 def _wake(track: Track, rows: Ops, others: Iterable[Track]) -> int:
@@ -258,4 +283,4 @@ def _wake(track: Track, rows: Ops, others: Iterable[Track]) -> int:
             free &= ~(there & (other.off[theirs] > rows["release"])
                       & (other.cpu[theirs] == track.cpu[place]))  # fmt: skip
     waits = (track.on[place] - rows["release"])[free]
-    return int(np.median(np.maximum(waits, 0))) if len(waits) else 0
+    return int(np.median(np.maximum(waits, 0))) if len(waits) else _UNKNOWN

@@ -115,9 +115,7 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
     for each in scales:
         program = each.of(program)
     numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]
-    variants = [
-        _variant(program.times(many), cpus, many) for cpus in numbers for many in instances
-    ]
+    variants = [_variant(program.times(many), cpus, many) for cpus in numbers for many in instances]
     measured = {task.name: task.response_max_ns for task in run.traced.tasks}
     last = variants[-1]
     rooms = list(_rooms(program.times(instances[-1]), numbers[-1], last))
@@ -241,7 +239,9 @@ def _table(variants: Sequence[Variant]) -> Table:
             for key, heading in (("p50_ns", "median"), ("p99_ns", "99 %"), ("max_ns", "worst"))
         ),
     )
-    return Table(name="variants", columns=columns, rows=rows, terminal=True, title="Simulated responses")
+    return Table(
+        name="variants", columns=columns, rows=rows, terminal=True, title="Simulated responses"
+    )
 
 
 def _of(key: str) -> Callable[[tuple[Variant, str, Foreseen]], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shlex
@@ -119,9 +120,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 self._say(f"try {each.name}{' (root)' * each.root}: {each.words}")
         yield
 
-    def _with_changes(
-        self, run: ProgramRun, store: ProgramStore, target: Target
-    ) -> ProgramRun:
+    def _with_changes(self, run: ProgramRun, store: ProgramStore, target: Target) -> ProgramRun:
         spec, recording = self._spec, store.events(FIRST)
         if recording is None or run.traced is None:
             return run
@@ -188,7 +187,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 f"no job of {spec.name} was found in {watch.seconds:.1f} s"
                 if watch.status is None
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
-                "; ".join([*self._words(key), *(f"not seen: {line}" for line in seen.not_seen), ADD]),
+                "; ".join(
+                    [*self._words(key), *(f"not seen: {line}" for line in seen.not_seen), ADD]
+                ),
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error
@@ -234,8 +235,10 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             yield problem("program-ended", "invalid" if status < 0 else "warning", text)
         for lack in self._lacks:
             yield problem("twin-lacks", "info", lack)
-        for line in watch.placed.refused:
-            yield problem("not-changed", "invalid", f"{key.change}: {line}")
+        for each in watch.placed.refused:
+            why = os.strerror(each.error) if each.error else each.word
+            text = f"{key.change}: {each.name} did not get {each.what} ({why})"
+            yield problem("not-changed", "invalid", text)
         if watch.stood:
             yield problem("stood-still", "invalid", f"the program {watch.stood}")
         if watch.marks.dropped:

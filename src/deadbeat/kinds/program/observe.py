@@ -55,8 +55,14 @@ def _side(store: ProgramStore, every: Iterable[ProgramRun], change: str) -> Comp
     runs = tuple(run for run in mine if run.valid)
     whole = FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)
     name, place = (f"{text}{f':{change}' * bool(change)}" for text in (whole.name, whole.path))
-    return evolve(whole, name=name, path=place, counted=len(runs), stored=len(mine),
-                  commit=str(store.facts.get("commit", "")))
+    return evolve(
+        whole,
+        name=name,
+        path=place,
+        counted=len(runs),
+        stored=len(mine),
+        commit=str(store.facts.get("commit", "")),
+    )
 
 
 def align(lineup: Lineup) -> Aligned:

@@ -43,7 +43,9 @@ _SHORT = {"rm": ALL[1], "dm": ALL[2]}
 
 def _change(value: Any) -> str:
     word = _SHORT.get(value, value)
-    if isinstance(word, str) and (word in (*ALL, "tune", "nothing", "version") or word.startswith("tune:")):
+    if isinstance(word, str) and (
+        word in (*ALL, "tune", "nothing", "version") or word.startswith("tune:")
+    ):
         return word
     raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), [*ALL, "tune", "all"]))
 
@@ -89,8 +91,14 @@ class ProgramSpec:
     )
     repeats: int = fields.repeats("Times the program is run; turns of --try: 5.", 1)
     tries: tuple[str, ...] = keyed(
-        rules.ListOf(_change, "a list of changes", "inherit,pin", rules.unique, optional=True,
-                     named={"all": ALL}),
+        rules.ListOf(
+            _change,
+            "a list of changes",
+            "inherit,pin",
+            rules.unique,
+            optional=True,
+            named={"all": ALL},
+        ),
         "--try LIST",
         "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
         " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"

@@ -9,7 +9,13 @@ import numpy as np
 from attrs import evolve
 
 from deadbeat.kinds.program.observe import METRICS, observe
-from deadbeat.kinds.program.results import FIRST, ProgramRun, ProgramStore, ProgramSummary, summarise
+from deadbeat.kinds.program.results import (
+    FIRST,
+    ProgramRun,
+    ProgramStore,
+    ProgramSummary,
+    summarise,
+)
 from deadbeat.kinds.program.traced import worst_task
 from deadbeat.kinds.program.tries import FEW, HELPED, MIXED, NONE, WORSE, Change, Difference, Tried
 from deadbeat.kinds.program.whatif import Foreseen
@@ -24,6 +30,8 @@ FALSE_ALARMS = 0.05
 LEAST = 0.05
 #: A prediction that is off by more of the effect wants a reason.
 OFF = 0.2
+
+
 def summarised(store: ProgramStore) -> ProgramSummary:
     """What is known of a program, and of changes to it."""
     found = summarise(store)
@@ -35,9 +43,7 @@ def summarised(store: ProgramStore) -> ProgramSummary:
     return evolve(found, tried=tried(runs, first, task.name))
 
 
-def tried(
-    runs: Iterable[ProgramRun], first: ProgramRun, task: str
-) -> tuple[Tried, ...]:
+def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tried, ...]:
     """Each change of ``first``, in its order, then those that do not apply."""
     by_turn: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
     every: dict[str, list[ProgramRun]] = {}
@@ -53,7 +59,9 @@ def tried(
     for change in changes:
         turns = [n for name, n in sorted(by_turn) if name == change.name and ("", n) in by_turn]
         sides = [[by_turn[name, turn] for turn in turns] for name in ("", change.name)]
-        found.append(_judged(change, original, task, sides, every.get(change.name, ()), len(changes)))
+        found.append(
+            _judged(change, original, task, sides, every.get(change.name, ()), len(changes))
+        )
     return (
         *found,
         *(Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
@@ -86,7 +94,7 @@ def _judged(
     worst = paired(task, _WORST, float(expected.max_ns) if known and expected else None)
     others = {name: paired(name, _MISSES) for name in sorted(names - {task})}
     worse = tuple(name for name, each in others.items() if each and each.sign > 0)
-    signs = [each.sign for each in (misses,) if each]
+    signs = [misses.sign] if misses else []
     signs += [worst.sign] * (worst is not None and abs(worst.mean) > LEAST * worst.before)
     up, down = 1 in signs or bool(worse), -1 in signs
     verdict = (HELPED, MIXED)[up] if down else (NONE, WORSE)[up]
@@ -116,7 +124,9 @@ def _difference(pairs: Floats, level: float, expected: float | None) -> Differen
     half = t_quantile(1 - level / 2, len(off) - 1) * float(off.std(ddof=1)) / len(off) ** 0.5
     mean = float(off.mean())
     before, after = pairs.mean(axis=0).tolist()
-    return Difference(before=before, after=after, low=mean - half, high=mean + half, expected=expected)
+    return Difference(
+        before=before, after=after, low=mean - half, high=mean + half, expected=expected
+    )
 
 
 def _why(
@@ -185,14 +195,31 @@ def table(found: Sequence[Tried]) -> Table:
     """A row for each change."""
 
     def side(key: str, name: str, text: Callable[[float], str]) -> Iterator[Column]:
-        yield Column(key=key, heading=name, format=text,
-                     value=lambda each: getattr(each, key) and getattr(each, key).after)
-        yield Column(key=f"{key}_before", heading="it was", format=text,
-                     value=lambda each: getattr(each, key) and getattr(each, key).before)
-        yield Column(key=f"{key}_difference", heading="difference", format=_interval(text), raw=False,
-                     value=lambda each: getattr(each, key))
-        yield Column(key=f"{key}_predicted", heading="predicted", format=text,
-                     value=lambda each: getattr(each, key) and getattr(each, key).expected)
+        yield Column(
+            key=key,
+            heading=name,
+            format=text,
+            value=lambda each: getattr(each, key) and getattr(each, key).after,
+        )
+        yield Column(
+            key=f"{key}_before",
+            heading="it was",
+            format=text,
+            value=lambda each: getattr(each, key) and getattr(each, key).before,
+        )
+        yield Column(
+            key=f"{key}_difference",
+            heading="difference",
+            format=_interval(text),
+            raw=False,
+            value=lambda each: getattr(each, key),
+        )
+        yield Column(
+            key=f"{key}_predicted",
+            heading="predicted",
+            format=text,
+            value=lambda each: getattr(each, key) and getattr(each, key).expected,
+        )
 
     columns = (
         Column(key="name", heading="change", words=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 from attrs import evolve, field, frozen
 
@@ -140,9 +140,7 @@ def _expected(ground: Ground, change: Change) -> dict[str, Foreseen]:
     """What the simulator has of it; {}: it knows nothing of such changes."""
     if change.settings or change.command:
         return {}
-    return foreseen(
-        ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit
-    )
+    return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
 
 
 def _inherit(ground: Ground, _: str) -> Change | str:
@@ -157,7 +155,9 @@ def _inherit(ground: Ground, _: str) -> Change | str:
     return Change(words="all mutexes inherit priority", inherit=True, last=(code, where))
 
 
-def _by(key: Callable[[DerivedTask], int | None], what: str) -> Callable[[Ground, str], Change | str]:
+def _by(
+    key: Callable[[DerivedTask], int | None], what: str
+) -> Callable[[Ground, str], Change | str]:
     def made(ground: Ground, _: str) -> Change | str:
         known = [(key(task), task) for task in ground.urgent]
         lacking = [task.name for value, task in known if not value]
@@ -174,9 +174,9 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> Change | str:
     if any(task.policy == "deadline" for task in order):
         return "a thread runs as SCHED_DEADLINE, above all priorities"
     now = [(task.policy in REAL_TIME, task.priority) for task in order]
-    if all(one > other for one, other in zip(now, now[1:], strict=False)):
+    if all(one > other for one, other in pairwise(now)):
         return "its priorities are in this order already"
-    top = max(_TOP, len(order), max(priority for _, priority in now))
+    top = max(_TOP, len(order), *(priority for _, priority in now))
     placings = tuple(
         Placing(name=task.name, policy="fifo", priority=max(top - place, 1))
         for place, task in enumerate(order)
@@ -286,8 +286,10 @@ def _deadline(ground: Ground, _: str) -> Change | str:
 def _idle(ground: Ground, _: str) -> Change | str:
     """The CPU of the thread in question is its own, and so is its core."""
     task = worst_task(ground.found)
-    if task is None:
-        return "no thread has jobs"
+    if task is None or len(ground.found.tasks) < 2:
+        return "one thread alone has jobs" if task else "no thread has jobs"
+    if any(each.policy == "deadline" for each in ground.found.tasks):
+        return "a thread runs as SCHED_DEADLINE, which takes all CPUs"
     cpu = task.cpus[0] if len(task.cpus) == 1 else ground.cpus[-1]
     path = f"{CPU_FOLDER}/cpu{cpu}/topology/thread_siblings_list"
     core = {cpu, *parse_cpu_list((ground.target.read_text(path) or str(cpu)).strip())}
@@ -298,7 +300,10 @@ def _idle(ground: Ground, _: str) -> Change | str:
     kept = ", ".join(map(str, sorted(core)))
     words = f"{task.name} has CPU {kept} for itself; all others CPU {', '.join(map(str, rest))}"
     return Change(
-        words=words, root=True, placings=placings, last=("taskset -acp", f"{words} (as CPUAffinity=)")
+        words=words,
+        root=True,
+        placings=placings,
+        last=("taskset -acp", f"{words} (as CPUAffinity=)"),
     )
 
 
@@ -309,7 +314,9 @@ def _tune(ground: Ground, word: str) -> Change | str:
         return f"tune {names[0]} changes nothing here"
     words = f"{len(planned.settings)} settings of tune {names[0]}"
     command = f"deadbeat tune apply {names[0]}"
-    return Change(words=words, root=True, settings=names, last=(command, "lasts until it is reverted"))
+    return Change(
+        words=words, root=True, settings=names, last=(command, "lasts until it is reverted")
+    )
 
 
 def _version(ground: Ground, _: str) -> Change | str:

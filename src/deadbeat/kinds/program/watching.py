@@ -82,24 +82,33 @@ def watched(
         recorder = held.enter_context(Recorder(target, toolchain))
         own, blind = os.environ.get("LD_PRELOAD", "") * is_here(target), recorder.blind
         shim = held.enter_context(
-            Shim(target, spec.command, toolchain=toolchain, preloaded=own, sleeps=blind,
-                 inherit=change.inherit)
+            Shim(
+                target,
+                spec.command,
+                toolchain=toolchain,
+                preloaded=own,
+                sleeps=blind,
+                inherit=change.inherit,
+            )
         )
         placer = held.enter_context(_placer(change, target, toolchain))
+
+        def begin(pid: int) -> None:
+            placer.begin(pid)
+            recorder.begin(pid)
+
         path, place = _marks(spec, target, held)
         options: dict[str, Any] = {
             "more": {marks.VARIABLE: place, **shim.environment},
             "output": output,
-            "ready": lambda pid: (placer.begin(pid), recorder.begin(pid)),
+            "ready": begin,
         }
         program: GuardedProgram | TargetProgram
         began = time.monotonic()
         if is_here(target):
             user = spec.user or ""
             errors = output if spec.tries or spec.against else None
-            program = GuardedProgram(
-                spec.command, quiet=False, user=user, errors=errors, **options
-            )
+            program = GuardedProgram(spec.command, quiet=False, user=user, errors=errors, **options)
         else:
             program = TargetProgram(target, spec.command, **options)
         ended = False
@@ -140,10 +149,11 @@ def _placer(change: Change, target: Target, toolchain: Toolchain) -> Placer:
 
 def since(recording: Recording, placed: Placed) -> Recording:
     """``recording`` from when threads first had their places, if that was early on."""
-    at = placed.settled_ns
-    if not recording.begin_ns < at < recording.begin_ns + _EARLY * (
-        recording.end_ns - recording.begin_ns
-    ):
+    until = recording.begin_ns + _EARLY * (recording.end_ns - recording.begin_ns)
+    at = max(
+        (each.ns for each in placed.changes if each.word == "set" and each.ns < until), default=0
+    )
+    if at <= recording.begin_ns:
         return recording
     events = recording.events.copy()
     made = events["kind"] == RecordKind.INIT  # the protocols of locks

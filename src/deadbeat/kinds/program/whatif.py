@@ -58,7 +58,9 @@ def foreseen(
         many, done = many + len(mine), done + len(each.releases)
         ops.append(mine)
         ends.append(done)
-    urgent = [(each.task.priority, {*each.ops["target"][each.ops["kind"] == 1]}) for each in threads]
+    urgent = [
+        (each.task.priority, {*each.ops["target"][each.ops["kind"] == 1]}) for each in threads
+    ]
     locks = [
         (
             1 if inherit and protocol == "none" else _PROTOCOLS.get(protocol, 0),
