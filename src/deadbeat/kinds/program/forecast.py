@@ -162,7 +162,8 @@ def _sentences(variants: Sequence[Variant]) -> Iterator[str]:
         where = f"Simulated on {count_of(each.cores, 'core')}"
         where += f", {each.instances} instances" * (each.instances > 1)
         worst = max(each.threads, key=lambda name: each.threads[name].max_ns, default="")
-        text = f"no deadline is missed; worst response {time_text(each.threads[worst].max_ns)} ({worst})"
+        text = f"no deadline is missed; worst response {time_text(each.threads[worst].max_ns)}"
+        text += f" ({worst})"
         if each.misses:
             mine = each.threads[each.first]
             text = (

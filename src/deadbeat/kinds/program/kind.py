@@ -49,11 +49,19 @@ from deadbeat.kinds.program.results import (
     tasks_of,
 )
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import require_named, traced, worst_jobs
+from deadbeat.kinds.program.traced import (
+    NOTHING,
+    TracedProgram,
+    how,
+    require_named,
+    traced,
+    worst_jobs,
+)
 from deadbeat.kinds.program.tried import summarised
 from deadbeat.kinds.program.tries import Change, Ground, changes_of
-from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.program.twin import built
+from deadbeat.kinds.program.watching import Watched, alone, joined, watched
+from deadbeat.kinds.program.whatif import placed, rule_of
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
@@ -96,6 +104,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _say: Callable[[str], None] = print
     _lacks: tuple[str, ...] = ()  # of a twin
     _changes: dict[str, Change] = field(factory=lambda: {"": Change()}, init=False)
+    _base: TracedProgram = field(default=NOTHING, init=False)
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
@@ -111,6 +120,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                     assert isinstance(store, ProgramStore)
                     store.keep(self._with_changes(run, store, self._target))
             first = store.load(FIRST)
+            self._base = first.traced or NOTHING
             self._changes = {each.name: each for each in first.changes}
             self.planned = plan(self._spec, first.changes)
             self.lacking = store.lacking(self.planned, retry_invalid=self.retry_invalid)
@@ -193,7 +203,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error
-        problems = [*self._problems(watch, key)]
+        problems = [*self._problems(watch, key), *self._unlike(change, seen)]
         worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
         part = kept(watch.recording, worst[0][1] if worst else 0)
         if not key.change:
@@ -214,6 +224,17 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         require_named(seen, dict(spec.deadline), (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
+
+    def _unlike(self, change: Change, seen: TracedProgram) -> Iterator[Finding]:
+        """Threads that did not run as the change has it: then it was not tried."""
+        rules = {each.name: each for each in change.placings}
+        before = {task.name: task for task in self._base.known}
+        for task in seen.known:
+            wanted = placed(before.get(task.name, task), rule_of(task.name, rules))
+            facts = [(each.policy, each.priority, each.cpus) for each in (task, wanted)]
+            if facts[0] != facts[1] and not change.command:
+                text = f"{change.name}: {task.name} ran as {how(task)}, not {how(wanted)}"
+                yield Finding(id="not-changed", severity="invalid", message=text)
 
     def _words(self, key: ProgramKey) -> list[str]:
         """The last that a program said where changes are tried."""

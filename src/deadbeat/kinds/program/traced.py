@@ -107,6 +107,11 @@ def policy_words(task: DerivedTask) -> str:
     return f"{task.policy.upper()} {task.priority}" if task.priority else task.policy.upper()
 
 
+def how(task: DerivedTask) -> str:
+    """``FIFO 80 on CPU 1``."""
+    return f"{policy_words(task)} on {_cpus(task)}"
+
+
 def _cpus(task: DerivedTask) -> str:
     cpus = ",".join(map(str, task.cpus))
     return f"CPU {cpus}" if len(task.cpus) == 1 else f"CPUs {cpus}" if cpus else "any CPU"

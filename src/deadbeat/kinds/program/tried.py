@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -21,9 +20,12 @@ from deadbeat.kinds.program.tries import FEW, HELPED, MIXED, NONE, WORSE, Change
 from deadbeat.kinds.program.whatif import Foreseen
 from deadbeat.model.words import time_text
 from deadbeat.report.document import Column, Table
-from deadbeat.stats.intervals import Floats, t_quantile
+from deadbeat.stats.intervals import t_quantile
 
 _MISSES, _WORST = METRICS[0].name, METRICS[1].name
+_FEWEST = 2
+#: Of each turn, the original and the changed one: figures by thread and metric.
+_Sides = Sequence[Sequence[Mapping[tuple[str, str], float]]]
 #: Chance of any false verdict over all changes and threads where nothing differs.
 FALSE_ALARMS = 0.05
 #: A worst response that changes by less is no help and no harm.
@@ -54,14 +56,11 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
             every.setdefault(run.key.change, []).append(run)
     if not first.changes:
         return ()
-    original, *changes = first.changes
     found = []
-    for change in changes:
+    for change in first.changes[1:]:
         turns = [n for name, n in sorted(by_turn) if name == change.name and ("", n) in by_turn]
         sides = [[by_turn[name, turn] for turn in turns] for name in ("", change.name)]
-        found.append(
-            _judged(change, original, task, sides, every.get(change.name, ()), len(changes))
-        )
+        found.append(_judged(change, first, task, sides, every.get(change.name, ())))
     return (
         *found,
         *(Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
@@ -70,89 +69,74 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
 
 
 def _judged(
-    change: Change,
-    original: Change,
-    task: str,
-    sides: list[list[dict[tuple[str, str], float]]],
-    runs: Sequence[ProgramRun],
-    many: int,
+    change: Change, first: ProgramRun, task: str, sides: _Sides, runs: Sequence[ProgramRun]
 ) -> Tried:
+    original, *changes = first.changes
     names = {name for turn in sides[0] for name, metric in turn if metric == _MISSES}
-    level = FALSE_ALARMS / (many * (1 + len(names | {task})))
+    level = FALSE_ALARMS / (len(changes) * (1 + len(names | {task})))
     model, expected = original.expected.get(task), change.expected.get(task)
-
-    def paired(name: str, metric: str, expects: float | None = None) -> Difference | None:
-        pairs = [
-            (before[name, metric], after[name, metric])
-            for before, after in zip(*sides, strict=True)
-            if (name, metric) in before and (name, metric) in after
-        ]
-        return _difference(np.array(pairs), level, expects) if len(pairs) > 1 else None
-
-    known = model is not None and expected is not None
-    misses = paired(task, _MISSES, _share(expected) if known else None)
-    worst = paired(task, _WORST, float(expected.max_ns) if known and expected else None)
-    others = {name: paired(name, _MISSES) for name in sorted(names - {task})}
+    share = expected.misses / expected.jobs if expected and expected.jobs else None
+    misses = _difference(sides, (task, _MISSES), level, share)
+    longest = float(expected.max_ns) if expected else None
+    worst = _difference(sides, (task, _WORST), level, longest)
+    others = {name: _difference(sides, (name, _MISSES), level) for name in sorted(names - {task})}
     worse = tuple(name for name, each in others.items() if each and each.sign > 0)
     signs = [misses.sign] if misses else []
-    signs += [worst.sign] * (worst is not None and abs(worst.mean) > LEAST * worst.before)
+    signs += [worst.sign] if worst and abs(worst.mean) > LEAST * worst.before else []
     up, down = 1 in signs or bool(worse), -1 in signs
     verdict = (HELPED, MIXED)[up] if down else (NONE, WORSE)[up]
-    if misses is None and worst is None:
-        verdict = FEW
     return Tried(
         name=change.name,
         words=change.words,
         turns=len(sides[0]),
         task=task,
-        verdict=verdict,
+        verdict=verdict if misses or worst else FEW,
         misses=misses,
         worst=worst,
         worse=worse,
-        why=_why(misses, worst, model, runs, task),
-        last=change.last if verdict in (HELPED, MIXED) else ("", ""),
+        why=_why(worst, model, runs, task),
+        last=change.last if down else ("", ""),
     )
 
 
-def _share(found: Foreseen | None) -> float | None:
-    return found.misses / found.jobs if found and found.jobs else None
-
-
-def _difference(pairs: Floats, level: float, expected: float | None) -> Difference:
-    """Student's interval of the mean over turns."""
+def _difference(
+    sides: _Sides, figure: tuple[str, str], level: float, expected: float | None = None
+) -> Difference | None:
+    """Student's interval of the mean over turns; None of fewer than two."""
+    pairs = np.array(
+        [
+            (before[figure], after[figure])
+            for before, after in zip(*sides, strict=True)
+            if figure in before and figure in after
+        ]
+    )
+    if len(pairs) < _FEWEST:
+        return None
     off = pairs[:, 1] - pairs[:, 0]
     half = t_quantile(1 - level / 2, len(off) - 1) * float(off.std(ddof=1)) / len(off) ** 0.5
-    mean = float(off.mean())
-    before, after = pairs.mean(axis=0).tolist()
+    mean, (before, after) = float(off.mean()), pairs.mean(axis=0).tolist()
     return Difference(
         before=before, after=after, low=mean - half, high=mean + half, expected=expected
     )
 
 
 def _why(
-    misses: Difference | None,
-    worst: Difference | None,
-    model: Foreseen | None,
-    runs: Sequence[ProgramRun],
-    task: str,
+    worst: Difference | None, model: Foreseen | None, runs: Sequence[ProgramRun], task: str
 ) -> str:
     """Why the prediction of the worst response is off; "": it is not."""
-    each = worst
-    if each is None or each.expected is None or model is None:
+    if worst is None or worst.expected is None or model is None:
         return ""
-    size = max(abs(each.mean), LEAST * each.before)
-    if abs(each.after - each.expected) <= OFF * size:
+    size = OFF * max(abs(worst.mean), LEAST * worst.before)
+    if abs(worst.after - worst.expected) <= size:
         return ""
-    if abs(model.max_ns - each.before) > OFF * size:
-        original = f"{time_text(model.max_ns)} for {time_text(each.before)}"
+    if abs(model.max_ns - worst.before) > size:
+        original = f"{time_text(model.max_ns)} for {time_text(worst.before)}"
         return f"the simulator is off for the original, too: {original}"
-    causes = Counter[str]()
-    for run in runs:
-        late = [l for l in (run.traced.late if run.traced else ()) if l.task == task]
-        worst_job = max(late, key=lambda l: l.response_ns, default=None)
-        causes[f"{worst_job.cause} {worst_job.by}".strip() if worst_job else ""] += 1
-    cause, _ = causes.most_common(1)[0] if causes else ("", 0)
-    return f"the worst jobs then: {cause}" if cause else "not explained"
+    late = [each for run in runs if run.traced for each in run.traced.late if each.task == task]
+    if not late:
+        return "not explained"
+    longest = max(late, key=lambda each: each.response_ns)
+    return f"the worst job then: {longest.cause} {longest.by}".rstrip()
 
 
 def _percent(share: float) -> str:

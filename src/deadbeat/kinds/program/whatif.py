@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from deadbeat.derive.placer import Placing
 from deadbeat.derive.replica import Replica, ReplicaThread
+from deadbeat.derive.tasks import DerivedTask
 from deadbeat.derive.tracks import Times
 from deadbeat.sched.program import COMPUTE, OP, run_program
 
@@ -86,18 +87,26 @@ def foreseen(
     }
 
 
-def _placed(thread: ReplicaThread, rules: Mapping[str, Placing]) -> ReplicaThread:
-    name = thread.task.name
-    rule = rules.get(name) or rules.get(name.partition("#")[0]) or rules.get("*")
-    if rule is None:
-        return thread
-    task = evolve(
-        thread.task,
-        policy=rule.policy or thread.task.policy,
-        priority=thread.task.priority if rule.priority is None else rule.priority,
-        cpus=rule.cpus or thread.task.cpus,
-        runtime_ns=rule.runtime_ns or thread.task.runtime_ns,
+def rule_of(name: str, rules: Mapping[str, Placing]) -> Placing:
+    """The rule of a thread; one without change where there is none."""
+    found = rules.get(name) or rules.get(name.partition("#")[0]) or rules.get("*")
+    return found or Placing(name=name)
+
+
+def placed(task: DerivedTask, rule: Placing) -> DerivedTask:
+    """``task`` as ``rule`` has it."""
+    return evolve(
+        task,
+        policy=rule.policy or task.policy,
+        priority=rule.priority or (0 if rule.policy in ("other", "deadline") else task.priority),
+        cpus=rule.cpus or task.cpus,
+        runtime_ns=rule.runtime_ns or task.runtime_ns,
     )
+
+
+def _placed(thread: ReplicaThread, rules: Mapping[str, Placing]) -> ReplicaThread:
+    rule = rule_of(thread.task.name, rules)
+    task = placed(thread.task, rule)
     period, deadline = rule.period_ns or thread.period_ns, rule.deadline_ns or thread.deadline_ns
     return evolve(thread, task=task, period_ns=period, deadline_ns=deadline)
 
