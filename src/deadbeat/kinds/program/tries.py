@@ -144,7 +144,8 @@ def _expected(ground: Ground, change: Change) -> dict[str, Foreseen]:
 
 
 def _inherit(ground: Ground, _: str) -> Change | str:
-    plain = [lock for lock in ground.found.locks if lock.protocol == "none" and lock.waited]
+    locks = [lock for lock in ground.found.locks if lock.count and lock.waited]
+    plain = [lock for lock in locks if lock.protocol == "none"]
     if ground.pid is not None:
         return "a process that runs takes no shim, which changes its mutexes"
     if not plain:
