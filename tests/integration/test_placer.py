@@ -14,7 +14,7 @@ from helpers.processes import names, python, until
 from helpers.programs import ROOT, command_of
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.placer import Placed, Placer, Placing
+from deadbeat.derive.placer import Placer, Placing
 from deadbeat.model.errors import UsageError
 from deadbeat.targets.local import LocalTarget
 
@@ -116,4 +116,3 @@ def test_what_it_cannot_keep_is_named(program):
         assert threads(program.pid) == [BEFORE[0], ("beta", 1, 3, ALL), *BEFORE[2:]]
         with pytest.raises(UsageError, match="no process 4194305"):
             placer.begin(4194305)
-        assert placer.finish() == Placed()

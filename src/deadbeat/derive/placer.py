@@ -78,12 +78,15 @@ class Placer(ClosedAfterwards):
             raise TargetError(f"the placer failed: {said}")
 
     def finish(self) -> Placed:
-        """Put all back; nothing is known where the placer was killed."""
+        """Put all back. Raises TargetError: it was killed."""
         process, self._process = self._process, None
-        lines: list[str] = []
-        with suppress(TargetError):
-            lines = process.close(_PATIENCE_S).stdout.splitlines() if process else []
-        said = [_thread(line) for line in lines if not line.startswith("ended")]
+        if process is None:
+            return Placed()
+        *lines, last = process.close(_PATIENCE_S).stdout.splitlines() or [""]
+        if not last.startswith("ended"):
+            hint = "end the program, or set its priorities and CPUs again"
+            raise TargetError("the placer was killed: what it changed may still be so", hint)
+        said = [_thread(line) for line in lines]
         good = [each for each in said if each.word in ("set", "back")]
         return Placed(
             changes=tuple(good),
@@ -93,7 +96,8 @@ class Placer(ClosedAfterwards):
 
     def close(self) -> None:
         """Put all back. Safe to call again."""
-        self.finish()
+        with suppress(TargetError):
+            self.finish()
 
 
 def _word(rule: Placing) -> str:
