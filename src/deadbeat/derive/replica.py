@@ -87,7 +87,7 @@ class Replica:
         return evolve(self, threads=tuple(map(grown, self.threads)))
 
     def times(self, number: int) -> Replica:
-        """So many instances of the program beside each other; each has locks of its own."""
+        """This number of instances beside each other; each has locks of its own."""
         count, locks = len(self.threads), len(self.locks)
 
         def moved(each: ReplicaThread, place: int) -> ReplicaThread:
@@ -128,7 +128,7 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
             woken[tid][theirs[inside]] = True
             marks[waker].append(_marks(WAKE, place[tid], at[inside]))
     threads = [
-        _Seen(
+        _SeenThread(
             track=tracks[task.tid],
             rows=rows[task.tid],
             woken=woken[task.tid],
@@ -185,7 +185,7 @@ def _job_at(rows: Ops, at: Times) -> Times:
 
 
 @frozen(kw_only=True, eq=False)
-class _Seen:
+class _SeenThread:
     """What was recorded of a thread. ``marks``: of the threads that it wakes; ``held``: lock, from,
     to."""
 

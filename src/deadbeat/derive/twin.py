@@ -176,7 +176,7 @@ def _thread(
 
 
 def c_source(twin: Twin) -> str:
-    """As one file of C."""
+    """One file of C."""
     source = (native_root() / "runtime/observe/twin.c").read_text()
     whole = _TABLES.search(source)
     assert whole is not None
@@ -231,7 +231,7 @@ def _table(name: str, rows: Iterable[Sequence[object]]) -> Iterator[str]:
 
 
 def _text(name: str) -> str:
-    """As a string of C."""
+    """A string of C."""
     plain = (chr(b) if chr(b).isalnum() or chr(b) in " _-.:/#" else f"\\{b:03o}"
              for b in name.encode())  # fmt: skip
     return f'"{"".join(plain)}"'

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.model.refused import refusal
@@ -91,6 +91,11 @@ def write_buffers(path: Path, buffers: Iterable[Buffer]) -> None:
     with _replacing(path) as part, part.open("xb") as stream:
         for buffer in buffers:
             stream.write(buffer)
+
+
+def output_file(path: Path) -> BinaryIO:
+    """A file for what a program writes while it runs, empty at first."""
+    return path.open("wb", buffering=0)
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:

@@ -25,8 +25,8 @@ _FACTORS, _STEPS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 10, 20, 64), 8
 
 
 @frozen(kw_only=True)
-class Scale:
-    """So many times the CPU time of a ``thread``, of sections of a ``lock``, of both, of all."""
+class TimeScale:
+    """``factor`` times the CPU time of a ``thread``, of sections of a ``lock``, of both, of all."""
 
     factor: float
     thread: str = ""
@@ -37,7 +37,7 @@ class Scale:
 
 
 @frozen(kw_only=True)
-class Variant:
+class ProgramVariant:
     """A program of ``instances`` on ``cores`` CPUs: what each thread comes to, by simulation."""
 
     cores: int
@@ -70,7 +70,7 @@ class Room:
         return None if self.factor is None else self.factor * self.now_ns
 
 
-def scales_of(words: str, program: Replica) -> tuple[list[Scale], tuple[int, ...]]:
+def scales_of(words: str, program: Replica) -> tuple[list[TimeScale], tuple[int, ...]]:
     """``logger.C=0.5,map_lock=2,C=1.2,instances=1..4`` as scales, and numbers of instances."""
     threads = {each.task.name for each in program.threads}
     locks = {name for name, _ in program.locks}
@@ -89,9 +89,9 @@ def scales_of(words: str, program: Replica) -> tuple[list[Scale], tuple[int, ...
             raise UsageError(f"--scale: {shown(word)} is not in (0, 1000]", "logger.C=0.5")
         thread, _, part = what.rpartition(".")
         if part == "C" and (not thread or thread in threads):
-            scales.append(Scale(factor=factor, thread=thread))
+            scales.append(TimeScale(factor=factor, thread=thread))
         elif part in locks and (not thread or thread in threads):
-            scales.append(Scale(factor=factor, thread=thread, lock=part))
+            scales.append(TimeScale(factor=factor, thread=thread, lock=part))
         else:
             known = ["C", *(f"{name}.C" for name in sorted(threads)), *sorted(locks)]
             raise UsageError(f"--scale: no {shown(what)} in it", nearest(what, known))
@@ -147,9 +147,9 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
 _LACKS = ("other programs, interrupts, and what cores share: memory and caches",)
 
 
-def _variant(program: Replica, cpus: Sequence[int], instances: int) -> Variant:
+def _variant(program: Replica, cpus: Sequence[int], instances: int) -> ProgramVariant:
     spent = sum(float(each.compute_ns.sum() + each.overhead.sum()) for each in program.threads)
-    return Variant(
+    return ProgramVariant(
         cores=len(cpus),
         instances=instances,
         utilisation=spent / max(program.end_ns, 1),
@@ -157,7 +157,7 @@ def _variant(program: Replica, cpus: Sequence[int], instances: int) -> Variant:
     )
 
 
-def _sentences(variants: Sequence[Variant]) -> Iterator[str]:
+def _sentences(variants: Sequence[ProgramVariant]) -> Iterator[str]:
     for each in variants:
         where = f"Simulated on {count_of(each.cores, 'core')}"
         where += f", {each.instances} instances" * (each.instances > 1)
@@ -173,7 +173,7 @@ def _sentences(variants: Sequence[Variant]) -> Iterator[str]:
         yield f"{where}, U {each.utilisation:.2f}: {text}."
 
 
-def _most(program: Replica, cpus: Sequence[int], scale: Scale) -> float | None:
+def _most(program: Replica, cpus: Sequence[int], scale: TimeScale) -> float | None:
     """The largest factor with which no deadline is missed, up to the first with which one is; None:
     any that was looked at, 0: none. More work need not be worse, so it is looked for from 1 on."""
 
@@ -196,27 +196,27 @@ def _most(program: Replica, cpus: Sequence[int], scale: Scale) -> float | None:
     return None if met else 0.0
 
 
-def _rooms(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[Room]:
+def _rooms(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[Room]:
     """For each thread and each lock that several threads take."""
     for each in program.threads:
         task = each.task
         if task.name in now.threads and len(each.compute_ns):
-            scale, largest = Scale(factor=1, thread=task.name), float(each.compute_ns.max())
+            scale, largest = TimeScale(factor=1, thread=task.name), float(each.compute_ns.max())
             yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale))
     longest: dict[str, int] = {}
     for each in program.threads:
         for section in each.task.sections:
             longest[section.lock] = max(longest.get(section.lock, 0), section.max_ns)
     for name, most in longest.items():
-        factor = _most(program, cpus, Scale(factor=1, lock=name))
+        factor = _most(program, cpus, TimeScale(factor=1, lock=name))
         yield Room(what=f"sections of {name}", now_ns=most, factor=factor)
 
 
-def _growth(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[str]:
+def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[str]:
     """Who misses first where all take longer."""
     if now.misses:
         return
-    factor = _most(program, cpus, Scale(factor=1))
+    factor = _most(program, cpus, TimeScale(factor=1))
     if not factor:
         yield f"With {_FACTORS[-1]:g} times its execution times none is missed."
         return
@@ -228,7 +228,7 @@ def _growth(program: Replica, cpus: Sequence[int], now: Variant) -> Iterator[str
         )
 
 
-def _table(variants: Sequence[Variant]) -> Table:
+def _table(variants: Sequence[ProgramVariant]) -> Table:
     rows = [(each, name, found) for each in variants for name, found in each.threads.items()]
     columns = (
         Column(key="cores", heading="cores", value=lambda row: row[0].cores),
@@ -245,7 +245,7 @@ def _table(variants: Sequence[Variant]) -> Table:
     )
 
 
-def _of(key: str) -> Callable[[tuple[Variant, str, Foreseen]], int]:
+def _of(key: str) -> Callable[[tuple[ProgramVariant, str, Foreseen]], int]:
     return lambda row: getattr(row[2], key)
 
 

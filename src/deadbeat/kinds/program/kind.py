@@ -58,7 +58,7 @@ from deadbeat.kinds.program.traced import (
     worst_jobs,
 )
 from deadbeat.kinds.program.tried import summarised
-from deadbeat.kinds.program.tries import Change, Ground, changes_of
+from deadbeat.kinds.program.tries import Ground, ProgramChange, changes_of
 from deadbeat.kinds.program.twin import built
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.program.whatif import placed, rule_of
@@ -103,7 +103,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _output: int | None = 2  # where its output goes
     _say: Callable[[str], None] = print
     _lacks: tuple[str, ...] = ()  # of a twin
-    _changes: dict[str, Change] = field(factory=lambda: {"": Change()}, init=False)
+    _changes: dict[str, ProgramChange] = field(factory=lambda: {"": ProgramChange()}, init=False)
     _base: TracedProgram = field(default=NOTHING, init=False)
 
     def seconds(self, runs: int) -> float:
@@ -179,7 +179,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         with ExitStack() as held:
             output = self._output
             if spec.tries:
-                output = held.enter_context(store.output(key))
+                output = held.enter_context(store.output(key)).fileno()
             if target.boot_s:
                 watch = alone(spec, target, made)
             elif spec.pid is None:
@@ -225,7 +225,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
 
-    def _unlike(self, change: Change, seen: TracedProgram) -> Iterator[Finding]:
+    def _unlike(self, change: ProgramChange, seen: TracedProgram) -> Iterator[Finding]:
         """Threads that did not run as the change has it: then it was not tried."""
         rules = {each.name: each for each in change.placings}
         before = {task.name: task for task in self._base.known}
@@ -381,7 +381,7 @@ def _comm(pid: int, target: Target | None) -> str:
 
 
 def _commit(command: Sequence[str], target: Target | None) -> str:
-    """Of the repository in which the program lies, with + where that has changes; "": none."""
+    """Commit of the program's repository, with + where that has changes; "": none."""
     files = [Path(word).resolve() for word in command if Path(word).is_file()]
     if target is None or not is_here(target) or not files:
         return ""

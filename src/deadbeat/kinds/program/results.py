@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from attrs import asdict, field, frozen
@@ -17,7 +16,7 @@ from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import TracedProgram
-from deadbeat.kinds.program.tries import Change, Tried
+from deadbeat.kinds.program.tries import ProgramChange, Tried
 from deadbeat.kinds.program.twin import Agreed, agreed
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding
@@ -28,6 +27,7 @@ from deadbeat.model.words import LABELLED, loud, shown
 from deadbeat.prices.stage import earlier_prices
 from deadbeat.prices.table import PriceTable, price_table
 from deadbeat.store.arrays import read_columns, write_columns
+from deadbeat.store.files import output_file
 from deadbeat.store.place import PROGRAM
 from deadbeat.store.runfolder import RunFolder, run_converter
 from deadbeat.targets.marks import Marks
@@ -83,7 +83,7 @@ class ProgramRun(StoredRun):
     status: int | None
     tasks: tuple[TaskRun, ...]
     traced: TracedProgram | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ProgramChange, ...] = ()
     unfit: dict[str, str] = field(factory=dict)
 
 
@@ -129,15 +129,9 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"events {path} are damaged: {error!s:.80}", _EVENTS_HINT) from error
 
-    @contextmanager
-    def output(self, key: ProgramKey) -> Iterator[int]:
+    def output(self, key: ProgramKey) -> BinaryIO:
         """File for what a program writes in a run."""
-        path = self._output(key)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        try:
-            yield file
-        finally:
-            os.close(file)
+        return output_file(self._output(key))
 
     def last_words(self, key: ProgramKey) -> str:
         """Last line of it; "": there is none."""
@@ -160,7 +154,7 @@ def shell_status(status: int) -> int:
 FIRST = ProgramKey(1)
 
 
-def plan(spec: ProgramSpec, changes: Sequence[Change] = ()) -> list[ProgramKey]:
+def plan(spec: ProgramSpec, changes: Sequence[ProgramChange] = ()) -> list[ProgramKey]:
     """Runs in turns, each in an order of its own; before the first run its ``changes`` are not
     known."""
     if spec.tries and not changes:
@@ -282,7 +276,7 @@ def _sharing(store: ProgramStore) -> dict[str, float]:
 
 
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
-    """Those in which nothing was changed."""
+    """Runs in which nothing was changed."""
     return [run for run in runs if not run.key.change]
 
 

@@ -16,7 +16,16 @@ from deadbeat.kinds.program.results import (
     summarise,
 )
 from deadbeat.kinds.program.traced import worst_task
-from deadbeat.kinds.program.tries import FEW, HELPED, MIXED, NONE, WORSE, Change, Difference, Tried
+from deadbeat.kinds.program.tries import (
+    FEW,
+    HELPED,
+    MIXED,
+    NONE,
+    WORSE,
+    ProgramChange,
+    Tried,
+    TurnDifference,
+)
 from deadbeat.kinds.program.whatif import Foreseen
 from deadbeat.model.words import time_text
 from deadbeat.report.document import Column, Table
@@ -69,7 +78,7 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
 
 
 def _judged(
-    change: Change, first: ProgramRun, task: str, sides: _Sides, runs: Sequence[ProgramRun]
+    change: ProgramChange, first: ProgramRun, task: str, sides: _Sides, runs: Sequence[ProgramRun]
 ) -> Tried:
     original, *changes = first.changes
     names = {name for turn in sides[0] for name, metric in turn if metric == _MISSES}
@@ -101,7 +110,7 @@ def _judged(
 
 def _difference(
     sides: _Sides, figure: tuple[str, str], level: float, expected: float | None = None
-) -> Difference | None:
+) -> TurnDifference | None:
     """Student's interval of the mean over turns; None of fewer than two."""
     pairs = np.array(
         [
@@ -115,13 +124,13 @@ def _difference(
     off = pairs[:, 1] - pairs[:, 0]
     half = t_quantile(1 - level / 2, len(off) - 1) * float(off.std(ddof=1)) / len(off) ** 0.5
     mean, (before, after) = float(off.mean()), pairs.mean(axis=0).tolist()
-    return Difference(
+    return TurnDifference(
         before=before, after=after, low=mean - half, high=mean + half, expected=expected
     )
 
 
 def _why(
-    worst: Difference | None, model: Foreseen | None, runs: Sequence[ProgramRun], task: str
+    worst: TurnDifference | None, model: Foreseen | None, runs: Sequence[ProgramRun], task: str
 ) -> str:
     """Why the prediction of the worst response is off; "": it is not."""
     if worst is None or worst.expected is None or model is None:
@@ -160,12 +169,12 @@ def sentence(found: Tried) -> str:
     return "; ".join([head, *parts])
 
 
-def _expected(each: Difference, text: Callable[[float], str]) -> str:
+def _expected(each: TurnDifference, text: Callable[[float], str]) -> str:
     return "" if each.expected is None else f" (predicted {text(each.expected)})"
 
 
-def _interval(text: Callable[[float], str]) -> Callable[[Difference], str]:
-    def words(each: Difference) -> str:
+def _interval(text: Callable[[float], str]) -> Callable[[TurnDifference], str]:
+    def words(each: TurnDifference) -> str:
         return f"{_signed(each.mean, text)} [{_signed(each.low, text)}, {_signed(each.high, text)}]"
 
     return words

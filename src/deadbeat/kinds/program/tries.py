@@ -29,7 +29,7 @@ _LOOKS = 200
 
 
 @frozen(kw_only=True)
-class Change:
+class ProgramChange:
     """A change, and what the simulator has of each thread with it. ``name`` "": the original.
 
     Attributes:
@@ -55,7 +55,7 @@ NONE, FEW = "no difference shown", "too few turns"
 
 
 @frozen(kw_only=True)
-class Difference:
+class TurnDifference:
     """Changed minus original, mean over turns; the interval holds for all of a result (95 %)."""
 
     before: float
@@ -88,8 +88,8 @@ class Tried:
     turns: int
     task: str
     verdict: str
-    misses: Difference | None = None
-    worst: Difference | None = None
+    misses: TurnDifference | None = None
+    worst: TurnDifference | None = None
     worse: tuple[str, ...] = ()
     why: str = ""
     last: tuple[str, str] = ("", "")
@@ -114,9 +114,11 @@ class Ground:
         return [task for task in known if task.deadline_ns or task.policy in REAL_TIME]
 
 
-def changes_of(ground: Ground, names: Sequence[str]) -> tuple[tuple[Change, ...], dict[str, str]]:
+def changes_of(
+    ground: Ground, names: Sequence[str]
+) -> tuple[tuple[ProgramChange, ...], dict[str, str]]:
     """The original and those of ``names`` that apply; of the others why they do not."""
-    chosen, unfit = [Change(expected=_expected(ground, Change()))], dict[str, str]()
+    chosen, unfit = [ProgramChange(expected=_expected(ground, ProgramChange()))], dict[str, str]()
     for name in names:
         head, _, rest = name.partition(":")
         made = CHANGES[head](ground, rest)
@@ -132,18 +134,18 @@ def changes_of(ground: Ground, names: Sequence[str]) -> tuple[tuple[Change, ...]
     return tuple(chosen), unfit
 
 
-def _same(one: Change, other: Change) -> bool:
+def _same(one: ProgramChange, other: ProgramChange) -> bool:
     return {*one.placings} == {*other.placings}
 
 
-def _expected(ground: Ground, change: Change) -> dict[str, Foreseen]:
+def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
     """What the simulator has of it; {}: it knows nothing of such changes."""
     if change.settings or change.command:
         return {}
     return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
 
 
-def _inherit(ground: Ground, _: str) -> Change | str:
+def _inherit(ground: Ground, _: str) -> ProgramProgramChange | str:
     locks = [lock for lock in ground.found.locks if lock.count and lock.waited]
     plain = [lock for lock in locks if lock.protocol == "none"]
     if ground.pid is not None:
@@ -153,13 +155,13 @@ def _inherit(ground: Ground, _: str) -> Change | str:
     names = [lock.name for lock in sorted(plain, key=lambda each: not inverts(ground.found, each))]
     where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
     code = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
-    return Change(words="all mutexes inherit priority", inherit=True, last=(code, where))
+    return ProgramChange(words="all mutexes inherit priority", inherit=True, last=(code, where))
 
 
 def _by(
     key: Callable[[DerivedTask], int | None], what: str
-) -> Callable[[Ground, str], Change | str]:
-    def made(ground: Ground, _: str) -> Change | str:
+) -> Callable[[Ground, str], ProgramProgramChange | str]:
+    def made(ground: Ground, _: str) -> ProgramProgramChange | str:
         known = [(key(task), task) for task in ground.urgent]
         lacking = [task.name for value, task in known if not value]
         if lacking or len(known) < 2:
@@ -170,7 +172,7 @@ def _by(
     return made
 
 
-def _ranked(order: Sequence[DerivedTask], words: str) -> Change | str:
+def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramProgramChange | str:
     """Priorities in ``order``, the most urgent first; those that are so already stay."""
     if any(task.policy == "deadline" for task in order):
         return "a thread runs as SCHED_DEADLINE, above all priorities"
@@ -184,12 +186,12 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> Change | str:
     )
     text = "; ".join(f"{each.name} {each.priority}" for each in placings)
     code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
-    return Change(
+    return ProgramChange(
         words=f"{words}: FIFO {text}", root=True, placings=placings, last=(code, f"with {text}")
     )
 
 
-def _audsley(ground: Ground, _: str) -> Change | str:
+def _audsley(ground: Ground, _: str) -> ProgramProgramChange | str:
     tasks = {task.name: task for task in ground.urgent}
     whole = system_of(ground.found)
     own = [evolve(each, sections=(), jitter=0, suspension=0, affinity=(), home=None)
@@ -215,7 +217,7 @@ def _score(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> tuple
     return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
 
 
-def _pin(ground: Ground, _: str) -> Change | str:
+def _pin(ground: Ground, _: str) -> ProgramProgramChange | str:
     """The placement that the simulator likes best: from the largest thread on each where it is
     best, then each again, until nothing is better."""
     tasks = [task for task in ground.urgent if task.policy != "deadline"]
@@ -223,7 +225,7 @@ def _pin(ground: Ground, _: str) -> Change | str:
         return "there is one CPU" if tasks else "no thread with a deadline has a fixed priority"
     place = {task.name: task.cpus for task in tasks}
     now = {**place}
-    best = _score(_expected(ground, Change()), tasks)
+    best = _score(_expected(ground, ProgramChange()), tasks)
     before, looks = best, 0
     while looks < _LOOKS:
         last = best
@@ -242,7 +244,7 @@ def _pin(ground: Ground, _: str) -> Change | str:
     placings = _pinned({name: cpus for name, cpus in place.items() if cpus != now[name]})
     text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
     code = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
-    return Change(words=text, root=True, placings=placings, last=(code, f"with {text}"))
+    return ProgramChange(words=text, root=True, placings=placings, last=(code, f"with {text}"))
 
 
 def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
@@ -254,7 +256,7 @@ def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
     return tuple(Placing(name=name, cpus=cpus) for name, cpus in place.items())
 
 
-def _deadline(ground: Ground, _: str) -> Change | str:
+def _deadline(ground: Ground, _: str) -> ProgramProgramChange | str:
     placings = []
     for task in ground.urgent:
         period = task.period_ns or task.min_gap_ns or 0
@@ -281,10 +283,12 @@ def _deadline(ground: Ground, _: str) -> Change | str:
     )
     words = f"SCHED_DEADLINE: {text}"
     code = "sched_setattr(0, &attr, 0)"
-    return Change(words=words, root=True, placings=tuple(placings), last=(code, f"with {text}"))
+    return ProgramChange(
+        words=words, root=True, placings=tuple(placings), last=(code, f"with {text}")
+    )
 
 
-def _idle(ground: Ground, _: str) -> Change | str:
+def _idle(ground: Ground, _: str) -> ProgramProgramChange | str:
     """The CPU of the thread in question is its own, and so is its core."""
     task = worst_task(ground.found)
     if task is None or len(ground.found.tasks) < 2:
@@ -300,7 +304,7 @@ def _idle(ground: Ground, _: str) -> Change | str:
     placings = (Placing(name=task.name, cpus=(cpu,)), Placing(name="*", cpus=rest))
     kept = ", ".join(map(str, sorted(core)))
     words = f"{task.name} has CPU {kept} for itself; all others CPU {', '.join(map(str, rest))}"
-    return Change(
+    return ProgramChange(
         words=words,
         root=True,
         placings=placings,
@@ -308,28 +312,28 @@ def _idle(ground: Ground, _: str) -> Change | str:
     )
 
 
-def _tune(ground: Ground, word: str) -> Change | str:
+def _tune(ground: Ground, word: str) -> ProgramProgramChange | str:
     names = (word or "realtime",)
     planned = tuning_plan(ground.target, turns(names))
     if not planned.settings:
         return f"tune {names[0]} changes nothing here"
     words = f"{len(planned.settings)} settings of tune {names[0]}"
     command = f"deadbeat tune apply {names[0]}"
-    return Change(
+    return ProgramChange(
         words=words, root=True, settings=names, last=(command, "lasts until it is reverted")
     )
 
 
-def _version(ground: Ground, _: str) -> Change | str:
-    return Change(words="another version", command=ground.against)
+def _version(ground: Ground, _: str) -> ProgramProgramChange | str:
+    return ProgramChange(words="another version", command=ground.against)
 
 
-def _nothing(ground: Ground, _: str) -> Change | str:
-    return Change(words="nothing: shows by how much runs differ by themselves")
+def _nothing(ground: Ground, _: str) -> ProgramProgramChange | str:
+    return ProgramChange(words="nothing: shows by how much runs differ by themselves")
 
 
 #: Name on the command line -> what it makes of what was found, or why it does not apply.
-CHANGES: Mapping[str, Callable[[Ground, str], Change | str]] = {
+CHANGES: Mapping[str, Callable[[Ground, str], ProgramProgramChange | str]] = {
     "inherit": _inherit,
     "rate-monotonic": _by(lambda task: task.period_ns or task.min_gap_ns, "period"),
     "deadline-monotonic": _by(lambda task: task.deadline_ns, "deadline"),
@@ -343,6 +347,6 @@ CHANGES: Mapping[str, Callable[[Ground, str], Change | str]] = {
 }
 
 
-def steps(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
+def steps(changes: Iterable[ProgramChange]) -> Iterator[tuple[str, str]]:
     """What makes changes last, for people."""
     yield from ((f"{each.last[0]}", each.last[1]) for each in changes if each.last[0])

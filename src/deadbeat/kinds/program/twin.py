@@ -41,7 +41,7 @@ class Agreed:
 
     @property
     def apart(self) -> float:
-        """As a share; 0: by less than tracing resolves."""
+        """Share; 0: by less than tracing resolves."""
         near = self.figure == "period" or abs(self.twin - self.original) > RESOLUTION_NS
         return abs((self.ratio or 1) - 1) if near else 0.0
 
@@ -52,7 +52,7 @@ _SORTS = {"period": "period", "C mean": "C", "C max": "C", "section mean": "sect
 
 
 def agreed(original: DerivedSet, twin: DerivedSet) -> tuple[Agreed, ...]:
-    """Of each thread that has jobs in both, by name."""
+    """A row for each thread that has jobs in both, by name."""
     theirs = {task.name: dict(_figures(task)) for task in twin.tasks if task.jobs}
     return tuple(
         Agreed(thread=task.name, figure=figure, original=value, twin=theirs[task.name][figure])

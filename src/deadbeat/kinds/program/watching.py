@@ -20,7 +20,7 @@ from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.tries import Change
+from deadbeat.kinds.program.tries import ProgramChange
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -53,7 +53,7 @@ class Watched:
 
 
 def joined(
-    spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain, change: Change
+    spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain, change: ProgramChange
 ) -> Watched:
     """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
     with Recorder(target, toolchain) as recorder, _placer(change, target, toolchain) as placer:
@@ -73,7 +73,11 @@ def joined(
 
 
 def watched(
-    spec: ProgramSpec, output: int | None, target: Target, toolchain: Toolchain, change: Change
+    spec: ProgramSpec,
+    output: int | None,
+    target: Target,
+    toolchain: Toolchain,
+    change: ProgramChange,
 ) -> Watched:
     """Run the command of ``spec`` with a change; its output goes to ``output``, None: to ours, and
     where changes are tried its errors, too."""
@@ -143,7 +147,7 @@ def watched(
     )
 
 
-def _placer(change: Change, target: Target, toolchain: Toolchain) -> Placer:
+def _placer(change: ProgramChange, target: Target, toolchain: Toolchain) -> Placer:
     return Placer(target, toolchain, change.placings)
 
 
