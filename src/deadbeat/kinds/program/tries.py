@@ -145,7 +145,7 @@ def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
     return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
 
 
-def _inherit(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _inherit(ground: Ground, _: str) -> ProgramChange | str:
     locks = [lock for lock in ground.found.locks if lock.count and lock.waited]
     plain = [lock for lock in locks if lock.protocol == "none"]
     if ground.pid is not None:
@@ -160,8 +160,8 @@ def _inherit(ground: Ground, _: str) -> ProgramProgramChange | str:
 
 def _by(
     key: Callable[[DerivedTask], int | None], what: str
-) -> Callable[[Ground, str], ProgramProgramChange | str]:
-    def made(ground: Ground, _: str) -> ProgramProgramChange | str:
+) -> Callable[[Ground, str], ProgramChange | str]:
+    def made(ground: Ground, _: str) -> ProgramChange | str:
         known = [(key(task), task) for task in ground.urgent]
         lacking = [task.name for value, task in known if not value]
         if lacking or len(known) < 2:
@@ -172,7 +172,7 @@ def _by(
     return made
 
 
-def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramProgramChange | str:
+def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
     """Priorities in ``order``, the most urgent first; those that are so already stay."""
     if any(task.policy == "deadline" for task in order):
         return "a thread runs as SCHED_DEADLINE, above all priorities"
@@ -191,7 +191,7 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramProgramChange | 
     )
 
 
-def _audsley(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _audsley(ground: Ground, _: str) -> ProgramChange | str:
     tasks = {task.name: task for task in ground.urgent}
     whole = system_of(ground.found)
     own = [evolve(each, sections=(), jitter=0, suspension=0, affinity=(), home=None)
@@ -217,7 +217,7 @@ def _score(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> tuple
     return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
 
 
-def _pin(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _pin(ground: Ground, _: str) -> ProgramChange | str:
     """The placement that the simulator likes best: from the largest thread on each where it is
     best, then each again, until nothing is better."""
     tasks = [task for task in ground.urgent if task.policy != "deadline"]
@@ -256,7 +256,7 @@ def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
     return tuple(Placing(name=name, cpus=cpus) for name, cpus in place.items())
 
 
-def _deadline(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _deadline(ground: Ground, _: str) -> ProgramChange | str:
     placings = []
     for task in ground.urgent:
         period = task.period_ns or task.min_gap_ns or 0
@@ -288,7 +288,7 @@ def _deadline(ground: Ground, _: str) -> ProgramProgramChange | str:
     )
 
 
-def _idle(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _idle(ground: Ground, _: str) -> ProgramChange | str:
     """The CPU of the thread in question is its own, and so is its core."""
     task = worst_task(ground.found)
     if task is None or len(ground.found.tasks) < 2:
@@ -312,7 +312,7 @@ def _idle(ground: Ground, _: str) -> ProgramProgramChange | str:
     )
 
 
-def _tune(ground: Ground, word: str) -> ProgramProgramChange | str:
+def _tune(ground: Ground, word: str) -> ProgramChange | str:
     names = (word or "realtime",)
     planned = tuning_plan(ground.target, turns(names))
     if not planned.settings:
@@ -324,16 +324,16 @@ def _tune(ground: Ground, word: str) -> ProgramProgramChange | str:
     )
 
 
-def _version(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _version(ground: Ground, _: str) -> ProgramChange | str:
     return ProgramChange(words="another version", command=ground.against)
 
 
-def _nothing(ground: Ground, _: str) -> ProgramProgramChange | str:
+def _nothing(ground: Ground, _: str) -> ProgramChange | str:
     return ProgramChange(words="nothing: shows by how much runs differ by themselves")
 
 
 #: Name on the command line -> what it makes of what was found, or why it does not apply.
-CHANGES: Mapping[str, Callable[[Ground, str], ProgramProgramChange | str]] = {
+CHANGES: Mapping[str, Callable[[Ground, str], ProgramChange | str]] = {
     "inherit": _inherit,
     "rate-monotonic": _by(lambda task: task.period_ns or task.min_gap_ns, "period"),
     "deadline-monotonic": _by(lambda task: task.deadline_ns, "deadline"),
