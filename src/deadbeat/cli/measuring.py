@@ -231,7 +231,8 @@ def _of_program(options: Mapping[str, Json]) -> bool:
 
 
 def _twin(layer: Layer, options: Mapping[str, Json]) -> Layer:
-    if wrong := [name for path, name in layer.names.items() if path != "name"]:
+    wrong = [name for path, name in layer.names.items() if path != "name"]
+    if wrong := wrong + ["--step"] * (options["step"] is not None):
         text = f"{', '.join(wrong)} and the twin of a program exclude each other"
         raise UsageError(text, "--name and --target may be given")
     path = import_module("deadbeat.store.place").PROGRAM.find(

@@ -1,0 +1,91 @@
+"""How near twins of programs are to their originals, and twins of twins to twins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from common import report
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from helpers.programs import PROGRAMS, ROOT, command_of
+
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples/program").glob("*.c"))}
+NAMES = ("absolute", "bursts", "conditions", "mqueue", "relative", "sections", "suspending")
+SECONDS, ROUNDS = "2", 3
+#: Figure -> goal in words, as a share, and what is no difference, ns.
+BARS = {"period": ("0.1 %", 0.001, 0), "C mean": ("5 % or 20 us", 0.05, 20_000),
+        "C max": ("5 % or 20 us", 0.05, 20_000), "section mean": ("5 % or 10 us", 0.05, 10_000),
+        "response p50": ("15 % or 50 us", 0.15, 50_000),
+        "response p99": ("15 % or 50 us", 0.15, 50_000)}  # fmt: skip
+
+
+def main() -> None:
+    """``bench_twin.py [PROGRAM ...]``: figures of each thread, in medians over rounds."""
+    sources = {**EXAMPLES, **{name: PROGRAMS[name] for name in NAMES}}
+    names = sys.argv[1:] or list(sources)
+    found: dict[tuple[str, str], list[list[dict[str, Any]]]] = defaultdict(list)
+    with TemporaryDirectory() as folder:
+        for turn in range(ROUNDS):
+            for name in names:
+                command = command_of(sources[name], Path(folder))
+                first = f"{name}-{turn}"
+                _results(folder, "run", "--set", f"name={first}", "--", *command, SECONDS)
+                for what, of in (("twin", first), ("twin of the twin", f"{first}-twin")):
+                    made = _results(folder, "contention", "--programs-from", of)
+                    found[what, name].append(made["twin"])
+    load = round(os.getloadavg()[1], 1)
+    for what in ("twin", "twin of the twin"):
+        for figure, (goal, share, near) in BARS.items():
+            rows = [
+                row
+                for (sort, name), rounds in found.items()
+                if sort == what
+                for row in _medians(name, figure, rounds)
+            ]
+            off = [
+                f"{name}: {b:,.0f} for {a:,.0f}"
+                for name, a, b in rows
+                if abs(b - a) > max(share * a, near)
+            ]
+            extra = {"bar": goal, "figures": len(rows), "off": off, "load": load}
+            extra["largest_%"] = round(
+                max((100 * abs(b / a - 1) for _, a, b in rows), default=0), 2
+            )
+            met = 100 * (1 - len(off) / max(len(rows), 1))
+            report(f"{figure} of a {what} within its bar", "100 %", met, "%", extra)
+
+
+def _medians(
+    name: str, figure: str, rounds: list[list[dict[str, Any]]]
+) -> list[tuple[str, float, float]]:
+    """Of each thread: name, original, twin."""
+    threads = dict.fromkeys(row["thread"] for each in rounds for row in each)
+    made = []
+    for thread in threads:
+        mine = [
+            r for each in rounds for r in each if (r["thread"], r["figure"]) == (thread, figure)
+        ]
+        if mine:
+            first, second = (median(row[key] for row in mine) for key in ("original", "twin"))
+            made.append((f"{name}, {thread}", first, second))
+    return made
+
+
+def _results(folder: str, *words: str) -> Any:
+    argv = (sys.executable, "-m", "deadbeat", words[0], "--json", *words[1:])
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.stderr[-500:]}")
+    return json.loads(done.stdout)["results"]
+
+
+if __name__ == "__main__":
+    main()
