@@ -10,6 +10,7 @@ from deadbeat.derive.records import Recording
 from deadbeat.derive.tasks import derive
 from deadbeat.derive.twin import twin_of
 from deadbeat.kinds.program.spec import ProgramSpec
+from deadbeat.kinds.program.tries import ProgramChange
 from deadbeat.kinds.program.twin import agreed, built
 from deadbeat.kinds.program.watching import watched
 from deadbeat.targets.local import LocalTarget
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.hardware
 
 def recorded(*command: str) -> Recording:
     with LocalTarget() as here:
-        found = watched(ProgramSpec(command=command), 2, here, Toolchain.find()).recording
+        found = watched(ProgramSpec(command=command), 2, here, Toolchain.find(), ProgramChange()).recording
     if any(line.startswith("who runs") for line in found.not_seen):
         pytest.skip("the kernel's events need root")
     return found
