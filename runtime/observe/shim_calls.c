@@ -53,7 +53,7 @@ static inline void before(void *lock, enum lock what, intptr_t caller)
     }
 
 /* One that is not got was not waited for: nothing else ends its WANT. */
-#define TIMED_LOCK(name, try_name, parameters, arguments, what)                                              \
+#define TIMED_LOCK(name, try_name, parameters, call, what)                                                   \
     EXPORT int name parameters                                                                               \
     {                                                                                                        \
         before(lock, what, CALLER);                                                                          \
@@ -61,7 +61,7 @@ static inline void before(void *lock, enum lock what, intptr_t caller)
         if (!IS_GOT(result)) {                                                                               \
             uint64_t since_ns = now();                                                                       \
             struct stay stay = leave();                                                                      \
-            result = REAL(name) arguments;                                                                   \
+            result = call;                                                                                   \
             back(stay);                                                                                      \
             if (IS_GOT(result))                                                                              \
                 put(since_ns, WANT, AT(lock), CALLER, what);                                                 \
@@ -83,22 +83,40 @@ static inline void before(void *lock, enum lock what, intptr_t caller)
 #define BUSY(result) ((result) == EBUSY)
 #define UNTIL const struct timespec *until
 
+/* Before Linux 5.14 and glibc 2.34 one with inheritance waits by no other clock. */
+static int clocklock(pthread_mutex_t *lock, clockid_t clock, UNTIL)
+{
+    int result = REAL(pthread_mutex_clocklock)(lock, clock, until);
+    if (result != EINVAL || clock != CLOCK_MONOTONIC || (unsigned long)until->tv_nsec >= 1000000000 ||
+        !INHERITS())
+        return result;
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    clock_gettime(CLOCK_REALTIME, &to);
+    int64_t ns = to.tv_nsec + (int64_t)until->tv_nsec - from.tv_nsec + 1000000000;
+    to.tv_sec += until->tv_sec - from.tv_sec - 1 + ns / 1000000000;
+    to.tv_nsec = ns % 1000000000;
+    return REAL(pthread_mutex_timedlock)(lock, &to);
+}
+
 LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, MUTEX, BUSY)
-TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, (pthread_mutex_t * lock, UNTIL), (lock, until),
-           MUTEX)
+TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, (pthread_mutex_t * lock, UNTIL),
+           REAL(pthread_mutex_timedlock)(lock, until), MUTEX)
 TIMED_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, (pthread_mutex_t * lock, clockid_t clock, UNTIL),
-           (lock, clock, until), MUTEX)
+           clocklock(lock, clock, until), MUTEX)
 UNLOCKED(pthread_mutex_unlock, pthread_mutex_t, MUTEX)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, READER, BUSY)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, WRITER, BUSY)
 TIMED_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock, UNTIL),
-           (lock, until), READER)
+           REAL(pthread_rwlock_timedrdlock)(lock, until), READER)
 TIMED_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock, UNTIL),
-           (lock, until), WRITER)
+           REAL(pthread_rwlock_timedwrlock)(lock, until), WRITER)
 TIMED_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock,
-           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), READER)
+           (pthread_rwlock_t * lock, clockid_t clock, UNTIL),
+           REAL(pthread_rwlock_clockrdlock)(lock, clock, until), READER)
 TIMED_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock,
-           (pthread_rwlock_t * lock, clockid_t clock, UNTIL), (lock, clock, until), WRITER)
+           (pthread_rwlock_t * lock, clockid_t clock, UNTIL),
+           REAL(pthread_rwlock_clockwrlock)(lock, clock, until), WRITER)
 UNLOCKED(pthread_rwlock_unlock, pthread_rwlock_t, WRITER)
 LOCK(pthread_spin_lock, pthread_spin_trylock, volatile int, SPIN, BUSY)
 UNLOCKED(pthread_spin_unlock, volatile int, SPIN)
@@ -109,7 +127,7 @@ _Static_assert(thrd_success == 0 && thrd_busy != EOWNERDEAD && thrd_timedout != 
 #define C11_BUSY(result) ((result) == thrd_busy)
 LOCK(mtx_lock, mtx_trylock, mtx_t, C11, C11_BUSY)
 TIMED_LOCK(mtx_timedlock, mtx_trylock, (mtx_t *restrict lock, const struct timespec *restrict until),
-           (lock, until), C11)
+           REAL(mtx_timedlock)(lock, until), C11)
 UNLOCKED(mtx_unlock, mtx_t, C11)
 
 EXPORT int pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *how)
