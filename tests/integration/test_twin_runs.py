@@ -20,7 +20,9 @@ pytestmark = pytest.mark.hardware
 
 def recorded(*command: str) -> Recording:
     with LocalTarget() as here:
-        found = watched(ProgramSpec(command=command), 2, here, Toolchain.find(), ProgramChange()).recording
+        found = watched(
+            ProgramSpec(command=command), 2, here, Toolchain.find(), ProgramChange()
+        ).recording
     if any(line.startswith("who runs") for line in found.not_seen):
         pytest.skip("the kernel's events need root")
     return found
