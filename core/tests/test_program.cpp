@@ -79,6 +79,24 @@ TEST_CASE("program: a futex is free for who runs, an inheriting lock is handed o
     CHECK(sketch.ends(2) == Ends{9, 6});
 }
 
+TEST_CASE("program: each waiter of a futex wakes the next one") {
+    Sketch sketch;
+    sketch.locks = {{kPlain, 0}};
+    sketch.add(fifo(10, 1), 0, section(0, 4)).add(fifo(20, 2), 1, section(0, 1));
+    sketch.add(fifo(30, 2), 2, section(0, 1));
+    CHECK(sketch.ends(2) == Ends{4, 6, 5});
+    sketch.locks = {{kSpin, 0}};  // the second spins no more when the third does
+    CHECK(sketch.ends(2) == Ends{4, 6, 5});
+}
+
+TEST_CASE("program: who loses an inherited priority is before its equals") {
+    Sketch sketch;
+    sketch.locks = {{kInherit, 0}};
+    sketch.add(fifo(10), 0, {locks(0), compute(4), unlocks(0), compute(1)});
+    sketch.add(fifo(10), 1, {compute(2)}).add(fifo(20), 2, section(0, 1));
+    CHECK(sketch.ends() == Ends{6, 8, 5});
+}
+
 TEST_CASE("program: inheritance passes through who waits itself") {
     Sketch sketch;
     sketch.locks = {{kInherit, 0}, {kInherit, 0}};
@@ -150,6 +168,9 @@ TEST_CASE("program: SCHED_DEADLINE is throttled, and keeps its budget where the 
     sketch.add(server(2, 10, 10), 0, {compute(1)});
     sketch.job(2, {compute(2)});  // 1 of 2 is left until 10
     CHECK(sketch.ends() == Ends{1, 11});
+    sketch.releases[1] = 9;  // 1 until 10 is more than its share, so a new period begins
+    sketch.ops[1].ns = 3;
+    CHECK(sketch.ends() == Ends{1, 20});
     sketch = {};
     sketch.add(server(4, 6, 12), 0, {compute(1)});
     sketch.job(4, {compute(2)});  // of 3 until 6 it may have 2 * 4 / 6
@@ -169,6 +190,10 @@ TEST_CASE("program: who loses its CPU goes to one that it may use") {
     Sketch sketch;
     sketch.add(fifo(10), 0, {compute(10)}).add(fifo(20, 1), 2, {compute(3)});
     CHECK(sketch.ends(2) == Ends{10, 5});
+    sketch.threads[0] = fifo(30);  // not to where it was, as who runs there cannot move
+    sketch.threads[1].priority = 10;
+    sketch.releases = {1, 0};
+    CHECK(sketch.ends(2) == Ends{11, 3});
     sketch = {};  // the second waits from 2 until CPU 0 is idle
     sketch.add(fair(), 0, {compute(3)})
         .add(fair(), 0, {compute(5)})

@@ -9,7 +9,7 @@
 // weight over the sum of weights there, so there are no slices, and each operation of theirs ends
 // up to 1 ns late. A woken one takes the allowed CPU without a real-time thread, then with the
 // least weight; later it moves only to a CPU that is idle, at once (the kernel: at its next tick).
-// Switches, moves and system calls cost nothing.
+// Switches, moves and system calls cost nothing, and real-time threads may use a whole CPU.
 #pragma once
 
 #include <span>
