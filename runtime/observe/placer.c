@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CPUS_MOST = 1024, MOST = 100, COMM = 16, LINE = 160, SHARE = 100, ROUNDS = 10 };
+enum { CPUS_MOST = 1024, MOST = 100, COMM = 16, LINE = 160, SHARE = 125, ROUNDS = 10 };
 enum { OTHER = 0, FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 1 };
 static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
 
