@@ -144,7 +144,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             against=spec.against,
         )
         changes, unfit = changes_of(ground, spec.tries)
-        return evolve(run, changes=changes, unfit=unfit)
+        return evolve(run, changes=changes, unfit=unfit, lacks=ground.replica.lacks)
 
     def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
         for key in self.lacking:

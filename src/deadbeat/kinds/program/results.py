@@ -76,7 +76,8 @@ class TaskRun:
 @frozen(kw_only=True)
 class ProgramRun(StoredRun):
     """``tasks``: what it marked; ``traced``: what was seen of it. Of the first run where changes
-    are tried, ``changes``: it, then those that apply; ``unfit``: why others do not."""
+    are tried, ``changes``: it, then those that apply; ``unfit``: why others do not; ``lacks``: why
+    nothing is predicted."""
 
     key: ProgramKey
     seconds: float
@@ -85,6 +86,7 @@ class ProgramRun(StoredRun):
     traced: TracedProgram | None = None
     changes: tuple[ProgramChange, ...] = ()
     unfit: dict[str, str] = field(factory=dict)
+    lacks: tuple[str, ...] = ()
 
 
 _BY_NUMBER = ("calls", "symbols", "names")

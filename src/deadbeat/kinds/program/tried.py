@@ -83,6 +83,7 @@ def _judged(
     original, *changes = first.changes
     names = {name for turn in sides[0] for name, metric in turn if metric == _MISSES}
     level = FALSE_ALARMS / (len(changes) * (1 + len(names | {task})))
+    lacks = f"not predicted: {first.lacks[0]}" if first.lacks else ""
     model, expected = original.expected.get(task), change.expected.get(task)
     share = expected.misses / expected.jobs if expected and expected.jobs else None
     misses = _difference(sides, (task, _MISSES), level, share)
@@ -103,7 +104,7 @@ def _judged(
         misses=misses,
         worst=worst,
         worse=worse,
-        why=_why(worst, model, runs, task),
+        why=lacks or _why(worst, model, runs, task),
         last=change.last if down else ("", ""),
     )
 

@@ -140,7 +140,7 @@ def _same(one: ProgramChange, other: ProgramChange) -> bool:
 
 def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
     """What the simulator has of it; {}: it knows nothing of such changes."""
-    if change.settings or change.command:
+    if change.settings or change.command or ground.replica.lacks:
         return {}
     return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
 
@@ -224,14 +224,15 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
     if len(ground.cpus) < 2 or not tasks:
         return "there is one CPU" if tasks else "no thread with a deadline has a fixed priority"
     place = {task.name: task.cpus for task in tasks}
+    tasks.sort(key=lambda task: -(task.charged_mean_ns or 0) * task.jobs)
+    if ground.replica.lacks:
+        return _spread(ground, tasks)
     now = {**place}
     best = _score(_expected(ground, ProgramChange()), tasks)
     before, looks = best, 0
     while looks < _LOOKS:
         last = best
-        for task, cpu in product(
-            sorted(tasks, key=lambda each: -(each.charged_mean_ns or 0) * each.jobs), ground.cpus
-        ):
+        for task, cpu in product(tasks, ground.cpus):
             tried = {**place, task.name: (cpu,)}
             looks += 1
             found = foreseen(ground.replica, ground.cpus, placings=_pinned(tried))
@@ -241,7 +242,21 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
             break
     if best == before or place == now:
         return "no placement is better, by simulation"
-    placings = _pinned({name: cpus for name, cpus in place.items() if cpus != now[name]})
+    return _places({name: cpus for name, cpus in place.items() if cpus != now[name]})
+
+
+def _spread(ground: Ground, tasks: Sequence[DerivedTask]) -> ProgramChange | str:
+    """Each thread, the largest first, on the CPU that has least to do."""
+    load, place = dict.fromkeys(ground.cpus, 0.0), dict[str, tuple[int, ...]]()
+    for task in tasks:
+        cpu = min(load, key=load.__getitem__)
+        load[cpu] += (task.charged_mean_ns or 0) * task.jobs
+        place[task.name] = (cpu,)
+    return _places(place)
+
+
+def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:
+    placings = _pinned(place)
     text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
     code = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
     return ProgramChange(words=text, root=True, placings=placings, last=(code, f"with {text}"))

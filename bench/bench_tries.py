@@ -1,0 +1,147 @@
+"""How near predictions of changes are to what they did, and how often nothing is called a help."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from common import report
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES, TRIES = ROOT / "examples" / "program", ROOT / "tests" / "programs" / "tries"
+#: Program -> what is known of each change: 1: it helps, 0: it does nothing.
+TRUTH: dict[Path, dict[str, int]] = {
+    EXAMPLES / "inverted.c": {"inherit": 1, "pin": 1},
+    EXAMPLES / "pipeline.c": {"rate-monotonic": 0, "idle": 0},
+    EXAMPLES / "deadline.c": {"nothing": 0},
+    TRIES / "ranks.c": {"rate-monotonic": 1, "pin": 1},
+    TRIES / "crowded.c": {"rate-monotonic": 1, "pin": 1},
+    TRIES / "nested.c": {"inherit": 1, "pin": 1},
+}
+
+
+def main() -> None:
+    """``bench_tries.py [nothing TRIALS | kills NUMBER]``; without a word: the predictions."""
+    word, number = (*sys.argv[1:], "", "")[:2]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if word == "nothing":
+            _nothing(folder, int(number))
+        elif word == "kills":
+            _kills(folder, int(number))
+        else:
+            _effects(folder)
+
+
+def _built(source: Path, folder: Path) -> str:
+    program = folder / source.stem
+    subprocess.run(("cc", "-g", "-O2", "-pthread", source, "-o", program), check=True)
+    return str(program)
+
+
+def _command(folder: Path, words: Sequence[str]) -> tuple[str, ...]:
+    return (sys.executable, "-m", "deadbeat", "run", "--yes", "--json", "--fresh", "--no-figures",
+            "--runs", str(folder / "runs"), *words)  # fmt: skip
+
+
+def _tried(folder: Path, words: Sequence[str]) -> list[dict[str, Any]]:
+    done = subprocess.run(_command(folder, words), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr[-500:])
+    found: list[dict[str, Any]] = json.loads(done.stdout)["results"]["tried"]
+    return found
+
+
+def _effects(folder: Path) -> None:
+    right = total = 0
+    rows = []
+    for source, truth in TRUTH.items():
+        program = _built(source, folder)
+        for each in _tried(folder, ("--try", ",".join(truth), "--", program, "2")):
+            if each["turns"] == 0:
+                rows.append(
+                    {"program": source.stem, "change": each["name"], "said": each["verdict"]}
+                )
+                continue
+            effect, expected = _effect(each["worst"]), each["worst"]["expected"]
+            helped = each["verdict"].startswith("helped")
+            right, total = right + (helped == bool(truth[each["name"]])), total + 1
+            off = abs(each["worst"]["after"] - expected) / max(abs(effect), 1)
+            rows.append(
+                {"program": source.stem, "change": each["name"], "verdict": each["verdict"],
+                 "worst_before_us": round(each["worst"]["before"] / 1e3),
+                 "worst_after_us": round(each["worst"]["after"] / 1e3),
+                 "predicted_us": round(expected / 1e3), "off_%_of_effect": round(100 * off, 1)}
+            )  # fmt: skip
+    helps = [row["off_%_of_effect"] for row in rows if row.get("verdict", "").startswith("helped")]
+    report("direction of changes of known effect", "all", 100 * right / total, "%", {"rows": rows})
+    report("predicted worst response, off by this of the effect", "<= 20 %", max(helps), "%")
+
+
+def _effect(worst: dict[str, float]) -> float:
+    return worst["after"] - worst["before"]
+
+
+def _nothing(folder: Path, trials: int) -> None:
+    """A change that does nothing, again and again."""
+    program = _built(EXAMPLES / "inverted.c", folder)
+    said = []
+    for _ in range(trials):
+        said.append(_tried(folder, ("--try", "nothing", "--", program, "1"))[0]["verdict"])
+        print(len(said), said[-1], file=sys.stderr, flush=True)
+    false = sum(word.startswith("helped") for word in said)
+    extra = {"trials": trials, "verdicts": {word: said.count(word) for word in {*said}}}
+    report("a change that does nothing called a help", "<= 5 %", 100 * false / trials, "%", extra)
+
+
+def _facts(pid: int) -> list[tuple[str, ...]]:
+    """Policy, priority and CPUs of all threads of a process."""
+    found = []
+    for folder in sorted(Path(f"/proc/{pid}/task").iterdir()):
+        tid = int(folder.name)
+        param = os.sched_getparam(tid).sched_priority if os.sched_getscheduler(tid) != 6 else -1
+        cpus = sorted(os.sched_getaffinity(tid))
+        found.append((folder.name, str(os.sched_getscheduler(tid)), str(param), str(cpus)))
+    return found
+
+
+def _kills(folder: Path, number: int) -> None:
+    """Killed at any moment, of a process that goes on: all of its threads are as before, and
+    nothing is left of tracing."""
+    program, draw = _built(EXAMPLES / "inverted.c", folder), Random(7)
+    victim = subprocess.Popen((program, "2000"), stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    before, back = _facts(victim.pid), 0
+    instances = Path("/sys/kernel/tracing/instances")
+    try:
+        for place in range(number):
+            words = ("--try", "idle,deadline", "--duration", "0.5", "--pid", str(victim.pid))
+            run = subprocess.Popen(_command(folder, words), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)  # fmt: skip
+            time.sleep(draw.uniform(1.0, 9.0))
+            run.send_signal(signal.SIGKILL)
+            run.wait()
+            until = time.monotonic() + 10
+            while time.monotonic() < until and not (
+                same := _facts(victim.pid) == before and not [*instances.iterdir()]
+            ):
+                time.sleep(0.1)
+            back += same
+            print(place + 1, back, file=sys.stderr, flush=True)
+    finally:
+        victim.kill()
+        victim.wait()
+    report("everything put back after kills of --try", "all", 100 * back / number, "%")
+
+
+if __name__ == "__main__":
+    main()
