@@ -6,18 +6,23 @@ import functools
 import itertools
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
+from deadbeat.cli._measure import answered
+from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import Part, say
+from deadbeat.cli._signals import interruptible
 from deadbeat.cli.derived import kept
 from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import all_found, compare_results
 from deadbeat.compare.words import verdict_line, words_list
-from deadbeat.kinds.base import Shown
+from deadbeat.kinds.base import Begin, Shown
+from deadbeat.kinds.program.kind import KIND
 from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Metric
@@ -56,6 +61,8 @@ def compare(
     show_all: bool = False,
     runs: Path,
 ) -> Shown:
+    if (programs := _programs(campaigns, runs)) is not None:
+        campaigns = (_in_turns(*programs, runs=runs, figures=figures),)
     kind, paths = all_found(runs, [*campaigns, *aa])
     if per_cpu and not kind.per_cpu:
         raise UsageError("--per-cpu is of latency matrices", f"no cell of a {kind.noun} is a CPU")
@@ -104,6 +111,29 @@ def compare(
         status=1 if reasons else 0,
     )
     return kept(shown, folder, "compare", paths)
+
+
+def _programs(names: Sequence[str], runs: Path) -> list[list[str]] | None:
+    """Two commands of programs, unless they are names of results."""
+    commands = [shlex.split(name) for name in names]
+    programs = len(names) == 2 and all(
+        words and os.access(words[0], os.X_OK) and Path(words[0]).is_file() for words in commands
+    )
+    return commands if programs and not any((runs / name).is_dir() for name in names) else None
+
+
+def _in_turns(old: list[str], new: list[str], *, runs: Path, figures: bool | None) -> str:
+    """Name of a result in which both programs were measured in turns."""
+    name = f"{Path(old[0]).stem}-against-{Path(new[0]).stem}"
+    begin = Begin(
+        runs=runs,
+        typed={"command": old, "against": new, "name": name},
+        words=words_typed("compare"),
+        say=say,
+        agree=say,
+    )
+    with interruptible():
+        return answered(KIND, begin, figures).name
 
 
 def asked_metrics(
