@@ -76,8 +76,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
             return (*said, "No run that counts has a job.")
         seen = found.traced
         first, *rest = traced.answer(seen, label)
-        tried = [f"{changes.sentence(each)}." for each in found.tried if each.turns]
-        said += [first, *tried, *rest, *traced.verdict(seen)]
+        said += [first, *changes.sentences(found.tried), *rest, *traced.verdict(seen)]
         said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
         said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
         return (*said, *traced.lines(seen))
@@ -154,7 +153,8 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
     steps += [again] * bool(command and not missed and not found.tried)
-    steps = [each.last for each in found.tried if each.last[0]][:1] + steps
+    best = changes.best_first(found.tried)
+    steps = [each.last for each in best if each.last[0]][:1] + steps
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [twin.table(found.agreed)] * bool(found.agreed)
     parts += [changes.table(found.tried)] * bool(found.tried)

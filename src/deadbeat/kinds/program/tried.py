@@ -39,7 +39,8 @@ _Sides = Sequence[Sequence[Mapping[tuple[str, str], float]]]
 FALSE_ALARMS = 0.05
 #: A worst response that changes by less is no help and no harm.
 LEAST = 0.05
-#: A prediction that is off by more of the effect wants a reason.
+_ORDER = {word: place for place, word in enumerate((HELPED, MIXED, WORSE, NONE))}
+#: A prediction that is off by more of the larger response wants a reason.
 OFF = 0.2
 
 
@@ -136,7 +137,7 @@ def _why(
     """Why the prediction of the worst response is off; "": it is not."""
     if worst is None or worst.expected is None or model is None:
         return ""
-    size = OFF * max(abs(worst.mean), LEAST * worst.before)
+    size = OFF * max(worst.before, worst.after)
     if abs(worst.after - worst.expected) <= size:
         return ""
     if abs(model.max_ns - worst.before) > size:
@@ -153,7 +154,26 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def sentence(found: Tried) -> str:
+def best_first(found: Iterable[Tried]) -> list[Tried]:
+    """Changes that helped, by the misses and the worst response that are left; then the others."""
+
+    def key(each: Tried) -> tuple[int, float, float]:
+        left = (side.after if side else 0.0 for side in (each.misses, each.worst))
+        misses, worst = left
+        return _ORDER.get(each.verdict, len(_ORDER)), misses, worst
+
+    return sorted(found, key=key)
+
+
+def sentences(found: Iterable[Tried]) -> Iterator[str]:
+    """What each change did; what showed nothing in one."""
+    ordered = [each for each in best_first(found) if each.turns]
+    yield from (f"{_sentence(each)}." for each in ordered if each.verdict != NONE)
+    if names := [each.name for each in ordered if each.verdict == NONE]:
+        yield f"No difference is shown with {', '.join(names)}."
+
+
+def _sentence(found: Tried) -> str:
     """What it did, with the interval and the prediction."""
     head, misses, worst = f"{found.name}: {found.verdict}", found.misses, found.worst
     parts = []
@@ -226,4 +246,4 @@ def table(found: Sequence[Tried]) -> Table:
     )  # fmt: skip
     of = found[0].task if found else ""
     title = f"Changes, of {of}; intervals of the difference hold for all together (95 %)"
-    return Table(name="tries", columns=columns, rows=found, terminal=True, title=title)
+    return Table(name="tries", columns=columns, rows=best_first(found), terminal=True, title=title)
