@@ -198,7 +198,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 if watch.status is None
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
                 "; ".join(
-                    [*self._words(key), *(f"not seen: {line}" for line in seen.not_seen), ADD]
+                    self._words(key) or [*(f"not seen: {line}" for line in seen.not_seen), ADD]
                 ),
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status

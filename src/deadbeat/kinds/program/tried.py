@@ -167,7 +167,7 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
 
 def sentences(found: Iterable[Tried]) -> Iterator[str]:
     """What each change did; what showed nothing in one."""
-    ordered = [each for each in best_first(found) if each.turns]
+    ordered = [each for each in best_first(found) if each.words]
     yield from (f"{_sentence(each)}." for each in ordered if each.verdict != NONE)
     if names := [each.name for each in ordered if each.verdict == NONE]:
         yield f"No difference is shown with {', '.join(names)}."
