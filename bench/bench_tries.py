@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,14 +26,12 @@ TRUTH: dict[Path, dict[str, int]] = {
 
 
 def main() -> None:
-    """``bench_tries.py [nothing TRIALS | kills NUMBER]``; without a word: the predictions."""
+    """``bench_tries.py [nothing TRIALS]``; without a word: the predictions."""
     word, number = (*sys.argv[1:], "", "")[:2]
     with TemporaryDirectory() as name:
         folder = Path(name)
         if word == "nothing":
             _nothing(folder, int(number))
-        elif word == "kills":
-            _kills(folder, int(number))
         else:
             _effects(folder)
 
@@ -101,46 +95,6 @@ def _nothing(folder: Path, trials: int) -> None:
     false = sum(word.startswith("helped") for word in said)
     extra = {"trials": trials, "verdicts": {word: said.count(word) for word in {*said}}}
     report("a change that does nothing called a help", "<= 5 %", 100 * false / trials, "%", extra)
-
-
-def _facts(pid: int) -> list[tuple[str, ...]]:
-    """Policy, priority and CPUs of all threads of a process."""
-    found = []
-    for folder in sorted(Path(f"/proc/{pid}/task").iterdir()):
-        tid = int(folder.name)
-        param = os.sched_getparam(tid).sched_priority if os.sched_getscheduler(tid) != 6 else -1
-        cpus = sorted(os.sched_getaffinity(tid))
-        found.append((folder.name, str(os.sched_getscheduler(tid)), str(param), str(cpus)))
-    return found
-
-
-def _kills(folder: Path, number: int) -> None:
-    """Killed at any moment, of a process that goes on: all of its threads are as before, and
-    nothing is left of tracing."""
-    program, draw = _built(EXAMPLES / "inverted.c", folder), Random(7)
-    victim = subprocess.Popen((program, "2000"), stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
-    before, back = _facts(victim.pid), 0
-    instances = Path("/sys/kernel/tracing/instances")
-    try:
-        for place in range(number):
-            words = ("--try", "idle,deadline", "--duration", "0.5", "--pid", str(victim.pid))
-            run = subprocess.Popen(_command(folder, words), stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)  # fmt: skip
-            time.sleep(draw.uniform(1.0, 9.0))
-            run.send_signal(signal.SIGKILL)
-            run.wait()
-            until = time.monotonic() + 10
-            while time.monotonic() < until and not (
-                same := _facts(victim.pid) == before and not [*instances.iterdir()]
-            ):
-                time.sleep(0.1)
-            back += same
-            print(place + 1, back, file=sys.stderr, flush=True)
-    finally:
-        victim.kill()
-        victim.wait()
-    report("everything put back after kills of --try", "all", 100 * back / number, "%")
 
 
 if __name__ == "__main__":

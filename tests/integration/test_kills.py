@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import deadbeat
 from helpers.kills import end_at, moments
+from helpers.processes import until
 
 KILLS = int(os.environ.get("DEADBEAT_KILLS", "1"))
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
@@ -93,10 +94,15 @@ def test_a_run_ends_cleanly(kind: str, number: signal.Signals, tmp_path: Path, c
         check(arguments, number, after_s, tmp_path)
 
 
-#: A program without marks, which is to go on where it is watched by its number.
-_WATCHED = "import time\nwhile True: time.sleep(0.001)"
+#: A program without marks, which is to go on where it is watched by its number: two threads.
+_WATCHED = """import threading, time
+def loop():
+    while True: time.sleep(0.001)
+threading.Thread(target=loop).start()
+loop()"""
 #: In ``make test``.
-_AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", signal.SIGTERM)}
+_AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", signal.SIGTERM),
+            ("try", signal.SIGKILL)}  # fmt: skip
 
 
 @pytest.mark.hardware
@@ -104,27 +110,40 @@ _AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", 
     ("who", "number"),
     [
         pytest.param(who, number, marks=[pytest.mark.slow] * ((who, number) not in _AT_ONCE))
-        for who in ("deadbeat", "recorder", "program", "pid")
+        for who in ("deadbeat", "recorder", "program", "pid", "try")
         for number in (signal.SIGTERM, signal.SIGKILL)
     ],
 )
 def test_a_watched_program_leaves_nothing(who: str, number: signal.Signals, tmp_path: Path) -> None:
-    """``pid``: it ran before, and goes on."""
+    """``pid``: it ran before, and goes on; ``try``: so it does, with its threads elsewhere."""
     (tmp_path / "watched.py").write_text(_WATCHED)
     program = (sys.executable, "watched.py")
     words = ("run", "--duration", "1", "--no-figures", "--fresh", "--name", "w")
     before = subprocess.Popen(program, cwd=tmp_path)
     try:
-        words += ("--pid", str(before.pid)) if who == "pid" else ("--", *program)
-        for after_s in moments(number, KILLS, 3.5):
-            victim = "deadbeat" if who == "pid" else who
+        joins, tries = (
+            who in ("pid", "try"),
+            ("--try", "idle", "--yes", "--repeats", "2") * (who == "try"),
+        )
+        words += (*tries, "--pid", str(before.pid)) if joins else ("--", *program)
+        until(lambda: len(_places(before.pid)) > 1)
+        places = _places(before.pid)
+        for after_s in moments(number, KILLS, 6.0 if tries else 3.5):
+            victim = "deadbeat" if joins else who
             ended = end_at(words, number, after_s, folder=tmp_path, who=victim)
             where = f"after {after_s:.2f} s: {ended}"
             assert (ended.left, "Traceback" in ended.errors) == ((), False), where
             assert ended.gone_s is not None and before.poll() is None, where
+            assert _places(before.pid) == places, where
     finally:
         before.kill()
         before.wait()
+
+
+def _places(pid: int) -> list[tuple[int, int, set[int]]]:
+    """Threads, their policies and CPUs."""
+    tids = sorted(int(each.name) for each in Path(f"/proc/{pid}/task").iterdir())
+    return [(tid, os.sched_getscheduler(tid), os.sched_getaffinity(tid)) for tid in tids]
 
 
 @pytest.fixture(scope="module")
