@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 #: What a word for another machine begins with -> ``module:maker``, which is given the word.
 SCHEMES = {
     "ssh": "deadbeat.targets.ssh:SshTarget",
-    "labgrid": "deadbeat.targets.labgrid:LabgridTarget",
     "lab": "deadbeat.executors.lab:lab_target",
 }
 #: Between two machines of a list; options of one are ``KEY=VALUE`` or ``parallel``.
@@ -52,7 +51,7 @@ def open_target(word: str | None) -> Target:
     if not colon or scheme not in SCHEMES:
         raise UsageError(
             f"--target: {shown(word)} names no machine",
-            f"write {LOCAL}, ssh://user@host[:port], lab:KERNEL or labgrid:PLACE",
+            f"write {LOCAL}, ssh://user@host[:port] or lab:KERNEL",
         )
     module, _, name = SCHEMES[scheme].partition(":")
     target: Target = getattr(import_module(module), name)(word)
