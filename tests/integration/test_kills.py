@@ -123,12 +123,12 @@ def test_a_watched_program_leaves_nothing(who: str, number: signal.Signals, tmp_
     try:
         joins, tries = (
             who in ("pid", "try"),
-            ("--try", "idle", "--yes", "--repeats", "2") * (who == "try"),
+            ("--try", "idle", "--yes", "--repeats", "3") * (who == "try"),
         )
         words += (*tries, "--pid", str(before.pid)) if joins else ("--", *program)
         until(lambda: len(_places(before.pid)) > 1)
         places = _places(before.pid)
-        for after_s in moments(number, KILLS, 6.0 if tries else 3.5):
+        for after_s in moments(number, KILLS, 4.5 if tries else 3.5):
             victim = "deadbeat" if joins else who
             ended = end_at(words, number, after_s, folder=tmp_path, who=victim)
             where = f"after {after_s:.2f} s: {ended}"
