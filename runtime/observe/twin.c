@@ -5,8 +5,8 @@
  *     cc -O2 -pthread twin.c -o twin
  *     sudo ./twin [SECONDS]           0: for ever
  *
- * Each thread repeats its jobs as long as it runs. Without the right to a policy or a CPU it runs as an
- * ordinary thread, and says so.
+ * Each thread repeats its jobs as long as it runs. A policy or CPU that the kernel refuses it runs without,
+ * and says so.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -213,7 +213,7 @@ static void do_job(const struct thread *own, unsigned job, struct state *state, 
 
 static void refused(const struct thread *own, const char *what)
 {
-    fprintf(stderr, "%s: no right to %s; it runs as an ordinary thread\n", own->name, what);
+    fprintf(stderr, "%s: the kernel refused %s (%s); it runs without\n", own->name, what, strerror(errno));
 }
 
 static void become(const struct thread *own)

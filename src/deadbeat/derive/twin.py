@@ -150,7 +150,7 @@ def _thread(
     at = releases[part]
     period = end_ns if thread.task.kind == "none" else thread.task.period_ns
     steps = np.diff(at)
-    usual = period or int(np.median(steps)) if len(steps) else end_ns
+    usual = max(period or int(np.median(steps)), 1) if len(steps) else end_ns
     if longest not in part:
         part, steps = np.append(part, longest), np.append(steps, usual)
     # so that the next round is on the grid, too
