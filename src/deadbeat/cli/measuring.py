@@ -89,8 +89,8 @@ def command(name: str) -> click.Command:
         if preset is not None:
             asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
         kind = own.kind or name
-        if _of_program(options):
-            kind, asked = "program", _twin(asked, options)
+        if _twin(asked, options):
+            kind = "program"
         elif name in _ADJUST:
             _ADJUST[name](asked, options)
         given = {
@@ -223,23 +223,18 @@ def _several(options: Mapping[str, Json]) -> bool:
     return "," in target and len(import_module("deadbeat.targets.opening").targets_in(target)) > 1
 
 
-def _of_program(options: Mapping[str, Json]) -> bool:
-    """Whether the programs asked for are the twin of one that was measured."""
-    runs, of = options.get("runs"), str(options.get("programs_from") or "")
-    place = import_module("deadbeat.store.place")
-    return bool(of) and place.PROGRAM.find(runs, of) is not None
-
-
-def _twin(layer: Layer, options: Mapping[str, Json]) -> Layer:
-    wrong = [name for path, name in layer.names.items() if path != "name"]
+def _twin(layer: Layer, options: Mapping[str, Any]) -> bool:
+    """Whether the programs asked for are the twin of one that was measured; then asks for that."""
+    of, place = options.get("programs_from"), import_module("deadbeat.store.place")
+    path = place.PROGRAM.find(options["runs"], of) if of else None
+    if path is None:
+        return False
+    wrong = [name for key, name in layer.names.items() if key != "name"]
     if wrong := wrong + ["--step"] * (options["step"] is not None):
         text = f"{', '.join(wrong)} and the twin of a program exclude each other"
         raise UsageError(text, "--name and --target may be given")
-    path = import_module("deadbeat.store.place").PROGRAM.find(
-        options["runs"], options["programs_from"]
-    )
     layer.put("twin_of", path.name, "--programs-from")
-    return layer
+    return True
 
 
 def _program(layer: Layer, options: Mapping[str, Json]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from deadbeat.derive.twin import Twin, TwinThread
 from deadbeat.model.words import Json
-from deadbeat.sched.program import COMPUTE, LOCK, SUSPEND, UNLOCK
+from deadbeat.sched.program import COMPUTE, LOCK, UNLOCK, WAKE
 
 _POLICIES = {"fifo": "SCHED_FIFO", "rr": "SCHED_RR", "idle": "SCHED_IDLE",
              "deadline": "SCHED_DEADLINE"}  # fmt: skip
@@ -22,55 +22,45 @@ LACKS = (
 
 def rt_app(twin: Twin) -> str:
     names = [each.replica.task.name for each in twin.threads]
-    inherits = any(protocol == "inherit" for _, protocol in twin.locks)
-    cpus = [min(each.replica.task.cpus, default=0) for each in twin.threads]
+    cpus = [cpu for each in twin.threads for cpu in each.replica.task.cpus]
     settings = {
         "duration": math.ceil(twin.length_ns / 1e9),
         "calibration": f"CPU{min(cpus, default=0)}",
         "default_policy": "SCHED_OTHER",
-        "pi_enabled": inherits,
+        "pi_enabled": any(protocol == "inherit" for _, protocol in twin.locks),
         "log_size": "disable",
     }
-    tasks = {names[number]: _task(each, names) for number, each in enumerate(twin.threads)}
+    tasks = {name: _task(each, names) for name, each in zip(names, twin.threads, strict=True)}
     return json.dumps({"global": settings, "tasks": tasks}, indent=1) + "\n"
 
 
 def _task(each: TwinThread, names: Sequence[str]) -> dict[str, Json]:
-    task, own = each.replica.task, each.replica
-    first = each.begins if each.site != "WOKEN" else 0
-    found: dict[str, Json] = {
-        "policy": _POLICIES.get(task.policy, "SCHED_OTHER"),
-        "priority": task.priority,
-        "delay": first // 1000,
-        "loop": -1,
-    }
+    task, own, count = each.replica.task, each.replica, len(each.jobs)
+    found: dict[str, Json] = {"policy": _POLICIES.get(task.policy, "SCHED_OTHER")}
+    found |= {"priority": task.priority, "loop": -1}
+    found["delay"] = each.begins // 1000 if each.site != "WOKEN" else 0
     if task.policy == "deadline":
         values = {"runtime": task.runtime_ns, "period": own.period_ns, "deadline": own.deadline_ns}
         found |= {f"dl-{name}": value // 1000 for name, value in values.items()}
     elif task.cpus:
         found["cpus"] = [*task.cpus]
-    count = len(each.jobs)
     places = [(each.begin + place) % count for place in range(count)]
-    found["phases"] = {f"job{place}": _phase(each, place, names) for place in places}
-    return found
+    return {**found, "phases": {f"job{place}": _phase(each, place, names) for place in places}}
 
 
 def _phase(each: TwinThread, place: int, names: Sequence[str]) -> dict[str, Json]:
     """A job, and the wait before it or after it."""
-    words = {LOCK: "lock", UNLOCK: "unlock", SUSPEND: "sleep", COMPUTE: "run"}
-    wait = each.gaps[(place + 1) % len(each.gaps)] // 1000
-    own = each.replica.task.name
-    events: list[tuple[str, Json]] = [("suspend", own)] if each.site == "WOKEN" else []
-    events += [("yield", "")] if each.site == "YIELD" else []
+    wait, own = each.gaps[(place + 1) % len(each.gaps)] // 1000, each.replica.task.name
+    timer: Json = {"ref": "unique", "period": wait, "mode": "absolute"}
+    before: dict[str, tuple[str, Json]] = {"WOKEN": ("suspend", own), "YIELD": ("yield", "")}
+    after: dict[str, tuple[str, Json]] = {"AT": ("timer", timer), "AFTER": ("sleep", wait)}
+    events = [before[each.site]] if each.site in before else []
     for kind, target, ns in each.jobs[place].tolist():
-        if kind in (LOCK, UNLOCK):
-            events.append((words[kind], f"lock{target}"))
-        elif kind not in words:
+        if kind == WAKE:
             events.append(("resume", names[target]))
+        elif kind in (LOCK, UNLOCK):
+            events.append(("lock" if kind == LOCK else "unlock", f"lock{target}"))
         elif ns >= 1000:
-            events.append((words[kind], ns // 1000))
-    if each.site == "AT":
-        events.append(("timer", {"ref": "unique", "period": wait, "mode": "absolute"}))
-    elif each.site == "AFTER":
-        events.append(("sleep", wait))
+            events.append(("run" if kind == COMPUTE else "sleep", ns // 1000))
+    events += [after[each.site]] if each.site in after else []
     return {f"{name}{number}": value for number, (name, value) in enumerate(events)}

@@ -22,7 +22,7 @@ from deadbeat.sched.program import COMPUTE, LOCK, SUSPEND, UNLOCK, WAKE
 #: Jobs and operations of a thread at most: those around the worst job, and its longest one.
 JOBS_MOST, OPS_MOST = 1000, 20_000
 _OPS = {COMPUTE: "COMPUTE", LOCK: "LOCK", UNLOCK: "UNLOCK", SUSPEND: "SUSPEND", WAKE: "WAKE"}
-_PROTOCOLS = {"inherit": "INHERIT", "protect": "PROTECT", "spin": "SPIN"}
+_PROTOCOLS = ("inherit", "protect", "spin")
 #: As sched.h has them.
 _POLICIES = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 6}
 #: A lock by its variable, and where in that it is.
@@ -87,7 +87,8 @@ def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
     place = np.full(len(order), -1)  # of those that others wake
     for new, number in enumerate(order):
         place[number] = new if sites[number] == "WOKEN" else -1
-    worst = max((_worst(rows) for rows in derived.rows.values()), default=(0, 0))[1]
+    late = [(rows["end"] - rows["release"], rows["release"]) for rows in derived.rows.values()]
+    worst = max(((int(n.max()), int(at[n.argmax()])) for n, at in late), default=(0, 0))[1]
     threads = []
     for number in order:
         thread, name = found.threads[number], known[found.threads[number].task.tid].name
@@ -127,12 +128,6 @@ def _site(thread: ReplicaThread) -> str:
     if (thread.releases == WOKEN).mean() > 0.5:
         return "WOKEN"
     return "AFTER" if thread.after else "AT"
-
-
-def _worst(rows: Ops) -> tuple[int, int]:
-    """The longest response, and its release."""
-    response = rows["end"] - rows["release"]
-    return int(response.max()), int(rows["release"][response.argmax()])
 
 
 def _thread(
@@ -187,8 +182,7 @@ def c_source(twin: Twin) -> str:
 
 def _tables(twin: Twin, taken: set[str]) -> Iterator[str]:
     """``taken``: names that the program has for other things."""
-    objects = []
-    sizes: dict[str, int] = {}
+    objects, sizes = [], dict[str, int]()
     for number, (name, _) in enumerate(twin.locks):
         known = _VARIABLE.fullmatch(name)
         word, at = (known[1], int(known[2] or 0)) if known else ("", 0)
@@ -203,7 +197,7 @@ def _tables(twin: Twin, taken: set[str]) -> Iterator[str]:
     ceiling = max((each.replica.task.priority for each in twin.threads), default=0)
     yield "static const struct lock locks[] = {"
     for (word, at), (_, protocol) in zip(objects, twin.locks, strict=True):
-        kind = _PROTOCOLS.get(protocol, "NONE")
+        kind = protocol.upper() if protocol in _PROTOCOLS else "NONE"
         yield f"    {{object_{place[word]} + {at}, {kind}, {max(ceiling, 1)}}},"
     yield from ["    {0, NONE, 0},", "};"]
     for number, each in enumerate(twin.threads):

@@ -87,19 +87,18 @@ def sentence(found: tuple[Agreed, ...], original: str | None) -> str:
     words = ", ".join(f"{share:.1%} in {sort}" for sort, share in most.items())
     worst = max(judged, key=lambda each: each.apart)
     return (
-        f"The twin agrees with {original} within {words} (differences of"
-        f" {time_text(RESOLUTION_NS)} count as none); worst: {worst.figure} of {worst.thread},"
-        f" {time_text(worst.twin)} for {time_text(worst.original)}."
+        f"The twin agrees with {original} within {words} ({time_text(RESOLUTION_NS)} count as"
+        f" nothing); worst: {worst.figure} of {worst.thread}, {time_text(worst.twin)} for"
+        f" {time_text(worst.original)}."
     )
 
 
 def table(found: tuple[Agreed, ...]) -> Table:
-    columns = (
-        Column(key="thread", heading="thread", words=True),
-        Column(key="figure", heading="figure", words=True),
-        Column(key="original", heading="original, ns"),
-        Column(key="twin", heading="twin, ns"),
-        Column(key="ratio", heading="ratio"),
-    )
+    words = [Column(key=key, heading=key, words=True) for key in ("thread", "figure")]
+    numbers = [
+        Column(key=key, heading=f"{key}, ns", format="{:,.0f}".format)
+        for key in ("original", "twin")
+    ]
+    columns = (*words, *numbers, Column(key="ratio", heading="ratio", format="{:.3f}".format))
     title = "The original and its twin; jobs and sections are numbers"
     return Table(name="twin", columns=columns, rows=found, terminal=True, title=title)
