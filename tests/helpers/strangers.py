@@ -13,7 +13,6 @@ from typing import Any
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.cli.watch import Followed
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError
 
@@ -24,8 +23,8 @@ PAGE, PYTHON = ("page",), ("python",)
 #: What reads ``X``, beside a whole ``Y`` of its kind; what is written goes into ``out``.
 READS = (
     ("show", "X", *QUIET), ("show", "X", "--runs", "runs"), ("show", "X/"), ("runs", *QUIET),
-    ("show", "X", "--runs", "runs", "--openmetrics"), ("why", "X", *QUIET),
-    ("why", "X", "--perfetto", "out/why.json", *QUIET), ("explain", "short"),
+    ("export", "X", "--runs", "runs", "--as", "openmetrics"), ("why", "X", *QUIET),
+    ("export", "X", "--as", "perfetto", "--out", "out/why.json", *QUIET), ("explain", "short"),
     ("compare", "X", "Y", "--out", "out/c", *DRAWN), ("emit", "X", "--out", "out/e", *QUIET),
     ("compare", "Y", "X", "--out", "out/c", *DRAWN), ("observe", "all", "--from", "X", *QUIET),
     ("predict", "X", "--out", "out/d", *DRAWN),
@@ -61,8 +60,7 @@ def ask(words: tuple[str, ...], work: Path) -> tuple[str, str]:
             try:
                 if words == PAGE:
                     kind, path = find(Path("runs"), "X")
-                    followed = Followed(kind=kind, path=path)
-                    followed.page(), followed.state()
+                    kind.state_of(path), kind.show(path).document
                 elif words == PYTHON:
                     opened = deadbeat.open(Path("runs/X"))
                     assert opened.rows is not None and opened._repr_html_()

@@ -58,7 +58,7 @@ def counts(path: Path) -> dict[str, int]:
 def test_the_figures_of_every_kind_are_open_metrics(kind: str, capsys: Capture) -> None:
     assert main((*MADE[kind].split(), "--name", "tiny")) == 0
     capsys.readouterr()
-    assert main(("show", "tiny", "--openmetrics")) == 0
+    assert main(("export", "tiny", "--as", "openmetrics")) == 0
     families = list(text_string_to_metric_families(capsys.readouterr().out))
     samples = [sample for family in families for sample in family.samples]
     assert {sample.labels["run"] for sample in samples} == {"tiny"}

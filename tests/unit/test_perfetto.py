@@ -19,7 +19,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trace(runs: Path, name: str, file: Path) -> list[dict[str, Any]]:
     """What is written of a result; as Perfetto reads it."""
-    assert main(("why", name, "--runs", str(runs), "--perfetto", str(file))) == 0
+    assert main(("export", name, "--runs", str(runs), "--as", "perfetto", "--out", str(file))) == 0
     records: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["traceEvents"]
     kinds = {"M": {"args"}, "X": {"ts", "dur", "args", "cat"}, "i": {"ts", "s"}}
     for each in records:
@@ -47,7 +47,8 @@ def test_the_events_of_a_measured_campaign_are_a_trace(runs: Path, tmp_path: Pat
 
 def test_without_events_nothing_is_written(runs: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "p.json"
-    assert main(("why", "profile", "--runs", str(runs), "--perfetto", str(file))) == 2
+    words = ("export", "profile", "--runs", str(runs), "--as", "perfetto", "--out", str(file))
+    assert main(words) == 2
     assert "no events of the worst jobs of profile are kept" in capsys.readouterr().err
     assert not file.exists()
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import time
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from importlib import import_module
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-
-from attrs import evolve
 
 from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
@@ -25,11 +25,13 @@ from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.registry import all_kinds, find
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import Json
+from deadbeat.report.html import write_page
 from deadbeat.report.machines import openmetrics
 from deadbeat.store.derived import DERIVED, state_of
-from deadbeat.store.place import FolderState, beheaded
+from deadbeat.store.place import REPORT_FILE, FolderState, beheaded
 
-_EXPORTING = "deadbeat.cli.exporting"  # which needs this module
+#: Least time between two pages of a result that is followed.
+PAUSE_S = 10
 
 
 def show(run: str, runs: Path, task_set: str = "") -> Shown:
@@ -45,7 +47,7 @@ def show(run: str, runs: Path, task_set: str = "") -> Shown:
         if (by_name := named(run)) is None:
             raise
         return by_name
-    return evolve(kind.show(path), metrics=lambda: metrics_of(kind, path))
+    return kind.show(path)
 
 
 def _cell(value: float | None) -> str:
@@ -71,21 +73,34 @@ def metrics_of(kind: ExperimentKind, path: Path) -> str:
     return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
 
 
-def report(run: str, runs: Path, figures: bool, datadir: Path | None) -> Shown:
+def report(run: str, runs: Path, figures: bool, follow: bool) -> Shown:
     kind, path = find(runs, run)
     check_own(path)
-    written = kind.report(path, figures)
-    if datadir is None:
-        return written
-    return evolve(written, parts=import_module(_EXPORTING).samples(kind, path, datadir).parts)
+    if follow:
+        return _follow(kind, path)
+    return kind.report(path, figures)
 
 
-def why(run: str, runs: Path, worst: int, perfetto: Path | None) -> Shown:
+def _follow(kind: ExperimentKind, path: Path) -> Shown:
+    """Writes the page again after each new run, until all are there or Ctrl-C."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    file, seen = (path / REPORT_FILE).absolute(), -1
+    say(f"{file.as_uri()} (Ctrl-C ends this page, not the measurement)")
+    with suppress(KeyboardInterrupt):
+        while (state := kind.state_of(path)).state == "unfinished":
+            if state.done != seen and (document := kind.show(path).document) is not None:
+                write_page(file, document, reload_s=PAUSE_S)
+                seen = state.done
+            time.sleep(PAUSE_S)
+    last = kind.show(path)
+    if last.document is not None:
+        write_page(file, last.document)
+    return last
+
+
+def why(run: str, runs: Path, worst: int) -> Shown:
     kind, path = find(runs, run)
-    if perfetto is not None:
-        import_module(_EXPORTING).trace(kind, path, perfetto, worst)
-        if kind.why is None:
-            return kind.show(path)
     if kind.why is None:
         raise kind.folder.no_campaign(path)
     return kind.why(path, worst)

@@ -37,7 +37,7 @@ def asset(name: str) -> str:
     return resources.files("deadbeat.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
-def content_policy(*scripts: str, connects: bool = False) -> str:
+def content_policy(*scripts: str) -> str:
     """Nothing from outside; of scripts only these, one of which may be unpacked by another.
     Plotly sets styles and draws to blobs."""
     hashes = " ".join(
@@ -46,8 +46,7 @@ def content_policy(*scripts: str, connects: bool = False) -> str:
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        + ("connect-src 'self'; " if connects else "")
-        + "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -107,11 +106,11 @@ def plain(value: Any) -> Any:
 _DRAWING = "charts.js"
 
 
-def page(document: Document, *, connects: bool = False) -> str:
+def page(document: Document, *, reload_s: int = 0) -> str:
     """The page as text; the same document gives the same page.
 
     Args:
-        connects: Its scripts may ask whoever serves it.
+        reload_s: Time after which a browser loads it again; 0: it does not.
     """
     charts = document.charts
     draws = document.draws or bool(charts)
@@ -129,7 +128,8 @@ def page(document: Document, *, connects: bool = False) -> str:
     )
     links = [section for section in kept if section.link != ""]
     head = Template(asset("head.html")).substitute(
-        policy=content_policy(*filter(None, (library, script, *unpacked)), connects=connects),
+        policy=content_policy(*filter(None, (library, script, *unpacked))),
+        reload=f'<meta http-equiv="refresh" content="{reload_s}">\n' if reload_s else "",
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
         style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
     )
@@ -265,11 +265,11 @@ def terms(*kinds: str) -> Terms:
     return tuple(pair for kind in kinds for pair in _glossary()[kind])
 
 
-def write_page(path: Path, document: Document) -> Path:
-    """The document as a page at ``path``, which is returned; its folder is made when missing.
+def write_page(path: Path, document: Document, *, reload_s: int = 0) -> Path:
+    """The `page` at ``path``, which is returned; its folder is made when missing.
     Raises DeadbeatError: the folder or file cannot be written."""
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    atomic_write(path, page(document).encode("utf-8", "xmlcharrefreplace"))
+    atomic_write(path, page(document, reload_s=reload_s).encode("utf-8", "xmlcharrefreplace"))
     return path
 
 
