@@ -103,7 +103,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _output: int | None = 2  # where its output goes
     _say: Callable[[str], None] = print
     _lacks: tuple[str, ...] = ()  # of a twin
-    _changes: dict[str, ProgramChange] = field(factory=lambda: {"": ProgramChange()}, init=False)
+    _changes: dict[str, ProgramChange] = field(factory=lambda: {"": ORIGINAL}, init=False)
     _base: TracedProgram = field(default=NOTHING, init=False)
 
     def seconds(self, runs: int) -> float:

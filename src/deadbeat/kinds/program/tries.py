@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 
 from attrs import evolve, field, frozen
@@ -50,6 +50,7 @@ class ProgramChange:
     expected: dict[str, Foreseen] = field(factory=dict)
 
 
+ORIGINAL = ProgramChange()
 HELPED, WORSE, MIXED = "helped", "made it worse", "helped, and harmed"
 NONE, FEW = "no difference shown", "too few turns"
 
@@ -118,7 +119,7 @@ def changes_of(
     ground: Ground, names: Sequence[str]
 ) -> tuple[tuple[ProgramChange, ...], dict[str, str]]:
     """The original and those of ``names`` that apply; of the others why they do not."""
-    chosen, unfit = [ProgramChange(expected=_expected(ground, ProgramChange()))], dict[str, str]()
+    chosen, unfit = [evolve(ORIGINAL, expected=_expected(ground, ORIGINAL))], dict[str, str]()
     for name in names:
         head, _, rest = name.partition(":")
         made = CHANGES[head](ground, rest)
@@ -228,7 +229,7 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
     if ground.replica.lacks:
         return _spread(ground, tasks)
     now = {**place}
-    best = _score(_expected(ground, ProgramChange()), tasks)
+    best = _score(_expected(ground, ORIGINAL), tasks)
     before, looks = best, 0
     while looks < _LOOKS:
         last = best
@@ -360,8 +361,3 @@ CHANGES: Mapping[str, Callable[[Ground, str], ProgramChange | str]] = {
     "version": _version,
     "nothing": _nothing,
 }
-
-
-def steps(changes: Iterable[ProgramChange]) -> Iterator[tuple[str, str]]:
-    """What makes changes last, for people."""
-    yield from ((f"{each.last[0]}", each.last[1]) for each in changes if each.last[0])

@@ -20,7 +20,7 @@ from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.tries import ProgramChange
+from deadbeat.kinds.program.tries import ORIGINAL, ProgramChange
 from deadbeat.model.errors import TargetError
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -53,7 +53,11 @@ class Watched:
 
 
 def joined(
-    spec: ProgramSpec, pid: int, target: Target, toolchain: Toolchain, change: ProgramChange
+    spec: ProgramSpec,
+    pid: int,
+    target: Target,
+    toolchain: Toolchain,
+    change: ProgramChange = ORIGINAL,
 ) -> Watched:
     """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
     with Recorder(target, toolchain) as recorder, _placer(change, target, toolchain) as placer:
