@@ -58,7 +58,7 @@ from deadbeat.kinds.program.traced import (
     worst_jobs,
 )
 from deadbeat.kinds.program.tried import summarised
-from deadbeat.kinds.program.tries import Ground, ProgramChange, changes_of
+from deadbeat.kinds.program.tries import ORIGINAL, Ground, ProgramChange, changes_of
 from deadbeat.kinds.program.twin import built
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.program.whatif import placed, rule_of

@@ -81,7 +81,7 @@ def watched(
     output: int | None,
     target: Target,
     toolchain: Toolchain,
-    change: ProgramChange,
+    change: ProgramChange = ORIGINAL,
 ) -> Watched:
     """Run the command of ``spec`` with a change; its output goes to ``output``, None: to ours, and
     where changes are tried its errors, too."""
