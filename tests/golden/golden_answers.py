@@ -42,7 +42,7 @@ SAME = ("--runs", "runs", "--json")
 NEW = ("--runs", "runs", *QUIET)
 CAMPAIGNS = (
     *("profile", "stress", "many", "precision", "failed", "unfinished", "sim"),
-    *("old-v1", "old-v2", "m-profile"),
+    "m-profile",
 )
 MATRICES = (
     *("latency", "periodic", "imported", "imported-text", "imported-osadl", "imported-jitter"),

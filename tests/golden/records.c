@@ -1,7 +1,6 @@
 /*
  * Writes the job file tests/golden/records-v3.jobs (argument: its name), every field with a value of
- * its own, from the structs of records.h. So the file ties those structs to the numpy dtypes, and it
- * stays readable when a later version exists, as those of versions 1 and 2 are.
+ * its own, from the structs of records.h. So the file ties those structs to the numpy dtypes.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -48,7 +48,6 @@ KINDS = {
     "precision": "precision",
     "failed": "failed",
     "unfinished": "failed",
-    "old-v2": "old-v2",
     "m-profile": "m-profile",
     "stress": "stress",
     "m-latency": "m-latency",

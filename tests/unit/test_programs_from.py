@@ -11,7 +11,6 @@ import pytest
 from helpers.campaigns import begin, essence, run, tiny_spec, tiny_stress
 
 from deadbeat.executors.base import RunRequest, RunSettings
-from deadbeat.executors.session import HardwareSession
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.kinds.contention.place import choose, origin_of
 from deadbeat.kinds.contention.plan import plan, resolve
@@ -214,39 +213,3 @@ def test_a_campaign_is_not_continued_with_other_programs(tmp_path: Path) -> None
     other = attrs.evolve(store.load_origin(), elf={"batch-000": sha256(b"x").hexdigest()})
     with pytest.raises(UsageError, match="not with those of tiny as they are now"):
         choose(tmp_path, spec, origin=other, source=source.path)
-
-
-def test_a_program_of_an_earlier_version_is_refused_with_its_reason(tmp_path: Path) -> None:
-    """It does not know slots, and ends at once."""
-
-    class Ended:
-        def read_line(self, patience: float) -> None:
-            return None
-
-        def stderr(self) -> str:
-            return "cannot use --slot-periods 0\n"
-
-        def kill(self) -> None:
-            pass
-
-    class Machine:
-        cpus, folder = (0, 1), str(tmp_path)
-
-        def source_of(self, requests: Sequence[RunRequest]) -> str:
-            return ""
-
-        def start_program(self, program: Path, verb: str, options: dict[str, str]) -> Ended:
-            return Ended()
-
-    source = original(tmp_path)
-    key = plan(SPEC)[0]
-    session = HardwareSession(
-        Machine(),  # type: ignore[arg-type]
-        [RunRequest(key, source.programs.task_set(key))],
-        RunSettings(seconds=1),
-        program=tmp_path / "x",
-        injection={},
-    )
-    with pytest.raises(TargetError, match="earlier version, which measured in windows") as caught:
-        session.run(key)
-    assert "measure their campaign again" in caught.value.hint

@@ -109,23 +109,6 @@ def test_a_file_of_another_file_system_is_copied_whole(tmp_path: Path) -> None:
     assert names(tmp_path) == ["moved.jobs"]
 
 
-def test_of_attempts_that_an_earlier_version_set_aside_the_first_counts(tmp_path: Path) -> None:
-    """Truth: decision 0016. A replacement was chosen by what came of the first attempt."""
-    store = new_store(tmp_path / "c")
-    store.commit(key(), OTHER)
-    store.commit(key(replica=1), OTHER)
-    store.fail(key(replica=3), "no quiet attempt in 3")
-    (store.path / "rejected").mkdir(exist_ok=True)
-    for name, table in ((f"{key().text}.1", TABLE), (f"{key().text}.2", OTHER),
-                        (f"{key(replica=3).text}.1", TABLE)):  # fmt: skip
-        write_job_table(store.path / "rejected" / f"{name}.jobs", table)
-    again = CampaignStore.open(store.path)
-    assert again.committed() == {key(), key(replica=1), key(replica=3)}
-    assert again.failed() == {}
-    finishes = [int(again.table(key(replica=n)).jobs["finish_ns"][0]) for n in (0, 1, 3)]
-    assert finishes == [110, 120, 110]
-
-
 def test_failures_are_counted_until_the_run_succeeds(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     store.fail(key(), "guardian stopped it")

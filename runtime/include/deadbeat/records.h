@@ -1,7 +1,6 @@
 /*
  * The result file of one run of one task set, version 3. Little-endian, fixed sizes, defined here
- * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two. Earlier
- * versions had windows of 24 bytes in place of slots; version 1 ends after the job records.
+ * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two.
  *
  *   struct db_file_header
  *   struct db_task_row    [task_count]
@@ -88,7 +87,6 @@ struct db_slot_row {
                        * before the end of the last slot in a run without slots alone */
 };
 
-/* Kinds 0 and 1 are of earlier versions: probes between windows. */
 enum db_probe_kind {
     DB_PROBE_WITNESS = 2,   /* mean of the short loops after the counted jobs of task b on core a, ps */
     DB_PROBE_ROUND_TRIP = 3 /* fastest trip of a word from core a to b and back, ps, at the beginning of the

@@ -185,11 +185,6 @@ class HardwareSession:
             process.kill()
             if line and line.startswith("error "):
                 raise self._executor.explain(line)
-            if any("--slot-periods" in line for line in words):
-                raise TargetError(
-                    "these programs are of an earlier version, which measured in windows",
-                    "measure their campaign again with this version, then run its programs here",
-                )
             raise TargetError("the program did not start", words[-1] if words else "")
         return process
 

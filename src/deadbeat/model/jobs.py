@@ -1,4 +1,4 @@
-"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``, versions 1 to 3."""
+"""Jobs as columns: the numpy twin of ``runtime/include/deadbeat/records.h``."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ HEADER_DTYPE = record(
     *of("<i8", "epoch_ns epoch_realtime_ns clock_cost_ps"),
     *of("<u8", "measured_ns setup_ns"),
     *of("S64", "set_id"),
-    # the whole run, from the start of its processes; before version 3 the time it waited
+    # the whole run, from the start of its processes
     *of("<i8", "wall_ns"),
-    # of version 2; zero in version 1
     *of("<u4", "detail_bytes counter_bytes"),
     *of("<u8", "detail_count"),
     *of("<u4", "counter_count"),
-    # of version 3; zero before
     *of("<u4", "period_ppm"),
     *of("<u8", "seed"),
     *of("V56", "reserved"),
@@ -45,9 +43,6 @@ TASK_DTYPE = record(
     *of("<u8", "wcet_ns period_ns deadline_ns offset_ns first_job job_count"),
 )
 SLOT_DTYPE = record(*of("<u2", "slot kind task round"), *of("<i8", "begin_ns start_ns end_ns"))
-#: Before version 3 a run was cut into windows, and some that met a slow host were repeated.
-WINDOW_DTYPE = record(*of("<u2", "window kind task flags"), *of("<i8", "start_ns end_ns"))
-#: Before version 3 a probe's slot is the window that follows.
 PROBE_DTYPE = record(
     *of("<u2", "slot kind core_a core_b"), *of("<i8", "at_ns"), *of("<u8", "value_ps")
 )
@@ -68,14 +63,11 @@ COUNTER_DTYPE = record(
 )
 
 SLOT_TOGETHER, SLOT_SOLO = 0, 1
-#: Version 3 has none of the first two. A round trip is from core a to core b and back at the
-#: beginning of the slot; that of the slot after the last one was taken at the end.
-PROBE_YARDSTICK, PROBE_CACHE_LINE, PROBE_WITNESS, PROBE_ROUND_TRIP = 0, 1, 2, 3
+#: A round trip is from core a to core b and back at the beginning of the slot; that of the slot
+#: after the last one was taken at the end. No file has kinds 0 and 1.
+PROBE_WITNESS, PROBE_ROUND_TRIP = 2, 3
 #: Most cores with probed round trips to core 0.
 ROUND_TRIPS_MAX = 7
-#: Before version 3: the host was slow beside the window, which may have been repeated.
-WINDOW_OFF = 1
-
 JOB_COUNTED = 1
 JOB_SOLO = 2
 JOB_SKIPPED = 4

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -41,11 +40,10 @@ T = TypeVar("T")
 CAMPAIGN_FILE = "campaign.json"
 #: Costs of a system that runs another's task sets: of its shared objects alone.
 OWN_COSTS_FILE = "own-costs.json"
-FOLDERS = ("sessions", "programs", "jobs", "rejected", "failed", "traces")
+FOLDERS = ("sessions", "programs", "jobs", "failed", "traces")
 
 _DERIVED_HINT = "delete the file and repeat the command"
 _SESSION_NAME = re.compile(r"([0-9]{3,})-(before|after)\.json")
-_FIRST_ATTEMPT = re.compile(r"(.+)\.1\.jobs")
 
 
 @frozen(kw_only=True)
@@ -159,20 +157,7 @@ class CampaignStore(OwnedFolder):
 
     def committed(self) -> set[RunKey]:
         """Runs that are finished and kept."""
-        kept = {key for path in listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
-        return kept | self._first_attempts.keys()
-
-    @cached_property
-    def _first_attempts(self) -> dict[RunKey, Path]:
-        """First attempts that an earlier version set aside, because its host was not quiet, and
-        replaced or gave up: a replacement was chosen by its outcome, the first attempt was not."""
-        found = {}
-        for path in listing(self.path / "rejected"):
-            match = _FIRST_ATTEMPT.fullmatch(path.name)
-            key = _key_of(match[1], path) if match else None
-            if key is not None:
-                found[key] = path
-        return found
+        return {key for path in listing(self.path / "jobs") if (key := _key_of(path.stem, path))}
 
     def failed(self) -> dict[RunKey, dict[str, Json]]:
         """Runs that failed and were not committed since: ``key``, ``reason``, ``attempt``.
@@ -195,7 +180,7 @@ class CampaignStore(OwnedFolder):
 
     def jobs_path(self, key: RunKey) -> Path:
         """Where the jobs of ``key`` are, or will be."""
-        return self._first_attempts.get(key) or self.path / "jobs" / f"{key.text}.jobs"
+        return self.path / "jobs" / f"{key.text}.jobs"
 
     def table(self, key: RunKey) -> JobTable:
         """Jobs of the committed run ``key``.

@@ -25,8 +25,6 @@ from deadbeat.store.files import read_bytes, reading, tool_version, write_buffer
 
 MAGIC = b"DBJOBS\r\n"
 VERSION = 3
-#: Earlier versions are read: their windows become slots, their repeats are not counted.
-FIRST_VERSION, LAST_WITH_WINDOWS = 1, 2
 #: No time, cost or period in a file may exceed this: 73 years; differences then fit in int64.
 LIMIT_NS = 1 << 61
 #: No error number of a kernel exceeds this (MAX_ERRNO of Linux).
@@ -41,8 +39,6 @@ _SECTIONS = (
     ("detail", j.DETAIL_DTYPE),
     ("counter", j.COUNTER_DTYPE),
 )
-#: Version 1 ends with the jobs.
-_FIRST_SECTIONS = 4
 
 
 def new_header(*, set_id: str, flags: int = 0, **values: int) -> Any:
@@ -85,14 +81,6 @@ def _size_field(section: str) -> str:
     return "record_bytes" if section == "job" else f"{section}_bytes"
 
 
-def _sections_of(header: Any) -> tuple[tuple[str, np.dtype[Any]], ...]:
-    version = int(header["version"])
-    if version > LAST_WITH_WINDOWS:
-        return _SECTIONS
-    old = ((name, j.WINDOW_DTYPE if name == "slot" else dtype) for name, dtype in _SECTIONS)
-    return tuple(old)[: _FIRST_SECTIONS if version == FIRST_VERSION else None]
-
-
 def write_job_table(path: Path, table: JobTable) -> None:
     """Write ``table`` as ``path``, atomically.
     Raises DeadbeatError: the file cannot be written; nothing is left behind."""
@@ -123,9 +111,7 @@ def find_cut(path: Path) -> DataError | None:
 
 
 def _expect_length(length: int, header: Any, name: str) -> None:
-    sizes = [
-        int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in _sections_of(header)
-    ]
+    sizes = [int(header[f"{section}_count"]) * dtype.itemsize for section, dtype in _SECTIONS]
     expected = j.HEADER_DTYPE.itemsize + sum(sizes) + 4
     if length != expected:
         how = "truncated" if length < expected else "longer than its header says"
@@ -136,51 +122,20 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """Jobs in ``data``; ``name`` is the file to name in an error.
     Raises DataError: see `read_job_table`."""
     header = _parse_header(data, name)
-    wanted = _sections_of(header)
     _expect_length(len(data), header, name)
     if zlib.crc32(memoryview(data)[:-4]) != int.from_bytes(data[-4:], "little"):
         raise DataError(f"job file {name} is damaged: the checksum does not match", _HINT)
     offset = j.HEADER_DTYPE.itemsize
     sections: dict[str, NDArray[Any]] = {}
-    for section, dtype in wanted:
+    for section, dtype in _SECTIONS:
         count = int(header[f"{section}_count"])
         sections[f"{section}s"] = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
         offset += count * dtype.itemsize
-    if int(header["version"]) <= LAST_WITH_WINDOWS:
-        sections |= _slots_of_windows(sections["slots"], sections["jobs"])
     table = JobTable(header=header, **sections)
     problem = find_inconsistency(table)
     if problem:
         raise DataError(f"job file {name} is inconsistent: {problem}", _HINT)
     return table
-
-
-def _slots_of_windows(windows: NDArray[Any], jobs: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Windows of versions 1 and 2 as slots, and their jobs.
-
-    Each planned window counts once, whatever the host did beside it. A window off the quiet mode
-    that is followed by another of its kind and task was repeated: a repeat was chosen by its
-    outcome, so its jobs do not count. A round begins with each window together; the last one, which
-    no solo window follows, belongs to the round before.
-    """
-    slots = np.zeros(len(windows), dtype=j.SLOT_DTYPE)
-    for field in ("kind", "task", "start_ns", "end_ns"):
-        slots[field] = windows[field]
-    slots["slot"], slots["begin_ns"] = windows["window"], windows["start_ns"]
-    repeat = np.zeros(len(windows), dtype=np.bool_)
-    off = windows["flags"] & j.WINDOW_OFF != 0
-    same = (windows["kind"][1:] == windows["kind"][:-1]) & (
-        windows["task"][1:] == windows["task"][:-1]
-    )
-    repeat[1:] = off[:-1] & same
-    together = windows["kind"] == j.SLOT_TOGETHER
-    first = np.cumsum(together & ~repeat) - 1
-    solo = first[~together]
-    slots["round"] = np.clip(first, 0, max(0, solo.max()) if len(solo) else None)
-    counted = jobs.copy()
-    known = jobs["slot"] < len(windows)  # what is not is reported as inconsistent
-    counted["flags"][known & repeat[np.where(known, jobs["slot"], 0)]] &= ~np.uint32(j.JOB_COUNTED)
-    return {"slots": slots, "jobs": counted}
 
 
 def _parse_header(data: bytes, name: str) -> Any:
@@ -191,17 +146,16 @@ def _parse_header(data: bytes, name: str) -> Any:
     if len(data) < 12:
         raise DataError(f"job file {name} is truncated: {len(data)} bytes", _HINT)
     version = int.from_bytes(data[8:12], "little")
-    if not FIRST_VERSION <= version <= VERSION:
+    if version != VERSION:
         raise DataError(
-            f"job file {name} has version {version}; deadbeat {tool_version()} reads "
-            f"{FIRST_VERSION} to {VERSION}",
+            f"job file {name} has version {version}; deadbeat {tool_version()} reads {VERSION}",
             "use the deadbeat that wrote it (campaign.json names it), or a newer one",
         )
     if len(data) < j.HEADER_DTYPE.itemsize + 4:
         raise DataError(f"job file {name} is truncated: {len(data)} bytes", _HINT)
     header = np.frombuffer(data, dtype=j.HEADER_DTYPE, count=1)[0]
     wanted = {"header_bytes": j.HEADER_DTYPE.itemsize}
-    wanted |= {_size_field(section): dtype.itemsize for section, dtype in _sections_of(header)}
+    wanted |= {_size_field(section): dtype.itemsize for section, dtype in _SECTIONS}
     for field, size in wanted.items():
         if int(header[field]) != size:
             found = int(header[field])

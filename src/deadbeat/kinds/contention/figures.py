@@ -11,11 +11,9 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns, quantiles
-from deadbeat.executors.tables import SLOT_MAX_NS
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.jobs import JobTable
-from deadbeat.store.jobfile import LAST_WITH_WINDOWS
 
 
 def without_overlapped(table: JobTable) -> tuple[JobTable, int]:
@@ -24,9 +22,9 @@ def without_overlapped(table: JobTable) -> tuple[JobTable, int]:
     A straggler is a job that finishes after a later slot's start. Counted jobs of later slots do
     not count if they were released before it finished. Nothing is asked of those jobs themselves,
     so nothing is selected by its outcome. A job that started and never finished lasts until the
-    end of the table. Before version 3 a slot waited for the one before: nothing is left out.
+    end of the table.
     """
-    if _of_windows(table) or not len(table.slots):
+    if not len(table.slots):
         return table, 0
     jobs, slots = table.jobs, table.slots
     flags = jobs["flags"]
@@ -133,25 +131,6 @@ def round_of(columns: JobColumns, table: JobTable) -> Integers:
     return table.slots["round"].astype(np.int64)[columns.slot]
 
 
-def clusters_of(columns: JobColumns, table: JobTable) -> Integers:
-    """Which jobs share their fate: a number for each, that of its round.
-
-    A round of version 3 has slots of 5 to 20 ms. The windows before were longer than a burst of the
-    host: they are cut into pieces of 20 ms.
-    """
-    rounds = round_of(columns, table)
-    if not _of_windows(table) or not len(rounds):
-        return rounds
-    since = columns.release_ns - table.slots["start_ns"][columns.slot]
-    place = np.stack((rounds, columns.slot, since // SLOT_MAX_NS))
-    return np.asarray(np.unique(place, axis=1, return_inverse=True)[1].reshape(-1))
-
-
-def _of_windows(table: JobTable) -> bool:
-    """Whether the table was read from a file of version 1 or 2; one just made has version 0."""
-    return 0 < int(table.header["version"]) <= LAST_WITH_WINDOWS
-
-
 def round_count(table: JobTable) -> int:
     return 1 + int(table.slots["round"].max(initial=0))
 
@@ -201,8 +180,6 @@ class Witness:
     @classmethod
     def of(cls, table: JobTable, chosen: Bools | None = None) -> Witness:
         """Witness of a table; ``chosen``: of these tasks."""
-        if _of_windows(table):
-            return cls()  # they had another length and were compared with the calibration
         probes = table.probes[
             (table.probes["kind"] == j.PROBE_WITNESS)
             & (table.probes["slot"] < len(table.slots))
@@ -275,7 +252,7 @@ class Responses:
         return cls(
             np.where(np.isnan(response), np.inf, response / deadline),
             np.where(np.isnan(response), np.inf, columns.response_ratio[chosen]),
-            clusters_of(columns, table)[chosen],
+            round_of(columns, table)[chosen],
         )
 
 

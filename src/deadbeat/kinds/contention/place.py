@@ -16,7 +16,7 @@ from deadbeat.executors.base import RunRequest
 from deadbeat.experiment.folders import Folders
 from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
-from deadbeat.kinds.contention.spec import VERB, CampaignSpec, is_of_windows, read_spec, spec_dict
+from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.grouping import grouped
 from deadbeat.model.platform import Platform
@@ -102,9 +102,6 @@ def choose(
         if source is not None and store.path.resolve() == source.resolve():
             yield "would be continued with programs of itself"
             return
-        if is_of_windows(store.spec):
-            yield "was measured by an earlier version, in windows instead of slots"
-            return
         if platform is not None:
             yield from begun_elsewhere(store, platform)
             if keep and origin is None:
@@ -154,10 +151,6 @@ def origin_of(source: CampaignStore, spec: CampaignSpec, platform: Platform) -> 
     Raises UsageError: they cannot run here, or are not all there; DataError: a program is damaged.
     """
     name = source.path.resolve().name
-    if is_of_windows(source.spec):
-        message = f"the programs of {name} are of an earlier version, which measured in windows"
-        hint = "measure that campaign again with this version, then run its programs here"
-        raise UsageError(message, hint)
     calibration, programs = source.load_calibration(), source.programs.all()
     if calibration is not None:
         _require_runnable(source, calibration.platform, platform)

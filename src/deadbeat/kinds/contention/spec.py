@@ -440,22 +440,9 @@ def _with_most_sets(values: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def is_of_windows(values: Any) -> bool:
-    """Whether a stored specification is of a version that cut runs into windows and judged each."""
-    return isinstance(values, Mapping) and "quiet" in values
-
-
-def _without_windows(values: Mapping[str, Json]) -> dict[str, Json]:
-    """``values`` of such a version, as far as they say something now."""
-    gone, run = ("solo_seconds", "windows"), values.get("run")
-    if isinstance(run, Mapping):
-        values = {**values, "run": {key: run[key] for key in run if key not in gone}}
-    return {key: value for key, value in values.items() if key != "quiet"}
-
-
 def read_spec(values: Any) -> CampaignSpec:
     """Validates a whole specification; raises UsageError naming every problem."""
-    return checked(CampaignSpec, _without_windows(values) if is_of_windows(values) else values)
+    return checked(CampaignSpec, values)
 
 
 def spec_dict(spec: CampaignSpec) -> dict[str, Json]:

@@ -193,9 +193,8 @@ def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:
 
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
-#: Parameters that say how a campaign was carried out, not what it measured; an earlier version had
-#: [quiet].
-_OWN = ("name", "preset", "cpus", "calibration", "quiet")
+#: Parameters that say how a campaign was carried out, not what it measured.
+_OWN = ("name", "preset", "cpus", "calibration")
 #: Settings under which the same program is another measurement.
 _HOW = ("policy", "overrun", "layout", "seconds", "jobs", "slot_periods", "warmup_jobs", "split")
 
