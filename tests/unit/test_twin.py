@@ -140,7 +140,7 @@ def test_agreement_names_the_worst_figure() -> None:
 
     rows = agreed(of(10 * MS, 15_000), of(11 * MS, 30_000))
     text = sentence(rows, "a-run")
-    assert "0.0% in period, 10.0% in C, 0.0% in sections" in text  # 15 us is below resolution
+    assert "0.0 % in period, 10.0 % in C, 0.0 % in sections" in text  # 15 us is below resolution
     assert "worst: C mean of a, 11 ms for 10 ms" in text
     assert [row.ratio for row in rows if row.figure == "C mean"] == [1.1]
     assert sentence((), "gone").startswith("No thread of gone")

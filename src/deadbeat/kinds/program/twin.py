@@ -84,7 +84,7 @@ def sentence(found: tuple[Agreed, ...], original: str | None) -> str:
     for each in judged:
         sort = _SORTS[each.figure]
         most[sort] = max(most.get(sort, 0.0), each.apart)
-    words = ", ".join(f"{share:.1%} in {sort}" for sort, share in most.items())
+    words = ", ".join(f"{100 * share:.1f} % in {sort}" for sort, share in most.items())
     worst = max(judged, key=lambda each: each.apart)
     return (
         f"The twin agrees with {original} within {words} ({time_text(RESOLUTION_NS)} count as"
