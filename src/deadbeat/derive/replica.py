@@ -55,8 +55,21 @@ class ReplicaThread:
     @property
     def compute_ns(self) -> NDArray[np.float64]:
         """CPU time of each job, without its overhead."""
+        return np.diff(self._spent[np.append(0, self.ends)])
+
+    def sections_ns(self, lock: int) -> NDArray[np.float64]:
+        """CPU time of each section of a lock."""
+        mine = self.ops["target"] == lock
+        begins, ends = (
+            np.flatnonzero(mine & (self.ops["kind"] == kind)) for kind in (LOCK, UNLOCK)
+        )
+        return np.asarray(self._spent[ends] - self._spent[begins])
+
+    @property
+    def _spent(self) -> NDArray[np.float64]:
+        """CPU time before each operation, and after all."""
         spent = np.where(self.ops["kind"] == COMPUTE, self.ops["ns"], 0)
-        return np.diff(np.append(0, np.cumsum(spent, dtype=np.float64))[np.append(0, self.ends)])
+        return np.append(0, np.cumsum(spent, dtype=np.float64))
 
 
 @frozen(kw_only=True, eq=False)

@@ -55,6 +55,11 @@ class ProgramVariant:
         late = {name: each.first_ns for name, each in self.threads.items() if each.misses}
         return min(late, key=late.__getitem__, default="")
 
+    @property
+    def worst(self) -> str:
+        """The thread with the longest response."""
+        return max(self.threads, key=lambda name: self.threads[name].max_ns, default="")
+
 
 @frozen(kw_only=True)
 class Room:
@@ -117,10 +122,9 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
     numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]
     variants = [_variant(program.times(many), cpus, many) for cpus in numbers for many in instances]
     measured = {task.name: task.response_max_ns for task in run.traced.tasks}
-    last = variants[-1]
-    rooms = list(_rooms(program.times(instances[-1]), numbers[-1], last))
-    growth = _growth(program.times(instances[-1]), numbers[-1], last)
-    lines = [*_sentences(variants), *growth]
+    one = program.times(instances[0])
+    rooms = list(_rooms(one, numbers[0], variants[0]))
+    lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
     model = ", ".join(
         f"{name} {time_text(each.max_ns)} for {time_text(measured[name] or 0)}"
         for name, each in was.items()
@@ -161,9 +165,8 @@ def _sentences(variants: Sequence[ProgramVariant]) -> Iterator[str]:
     for each in variants:
         where = f"Simulated on {count_of(each.cores, 'core')}"
         where += f", {each.instances} instances" * (each.instances > 1)
-        worst = max(each.threads, key=lambda name: each.threads[name].max_ns, default="")
-        text = f"no deadline is missed; worst response {time_text(each.threads[worst].max_ns)}"
-        text += f" ({worst})"
+        longest = time_text(each.threads[each.worst].max_ns)
+        text = f"no deadline is missed; worst response {longest} ({each.worst})"
         if each.misses:
             mine = each.threads[each.first]
             text = (
@@ -203,13 +206,11 @@ def _rooms(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterat
         if task.name in now.threads and len(each.compute_ns):
             scale, largest = TimeScale(factor=1, thread=task.name), float(each.compute_ns.max())
             yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale))
-    longest: dict[str, int] = {}
-    for each in program.threads:
-        for section in each.task.sections:
-            longest[section.lock] = max(longest.get(section.lock, 0), section.max_ns)
-    for name, most in longest.items():
-        factor = _most(program, cpus, TimeScale(factor=1, lock=name))
-        yield Room(what=f"sections of {name}", now_ns=most, factor=factor)
+    for number, (name, _) in enumerate(program.locks):
+        longest = max(float(each.sections_ns(number).max(initial=0)) for each in program.threads)
+        if longest:
+            factor = _most(program, cpus, TimeScale(factor=1, lock=name))
+            yield Room(what=f"sections of {name}", now_ns=longest, factor=factor)
 
 
 def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[str]:
@@ -229,7 +230,12 @@ def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Itera
 
 
 def _table(variants: Sequence[ProgramVariant]) -> Table:
-    rows = [(each, name, found) for each in variants for name, found in each.threads.items()]
+    rows = [
+        (each, name, found)
+        for each in variants
+        for name, found in each.threads.items()
+        if len(variants) == 1 or name == (each.first or each.worst)
+    ]
     columns = (
         Column(key="cores", heading="cores", value=lambda row: row[0].cores),
         Column(key="instances", heading="instances", value=lambda row: row[0].instances),
@@ -240,9 +246,8 @@ def _table(variants: Sequence[ProgramVariant]) -> Table:
             for key, heading in (("p50_ns", "median"), ("p99_ns", "99 %"), ("max_ns", "worst"))
         ),
     )
-    return Table(
-        name="variants", columns=columns, rows=rows, terminal=True, title="Simulated responses"
-    )
+    title = "Simulated responses" + ", of who misses first or takes longest" * (len(variants) > 1)
+    return Table(name="variants", columns=columns, rows=rows, terminal=True, title=title)
 
 
 def _of(key: str) -> Callable[[tuple[ProgramVariant, str, Foreseen]], int]:
