@@ -123,7 +123,7 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
     variants = [_variant(program.times(many), cpus, many) for cpus in numbers for many in instances]
     measured = {task.name: task.response_max_ns for task in run.traced.tasks}
     one = program.times(instances[0])
-    rooms = list(_rooms(one, numbers[0], variants[0]))
+    rooms = list(_rooms(one, numbers[0]))
     lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
     model = ", ".join(
         f"{name} {time_text(each.max_ns)} for {time_text(measured[name] or 0)}"
@@ -199,13 +199,12 @@ def _most(program: Replica, cpus: Sequence[int], scale: TimeScale) -> float | No
     return None if met else 0.0
 
 
-def _rooms(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[Room]:
-    """For each thread and each lock that several threads take."""
+def _rooms(program: Replica, cpus: Sequence[int]) -> Iterator[Room]:
+    """For each thread and each lock."""
     for each in program.threads:
-        task = each.task
-        if task.name in now.threads and len(each.compute_ns):
-            scale, largest = TimeScale(factor=1, thread=task.name), float(each.compute_ns.max())
-            yield Room(what=f"C of {task.name}", now_ns=largest, factor=_most(program, cpus, scale))
+        name, largest = each.task.name, float(each.compute_ns.max())
+        factor = _most(program, cpus, TimeScale(factor=1, thread=name))
+        yield Room(what=f"C of {name}", now_ns=largest, factor=factor)
     for number, (name, _) in enumerate(program.locks):
         longest = max(float(each.sections_ns(number).max(initial=0)) for each in program.threads)
         if longest:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from attrs import evolve
@@ -205,34 +207,25 @@ def _signed(value: float, text: Callable[[float], str]) -> str:
     return f"{'-' if value < 0 else '+'}{text(abs(value))}"
 
 
+def _part(key: str, part: str, of: Tried) -> float | None:
+    each = getattr(of, key)
+    return each and getattr(each, part)
+
+
 def table(found: Sequence[Tried]) -> Table:
     """A row for each change."""
 
     def side(key: str, name: str, text: Callable[[float], str]) -> Iterator[Column]:
-        yield Column(
-            key=key,
-            heading=name,
-            format=text,
-            value=lambda each: getattr(each, key) and getattr(each, key).after,
-        )
-        yield Column(
-            key=f"{key}_before",
-            heading="it was",
-            format=text,
-            value=lambda each: getattr(each, key) and getattr(each, key).before,
-        )
+        for part, heading in (("after", name), ("before", "it was"), ("expected", "predicted")):
+            yield Column(
+                key=f"{key}_{part}", heading=heading, format=text, value=partial(_part, key, part)
+            )
         yield Column(
             key=f"{key}_difference",
             heading="difference",
             format=_interval(text),
             raw=False,
-            value=lambda each: getattr(each, key),
-        )
-        yield Column(
-            key=f"{key}_predicted",
-            heading="predicted",
-            format=text,
-            value=lambda each: getattr(each, key) and getattr(each, key).expected,
+            value=attrgetter(key),
         )
 
     columns = (

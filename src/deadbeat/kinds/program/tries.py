@@ -34,7 +34,6 @@ class ProgramChange:
 
     Attributes:
         words: What it does. ``last``: how to make it last, and where.
-        root: Whether it needs root.
         inherit, placings, settings, command: What is done: `Shim`, `Placer`, words of ``tune
             apply``, another program.
     """
@@ -42,12 +41,16 @@ class ProgramChange:
     name: str = ""
     words: str = ""
     last: tuple[str, str] = ("", "")
-    root: bool = False
     inherit: bool = False
     placings: tuple[Placing, ...] = ()
     settings: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     expected: dict[str, Foreseen] = field(factory=dict)
+
+    @property
+    def root(self) -> bool:
+        """Whether it needs root."""
+        return bool(self.placings or self.settings)
 
 
 ORIGINAL = ProgramChange()
@@ -73,10 +76,6 @@ class TurnDifference:
     def sign(self) -> int:
         return int(self.low > 0) - int(self.high < 0)
 
-    @property
-    def expected_mean(self) -> float | None:
-        return None if self.expected is None else self.expected - self.before
-
 
 @frozen(kw_only=True)
 class Tried:
@@ -98,8 +97,7 @@ class Tried:
 
 @frozen(kw_only=True, eq=False)
 class Ground:
-    """What changes are chosen by. ``deadlines``: as given; ``target``: None: a process of another
-    machine is not looked at."""
+    """What changes are chosen by; ``against``: another version."""
 
     found: TracedProgram
     replica: Replica
@@ -127,16 +125,12 @@ def changes_of(
             unfit[name] = made
             continue
         made = evolve(made, name=name)
-        same = [each.name for each in chosen[1:] if each.placings and _same(each, made)]
+        same = [each.name for each in chosen[1:] if {*each.placings} == {*made.placings} != set()]
         if same:
             unfit[name] = f"it does what {same[0]} does"
         else:
             chosen.append(evolve(made, expected=_expected(ground, made)))
     return tuple(chosen), unfit
-
-
-def _same(one: ProgramChange, other: ProgramChange) -> bool:
-    return {*one.placings} == {*other.placings}
 
 
 def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
@@ -188,7 +182,7 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
     text = "; ".join(f"{each.name} {each.priority}" for each in placings)
     code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
     return ProgramChange(
-        words=f"{words}: FIFO {text}", root=True, placings=placings, last=(code, f"with {text}")
+        words=f"{words}: FIFO {text}", placings=placings, last=(code, f"with {text}")
     )
 
 
@@ -260,7 +254,7 @@ def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:
     placings = _pinned(place)
     text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
     code = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
-    return ProgramChange(words=text, root=True, placings=placings, last=(code, f"with {text}"))
+    return ProgramChange(words=text, placings=placings, last=(code, f"with {text}"))
 
 
 def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
@@ -299,9 +293,7 @@ def _deadline(ground: Ground, _: str) -> ProgramChange | str:
     )
     words = f"SCHED_DEADLINE: {text}"
     code = "sched_setattr(0, &attr, 0)"
-    return ProgramChange(
-        words=words, root=True, placings=tuple(placings), last=(code, f"with {text}")
-    )
+    return ProgramChange(words=words, placings=tuple(placings), last=(code, f"with {text}"))
 
 
 def _idle(ground: Ground, _: str) -> ProgramChange | str:
@@ -322,7 +314,6 @@ def _idle(ground: Ground, _: str) -> ProgramChange | str:
     words = f"{task.name} has CPU {kept} for itself; all others CPU {', '.join(map(str, rest))}"
     return ProgramChange(
         words=words,
-        root=True,
         placings=placings,
         last=("taskset -acp", f"{words} (as CPUAffinity=)"),
     )
@@ -335,9 +326,7 @@ def _tune(ground: Ground, word: str) -> ProgramChange | str:
         return f"tune {names[0]} changes nothing here"
     words = f"{len(planned.settings)} settings of tune {names[0]}"
     command = f"deadbeat tune apply {names[0]}"
-    return ProgramChange(
-        words=words, root=True, settings=names, last=(command, "lasts until it is reverted")
-    )
+    return ProgramChange(words=words, settings=names, last=(command, "lasts until it is reverted"))
 
 
 def _version(ground: Ground, _: str) -> ProgramChange | str:
