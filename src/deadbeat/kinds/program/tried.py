@@ -208,8 +208,8 @@ def _signed(value: float, text: Callable[[float], str]) -> str:
 
 
 def _part(key: str, part: str, of: Tried) -> float | None:
-    each = getattr(of, key)
-    return each and getattr(each, part)
+    value: float | None = getattr(getattr(of, key), part, None)
+    return value
 
 
 def table(found: Sequence[Tried]) -> Table:
