@@ -119,8 +119,9 @@ def locks_of(
             if site.what == "lock" and site.call != "lock" and (pid, site.object) not in seen
         }
         mine = np.isin(waits["site"], [*locks]) & waits["blocked"] & (waits["exit"] != NEVER)
-        if tid in jobs:  # threads that end together meet in the C library
-            mine &= waits["enter"] <= jobs[tid]["end"].max()
+        if tid in jobs:  # threads that begin or end together meet in the C library
+            rows = jobs[tid]
+            mine &= (waits["enter"] >= rows["before"].min()) & (waits["exit"] <= rows["end"].max())
         for wait in waits[mine & track.known(waits["enter"], waits["exit"])]:
             number = int(wait["site"])
             lock = found[locks[number]]
