@@ -126,7 +126,7 @@ def comparison_document(
         source="the stored results of what is compared",
         labels=loud(result.labels),
         noise=_NOISE,
-        answer=[*_trend(result), *(f"{verdict_line(each)}." for each in result.comparisons)],
+        answer=_trend(result) or [f"{verdict_line(each)}." for each in result.comparisons],
         picture=_glance(result),
         below=[
             f"{each.severity}: {each.message}"
@@ -154,18 +154,16 @@ def comparison_document(
     )
 
 
-def _trend(result: ComparisonResult) -> Iterator[str]:
-    """Where the results in the order of time changed for good."""
+def _trend(result: ComparisonResult) -> list[str]:
+    """Where the results in the order of time changed for good; []: they are too few to say."""
     if result.trend is None:
-        return
-    if not result.trend:
-        yield f"Over the {len(result.campaigns)} results in order of time no change is shown."
-    for each in result.trend:
-        commits = f" (commit {each.commits[0]} to {each.commits[1]})" * all(each.commits)
-        yield (
-            f"{each.metric} of {each.cell} changed between {each.last} and {each.first}{commits}:"
-            f" {each.before:.4g} to {each.after:.4g} {each.unit}, p {each.p:.2g}."
-        )
+        return []
+    return [
+        f"{each.metric[:1].upper()}{each.metric[1:]} of {each.cell} changed between {each.last} and"
+        f" {each.first}{' (commit {} to {})'.format(*each.commits) * all(each.commits)}:"
+        f" {each.before:.4g} to {each.after:.4g} {each.unit} (p {each.p:.1g})."
+        for each in result.trend
+    ] or [f"Over the {len(result.campaigns)} results in order of time no change is shown."]
 
 
 def _side(name: str, metric: MetricComparison) -> str:
