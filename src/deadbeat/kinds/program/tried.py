@@ -108,6 +108,7 @@ def _judged(
         worst=worst,
         worse=worse,
         why=lacks or _why(worst, model, runs, task),
+        left=_left_alone(runs),
         last=change.last if down else ("", ""),
     )
 
@@ -131,6 +132,13 @@ def _difference(
     return TurnDifference(
         before=before, after=after, low=mean - half, high=mean + half, expected=expected
     )
+
+
+def _left_alone(runs: Sequence[ProgramRun]) -> tuple[str, ...]:
+    """Locks that a change could not change, and why."""
+    locks = [lock for run in runs[:1] if run.traced for lock in run.traced.locks]
+    reasons = ((lock.name, lock.changed.partition("left alone: ")[2]) for lock in locks)
+    return tuple(f"{name} ({reason})" for name, reason in reasons if reason)
 
 
 def _why(
@@ -170,8 +178,9 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
 def sentences(found: Iterable[Tried]) -> Iterator[str]:
     """What each change did; what showed nothing in one."""
     ordered = [each for each in best_first(found) if each.words]
-    yield from (f"{_sentence(each)}." for each in ordered if each.verdict != NONE)
-    if names := [each.name for each in ordered if each.verdict == NONE]:
+    silent = [each for each in ordered if each.verdict == NONE and not each.left]
+    yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
+    if names := [each.name for each in silent]:
         yield f"No difference is shown with {', '.join(names)}."
 
 
@@ -189,6 +198,7 @@ def _sentence(found: Tried) -> str:
         text = f"{time_text(worst.after)} instead of {time_text(worst.before)}"
         parts.append(f"worst response {text}{_expected(worst, time_text)}")
     parts += [f"{', '.join(found.worse)} misses more"] * bool(found.worse)
+    parts += [f"it could not change {', '.join(found.left)}"] * bool(found.left)
     return "; ".join([head, *parts])
 
 

@@ -81,7 +81,8 @@ class TurnDifference:
 class Tried:
     """What became of a change. ``task``: the thread in question; ``worse``: others that miss more.
     ``misses``: share of its deadlines; ``worst``: its longest response, ns. ``verdict``: one of
-    the words above, or why it was not tried. ``why``: the prediction is off."""
+    the words above, or why it was not tried. ``left``: locks that stayed as they were; ``why``: the
+    prediction is off."""
 
     name: str
     words: str
@@ -91,6 +92,7 @@ class Tried:
     misses: TurnDifference | None = None
     worst: TurnDifference | None = None
     worse: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     why: str = ""
     last: tuple[str, str] = ("", "")
 
