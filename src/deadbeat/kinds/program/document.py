@@ -156,8 +156,6 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     best = changes.best_first(found.tried)
     steps = [each.last for each in best if each.last[0]][:1] + steps
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
-    parts += [twin.table(found.agreed)] * bool(found.agreed)
-    parts += [changes.table(found.tried)] * bool(found.tried)
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []
     return Document(
@@ -182,11 +180,18 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
 
 
 def seen(found: ProgramSummary) -> list[Table]:
-    return traced.tables(found.traced, found.sharing) if found.traced else []
+    """What was seen of it, of changes to it, and of its twin."""
+    tables = [changes.table(found.tried)] * bool(found.tried)
+    tables += [twin.table(found.agreed)] * bool(found.agreed)
+    return tables + (traced.tables(found.traced, found.sharing) if found.traced else [])
 
 
 def tasks(found: ProgramSummary) -> list[dict[str, Json]]:
-    return [row for table in seen(found)[:1] for row in records(table.columns, table.rows)]
+    """Threads with jobs."""
+    if found.traced is None:
+        return []
+    table = traced.tasks_table(found.traced)
+    return [*records(table.columns, table.rows)]
 
 
 def rows(found: ProgramSummary) -> list[dict[str, Json]]:
