@@ -177,7 +177,7 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
 ) -> None:
     words = KINDS[kind][0] if kind in KINDS else MORE_KINDS.get(kind, IMPORT)
 
-    def page(_: object) -> str:
+    def page(_: object, **_options: object) -> str:
         raise OverflowError("made up")
 
     with monkeypatch.context() as patch:
