@@ -182,7 +182,12 @@ def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
 
 @contextmanager
 def applied(
-    target: Target, settings: Sequence[Setting], *, reason: str, journal: Journal | None = None
+    target: Target,
+    settings: Sequence[Setting],
+    *,
+    reason: str,
+    journal: Journal | None = None,
+    partly: bool = False,
 ) -> Iterator[Applied]:
     """Settings that hold for a block: journalled, written, read back; put back at its end.
 
@@ -191,6 +196,7 @@ def applied(
 
     Args:
         reason: What for; one line, for whoever reads the journal, where this process is added.
+        partly: Some of them may be impossible.
 
     Raises:
         TargetError: A setting is not possible here, or could not be put back at the end.
@@ -200,7 +206,8 @@ def applied(
     with book.kept(session):
         try:
             done = book.apply(settings, reason=signed(reason, book.target), session=session)
-            if missing := done.those("skipped", "refused"):
+            missing = done.those("skipped", "refused")
+            if missing and not (partly and done.those("applied")):
                 raise TargetError(
                     f"{len(missing)} of {len(settings)} settings not possible here",
                     "nothing is changed",

@@ -58,7 +58,7 @@ from deadbeat.kinds.program.traced import (
     worst_jobs,
 )
 from deadbeat.kinds.program.tried import summarised
-from deadbeat.kinds.program.tries import ORIGINAL, Ground, ProgramChange, changes_of
+from deadbeat.kinds.program.tries import ORIGINAL, Ground, ProgramChange, changes_of, knobs_of
 from deadbeat.kinds.program.twin import built
 from deadbeat.kinds.program.watching import Watched, alone, joined, watched
 from deadbeat.kinds.program.whatif import placed, rule_of
@@ -167,7 +167,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             yield
             return
         settings = tuning_plan(target, turns(words)).settings
-        with applied(target, settings, reason=f"deadbeat run --try {name}"):
+        with applied(target, settings, reason=f"deadbeat run --try {name}", partly=True):
             yield
 
     def _run(
@@ -360,6 +360,9 @@ def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
         duration=spec.duration or _TURN_S,
         repeats=spec.repeats if "repeats" in given else _TURNS,
     )
+    for word in spec.tries:
+        if word.partition(":")[0] == "tune":
+            knobs_of(word.partition(":")[2])
     most, each = spec.repeats * (1 + len(spec.tries)), spec.duration or 0
     what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
     asked.agree(

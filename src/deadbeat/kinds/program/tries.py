@@ -15,8 +15,9 @@ from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.values import parse_cpu_list
 from deadbeat.kinds.program.traced import TracedProgram, inverts, worst_task
 from deadbeat.kinds.program.whatif import Foreseen, foreseen
+from deadbeat.model.words import count_of
 from deadbeat.sched.analysis import analyze
-from deadbeat.settings.profile import turns
+from deadbeat.settings.profile import all_profiles, turns
 from deadbeat.settings.tuning_plan import plan as tuning_plan
 from deadbeat.targets.base import Target
 
@@ -321,14 +322,24 @@ def _idle(ground: Ground, _: str) -> ProgramChange | str:
     )
 
 
+def knobs_of(word: str) -> tuple[str, ...]:
+    """Words for knobs: of a profile, or one. UsageError: there is neither."""
+    profile = all_profiles().get(word or "realtime")
+    words = profile.words if profile else (word,)
+    turns(words)
+    return words
+
+
 def _tune(ground: Ground, word: str) -> ProgramChange | str:
-    names = (word or "realtime",)
-    planned = tuning_plan(ground.target, turns(names))
-    if not planned.settings:
-        return f"tune {names[0]} changes nothing here"
-    words = f"{len(planned.settings)} settings of tune {names[0]}"
-    command = f"deadbeat tune apply {names[0]}"
-    return ProgramChange(words=words, settings=names, last=(command, "lasts until it is reverted"))
+    words = knobs_of(word)
+    planned = tuning_plan(ground.target, turns(words))
+    if not planned.settings or planned.refused:
+        return "nothing of it applies here" if not planned.refused else "it cannot be put back"
+    last = f"deadbeat tune apply {word or 'realtime'}", "until deadbeat tune revert"
+    if word and words == (word,):
+        last = f"deadbeat tune apply --knob {word}", last[1]
+    text = f"{count_of(len(planned.settings), 'setting')} of tune {word or 'realtime'}"
+    return ProgramChange(words=text, settings=words, last=last)
 
 
 def _version(ground: Ground, _: str) -> ProgramChange | str:
