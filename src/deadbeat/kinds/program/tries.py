@@ -25,6 +25,7 @@ from deadbeat.targets.base import Target
 _TOP = 49
 #: Of a reservation beyond the largest execution time.
 _SPARE = 1.1
+_AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
 #: Placements of a search.
 _LOOKS = 200
 
@@ -256,8 +257,7 @@ def _spread(ground: Ground, tasks: Sequence[DerivedTask]) -> ProgramChange | str
 def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:
     placings = _pinned(place)
     text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
-    code = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
-    return ProgramChange(words=text, placings=placings, last=(code, f"with {text}"))
+    return ProgramChange(words=text, placings=placings, last=(_AFFINITY, f"with {text}"))
 
 
 def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
@@ -318,7 +318,7 @@ def _idle(ground: Ground, _: str) -> ProgramChange | str:
     return ProgramChange(
         words=words,
         placings=placings,
-        last=("taskset -acp", f"{words} (as CPUAffinity=)"),
+        last=(_AFFINITY, f"so that {words}"),
     )
 
 
