@@ -221,7 +221,7 @@ class _SeenThread:
                 deadline_ns=thread.deadline_ns,
             )
         ops, counts = self._ops()
-        releases = np.where(self.woken, WOKEN, rows["release"])
+        releases = np.where(self.woken, WOKEN, np.maximum(rows["release"], 0))
         after = task.kind == "relative"
         if after:
             releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)

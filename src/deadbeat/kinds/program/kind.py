@@ -143,8 +143,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             pid=spec.pid,
             against=spec.against,
         )
-        changes, unfit = changes_of(ground, spec.tries)
-        return evolve(run, changes=changes, unfit=unfit, lacks=ground.replica.lacks)
+        changes, unfit, lacks = changes_of(ground, spec.tries)
+        return evolve(run, changes=changes, unfit=unfit, lacks=lacks)
 
     def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
         for key in self.lacking:

@@ -15,6 +15,7 @@ from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.values import parse_cpu_list
 from deadbeat.kinds.program.traced import TracedProgram, inverts, worst_task
 from deadbeat.kinds.program.whatif import Foreseen, foreseen
+from deadbeat.model.errors import UsageError
 from deadbeat.model.words import count_of
 from deadbeat.sched.analysis import analyze
 from deadbeat.settings.profile import all_profiles, turns
@@ -119,8 +120,13 @@ class Ground:
 
 def changes_of(
     ground: Ground, names: Sequence[str]
-) -> tuple[tuple[ProgramChange, ...], dict[str, str]]:
-    """The original and those of ``names`` that apply; of the others why they do not."""
+) -> tuple[tuple[ProgramChange, ...], dict[str, str], tuple[str, ...]]:
+    """The original and those of ``names`` that apply; of the others why they do not; and why
+    nothing is predicted."""
+    try:
+        _expected(ground, ORIGINAL)
+    except UsageError as error:  # such as too many CPUs
+        ground = evolve(ground, replica=evolve(ground.replica, lacks=(error.message,)))
     chosen, unfit = [evolve(ORIGINAL, expected=_expected(ground, ORIGINAL))], dict[str, str]()
     for name in names:
         head, _, rest = name.partition(":")
@@ -134,7 +140,7 @@ def changes_of(
             unfit[name] = f"it does what {same[0]} does"
         else:
             chosen.append(evolve(made, expected=_expected(ground, made)))
-    return tuple(chosen), unfit
+    return tuple(chosen), unfit, ground.replica.lacks
 
 
 def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
