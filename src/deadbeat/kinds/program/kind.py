@@ -187,6 +187,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 watch = watched(ran, output, target, made, change)
             else:
                 watch = joined(spec, spec.pid, target, made, change)
+        if watch.stopped is not None and spec.tries:  # a turn is a whole one
+            raise watch.stopped
         if (count := len(watch.recording.events)) > _MANY:
             tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
         seen = traced(watch.recording, dict(spec.deadline))

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,18 @@ def joined(
         recorder.begin(pid)
         maps = target.read_text(f"/proc/{pid}/maps") or ""
         began = time.monotonic()
-        with suppress(KeyboardInterrupt):
+        stopped: KeyboardInterrupt | None = None
+        try:
             recorder.wait(spec.duration)
+        except KeyboardInterrupt as interrupt:  # of a single run the usual end
+            stopped = interrupt if spec.repeats > 1 or spec.tries else None
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recording = with_variables(recorder.finish(), maps, target)
         placed = placer.finish()
-    return Watched(recording=since(recording, placed), seconds=seconds, placed=placed)
+    return Watched(
+        recording=since(recording, placed), seconds=seconds, placed=placed, stopped=stopped
+    )
 
 
 def watched(
