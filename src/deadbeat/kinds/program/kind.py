@@ -170,16 +170,14 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         with applied(target, settings, reason=f"deadbeat run --try {name}", partly=True):
             yield
 
-    def _run(
-        self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
-    ) -> Generator[ProgramRun]:
-        spec, started = self._spec, datetime.now(UTC).isoformat()
-        change, store = self._changes[key.change], self._folder
-        assert isinstance(store, ProgramStore)
+    def _watch(self, key: ProgramKey, target: Target, made: Toolchain) -> Watched:
+        """Run it once. KeyboardInterrupt: a turn is a whole one."""
+        spec, change = self._spec, self._changes[key.change]
+        assert isinstance(self._folder, ProgramStore)
         with ExitStack() as held:
             output = self._output
             if spec.tries:
-                output = held.enter_context(store.output(key)).fileno()
+                output = held.enter_context(self._folder.output(key)).fileno()
             if target.boot_s:
                 watch = alone(spec, target, made)
             elif spec.pid is None:
@@ -187,8 +185,17 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 watch = watched(ran, output, target, made, change)
             else:
                 watch = joined(spec, spec.pid, target, made, change)
-        if watch.stopped is not None and spec.tries:  # a turn is a whole one
+        if watch.stopped is not None and spec.tries:
             raise watch.stopped
+        return watch
+
+    def _run(
+        self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
+    ) -> Generator[ProgramRun]:
+        spec, started = self._spec, datetime.now(UTC).isoformat()
+        change, store = self._changes[key.change], self._folder
+        assert isinstance(store, ProgramStore)
+        watch = self._watch(key, target, made)
         if (count := len(watch.recording.events)) > _MANY:
             tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
         seen = traced(watch.recording, dict(spec.deadline))
