@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -89,7 +90,8 @@ def command(name: str) -> click.Command:
         if preset is not None:
             asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
         kind = own.kind or name
-        if _twin(asked, options):
+        stored = options.get("programs_from"), options["runs"], options.get("step") is not None
+        if _twin(asked, *stored):
             kind = "program"
         elif name in _ADJUST:
             _ADJUST[name](asked, options)
@@ -223,14 +225,14 @@ def _several(options: Mapping[str, Json]) -> bool:
     return "," in target and len(import_module("deadbeat.targets.opening").targets_in(target)) > 1
 
 
-def _twin(layer: Layer, options: Mapping[str, Any]) -> bool:
+def _twin(layer: Layer, of: str | None, runs: Path, step: bool) -> bool:
     """Whether the programs asked for are the twin of one that was measured; then asks for that."""
-    of, place = options.get("programs_from"), import_module("deadbeat.store.place")
-    path = place.PROGRAM.find(options["runs"], of) if of else None
+    place = import_module("deadbeat.store.place")
+    path = place.PROGRAM.find(runs, of) if of else None
     if path is None:
         return False
     wrong = [name for key, name in layer.names.items() if key != "name"]
-    if wrong := wrong + ["--step"] * (options["step"] is not None):
+    if wrong := wrong + ["--step"] * step:
         text = f"{', '.join(wrong)} and the twin of a program exclude each other"
         raise UsageError(text, "--name and --target may be given")
     layer.put("twin_of", path.name, "--programs-from")
