@@ -302,24 +302,6 @@ def test_a_calibration_with_a_wrong_key_names_it(
     assert str(path) in caught.value.message
 
 
-def test_a_calibration_of_before_ratios_had_an_interval_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "calibration.json"
-    write_calibration(path, calibration())
-    plain = json.loads(path.read_text())
-    for costs in plain["costs"].values():
-        for cost in costs:
-            del cost["calm"]
-    old = {"parallel_ratio": {"pipe": 1.2}, "compute_parallel_ratio": 1.01}
-    path.write_text(json.dumps(plain | old))
-    read = read_calibration(path)
-    assert not read.parallel_ratio["pipe"].refutes
-    assert read.parallel_ratio["pipe"].ratio == 1.2
-    assert read.compute_parallel_ratio is not None
-    assert all(cost.calm for costs in read.costs.values() for cost in costs)
-    write_calibration(path, read)
-    assert read_calibration(path) == read
-
-
 def test_a_folder_that_is_no_campaign_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no campaign\.json"):
         CampaignStore.open(tmp_path)

@@ -42,23 +42,6 @@ def test_a_given_folder_is_kept(tmp_path):
     assert tmp_path.is_dir()
 
 
-def test_folders_of_dead_processes_are_removed_and_others_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    orphan = tmp_path / f"deadbeat-{ended.pid}-abc"
-    living, foreign = tmp_path / f"deadbeat-{os.getpid()}-abc", tmp_path / "deadbeat-report"
-    for folder in (orphan, living, foreign):
-        folder.mkdir()
-    with LocalTarget() as target:
-        assert Path(target.folder).is_dir()
-        assert not orphan.exists()
-        assert living.exists()
-        assert foreign.exists()
-
-
 OWNER = """
 import os, time
 os.getpid = lambda: {pid}

@@ -15,7 +15,7 @@ from cattrs import Converter, override, transform_error
 from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.gen import make_dict_structure_fn
 
-from deadbeat.model.calibration import Calibration, ParallelRatio
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.histogram import Histogram, to_json
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Seed, Segment
@@ -43,14 +43,6 @@ def converter() -> Converter:
         FragmentUse, lambda use: [str(use.entry), use.repeats, use.resource]
     )
     made.register_structure_hook(Segment, lambda item, _: _segment(item))
-    known = made.get_structure_hook(ParallelRatio)
-
-    def ratio(item: Any, kind: type[ParallelRatio]) -> Any:
-        if isinstance(item, float):  # before ratios had an interval
-            return ParallelRatio(ratio=item, low=item, high=item, rounds=0)
-        return known(item, kind)
-
-    made.register_structure_hook(ParallelRatio, ratio)
     return made
 
 

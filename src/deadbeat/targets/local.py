@@ -30,10 +30,7 @@ from deadbeat.targets.readings import Readings, ask
 _READ_BYTES = 65536
 #: Spelled as only `deadbeat.__main__` writes it.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "01")
-#: Temporary folders of earlier versions: after it the process that made them, a dash and letters.
-_PREFIX = "deadbeat-"
-#: Folders of this version; none before takes them for an orphan. Its owner, who may be in another
-#: PID namespace, keeps such a folder locked.
+#: Temporary folders. The owner, who may be in another PID namespace, keeps such a folder locked.
 _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
 #: How often the size of what a process said is looked at where it is limited.
@@ -406,8 +403,7 @@ def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
 
 def _remove_orphans() -> None:
     """Removes folders of processes that were killed before they could."""
-    there = Path(tempfile.gettempdir())
-    for folder in there.glob(f"{_WORK_PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_WORK_PREFIX}*"):
         try:
             owner = _open_folder(folder)
         except OSError:
@@ -415,10 +411,6 @@ def _remove_orphans() -> None:
         if _locked(owner, folder, wait=False):
             shutil.rmtree(folder, ignore_errors=True)
         os.close(owner)
-    for folder in there.glob(f"{_PREFIX}*-*"):
-        maker = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if maker.isdigit() and not Path("/proc", maker).exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:
