@@ -274,12 +274,13 @@ def _recording(
 
 def _fetched(target: Target, file: str) -> NDArray[np.void]:
     """Mapped, so that memory holds no more of an hour than what is looked at."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(file)
-        if not is_here(target):
-            path = Path(folder) / path.name
+    if is_here(target):
+        events = read_events(Path(file))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "events")
             target.get(file, path)
-        events = read_events(path)
+            events = read_events(path)
     target.run(("rm", "-f", file))
     return events
 

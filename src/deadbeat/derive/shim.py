@@ -124,8 +124,11 @@ class Shim(ClosedAfterwards):
         missing = [*recording.not_seen, *self.not_seen]
         if not self.environment:
             return evolve(recording, not_seen=tuple(missing))
-        with tempfile.TemporaryDirectory() as here:
-            seen, pids = read_folder(self._fetched(Path(here)), self._target)
+        if is_here(self._target):
+            seen, pids = read_folder(Path(self._folder), self._target)
+        else:
+            with tempfile.TemporaryDirectory() as here:
+                seen, pids = read_folder(self._fetched(Path(here)), self._target)
         self.close()
         if not self.not_seen:
             missing += _silent(recording, seen, pids)
@@ -139,9 +142,7 @@ class Shim(ClosedAfterwards):
         )
 
     def _fetched(self, here: Path) -> Path:
-        """Its folder on this machine."""
-        if is_here(self._target):
-            return Path(self._folder)
+        """Its folder, sent here."""
         packed = f"{self._folder}.tar"
         self._target.run(("tar", "-C", self._folder, "-cf", packed, "."))
         self._target.get(packed, here / "shim.tar")

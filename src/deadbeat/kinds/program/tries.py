@@ -308,7 +308,7 @@ def _deadline(ground: Ground, _: str) -> ProgramChange | str:
 def _idle(ground: Ground, _: str) -> ProgramChange | str:
     """The CPU of the thread in question is its own, and so is its core."""
     task = worst_task(ground.found)
-    if task is None or len(ground.found.tasks) < 2:
+    if task is None or len(ground.replica.threads) < 2:
         return "one thread alone has jobs" if task else "no thread has jobs"
     if any(each.policy == "deadline" for each in ground.found.tasks):
         return "a thread runs as SCHED_DEADLINE, which takes all CPUs"
