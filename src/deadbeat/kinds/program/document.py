@@ -155,6 +155,9 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     steps += [again] * bool(command and not missed and not found.tried)
     best = changes.best_first(found.tried)
     steps = [each.last for each in best if each.last[0]][:1] + steps
+    if open_ := ",".join(each.name for each in best if changes.is_open(each)):
+        more = f"deadbeat run --try {open_} --repeats {2 * found.spec.repeats} -- {command}"
+        steps.append((more, "more turns may show it"))
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []

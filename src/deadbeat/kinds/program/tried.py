@@ -175,10 +175,16 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
     return sorted(found, key=key)
 
 
+def is_open(found: Tried) -> bool:
+    """Whether more turns may show what these do not."""
+    each = found.misses
+    return found.verdict == NONE and each is not None and abs(each.mean) > 0.5 * each.before > 0
+
+
 def sentences(found: Iterable[Tried]) -> Iterator[str]:
     """What each change did; what showed nothing in one."""
     ordered = [each for each in best_first(found) if each.words]
-    silent = [each for each in ordered if each.verdict == NONE and not each.left]
+    silent = [each for each in ordered if each.verdict == NONE and not (is_open(each) or each.left)]
     yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
     if names := [each.name for each in silent]:
         yield f"No difference is shown with {', '.join(names)}."
