@@ -153,10 +153,13 @@ _LACKS = ("other programs, interrupts, and what cores share: memory and caches",
 
 def _variant(program: Replica, cpus: Sequence[int], instances: int) -> ProgramVariant:
     spent = sum(float(each.compute_ns.sum() + each.overhead.sum()) for each in program.threads)
+    begin = min(
+        (int(each.releases[0]) for each in program.threads if each.releases[0] >= 0), default=0
+    )
     return ProgramVariant(
         cores=len(cpus),
         instances=instances,
-        utilisation=spent / max(program.end_ns, 1),
+        utilisation=spent / max(program.end_ns - begin, 1),
         threads=foreseen(program, cpus),
     )
 
