@@ -65,14 +65,6 @@ def test_a_release_that_was_skipped_overlaps_nothing() -> None:
     assert without_overlapped(table) == (table, 0)
 
 
-def test_versions_that_waited_between_windows_have_nothing_to_leave_out() -> None:
-    header = job_table([A], [[]]).header.copy()
-    header["version"] = 2
-    a, b = [ran(1000, 1000, 2600)], [ran(2000, 2000, 2100, slot=1)]
-    table = attrs.evolve(job_table([A, B], [a, b], slots=TWO_SLOTS[:2]), header=header)
-    assert without_overlapped(table) == (table, 0)
-
-
 # -- the slowdown and its error
 
 
