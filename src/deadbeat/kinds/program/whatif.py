@@ -11,10 +11,8 @@ from deadbeat.derive.placer import Placing
 from deadbeat.derive.replica import Replica, ReplicaThread
 from deadbeat.derive.tasks import DerivedTask
 from deadbeat.derive.tracks import Times
-from deadbeat.sched.program import COMPUTE, OP, run_program
+from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_program
 
-_POLICIES = {"fifo": 1, "rr": 2, "deadline": 3}
-_PROTOCOLS = {"none": 0, "inherit": 1, "protect": 2, "spin": 3}
 #: Weight of an ordinary thread of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
 _WEIGHT = 1024
 
@@ -60,11 +58,11 @@ def foreseen(
         ops.append(mine)
         ends.append(done)
     urgent = [
-        (each.task.priority, {*each.ops["target"][each.ops["kind"] == 1]}) for each in threads
+        (each.task.priority, {*each.ops["target"][each.ops["kind"] == LOCK]}) for each in threads
     ]
     locks = [
         (
-            1 if inherit and protocol == "none" else _PROTOCOLS.get(protocol, 0),
+            PROTOCOLS.index("inherit" if inherit and protocol == "none" else protocol),
             max((priority for priority, used in urgent if number in used), default=0),
         )
         for number, (_, protocol) in enumerate(replica.locks)
@@ -117,9 +115,13 @@ def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list
     if {*task.cpus} >= everyone or not task.cpus:
         known = [*range(len(cpus))]
     mask = sum(1 << place for place in {*known} or {cpu % len(cpus) for cpu in task.cpus})
-    policy = _POLICIES.get(task.policy, 0)
+    policy = POLICIES.index(task.policy) if task.policy in POLICIES else 0
     period = thread.period_ns or task.period_ns or 0
-    reserved = (task.runtime_ns, thread.deadline_ns or period, period) if policy == 3 else (0, 0, 0)
+    reserved = (
+        (task.runtime_ns, thread.deadline_ns or period, period)
+        if task.policy == "deadline"
+        else (0, 0, 0)
+    )
     weight = task.priority if policy else _WEIGHT
     signed = mask - (1 << 64) * (mask >= 1 << 63)
     return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns, 0]
