@@ -19,6 +19,8 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 BUDGET = tomllib.loads((Path(__file__).parent / "budget.toml").read_text())
 LINES_MAX = 500
+#: A bound that equals today's lines would make every added line edit it.
+SLACK = 1.03
 #: A mapping whose values nobody can check.
 _UNTYPED = re.compile(r"(?:dict|Mapping|MutableMapping|defaultdict)\[str, (?:Any|object)\]")
 _ALIAS = re.compile(r"_?[A-Z][a-z]\w*")
@@ -45,7 +47,8 @@ def test_every_room_keeps_its_budget() -> None:
         lines[room_of(path)] += len(text.splitlines())
     budget = BUDGET["rooms"]
     assert lines.keys() == budget.keys()
-    assert {room: count for room, count in lines.items() if count > budget[room]} == {}
+    over = {room: count for room, count in lines.items() if count > budget[room] * SLACK}
+    assert over == {}
 
 
 def test_no_file_is_long() -> None:
