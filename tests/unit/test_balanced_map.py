@@ -18,16 +18,10 @@ from deadbeat.kinds.contention.plan import (
     round_of,
     shares_objects,
 )
-from deadbeat.kinds.contention.point import (
-    SATURATED,
-    by_class,
-    class_mean,
-    class_words,
-    is_saturated,
-)
+from deadbeat.kinds.contention.point import by_class, class_mean, class_words
 from deadbeat.kinds.contention.spec import CampaignSpec, specify
 from deadbeat.model.errors import UsageError
-from deadbeat.model.figures import Figure, SetFigures
+from deadbeat.model.figures import SATURATED, Figure, SetFigures, is_saturated
 from deadbeat.stats.intervals import stratified_interval
 
 OBJECTS = ("futex", "mutex", "pipe")

@@ -1,6 +1,9 @@
 """Truth: a second replay, written from the definition: time in small steps, one task a core."""
 
+import csv
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from helpers.answers import Capture, answer
 from deadbeat.catalog import load_catalog
 from deadbeat.cli.main import main
 from deadbeat.executors.base import RunSettings
+from deadbeat.kinds.contention.facts import ratio
 from deadbeat.model import jobs as j
 from deadbeat.model.examples import example_calibration, example_entries, example_platform
 from deadbeat.model.tasks import Access, TaskSet
@@ -185,3 +189,55 @@ def test_cores_held_back_say_how_far_a_range_holds(capsys: Capture) -> None:
     assert "Measured on more than 2 cores: 3 of 3" in capsys.readouterr().out
     assert main(("predict", "known", "--hold-cores", "8")) == 2
     assert "known has no set on more than 8 cores" in capsys.readouterr().err
+
+
+def grid_of(capsys: Capture, contention: float, seed: int) -> dict[tuple[float, ...], Any]:
+    """Rows of a replay of a made-up machine whose operations take 1 + ``contention`` times as long
+    beside one other core, by (M, rho, alpha)."""
+    name = f"made-{contention}"
+    small = ("contention", "--quick", "--no-figures", "--sets", "2", "--set", "grid.mix=random")
+    if not Path("runs", name).exists():
+        made = f"sim:cores=2,contention={contention}"
+        assert main((*small, "--executor", made, "--cores", "2", "--name", name)) == 0
+    asked = (*small, "--executor", f"replay:{name},cores=16", "--cores", "4,8,16")
+    axes = ("--sync-share", "0.5,1", "--contended-ratio", "0.5,1", "--sets", "6")
+    assert main((*asked, *axes, "--seed", f"{seed}", "--name", f"replay-{seed}")) == 0
+    capsys.readouterr()
+    rows = answer(capsys, "show", f"replay-{seed}")["rows"]
+    return {(row["cores"], row["sync_share"], row["contended_ratio"]): row for row in rows}
+
+
+def rises(rows: dict[tuple[float, ...], Any], figure: str = "slowdown_bound") -> bool:
+    """Whether no point lies below one with no more of any axis, beyond their intervals."""
+    return all(
+        row[figure] >= rows[lower][f"{figure}_ci_low"]
+        for place, row in rows.items()
+        for lower in rows
+        if all(one <= other for one, other in zip(lower, place, strict=True))
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.usefixtures("in_a_folder")
+def test_surfaces_of_a_monotone_machine_rise(capsys: Capture) -> None:
+    one, other = (grid_of(capsys, 0.3, seed) for seed in (1, 2))
+    assert rises(one) and rises(other)
+    for place, row in one.items():
+        assert row["slowdown_mean"] == pytest.approx(other[place]["slowdown_mean"], rel=0.10)
+
+
+@pytest.mark.statistical
+@pytest.mark.usefixtures("in_a_folder")
+def test_a_saturated_point_has_a_bound_that_rises_too(capsys: Capture) -> None:
+    rows = grid_of(capsys, 30.0, 3)
+    assert rises(rows)
+    ends = [rows[cores, 1.0, 1.0] for cores in (4, 8, 16)]
+    assert all(row["slowdown_mean"] is None for row in ends)
+    assert ends[0]["slowdown_bound"] < ends[1]["slowdown_bound"] < ends[2]["slowdown_bound"]
+    assert main(("show", "replay-3")) == 0
+    shown = capsys.readouterr().out
+    assert f"at least {ratio(ends[2]['slowdown_bound'])}" in shown
+    with Path("runs/replay-3/summary.csv").open() as file:
+        written = {row["cores"]: row for row in csv.DictReader(file) if row["slowdown_mean"] == ""}
+    assert written["16"]["slowdown_ci_basis"] == "bound"
+    assert "≥" in Path("runs/replay-3/report.html").read_text()

@@ -95,9 +95,11 @@ def test_a_balanced_map_names_its_ends_and_what_is_saturated():
 def test_a_point_half_of_which_is_saturated_has_no_mean():
     made = balanced(None, pipe=told(1.02), mutex_inherit=told(None, True, 0.83))
     assert line(made, "With").endswith("there is no mean slowdown: 1 of 2 objects are saturated.")
-    without = with_rows(made, rows=tuple({**row, "slowdown_mean": None} for row in rows_of(made)))
+    least = {"slowdown_mean": None, "slowdown_bound": 4.0}
+    without = with_rows(made, rows=tuple({**row, **least} for row in rows_of(made)))
     assert not any("Without an answer" in each for each in headline(without)), "it is one"
-    open_ = evolve(without, points=balanced(None, pipe=told(None)).points)
+    rows = tuple({**row, "slowdown_bound": None} for row in rows_of(without))
+    open_ = evolve(with_rows(made, rows=rows), points=balanced(None, pipe=told(None)).points)
     assert line(open_, "Without") == "Without an answer: 1 undecided, of 1 points."
 
 

@@ -145,5 +145,5 @@ def quantiles(values: NDArray[Any], *shares: float) -> list[float | None]:
     for share in shares:
         whole, part = divmod(share * (len(ordered) - 1), 1)
         low, high = ordered[int(whole)], ordered[min(int(whole) + 1, len(ordered) - 1)]
-        found.append(float(low + (high - low) * part))
+        found.append(float(low if part == 0 or low == high else low + (high - low) * part))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -94,14 +95,24 @@ class SimExecutor(FakeExecutor):
             entries = example_entries(example_fragments())
             calibration = example_calibration(entries, cores=task_set.cores)
             tasks, _ = prepared(task_set, calibration, rates.matrices[0])
-        parts = []
+        parts: list[Rows] = []
         for slot in slots:
+            if tasks:
+                wait_for(parts, slots, slot)
             if tasks and int(slot["kind"]) == j.SLOT_TOGETHER:
                 part = replayed_jobs(tasks, timings, slot, rates)
             else:
                 part = _slot_jobs(task_set, timings, slot, settings, self.policy)
             parts.append(counted(part, timings, slots, slot, settings))
         return np.concatenate(parts)
+
+
+def wait_for(parts: Sequence[Rows], slots: Rows, slot: Any) -> None:
+    """Moves ``slot`` and the later ones behind the last job of the slots before, ``parts``."""
+    late_ns = max([0, *(int(part["finish_ns"].max()) for part in parts[-1:])]) - slot["begin_ns"]
+    if late_ns > 0:
+        for name in ("begin_ns", "start_ns", "end_ns"):
+            slots[name][int(slot["slot"]) :] += late_ns
 
 
 def counted(part: Rows, timings: Timings, slots: Rows, slot: Any, settings: RunSettings) -> Rows:
@@ -210,12 +221,10 @@ def replayed_jobs(
         for index in ([int(slot["task"])] if solo else range(len(timings)))
         for release in releases_in(timings[index], slot)
     ]
-    longest = max(timing.period_ns for timing in timings)
-    horizon = int(slot["end_ns"]) - begin_ns + 100 * longest
     done = {
         (task, release): (start, finish)
         for task, release, start, finish in replay_releases(
-            tasks, slowdowns, releases, horizon_ns=horizon
+            tasks, slowdowns, releases, horizon_ns=math.inf
         )
     }
     rows = np.zeros(len(releases), dtype=j.JOB_DTYPE)

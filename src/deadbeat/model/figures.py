@@ -29,11 +29,23 @@ COUNTER_COLUMNS: tuple[str, ...] = tuple(f"counter_{event}_per_job" for event in
 NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
 
 
+#: From this share of jobs on that did not finish before their next release a class, a set or a
+#: point is saturated.
+SATURATED = 0.05
+#: Basis of a figure that is a lower bound.
+BOUND = "bound"
+
+
+def is_saturated(unfinished_share: float | None) -> bool:
+    return unfinished_share is not None and unfinished_share >= SATURATED
+
+
 class Figure(NamedTuple):
     """A value with the ends of its 95 % interval; None: not known.
 
     Attributes:
-        basis: What the interval rests on: ``rounds`` of one set, ``sets``, ``classes``, ``pooled``.
+        basis: What the interval rests on: ``rounds`` of one set, ``sets``, ``classes``, ``pooled``;
+            `BOUND`: the value is a lower bound, as jobs did not finish, and ``low`` its own end.
     """
 
     value: float | None = None
@@ -44,6 +56,11 @@ class Figure(NamedTuple):
     @property
     def ends(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def bounds(self) -> bool:
+        """Whether the truth is at least the value."""
+        return self.basis == BOUND
 
     @property
     def of_one(self) -> bool:
@@ -59,13 +76,15 @@ class Figure(NamedTuple):
         """``1.2 [1.1, 1.3] one set``, or ``undecided``."""
         if self.value is None:
             return UNDECIDED
+        if self.bounds:
+            return f"at least {digits(self.value)}"
         ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
         return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
 
     def interval(self, digits: Callable[[float], str]) -> str:
         """``95 % interval 1.1 to 1.3``, or that there is none."""
         if self.ends is None:
-            return "no interval"
+            return "jobs did not finish" if self.bounds else "no interval"
         return f"95 % interval{' of one set' * self.of_one} {' to '.join(map(digits, self.ends))}"
 
 
@@ -81,6 +100,7 @@ class Measure:
         groups: Whether a group of a stress campaign has it too.
         scale: From its unit to the page's: 100 of a share in per cent.
         minimum: Smallest ratio of two campaigns (as a share) that matters; None: not compared.
+        always: Whether there is one where jobs did not finish: it is no mean over those that did.
     """
 
     name: str = ""
@@ -90,6 +110,7 @@ class Measure:
     groups: bool = True
     scale: float = 1.0
     minimum: float | None = None
+    always: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -135,7 +156,14 @@ class SetFigures:
     rounds: int | None = None
     object_class: str | None = field(default=None, metadata={"column": "class"})
     slowdown_predicted: float | None = None
-    slowdown_bound: float | None = None
+    slowdown_bound: float | None = measure(
+        "slowdown, or what it is at least where jobs did not finish",
+        interval=True,
+        always=True,
+    )
+    delay_ratio_bound: float | None = measure(
+        "the same of the delay ratio", interval=True, always=True
+    )
     unfinished_share: float | None = None
     unfinished_predicted: float | None = None
     far_share: float | None = None
@@ -151,6 +179,7 @@ class SetFigures:
         "computation together over computation alone, by the witnesses",
         title="compute ratio",
         interval=True,
+        always=True,
     )
     response_ratio_mean: float | None = measure("response over C, mean over the set's jobs")
     response_ratio_predicted: float | None = measure(
@@ -188,6 +217,13 @@ class SetFigures:
     @property
     def contends(self) -> bool:
         return bool(self.sync_share and self.contended_ratio)
+
+    @property
+    def censored(self) -> bool:
+        """Whether its ratios are lower bounds, as jobs never ran or never finished."""
+        return self.starved_tasks > 0 or (
+            self.jobs < self.released and is_saturated(self.unfinished_share)
+        )
 
     def column(self, name: str) -> float | None:
         value = self.parts.get(name, self.counters.get(name, getattr(self, name, None)))
@@ -282,7 +318,10 @@ SUMMARY_COLUMNS: tuple[str, ...] = (
     *("miss_episodes", "released", "overruns", "left_out"),
     *_LAST,
 )
-_QUANTILE_ENDS = tuple(product(("slowdown", "delay_ratio"), ("p50", "p95"), ("low", "high")))
+_QUANTILE_ENDS = (
+    *product(("slowdown", "delay_ratio"), ("p50", "p95"), ("low", "high")),
+    *product(("slowdown", "delay_ratio"), ("p99", "max"), ("low",)),
+)
 _OVER_SETS = ("mean", "ci_low", "ci_high", "p5", "p25", "p50", "p75", "p95", "p99", "max")
 #: Columns of a stress campaign's summary.csv (Mode 2): one row per group and deadline factor.
 #: Quantiles are over task sets; ``deadline_miss_ratio`` pools jobs; ``miss_set_share`` is the share
@@ -334,7 +373,13 @@ class CellFigures:
     figures: Mapping[str, Figure] = field(factory=dict)
 
     def figure(self, name: str) -> Figure:
-        return self.figures.get(name, _NONE)
+        """One of ``figures``; without a value what it is at least, where that is known."""
+        found = self.figures.get(name, _NONE)
+        if found.value is not None or not name.startswith(("slowdown_", "delay_ratio_")):
+            return found
+        least = self.figures.get(name.replace("_mean", "_bound"), found)
+        value = found.low if least is found else least.value
+        return found if value is None else Figure(value, found.low, None, BOUND)
 
     def value(self, name: str) -> float | None:
         return self.figure(name).value

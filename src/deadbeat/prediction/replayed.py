@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Costing, Progress, RunSettings, unheard
-from deadbeat.executors.scheduled import counted, replayed_jobs
+from deadbeat.executors.scheduled import counted, replayed_jobs, wait_for
 from deadbeat.executors.simulated import FakeExecutor, Rows, Timings
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
@@ -111,8 +111,9 @@ class ReplayExecutor(FakeExecutor):
         """The jobs of one run: alone each takes its C, together what the replay says."""
         tasks, _ = prepared(task_set, _costs(task_set.cores), self.stored.matrices[0])
         whole = [evolve(task, uses=((UNKNOWN, task.cost_ns),)) for task in tasks]
-        parts = []
+        parts: list[Rows] = []
         for slot in slots:
+            wait_for(parts, slots, slot)
             solo = int(slot["kind"]) == j.SLOT_SOLO
             part = replayed_jobs(whole if solo else tasks, timings, slot, self.rates)
             parts.append(counted(part, timings, slots, slot, settings))

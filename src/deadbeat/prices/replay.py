@@ -103,7 +103,8 @@ def replay_releases(
     *,
     horizon_ns: float,
 ) -> list[ReplayedJob]:
-    """The jobs that finish of those released at given times, (ns, task).
+    """The jobs that start of those released at given times, (ns, task); the finish of one that does
+    not before ``horizon_ns`` is infinite.
 
     A release that finds its predecessor unfinished never runs.
     """
@@ -250,6 +251,8 @@ class _Replay:
 
     def _close(self, now: float) -> None:
         for job in self._busy:
+            if job is not None and job.start_ns >= 0 and not self._periodic:
+                self.jobs.append((job.task, round(job.release_ns), job.start_ns, math.inf))
             if job is not None and job.release_ns + self._tasks[job.task].deadline_ns <= now:
                 self._found[job.task].jobs += 1
                 self._found[job.task].missed += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
@@ -79,6 +80,8 @@ class Value:
         )
 
     def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"at least {self.mean:.3f}"
         if self.low is None or self.high is None:
             return f"{self.mean:.3f} (no interval)"
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"

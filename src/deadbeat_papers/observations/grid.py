@@ -56,7 +56,9 @@ def metric_of(result: Campaign) -> tuple[str, str]:
 
 def value(cell: CellFigures, metric: str) -> Value | None:
     """The mean of ``metric`` at a point; None where it was not measured."""
-    mean, low, high, _ = cell.figure(f"{metric}_mean")
+    found = cell.figure(f"{metric}_mean")
+    mean, low, high, _ = found
+    high = math.inf if found.bounds else high
     return None if mean is None else Value(mean=mean, low=low, high=high)
 
 

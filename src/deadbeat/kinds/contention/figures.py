@@ -74,16 +74,21 @@ class RoundSums:
             alone=_sums(columns, table, usable & columns.solo),
         )
 
-    def with_unfinished(self, columns: JobColumns, table: JobTable) -> RoundSums:
-        """With jobs together that started and never finished, each as long as it lasted at least:
-        until the end of the table."""
-        open_ = columns.counted & ~columns.solo & columns.started & ~columns.finished
-        if not open_.any():
-            return self
+    def at_least(self, columns: JobColumns, table: JobTable) -> RoundSums:
+        """The sums over all jobs together that started, also in the warm-up, where those start that
+        keep others from it: as long as each lasted, an unfinished one until the end of the table. A
+        task without a job alone has its C, at the pace of the others."""
         last_ns = max(int(table.slots["end_ns"].max()), int(columns.finish_ns.max()))
-        spans = attrs.evolve(columns, span_ns=(last_ns - columns.start_ns).astype(np.float64))
-        (sums, counts), (more, others) = self.together, _sums(spans, table, open_)
-        return attrs.evolve(self, together=(sums + more, counts + others))
+        spans = np.where(columns.finished, columns.span_ns, last_ns - columns.start_ns)
+        every = attrs.evolve(columns, span_ns=spans.astype(np.float64))
+        (sums, counts), cost = self.alone, table.tasks["wcet_ns"].astype(np.float64)[:, None]
+        lacking = counts.sum(axis=1, keepdims=True) == 0
+        done, known = (_all_rounds(values).sum() for values in (sums, counts * cost))
+        pace = done / known if known else 1.0
+        return RoundSums(
+            together=_sums(every, table, columns.started & ~columns.solo),
+            alone=(np.where(lacking, cost * pace, sums), np.where(lacking, 1.0, counts)),
+        )
 
     def slowdown(self) -> RunMean:
         """Mean over tasks of (mean span together / mean span alone), over all rounds.
@@ -293,6 +298,7 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     delay_p50, delay_p95, delay_max = quantiles(delay, 0.5, 0.95, 1.0)
     wake_up_p50, wake_up_max = quantiles(wake_up, 0.5, 1.0)
     sums, witness = RoundSums.of(columns, table), Witness.of(table, chosen)
+    cost_ns = table.tasks["wcet_ns"].astype(np.float64)
     slowdown, calm = sums.slowdown(), witness.calm_rounds()
     period_ns = table.tasks["period_ns"].astype(np.float64)[columns.task[together]]
     unfinished = ~(columns.response_ns[together] <= period_ns)
@@ -304,7 +310,7 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         delay_ratio_p50=delay_p50,
         delay_ratio_p95=delay_p95,
         delay_ratio_max=delay_max,
-        delay_ratio_error=sums.mean_over(table.tasks["wcet_ns"].astype(np.float64)).error,
+        delay_ratio_error=sums.mean_over(cost_ns).error,
         slowdown_mean=slowdown.value,
         slowdown_error=slowdown.error,
         slowdown_p50=quantiles(slow, 0.5)[0],
@@ -323,7 +329,8 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         skipped=int(columns.skipped[together].sum()),
         unfinished=int((together & columns.started & ~columns.finished).sum()),
         unfinished_share=mean_of(unfinished.astype(np.float64)),
-        slowdown_bound=sums.with_unfinished(columns, table).slowdown().value,
+        slowdown_bound=slowdown.value,
+        delay_ratio_bound=mean_of(delay),
         starved_tasks=len(np.setdiff1d(columns.task[together], columns.task[done])),
         solo_jobs=int((alone & columns.finished).sum()),
         tasks_without_solo=int(np.isnan(own_cost_ratio).sum()),
@@ -331,6 +338,13 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         wake_up_p50_ns=wake_up_p50,
         wake_up_max_ns=wake_up_max,
     )
+    if figures.censored:
+        least = sums.at_least(columns, table)
+        figures = attrs.evolve(
+            figures,
+            slowdown_bound=least.slowdown().value,
+            delay_ratio_bound=least.mean_over(cost_ns).value,
+        )
     return RunFigures(
         of_set=figures,
         delay_ratio=delay,

@@ -143,7 +143,7 @@ def state_of(cell: CellFigures | None, metric: GridMetric, noise: float = 0.0) -
     found = metric.of(cell)
     if found.value is None:
         return UNDECIDED
-    if metric.from_below:
+    if metric.from_below or found.bounds:
         return AT_LEAST if found.high is None else SHOWN
     if metric.of_noise:
         low, high = found.ends or (1.0, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from deadbeat.kinds.contention import facts
@@ -32,9 +32,13 @@ def group_answers(summary: Summary) -> dict[str, list[str]]:
 def _quantiles(cell: CellFigures) -> str:
     """``median slowdown 1.02, 5 % of the sets above 1.31, worst 2.4``."""
     named = {"p50": "median slowdown", "p95": "5 % of the sets above", "max": "worst"}
-    known = ((words, cell.value(f"slowdown_{name}")) for name, words in named.items())
-    texts = (f"{words} {v:.{'3g' if v >= 10 else '3f'}}" for words, v in known if v is not None)
-    return ", ".join(texts) or f"slowdown {cell.slowdown.value:.3f}"
+    known = ((words, cell.figure(f"slowdown_{name}")) for name, words in named.items())
+    texts = (
+        f"{words} {_bare(found, ('{:.3g}' if found.value >= 10 else '{:.3f}').format)}"
+        for words, found in known
+        if found.value is not None
+    )
+    return ", ".join(texts) or f"slowdown {_bare(cell.slowdown)}"
 
 
 def _group_lines(cells: Sequence[CellFigures]) -> list[str]:
@@ -54,7 +58,12 @@ def _slowdown_line(cell: CellFigures) -> str:
         return "Slowdown: undecided."
     ends = found.interval("{:.3f}".format)
     which = " of the critical tasks" if cell.critical_cores else ""
-    return f"{capital(_quantiles(cell))}{which}; mean {found.value:.3f} ({ends})."
+    return f"{capital(_quantiles(cell))}{which}; mean {_bare(found)} ({ends})."
+
+
+def _bare(found: Figure, digits: Callable[[float], str] = "{:.3f}".format) -> str:
+    """A value, or the least it is, without its interval."""
+    return found._replace(low=None).text(digits)
 
 
 def _miss_line(cell: CellFigures, *, several: bool) -> str:
@@ -102,8 +111,8 @@ def stress_sentence(summary: Summary) -> str:
     floor = facts.noise_floor(summary).share
     text = (
         f"Of {sets} task sets the slowest 5 %{_of_group(worst, decided)}"
-        f" run at least {p95.text(_TWO)} times as long as alone (median {p50.text(_TWO)}, worst"
-        f" {slowest.text(_TWO)});"
+        f" run {'at least ' * (not p95.bounds)}{p95.text(_TWO)} times as long as alone"
+        f" (median {p50.text(_TWO)}, worst {slowest.text(_TWO)});"
     )
     late = [cell for cell in decided if cell.value("miss_set_share")]
     if late:
@@ -146,11 +155,11 @@ def _shielding(cells: Sequence[CellFigures]) -> list[str]:
         if not cell.critical_cores:
             continue
         base = cell.group.rsplit(" k=", 1)[0]
-        slow = f"{cell.slowdown.value:.3f} times as long as alone"
+        slow = f"{_bare(cell.slowdown)} times as long as alone"
         text = f"With {_name(cell, cells)} critical tasks run {slow}"
         other = unshielded.get((base, cell.deadline_factor))
         if other is not None:
-            text += f", {other.slowdown.value:.3f} times where nothing is shielded ({base})"
+            text += f", {_bare(other.slowdown)} times where nothing is shielded ({base})"
         found.append((cell.slowdown.value or 0.0, text + "."))
     if len(found) <= _SHIELDED_SHOWN:
         return [text for _, text in found]
@@ -189,7 +198,7 @@ def headline(summary: Summary) -> tuple[str, ...]:
         _miss_words(cells) + _longer_words(ordered, every),
         *(_loaded_words(found) for found in facts.loads(facts.loaded_cells(summary))),
         predicted_words(summary),
-        _open_words(cells, places * len({cell.cores for cell in cells}), _sharing_points(summary)),
+        _open_words(cells, places * len({cell.cores for cell in cells})),
     )
     return tuple(filter(None, lines))
 
@@ -338,8 +347,10 @@ def _slowdown_words(cells: Cells, floor: float | None) -> str:
     def digits(value: float) -> str:
         return f"{value:.{3 if narrow or value < 10 else 1}f}"
 
-    words = f"The largest slowdown (time together / alone) is {digits(most)}"
+    words = f"The largest slowdown (time together / alone) is {_bare(found, digits)}"
     words += f" ({found.interval(digits)}), at {point_words(worst)}. "
+    least = sum(cell.slowdown.bounds for cell in known)
+    words += f"{least} of {len(known)} points have a lower bound in place of a mean. " * (least > 0)
     if slow:
         words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
         words += f" {point_words(slow[0])}; "
@@ -352,13 +363,9 @@ def _slowdown_words(cells: Cells, floor: float | None) -> str:
     return f"{words}only slowdowns of {percent(floor)} or more could be seen."
 
 
-def _open_words(cells: Cells, places: int, sharing: Sequence[PointFigures]) -> str:
-    """A point of the grid that has no row is missing, too; one with half of its objects saturated
-    has its answer."""
+def _open_words(cells: Cells, places: int) -> str:
+    """A point of the grid that has no row is missing, too."""
     undecided = sum(cell.slowdown.value is None for cell in cells)
-    undecided -= sum(
-        p.slowdown is None and 2 * len(p.saturated) >= len(p.by_class) for p in sharing
-    )
     parts = ((undecided, "undecided"), (places - len(cells), "not measured"))
     missing = [f"{count} {state}" for count, state in parts if count > 0]
     return f"Without an answer: {', '.join(missing)}, of {places} points." if missing else ""
@@ -401,6 +408,7 @@ def slowdown_map(summary: Summary) -> CellMap | None:
     title = f"slowdown with M = {cores} cores{of}; ρ: share of synchronisation, α: of it on shared"
     title += " objects"
     title += "; +: certainly more misses than alone" * any(c.misses for c in places.values())
+    title += "; ≥: at least, jobs did not finish" * any(c.slowdown.bounds for c in places.values())
     return CellMap(
         title=title,
         corner="ρ \\ α",
@@ -413,7 +421,9 @@ def slowdown_map(summary: Summary) -> CellMap | None:
 
 def _text(cell: CellFigures | None) -> str:
     value = cell and cell.slowdown.value
-    return "?" if cell is None or value is None else f"{value:.2f}" + "+" * cell.misses
+    if cell is None or value is None:
+        return "?"
+    return "≥" * cell.slowdown.bounds + f"{value:.2f}" + "+" * cell.misses
 
 
 def _strength(cell: CellFigures | None, floor: float | None) -> int:

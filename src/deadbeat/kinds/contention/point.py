@@ -12,12 +12,14 @@ from attrs import evolve
 from deadbeat.executors.metrics import quantiles
 from deadbeat.kinds.contention.figures import Responses, RunFigures, mean_of
 from deadbeat.model.figures import (
+    BOUND,
     MEASURES,
     NEEDED_SHARES,
     PART_COLUMNS,
     CellFigures,
     Figure,
     SetFigures,
+    is_saturated,
 )
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import ClassFigures, NoiseFacts, PointFigures
@@ -54,21 +56,28 @@ def point_cell(where: CellFigures, sets: Sets, runs: Sequence[RunFigures]) -> Ce
     """A point from its axes: means over sets, quantiles over jobs.
 
     The means' intervals are over sets; those of a single set rest on its rounds, and ``basis`` says
-    which. Those of misses and of needed deadlines are of these sets.
+    which. Those of misses and of needed deadlines are of these sets. A job that never finished lies
+    above every quantile; a point that is `is_censored` has no mean.
     """
-    p50, p95, largest = quantiles(_joined(run.delay_ratio for run in runs), 0.5, 0.95, 1.0)
+    never = np.full(sum(each.released - each.jobs for each in sets), np.inf)
+    delays = quantiles(_joined([*(run.delay_ratio for run in runs), never]), 0.5, 0.95, 1.0)
+    slow = quantiles(_joined([*(run.slowdown for run in runs), never]), 0.5)
     figures = {
         "delay_ratio_mean": _mean_of("delay_ratio", sets, common=common_half_width(sets)),
-        "delay_ratio_p50": Figure(p50),
-        "delay_ratio_p95": Figure(p95),
-        "delay_ratio_max": Figure(largest),
+        "delay_ratio_p50": _finite(delays[0]),
+        "delay_ratio_p95": _finite(delays[1]),
+        "delay_ratio_max": _finite(delays[2]),
         "slowdown_mean": _mean_of("slowdown", sets),
-        "slowdown_p50": Figure(quantiles(_joined(run.slowdown for run in runs), 0.5)[0]),
+        "slowdown_p50": _finite(slow[0]),
         **measured(sets, groups=False),
         **_miss_figures(sets, runs),
         **needed_figures(runs),
     }
     return evolve(summed(where, sets), jobs=sum(each.jobs for each in sets), figures=figures)
+
+
+def _finite(value: float | None) -> Figure:
+    return Figure(None if value is None or math.isinf(value) else value)
 
 
 def summed(where: CellFigures, sets: Sets) -> CellFigures:
@@ -82,8 +91,27 @@ def common_half_width(sets: Sets) -> float:
     return mean_of(known(sets, "cost_half_width")) or 0.0
 
 
+def is_censored(sets: Sets) -> bool:
+    """Whether a mean over the jobs that finished would be one over survivors: a task of a set has
+    none, or 5 % of the jobs did not finish before their next release, which then never ran."""
+    lost = sum(each.released - each.jobs for each in sets) > 0
+    starved = any(each.starved_tasks for each in sets)
+    return starved or (lost and is_saturated(unfinished_share(sets)))
+
+
+def unfinished_share(sets: Sets) -> float | None:
+    """Jobs that did not finish before their next release, of all."""
+    released = sum(each.released for each in sets)
+    late = sum((each.unfinished_share or 0.0) * each.released for each in sets)
+    return late / released if released else None
+
+
 def _mean_of(metric: str, sets: Sets, *, common: float = 0.0) -> Figure:
-    """Mean over sets and its interval: over sets, or over the rounds of a single set."""
+    """Mean over sets and its interval: over sets, or over the rounds of a single set; where jobs
+    did not finish the low end of what it is at least."""
+    if is_censored(sets):
+        interval = mean_interval(known(sets, f"{metric}_bound"), common=common)
+        return Figure(None, interval and interval.low, None, BOUND)
     values = known(sets, f"{metric}_mean")
     interval, basis = mean_interval(values, common=common), "sets"
     if len(values) == 1:
@@ -105,9 +133,10 @@ def with_ends(
 def measured(sets: Sets, *, groups: bool) -> dict[str, Figure]:
     """Means over sets of what MEASURES and REALISED name, with intervals where there are some."""
     found = {column: Figure(mean_of(known(sets, column))) for column in REALISED}
+    censored = is_censored(sets)
     for measure in MEASURES:
         if measure.groups or not groups:
-            values = known(sets, measure.name)
+            values = known(sets if measure.always or not censored else (), measure.name)
             interval = mean_interval(values) if measure.interval else None
             found[measure.name] = with_ends(mean_of(values), interval)
     return found
@@ -227,14 +256,6 @@ def noise_floor(cells: Sequence[CellFigures], sets: Sets) -> NoiseFacts:
     )
 
 
-#: From this share of jobs on that did not finish before their next release a class is saturated.
-SATURATED = 0.05
-
-
-def is_saturated(unfinished_share: float | None) -> bool:
-    return unfinished_share is not None and unfinished_share >= SATURATED
-
-
 def by_class(sets: Sets) -> dict[str, ClassFigures]:
     """What the sets of each class say, by name."""
     names = sorted({each.object_class for each in sets if each.object_class})
@@ -246,10 +267,8 @@ def _of_class(sets: Sets, name: str) -> Sets:
 
 
 def _class(sets: Sets) -> ClassFigures:
-    released = sum(each.released for each in sets)
-    late = sum((each.unfinished_share or 0.0) * each.released for each in sets)
-    share = late / released if released else None
-    if is_saturated(share):
+    share = unfinished_share(sets)
+    if is_saturated(share) or is_censored(sets):
         bounds = known(sets, "slowdown_bound")
         return ClassFigures(
             sets=len(sets),
@@ -296,10 +315,17 @@ def class_mean(sets: Sets, classes: Mapping[str, ClassFigures]) -> Figure:
     return with_ends(*_geometric(_logs(_of_class(sets, name)) for name in kept), "classes")
 
 
+def class_bound(classes: Mapping[str, ClassFigures]) -> Figure:
+    """The geometric mean over all classes, of saturated ones of what they are at least."""
+    least = [each.at_least if each.saturated else each.slowdown for each in classes.values()]
+    logs = [math.log(each) for each in least if each]
+    return Figure(math.exp(np.mean(logs)) if logs else None)
+
+
 def point_figures(cell: CellFigures, sets: Sets) -> PointFigures:
     """A point of ``results.points``."""
     classes = by_class(sets)
-    slowdown = cell.slowdown
+    slowdown = Figure() if cell.slowdown.bounds else cell.slowdown
     return PointFigures(
         **{name: getattr(cell, name) for name in _AXES},
         tasks_per_core=cell.tasks_per_core or None,
@@ -326,25 +352,35 @@ def group_cell(where: CellFigures, sets: Sequence[SetFigures]) -> CellFigures:
     """What the task sets of a group say together."""
     figures: dict[str, Figure] = {}
     for metric, shared in (("slowdown", 0.0), ("delay_ratio", common_half_width(sets))):
-        figures |= _spread(metric, known(sets, f"{metric}_mean"), common=shared)
+        figures |= _spread(metric, sets, common=shared)
     figures |= measured(sets, groups=True) | set_misses(sets)
     jobs = sum(each.jobs for each in sets) if sets else None
     return evolve(summed(where, sets), jobs=jobs, figures=figures)
 
 
-def _spread(metric: str, values: Floats, *, common: float) -> dict[str, Figure]:
-    found = zip(_SHARES, quantiles(values, *_SHARES.values()), strict=True)
+def _spread(metric: str, sets: Sets, *, common: float) -> dict[str, Figure]:
+    """Mean and quantiles over sets; a censored set lies above every quantile."""
+    finished = [each for each in sets if not each.censored]
+    values = np.append(
+        known(finished, f"{metric}_mean"), np.full(len(sets) - len(finished), np.inf)
+    )
+    least = values if len(finished) == len(sets) else known(sets, f"{metric}_bound")
+    shares = [*_SHARES.values()]
+    found = zip(_SHARES, quantiles(values, *shares), quantiles(least, *shares), strict=True)
     ordered = np.sort(values)
 
-    def ends(name: str) -> tuple[float, float] | None:
+    def quantile(name: str, value: float | None, at_least: float | None) -> Figure:
+        if value is None or not math.isfinite(value):
+            return Figure(None, at_least, None, BOUND)
         low, high = quantile_ranks(len(values), _SHARES[name])
         if name not in _WITH_ENDS or low is None or high is None:
-            return None
-        return float(ordered[low - 1]), float(ordered[high - 1])
+            return Figure(value)
+        ends = float(ordered[low - 1]), float(ordered[high - 1])
+        return Figure(value, ends[0], ends[1] if math.isfinite(ends[1]) else None, "sets")
 
     return {
-        f"{metric}_mean": with_ends(mean_of(values), mean_interval(values, common=common)),
-        **{f"{metric}_{name}": with_ends(value, ends(name), "sets") for name, value in found},
+        f"{metric}_mean": _mean_of(metric, sets, common=common),
+        **{f"{metric}_{name}": quantile(name, *both) for name, *both in found},
     }
 
 

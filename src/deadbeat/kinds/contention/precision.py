@@ -21,9 +21,8 @@ from attrs import define, evolve, field, frozen
 from deadbeat.executors.metrics import job_columns, of_tasks
 from deadbeat.kinds.contention.figures import run_figures, without_overlapped
 from deadbeat.kinds.contention.plan import class_unit, group_of, most_runs, round_of, unit_of
-from deadbeat.kinds.contention.point import is_saturated
 from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
-from deadbeat.model.figures import CellFigures, SetFigures
+from deadbeat.model.figures import CellFigures, SetFigures, is_saturated
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
@@ -334,7 +333,7 @@ def sample_of(spec: CampaignSpec, key: RunKey, table: JobTable) -> Sample | None
         columns = of_tasks(columns, chosen)
     figures = run_figures(table, columns, chosen=chosen).of_set
     if spec.grid is not None and spec.grid.balanced:
-        slowdown, share = figures.slowdown_mean, figures.unfinished_share
+        slowdown, share = figures.slowdown_bound, figures.unfinished_share
         jobs = figures.released
         return None if slowdown is None or share is None else (slowdown, jobs, share * jobs)
     return _sample(metric, figures)

@@ -8,8 +8,7 @@ from operator import attrgetter
 from attrs import frozen
 
 from deadbeat.kinds.contention.facts import labels, platform, price_table
-from deadbeat.kinds.contention.point import is_saturated
-from deadbeat.model.figures import SetFigures
+from deadbeat.model.figures import SetFigures, is_saturated
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
 from deadbeat.model.words import count_of, origin

@@ -96,13 +96,22 @@ def _ratio_chart(
     made_of: Sequence[SetSample], floor: NoiseFloor, entry: tuple[str, str, str, str]
 ) -> Chart:
     name, column, title, axis = entry
-    values = [(sample, sample.values(column)) for sample in made_of]
+    finished = [
+        evolve(sample, sets=tuple(each for each in sample.sets if not each.censored))
+        for sample in made_of
+    ]
+    values = [(sample, sample.values(column)) for sample in finished]
+    beyond = [len(all_.sets) - len(own.sets) for all_, own in zip(made_of, finished, strict=True)]
     edges = log_edges([value for _, own in values for value in own])
     marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
     if name == "slowdown":
         marks = (*floor.marks("x"), *marks)
     turned = tuple(evolve(mark, axis="y") for mark in marks)
-    drawn = [(sample, len(own), own) for sample, own in values if own]
+    drawn = [
+        (sample, len(own) + more, own)
+        for (sample, own), more in zip(values, beyond, strict=True)
+        if own
+    ]
     panels = (
         Panel(
             title="Histogram", x_label=axis, y_label="task sets per bin (%)", x_log=True,

@@ -19,6 +19,7 @@ from deadbeat.kinds.contention.late import WORST, Worst, late_facts
 from deadbeat.kinds.contention.plan import group_of, group_text
 from deadbeat.kinds.contention.point import (
     by_class,
+    class_bound,
     class_mean,
     group_cell,
     noise_floor,
@@ -130,7 +131,9 @@ def _summed(
     where = CellFigures.of(cell.where)
     found = point_cell(where, sets, runs) if cell.point else group_cell(where, sets)
     if reader.balanced and cell.point and not is_plain(cell.point):
-        found = found.with_figures(slowdown_mean=class_mean(sets, by_class(sets)))
+        classes = by_class(sets)
+        mean, least = class_mean(sets, classes), class_bound(classes)
+        found = found.with_figures(slowdown_mean=mean, slowdown_bound=least)
     found = with_precision(found, attempts.precision, cell.name, sets)
     return found, sets, [*_distributions(cell.where, counts)]
 

@@ -33,6 +33,8 @@
     const value = row[column[name]], ends = low ? [row[column[low]], row[column[high]]] : [null, null];
     if (name.includes("deadline_needed") && low && ends[1] === null) return [ends[0] === null ? show(value, kind) : `≥ ${show(ends[0], kind)}`, ""];
     if (name === "deadline_miss_ratio" && value === 0 && ends[1]) return [`< ${show(ends[1], kind)}`, "(none seen)"];
+    const least = row[column[name.replace("_mean", "_bound")]];
+    if (value === null && name.endsWith("_mean") && least !== undefined && least !== null) return [`≥ ${show(least, kind)}`, ""];
     const one = low && row[column[`${name.replace("_mean", "")}_ci_basis`]] === "rounds" && ends[0] !== null ? " one set" : "";
     return [show(value, kind), value === null ? "" : between(ends[0], ends[1], kind) + one];
   }
