@@ -42,8 +42,7 @@ def seeds(table: Callable[[str, list[tuple[str, ...]]], str]) -> str:
             (place, what, f"`deadbeat {command}`", test and f"`{test}`", state, day)
             for place, what, command, test, state, day in each["rows"]
         ]
-        file = each["tests"]
-        text += f"\n## {each['title']}\n\n[Tests](../../{file}).\n\n"
+        text += f"\n## {each['title']}\n\n`{each['tests']}`\n\n"
         text += table("place|what|command|test|state|seen", cells) + "\n"
     return text
 
