@@ -23,13 +23,12 @@ static bool start(struct task_thread *thread)
     return (task->clock || !o->causes) && (task->counters || !o->counters);
 }
 
-static bool name_and_number(struct worker *w)
+static void name_and_number(struct worker *w)
 {
     w->state->thread = port_thread_number();
     name_thread("t", w->index);
     if (w->run->options.policy == DB_POLICY_OTHER)
         port_minimal_timer_slack();
-    return true;
 }
 
 static bool open_accounts(struct worker *w)
@@ -38,14 +37,13 @@ static bool open_accounts(struct worker *w)
     name_and_number(w);
     if (task->counters)
         counters_open(task->counters);
-    if (!host_of(w->run)->options->split)
-        return true;
     int error = port_usage_open(&task->usage);
-    if (error)
+    bool needed = error && host_of(w->run)->options->split;
+    if (needed)
         fail_errno(&w->run->meeting->failure, "the scheduler's accounts of a thread", error);
-    else
+    if (!error)
         port_usage(task->usage, &task->after, 1);
-    return error == 0;
+    return !needed;
 }
 
 static void close_accounts(struct worker *w)
@@ -152,7 +150,6 @@ int64_t run_timed_job(struct worker *w, struct db_job_record *record)
 
 const struct task_extras *extras_for(const struct options *o)
 {
-    static const struct task_extras plain = {.start = start, .open = name_and_number};
     static const struct task_extras accounted = {.start = start,
                                                  .open = open_accounts,
                                                  .begin_slot = begin_slot,
@@ -165,7 +162,5 @@ const struct task_extras *extras_for(const struct options *o)
                                              .run_job = run_timed_job,
                                              .end_slot = end_slot,
                                              .close = close_accounts};
-    if (o->causes)
-        return &timed;
-    return o->split || o->counters || o->inject.delay_task >= 0 ? &accounted : &plain;
+    return o->causes ? &timed : &accounted;
 }

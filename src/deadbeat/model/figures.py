@@ -181,6 +181,17 @@ class SetFigures:
         interval=True,
         always=True,
     )
+    slowdown_undisturbed: float | None = measure(
+        "slowdown without what others than the set took of its jobs, on both sides, by the kernel",
+        title="slowdown without others",
+        interval=True,
+    )
+    others_share: float | None = measure(
+        "share of the jobs' spans that others took (run delay, stolen time)",
+        title="taken by others %",
+        scale=100.0,
+        always=True,
+    )
     response_ratio_mean: float | None = measure("response over C, mean over the set's jobs")
     response_ratio_predicted: float | None = measure(
         "the same, **replayed with prices**: see [below](#predicted-and-measured)", groups=False

@@ -15,7 +15,8 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.executors.metrics import Integers, JobColumns, job_columns
-from deadbeat.kinds.contention.run_parts import behind_own, has_split, split_parts
+from deadbeat.kinds.contention.others import has_split
+from deadbeat.kinds.contention.run_parts import behind_own, split_parts
 from deadbeat.kinds.contention.run_parts import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable

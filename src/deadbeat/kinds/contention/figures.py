@@ -10,7 +10,15 @@ import attrs
 import numpy as np
 from attrs import frozen
 
-from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns, quantiles
+from deadbeat.executors.metrics import (
+    Bools,
+    Floats,
+    Integers,
+    JobColumns,
+    job_columns,
+    quantiles,
+)
+from deadbeat.kinds.contention.others import taken_by_others, unfinished
 from deadbeat.model import jobs as j
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.jobs import JobTable
@@ -300,8 +308,15 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
     sums, witness = RoundSums.of(columns, table), Witness.of(table, chosen)
     cost_ns = table.tasks["wcet_ns"].astype(np.float64)
     slowdown, calm = sums.slowdown(), witness.calm_rounds()
-    period_ns = table.tasks["period_ns"].astype(np.float64)[columns.task[together]]
-    unfinished = ~(columns.response_ns[together] <= period_ns)
+    everyone = columns if chosen is None else job_columns(table)
+    taken = taken_by_others(table, everyone)
+    late = unfinished(table, everyone, taken)
+    if chosen is not None:
+        taken, late = taken[chosen[everyone.task]], late[chosen[everyone.task]]
+    usable = columns.counted & columns.finished
+    others = taken[usable]
+    known = len(others) > 0 and bool(np.isfinite(others).all())
+    left = RoundSums.of(attrs.evolve(columns, span_ns=columns.span_ns - taken), table)
     figures = SetFigures(
         tasks=len(table.tasks),
         jobs=int(done.sum()),
@@ -313,6 +328,8 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         delay_ratio_error=sums.mean_over(cost_ns).error,
         slowdown_mean=slowdown.value,
         slowdown_error=slowdown.error,
+        slowdown_undisturbed=left.slowdown().value if known else None,
+        others_share=float(others.sum() / columns.span_ns[usable].sum()) if known else None,
         slowdown_p50=quantiles(slow, 0.5)[0],
         slowdown_calm=None if calm is None else sums.slowdown_of(calm),
         slowdown_rough=None if calm is None else sums.slowdown_of(~calm),
@@ -328,7 +345,7 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         overruns=int(columns.overrun[together].sum()),
         skipped=int(columns.skipped[together].sum()),
         unfinished=int((together & columns.started & ~columns.finished).sum()),
-        unfinished_share=mean_of(unfinished.astype(np.float64)),
+        unfinished_share=mean_of(late[together].astype(np.float64)),
         slowdown_bound=slowdown.value,
         delay_ratio_bound=mean_of(delay),
         starved_tasks=len(np.setdiff1d(columns.task[together], columns.task[done])),

@@ -180,7 +180,7 @@ def headline(summary: Summary) -> tuple[str, ...]:
     """The answer in sentences: where a campaign starts to miss and to slow down, or how bad a
     stress campaign gets."""
     if summary.mode == "stress":
-        return (stress_sentence(summary),)
+        return tuple(filter(None, (stress_sentence(summary), others_words(summary))))
     if not summary.cells:
         return ("Nothing was measured yet.",)
     if unanswered(summary):
@@ -195,12 +195,35 @@ def headline(summary: Summary) -> tuple[str, ...]:
     lines = (
         *(price_words(prices) if prices else ()),
         _shared_words(summary) if summary.points else _slowdown_words(cells, floor),
+        others_words(summary),
         _miss_words(cells) + _longer_words(ordered, every),
         *(_loaded_words(found) for found in facts.loads(facts.loaded_cells(summary))),
         predicted_words(summary),
         _open_words(cells, places * len({cell.cores for cell in cells})),
     )
     return tuple(filter(None, lines))
+
+
+#: From this share of the time of its jobs on a campaign says what others took.
+_OTHERS = 0.01
+
+
+def others_words(summary: Summary) -> str:
+    """What others took of the jobs, and the slowdowns without it; "" where it is hardly any."""
+    every = [share for each in summary.sets if (share := each.others_share) is not None]
+    known = _having(summary.cells, "slowdown_undisturbed")
+    if not known or sum(every) < _OTHERS * len(every):
+        return ""
+    taken = percent(sum(every) / len(every))
+    words = f"Others took {taken} of the jobs' time, by the kernel's word; without it, "
+    alone = [c.value("slowdown_undisturbed") or 0.0 for c in known if c.cores == 1]
+    if alone:
+        words += f"the slowdown is {min(alone):.2f} to {max(alone):.2f} at M = 1; "
+    worst = facts.most(known, "slowdown_undisturbed")
+    found = worst.figure("slowdown_undisturbed")
+    where = f"in group {worst.group}" if worst.group else f"at {point_words(worst)}"
+    words += f"the largest mean is {_TWO(found.value or 0.0)} ({found.interval(_TWO)}), {where}"
+    return f"{words}."
 
 
 def _sharing_points(summary: Summary) -> list[PointFigures]:

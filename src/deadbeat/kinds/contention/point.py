@@ -198,9 +198,12 @@ def _joined(parts: Iterable[Floats]) -> Floats:
 # -- what shows without an effect
 
 
-def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
+def pool_plain(
+    cells: Sequence[CellFigures], sets: Sets, column: str = "slowdown_mean"
+) -> list[CellFigures]:
     """Gives the points of a balanced map that share nothing, a few sets each, the interval of their
-    mean by what sets differ by within all such points of as many cores and tasks a core."""
+    mean of ``column`` by what sets differ by within all such points of as many cores and tasks a
+    core."""
     groups: dict[tuple[int, int], dict[int, Floats]] = {}
     for place, cell in enumerate(cells):
         if cell.cores == 1 or not cell.sync_share or not cell.contended_ratio:
@@ -210,7 +213,7 @@ def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
                 for each in sets
                 if each.tasks == (tasks or each.tasks) and _PLACE(each) == _PLACE(cell)
             ]
-            values = known(own, "slowdown_mean")
+            values = known(own, column)
             groups.setdefault((cell.cores, cell.tasks_per_core), {})[place] = values
     found = list(cells)
     for every in groups.values():
@@ -220,8 +223,8 @@ def pool_plain(cells: Sequence[CellFigures], sets: Sets) -> list[CellFigures]:
         for place, values in points.items() if degrees else ():
             half = t_quantile(0.975, degrees) * math.sqrt(squares / degrees / len(values))
             interval = Interval.around(float(values.mean()), half, least=0.0)
-            mean = with_ends(cells[place].slowdown.value, interval, "pooled")
-            found[place] = cells[place].with_figures(slowdown_mean=mean)
+            mean = with_ends(cells[place].value(column), interval, "pooled")
+            found[place] = cells[place].with_figures(**{column: mean})
     return found
 
 
@@ -292,8 +295,8 @@ def class_words(found: ClassFigures) -> str:
     return f"{found.slowdown:.2f}" + (f" ({found.low:.2f} to {found.high:.2f})" if narrow else "")
 
 
-def _logs(sets: Sets) -> Floats:
-    values = known(sets, "slowdown_mean")
+def _logs(sets: Sets, column: str = "slowdown_mean") -> Floats:
+    values = known(sets, column)
     return np.log(values[values > 0])
 
 
@@ -306,13 +309,16 @@ def _geometric(groups: Iterable[Floats]) -> tuple[float | None, Interval | None]
     return math.exp(mean), interval and Interval(*map(math.exp, interval))
 
 
-def class_mean(sets: Sets, classes: Mapping[str, ClassFigures]) -> Figure:
-    """Slowdown of the point: the geometric mean over the classes that are not saturated; none where
+def class_mean(
+    sets: Sets, classes: Mapping[str, ClassFigures], column: str = "slowdown_mean"
+) -> Figure:
+    """A ratio of the point: the geometric mean over the classes that are not saturated; none where
     half of them are."""
     kept = [name for name, each in classes.items() if not each.saturated]
     if 2 * len(kept) <= len(classes):
         return Figure()
-    return with_ends(*_geometric(_logs(_of_class(sets, name)) for name in kept), "classes")
+    logs = (_logs(_of_class(sets, name), column) for name in kept)
+    return with_ends(*_geometric(logs), "classes")
 
 
 def class_bound(classes: Mapping[str, ClassFigures]) -> Figure:

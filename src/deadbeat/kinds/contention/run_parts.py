@@ -12,6 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.metrics import Bools, Floats, Integers, JobColumns
+from deadbeat.kinds.contention.others import has_split
 from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import COUNTER_COLUMNS, PART_COLUMNS
@@ -20,11 +21,6 @@ from deadbeat.model.tasks import Task, TaskSet
 from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS, PARTS
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import read_json
-
-
-def has_split(table: JobTable, columns: JobColumns) -> Bools:
-    """Jobs that finished and have their thread's accounts: their response can be split."""
-    return np.asarray(columns.finished & (columns.flags & j.JOB_SPLIT != 0))
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:

@@ -58,6 +58,8 @@ Floats = NDArray[np.float64]
 #: also hold what lies beyond. One grid for all points, so that they can be drawn on each other.
 BINS_PER_OCTAVE = 16
 EDGES = np.exp2(np.arange(-4 * BINS_PER_OCTAVE, 12 * BINS_PER_OCTAVE + 1) / BINS_PER_OCTAVE)
+#: Figures of points that a balanced map means over classes, and pools where nothing is shared.
+RATIOS = ("slowdown_mean", "slowdown_undisturbed")
 DISTRIBUTED = ("slowdown", "delay_ratio", "response_ratio")
 
 
@@ -132,8 +134,8 @@ def _summed(
     found = point_cell(where, sets, runs) if cell.point else group_cell(where, sets)
     if reader.balanced and cell.point and not is_plain(cell.point):
         classes = by_class(sets)
-        mean, least = class_mean(sets, classes), class_bound(classes)
-        found = found.with_figures(slowdown_mean=mean, slowdown_bound=least)
+        means = {column: class_mean(sets, classes, column) for column in RATIOS}
+        found = found.with_figures(**means, slowdown_bound=class_bound(classes))
     found = with_precision(found, attempts.precision, cell.name, sets)
     return found, sets, [*_distributions(cell.where, counts)]
 
@@ -156,8 +158,8 @@ def summarise(store: CampaignStore, *, worst: int = WORST) -> Summary:
     made = {cell.name: _summed(cell, reader, attempts) for cell in first}
     parts = [made[cell.name] for cell in cells]
     found, sets = [cell for cell, _, _ in parts], [each for _, own, _ in parts for each in own]
-    if reader.balanced:
-        found = pool_plain(found, sets)
+    for column in RATIOS if reader.balanced else ():
+        found = pool_plain(found, sets, column)
     noise = noise_floor(found, sets)
     points = [
         point_figures(cell, own)
