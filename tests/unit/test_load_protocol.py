@@ -60,6 +60,15 @@ def test_half_a_result_is_none(text: str) -> None:
         parse(text)
 
 
+def test_each_of_several_real_time_threads_has_its_rounds() -> None:
+    other = "placed fifo 99 -1\nunit 260000\nround 0 5 60 7 8 0 0 1 1 0 0\nlost 0\nend 1\n"
+    found = parse(WHOLE + other + "placed fifo 99 -1\nunit 260000\nlost 0\nend 0\n")
+    assert found.rounds.finish_ns.tolist() == [10_000_000, 20_000_000]
+    assert [each.finish_ns.tolist() for each in found.others] == [[60], []]
+    with pytest.raises(DataError, match="damaged"):
+        parse(WHOLE + other.replace("end 1", "end 2"))
+
+
 def ask(**more: object) -> LoadRequest:
     return request(SPEC, **{"threads": 2, **more})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 from attrs import evolve
-from helpers.answers import Capture
+from helpers.answers import Capture, answer
 from helpers.load_tests import begun
 
 from deadbeat.cli.main import main
@@ -306,3 +306,23 @@ def test_what_is_refused_is_refused_before_anything_is_said_or_made(
     assert main(("load", "--simulated", "--priority", "98", "--runs", str(tmp_path))) == 3
     assert capsys.readouterr() == ("", "deadbeat: error: fifo 98 was refused\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_failures_of_each_of_several_real_time_threads(tmp_path: Path, capsys: Capture) -> None:
+    """Section 7 of the paper. Six threads of one priority on four CPUs, back to back under FIFO:
+    two never have one, and nothing is left to the ordinary ones."""
+    words = ["load", "--simulated", "--runs", str(tmp_path), "--no-figures", "--remedies", "none"]
+    words += ["--repeats", "2", "--set", "normal=4", "--set", "realtime=1,2,6"]
+    assert main(words) == 2, "nothing could end six threads of priority 99 on four CPUs"
+    assert "--priority 98" in capsys.readouterr().err
+    assert main([*words, "--priority", "98"]) == 0
+    found = answer(capsys, "show", "load", "--runs", str(tmp_path))
+    cells = {each["condition"]: each for each in found["cells"]}
+    each = {name: cell["failures_each"] for name, cell in cells.items()}
+    assert {name: len(values) for name, values in each.items()} == {
+        "plain": 0, "realtime-2": 2, "realtime-6": 6, "reference": 0,
+    }  # fmt: skip
+    assert [value is None for value in each["realtime-6"]] == [False] * 4 + [True] * 2
+    assert sum(each["realtime-2"]) == cells["realtime-2"]["failures_per_s"]["value"]
+    lost = [cells[name]["work_lost"]["value"] for name in ("plain", "realtime-2", "realtime-6")]
+    assert lost == sorted(lost) and lost[1] < 0.6 and lost[2] > 0.95

@@ -78,7 +78,7 @@ def test_every_problem_is_said_at_once_by_the_names_the_person_used() -> None:
 
 
 def test_with_a_single_cpu_nobody_could_end_a_thread_of_the_highest_priority() -> None:
-    with pytest.raises(UsageError, match=r"--priority: with CPU 3 alone .*--priority 98"):
+    with pytest.raises(UsageError, match=r"--priority: with 1 CPU nothing .*--priority 98"):
         resolve(specify({}), (3,))
     assert resolve(specify({"priority": "98"}), (3,)).priority == 98
     assert resolve(specify({"policy": "other"}), (3,)).priority == 99

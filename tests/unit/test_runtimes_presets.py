@@ -1,5 +1,6 @@
 """Truth: the thesis, chapter 6, section 4, and summaries by hand whose verdict is plain."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -192,6 +193,17 @@ def test_the_command_makes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtur
     # the same command continues, and its verdicts are in the answer for programs
     assert main(["show", "thesis-fig13", "--runs", str(tmp_path), "--json"]) == 0
     assert '"cache-aware-faster"' in capsys.readouterr().out
+
+
+def test_a_quick_figure_has_runs_of_the_quick_length(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["primitives", "--preset", "thesis-fig8", "--quick", "--simulated", "--no-figures"]
+    assert main([*words, "--runs", str(tmp_path)]) == 0
+    assert "published statement" in capsys.readouterr().out
+    spec = json.loads((tmp_path / "thesis-fig8-quick" / "experiment.json").read_text())["spec"]
+    assert (spec["duration"], spec["repeats"], spec["preset"]) == (0.1, 3, "thesis-fig8")
+    assert sum(word.startswith("jvm") for word in spec["runtimes"]) == 1
 
 
 def test_a_figure_that_a_machine_cannot_show_is_a_page_that_says_so() -> None:

@@ -327,6 +327,24 @@ def test_analyze_simulates_the_model_that_is_asked_for(capsys):
         assert (simulation["model"], simulation["schedulable"]) == (model, schedulable)
 
 
+@pytest.mark.parametrize(
+    ("spare", "fits", "clock"), [("30%", True, 0.7), ("0.5", True, 0.98), ("60%", False, 1.225)]
+)
+def test_a_budget_of_two_domains_with_spare_time(spare, fits, clock, capsys, tmp_path):
+    """By hand: U = 0.2 + 0.15 + 0.14 = 0.49 on one processor, where EDF reaches 1: with a share s
+    spare the clock may be 0.49 / (1 - s) of today's."""
+    file = tmp_path / "two.json"
+    tasks = [("real-time/control", 2, 10), ("real-time/io", 3, 20), ("rest/log", 14, 100)]
+    rows = [{"name": name, "wcet": wcet, "period": period} for name, wcet, period in tasks]
+    file.write_text(json.dumps({"processors": 1, "tasks": rows}))
+    words = ("sched", "analyze", str(file), "--spare", spare)
+    found = answer(capsys, *words)["budget"]
+    assert found["demand"] == pytest.approx({"real-time": 0.35, "rest": 0.14})
+    assert (found["fits"], found["clock"]) == (fits, pytest.approx(clock))
+    assert ("spare: fits" if fits else "spare: does not fit") in told(capsys, *words)
+    assert main((*words[:-1], "100%")) == 2
+
+
 def test_tests_that_contradict_the_simulation_are_an_error():
     light = TaskSystem(processors=2, tasks=(TimedTask(wcet=1, period=9, deadline=9),))
     analysis, verdict = analyze(light, scheduler="g-edf"), simulate(light, model="sporadic")

@@ -1,7 +1,13 @@
-"""Truth: values whose axes are plain to see."""
+"""Truth: values whose axes are plain to see, and what a small study prints."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
 from helpers.studies import made_up, small
 
+from deadbeat.cli.main import main
 from deadbeat.kinds.study.charts import framed
 from deadbeat_papers.thesis.charts import critical
 
@@ -18,3 +24,29 @@ def test_the_pointer_says_where_a_cell_lies_and_how_many_sets_failed() -> None:
     heat = chart.panels[0].heat
     assert heat.cells[1][0].hover == "U/m 0.6, n 6\n7 of 12 not schedulable"
     assert (heat.cells[0][0].text, heat.cells[1][0].text, heat.high) == ("0", "7", 12.0)
+
+
+def test_many_tasks_are_more_than_ten_a_processor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Section 2.4 of the thesis; at n = 10 m sets fail that its sentence does not speak of."""
+    words = ["sched", "study", "thesis-grid", "--sets", "1", "--no-figures", "--json"]
+    assert main([*words, "--runs", str(tmp_path)]) == 0
+    found: Any = json.loads(capsys.readouterr().out)["results"]
+    judged = {each["id"]: each for each in found["conclusions"]}
+    texts = [each["figures"] for each in judged["none-with-many-tasks"]["evidence"]]
+    # 4 platforms with 7 values of U to 0.9 m, and 2 above
+    assert [text.split(" sets ")[0].rpartition(" of ")[2] for text in texts] == ["28", "8"]
+    looked = {each["variant"].get("m") for each in judged["same-pattern"]["evidence"]}
+    assert looked == {"2", "6"}
+
+
+def test_a_figure_of_migrations_answers_with_migrations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sched", "study", "thesis-fig5", "--sets", "1", "--no-figures"]
+    assert main([*words, "--runs", str(tmp_path)]) == 0
+    head, *rows = capsys.readouterr().out.split("\nscheduler or test")[1].splitlines()
+    assert "migrations a set" in head and "slack by period" in head
+    migrations = {row.split("  ")[0]: row.split("]")[1].split()[0] for row in rows[:4]}
+    assert migrations["partitioned"] == "0" and migrations["global"] != "0"

@@ -166,7 +166,7 @@ int main(int count, char **words)
         .lock_memory = true,
         .policy = DB_POLICY_FIFO,
         .bound_ns = DB_LONGEST_NS,
-        .rounds = {.real_time = true, .pin = -1, .unit_ps = 1000000, .gap_ns = DB_MILLISECOND / 10},
+        .rounds = {.real_time = 1, .pin = -1, .unit_ps = 1000000, .gap_ns = DB_MILLISECOND / 10},
         .inject = {.delay_task = -1, .delay_every = 1, .hog_core = -1, .move_task = -1, .fair_core = -1},
     };
     if (count > 1 && strcmp(words[1], "guard") == 0)

@@ -166,7 +166,7 @@ static const struct number {
     {"--counter", FLAG, offsetof(struct options, sampling.counter), 0, 1},
     {"--batch", SMALL, offsetof(struct options, sampling.batch), 1, MAX_WARMUP},
     {"--second-priority", SMALL, offsetof(struct options, sampling.second_priority), 0, 99},
-    {"--real-time", FLAG, offsetof(struct options, rounds.real_time), 0, 1},
+    {"--real-time", SMALL, offsetof(struct options, rounds.real_time), 0, 64},
     {"--solo", FLAG, offsetof(struct options, solo), 0, 1},
     {"--late", FLAG, offsetof(struct options, late), 0, 1},
     {"--split", FLAG, offsetof(struct options, split), 0, 1},

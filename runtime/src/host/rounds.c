@@ -15,6 +15,7 @@
 
 #define MAX_NORMAL 1024
 #define MAX_GAPS 8192
+#define MAX_REALTIME 64 /* as in options.c */
 /* Start-up, and between one bound and the next. */
 #define MARGIN_NS (3000 * DB_MILLISECOND)
 #define LEAVE_NS (1000 * DB_MILLISECOND)
@@ -50,6 +51,15 @@ struct normal {
     uint64_t first, last;
 };
 
+/* A real-time thread, and what it did. */
+struct track {
+    int policy, priority, cpu; /* read back */
+    uint64_t unit_ps;
+    uint64_t round_count, gap_count, gaps_lost;
+    struct round *rounds;
+    struct gap *gaps;
+};
+
 struct rounds {
     struct rendezvous meeting;
     const struct options *options;
@@ -57,12 +67,9 @@ struct rounds {
     int64_t leave_ns;                  /* when a round that still runs is given up */
     int64_t tail_ns;                   /* behind the window, for the round that is running at its end */
     int64_t sampled_first_ns, sampled_last_ns;
-    int policy, priority, cpu; /* of the real-time thread, read back */
-    uint64_t unit_ps;
     uint64_t stretch_ns; /* what STRETCH_UNITS should take */
-    uint64_t round_count, round_capacity, gap_count, gaps_lost;
-    struct round *rounds;
-    struct gap *gaps;
+    uint64_t round_capacity;
+    struct track tracks[MAX_REALTIME];
     struct normal normals[MAX_NORMAL];
 };
 
@@ -155,6 +162,7 @@ static _Noreturn void watch_body(const struct rounds *run)
 /* --- the real-time thread ----------------------------------------------------------------------------- */
 
 struct progress {
+    struct track *track;
     int handle;
     struct db_usage before; /* at the end of the round before */
     struct db_usage seen;   /* at the last gap */
@@ -162,12 +170,12 @@ struct progress {
     bool gave_up; /* a round that had no end */
 };
 
-static void note_gap(struct rounds *run, struct progress *p, int64_t at, int64_t length, int cpu_before)
+static void note_gap(struct progress *p, int64_t at, int64_t length, int cpu_before)
 {
     struct db_usage now;
     port_usage(p->handle, &now, 1);
-    if (run->gap_count < MAX_GAPS)
-        run->gaps[run->gap_count++] = (struct gap){
+    if (p->track->gap_count < MAX_GAPS)
+        p->track->gaps[p->track->gap_count++] = (struct gap){
             .at_ns = at,
             .length_ns = length,
             .delay_ns = now.run_delay_ns - p->seen.run_delay_ns,
@@ -176,7 +184,7 @@ static void note_gap(struct rounds *run, struct progress *p, int64_t at, int64_t
             .cpu_after = p->cpu,
         };
     else
-        run->gaps_lost++;
+        p->track->gaps_lost++;
     p->seen = now;
 }
 
@@ -196,7 +204,7 @@ static uint32_t work(struct rounds *run, struct progress *p)
         moves += p->cpu != before;
         int64_t excess = now - last - (int64_t)(run->stretch_ns * count / STRETCH_UNITS);
         if (excess > run->options->rounds.gap_ns)
-            note_gap(run, p, last, excess, before);
+            note_gap(p, last, excess, before);
         last = now;
         if (now > run->leave_ns) {
             p->gave_up = true;
@@ -208,12 +216,12 @@ static uint32_t work(struct rounds *run, struct progress *p)
 
 static void one_round(struct rounds *run, struct progress *p, int64_t release)
 {
-    struct round *r = &run->rounds[run->round_count];
+    struct round *r = &p->track->rounds[p->track->round_count];
     struct db_usage after;
     r->release_ns = release;
     r->start_ns = port_now_ns();
     r->cpu_start = port_current_cpu();
-    r->moves = r->cpu_start != p->cpu && run->round_count > 0;
+    r->moves = r->cpu_start != p->cpu && p->track->round_count > 0;
     p->cpu = r->cpu_start;
     r->moves += work(run, p);
     r->finish_ns = port_now_ns();
@@ -224,16 +232,16 @@ static void one_round(struct rounds *run, struct progress *p, int64_t release)
     r->voluntary = after.voluntary - p->before.voluntary;
     r->involuntary = after.involuntary - p->before.involuntary;
     p->before = p->seen = after;
-    run->round_count++;
+    p->track->round_count++;
 }
 
 /* Back to back: a round is due when the one before has finished, so what comes between them counts. */
 static void rounds_back_to_back(struct rounds *run, struct progress *p)
 {
-    int64_t due = port_now_ns();
-    while (due < run->end_ns && !p->gave_up && run->round_count < run->round_capacity) {
+    int64_t due = run->base_ns; /* of one that others keep waiting, too */
+    while (due < run->end_ns && !p->gave_up && p->track->round_count < run->round_capacity) {
         one_round(run, p, due);
-        due = run->rounds[run->round_count - 1].finish_ns;
+        due = p->track->rounds[p->track->round_count - 1].finish_ns;
     }
 }
 
@@ -241,18 +249,18 @@ static void rounds_back_to_back(struct rounds *run, struct progress *p)
 static void rounds_periodic(struct rounds *run, struct progress *p)
 {
     int64_t period = run->options->rounds.period_ns, release = run->base_ns;
-    while (release < run->end_ns && !p->gave_up && run->round_count < run->round_capacity) {
+    while (release < run->end_ns && !p->gave_up && p->track->round_count < run->round_capacity) {
         port_sleep_until_ns(release);
         uint32_t skipped = 0;
         one_round(run, p, release);
-        int64_t finish = run->rounds[run->round_count - 1].finish_ns;
+        int64_t finish = p->track->rounds[p->track->round_count - 1].finish_ns;
         for (release += period; release < finish; release += period)
             skipped++;
-        run->rounds[run->round_count - 1].skipped = skipped;
+        p->track->rounds[p->track->round_count - 1].skipped = skipped;
     }
 }
 
-static int place_realtime(struct rounds *run)
+static int place_realtime(struct rounds *run, struct track *track)
 {
     const struct options *o = run->options;
     int64_t bound = thread_bound_ns(run);
@@ -266,19 +274,19 @@ static int place_realtime(struct rounds *run)
         error = port_lock_memory();
     if (!error)
         error = port_set_policy(o->policy, (int)o->priority);
-    return error ? error : port_get_placement(&run->policy, &run->priority, &run->cpu);
+    return error ? error : port_get_placement(&track->policy, &track->priority, &track->cpu);
 }
 
-static _Noreturn void realtime_body(struct rounds *run)
+static _Noreturn void realtime_body(struct rounds *run, struct track *track)
 {
-    struct progress p = {.cpu = -1};
-    int error = place_realtime(run);
+    struct progress p = {.cpu = -1, .track = track};
+    int error = place_realtime(run, track);
     if (!error)
         error = port_usage_open(&p.handle);
     if (error)
         fail_errno(&run->meeting.failure, "the real-time thread could not be placed", error);
     else
-        run->unit_ps = calibrate_unit_ps(20 * DB_MILLISECOND);
+        track->unit_ps = calibrate_unit_ps(20 * DB_MILLISECOND);
     say_done(&run->meeting);
     while (!error && atomic_load(&run->meeting.ball) == 0)
         port_wait(&run->meeting.ball, 0, -1);
@@ -310,6 +318,26 @@ static void sample(struct rounds *run, int64_t at, bool last)
     *(last ? &run->sampled_last_ns : &run->sampled_first_ns) = port_now_ns();
 }
 
+static void print_track(const struct rounds *run, const struct track *t, FILE *out)
+{
+    fprintf(out, "placed %s %d %d\nunit %" PRIu64 "\n", t->policy == DB_POLICY_FIFO ? "fifo" : "other",
+            t->priority, t->cpu, t->unit_ps);
+    for (uint64_t i = 0; i < t->round_count; i++) {
+        const struct round *r = &t->rounds[i];
+        fprintf(out, "round %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                r->release_ns - run->base_ns, r->start_ns - run->base_ns, r->finish_ns - run->base_ns,
+                r->cpu_ns, r->delay_ns);
+        fprintf(out, " %u %u %d %d %u %u\n", r->voluntary, r->involuntary, r->cpu_start, r->cpu_finish,
+                r->moves, r->skipped);
+    }
+    for (uint64_t i = 0; i < t->gap_count; i++) {
+        const struct gap *g = &t->gaps[i];
+        fprintf(out, "gap %" PRId64 " %" PRId64 " %" PRId64 " %u %d %d\n", g->at_ns - run->base_ns,
+                g->length_ns, g->delay_ns, g->involuntary, g->cpu_before, g->cpu_after);
+    }
+    fprintf(out, "lost %" PRIu64 "\nend %" PRIu64 "\n", t->gaps_lost, t->round_count);
+}
+
 static void print_rounds(const struct rounds *run, FILE *out)
 {
     const struct options *o = run->options;
@@ -317,32 +345,19 @@ static void print_rounds(const struct rounds *run, FILE *out)
             run->end_ns - run->base_ns);
     fprintf(out, "sampled %" PRId64 " %" PRId64 "\n", run->sampled_first_ns - run->base_ns,
             run->sampled_last_ns - run->base_ns);
-    if (o->rounds.real_time)
-        fprintf(out, "placed %s %d %d\nunit %" PRIu64 "\n", run->policy == DB_POLICY_FIFO ? "fifo" : "other",
-                run->priority, run->cpu, run->unit_ps);
-    for (uint64_t i = 0; i < run->round_count; i++) {
-        const struct round *r = &run->rounds[i];
-        fprintf(out, "round %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
-                r->release_ns - run->base_ns, r->start_ns - run->base_ns, r->finish_ns - run->base_ns,
-                r->cpu_ns, r->delay_ns);
-        fprintf(out, " %u %u %d %d %u %u\n", r->voluntary, r->involuntary, r->cpu_start, r->cpu_finish,
-                r->moves, r->skipped);
-    }
-    for (uint64_t i = 0; i < run->gap_count; i++) {
-        const struct gap *g = &run->gaps[i];
-        fprintf(out, "gap %" PRId64 " %" PRId64 " %" PRId64 " %u %d %d\n", g->at_ns - run->base_ns,
-                g->length_ns, g->delay_ns, g->involuntary, g->cpu_before, g->cpu_after);
-    }
     for (uint32_t i = 0; i < o->rounds.normal; i++)
         fprintf(out, "normal %u %" PRIu64 "\n", i, run->normals[i].last - run->normals[i].first);
-    fprintf(out, "lost %" PRIu64 "\nend %" PRIu64 "\n", run->gaps_lost, run->round_count);
+    for (uint32_t i = 0; i < o->rounds.real_time; i++)
+        print_track(run, &run->tracks[i], out);
+    if (!o->rounds.real_time)
+        fprintf(out, "lost 0\nend 0\n");
 }
 
 static bool start_threads(struct rounds *run, int *pids)
 {
     const struct options *o = run->options;
     uint32_t count = 0;
-    int *watch = &pids[MAX_NORMAL + 1];
+    int *watch = &pids[MAX_NORMAL];
     if ((*watch = port_fork()) == 0)
         watch_body(run);
     if (*watch < 0)
@@ -354,11 +369,13 @@ static bool start_threads(struct rounds *run, int *pids)
             return fail_with(&run->meeting.failure, "an ordinary thread", "could not be started"), false;
     if (count && !wait_done(&run->meeting, count))
         return false;
-    if (!o->rounds.real_time)
-        return true;
-    if ((pids[count] = port_fork()) == 0)
-        realtime_body(run);
-    return wait_done(&run->meeting, 1);
+    for (uint32_t i = 0; i < o->rounds.real_time; i++) { /* one by one: each knows its unit undisturbed */
+        if ((pids[MAX_NORMAL + 1 + i] = port_fork()) == 0)
+            realtime_body(run, &run->tracks[i]);
+        if (!wait_done(&run->meeting, 1))
+            return false;
+    }
+    return true;
 }
 
 static bool window(struct rounds *run)
@@ -372,7 +389,7 @@ static bool window(struct rounds *run)
     port_wake(&run->meeting.ball);
     sample(run, run->start_ns, false);
     sample(run, run->end_ns, true);
-    return !o->rounds.real_time || wait_done(&run->meeting, 1);
+    return !o->rounds.real_time || wait_done(&run->meeting, o->rounds.real_time);
 }
 
 static bool make_room(struct rounds *run, const struct options *o)
@@ -381,17 +398,20 @@ static bool make_room(struct rounds *run, const struct options *o)
     int64_t fastest_ns =
         o->rounds.period_ns ? o->rounds.period_ns : o->rounds.units * o->rounds.unit_ps / 2000;
     run->options = o;
-    int64_t rounds = TAIL_ROUNDS + (o->policy == DB_POLICY_FIFO ? 0 : (int64_t)o->rounds.normal);
+    int64_t rounds =
+        TAIL_ROUNDS + o->rounds.real_time + (o->policy == DB_POLICY_FIFO ? 0 : (int64_t)o->rounds.normal);
     run->tail_ns = MARGIN_NS + rounds * (o->rounds.units * o->rounds.unit_ps / 1000);
     run->stretch_ns = STRETCH_UNITS * (uint64_t)o->rounds.unit_ps / 1000;
     run->round_capacity = (uint64_t)((o->seconds_ns + WARMUP_NS) / (fastest_ns ? fastest_ns : 1) + 16);
     if (run->round_capacity > 4000000)
         return fail_with(&run->meeting.failure, "too many rounds", "longer rounds, or a shorter window"),
                false;
-    run->rounds = port_map(run->round_capacity * sizeof *run->rounds, 1);
-    run->gaps = port_map(MAX_GAPS * sizeof *run->gaps, 1);
-    if (!run->rounds || !run->gaps)
-        return fail_with(&run->meeting.failure, "the records", "no memory"), false;
+    for (struct track *t = run->tracks; t < run->tracks + o->rounds.real_time; t++) {
+        t->rounds = port_map(run->round_capacity * sizeof *t->rounds, 1);
+        t->gaps = port_map(MAX_GAPS * sizeof *t->gaps, 1);
+        if (!t->rounds || !t->gaps)
+            return fail_with(&run->meeting.failure, "the records", "no memory"), false;
+    }
     return true;
 }
 
@@ -407,7 +427,7 @@ static int write_rounds(const struct rounds *run)
 int measure_rounds(const struct options *o)
 {
     struct rounds *run = port_map(sizeof *run, 1);
-    int pids[MAX_NORMAL + 2] = {0};
+    int pids[MAX_NORMAL + 1 + MAX_REALTIME] = {0};
     if (!run || !o->out || o->rounds.units == 0)
         return 2;
     bool ok = make_room(run, o);
@@ -416,10 +436,10 @@ int measure_rounds(const struct options *o)
     ok = ok && start_threads(run, pids) && window(run);
     watch_children(NULL);
     /* all before the first is waited for: it would have to share its CPU with those that still compute */
-    for (uint32_t i = 0; i < MAX_NORMAL + 2; i++)
+    for (uint32_t i = 0; i < sizeof pids / sizeof *pids; i++)
         if (pids[i] > 0)
             port_kill(pids[i]);
-    for (uint32_t i = 0; i < MAX_NORMAL + 2; i++)
+    for (uint32_t i = 0; i < sizeof pids / sizeof *pids; i++)
         if (pids[i] > 0)
             port_reap(pids[i]);
     if (!ok || write_rounds(run) != 0) {

@@ -25,17 +25,17 @@ struct injection {
     int32_t fair_core; /* -1: none; a best-effort thread spins there */
 };
 
-/* A real-time thread in rounds, among ordinary ones. */
+/* Real-time threads in rounds, among ordinary ones. */
 struct rounds_options {
     int normal_cpus[DB_MAX_CORES]; /* where the ordinary ones may run; none: on all of --cpus */
     uint32_t normal_cpu_count;
-    uint32_t normal;   /* ordinary threads */
-    bool real_time;    /* false: without it, for what the ordinary ones do then */
-    int32_t pin;       /* CPU it is bound to; -1: any of --cpus */
-    int64_t units;     /* work of a round, in thousands of additions */
-    int64_t unit_ps;   /* what one takes when nobody disturbs it */
-    int64_t gap_ns;    /* so much longer than it should is worth a note */
-    int64_t period_ns; /* 0: back to back */
+    uint32_t normal;    /* ordinary threads */
+    uint32_t real_time; /* threads that are; 0: for what the ordinary ones do then */
+    int32_t pin;        /* CPU it is bound to; -1: any of --cpus */
+    int64_t units;      /* work of a round, in thousands of additions */
+    int64_t unit_ps;    /* what one takes when nobody disturbs it */
+    int64_t gap_ns;     /* so much longer than it should is worth a note */
+    int64_t period_ns;  /* 0: back to back */
 };
 
 /* A primitive and what it is asked for; --cpus has an entry for each thread. */

@@ -33,7 +33,7 @@ class Measuring:
             ``without`` some, those of the table ``first`` first; "": the kind's own.
         text: Its help.
         quick: Seconds that ``--quick`` takes at most. ``presets``: help of ``--preset``; none:
-            there is no such option.
+            there is no such option. ``both``: one may be quick.
         options: What it takes beside; the kind finds it in `Begin.given`.
         file: Option of a file of parameters. ``machine``: those that name the machine.
         fail_on: What ``--fail-on`` may name beside ``invalid``, and when that is so.
@@ -46,6 +46,7 @@ class Measuring:
     text: str
     quick: int = 0
     presets: str = ""
+    both: bool = False
     options: Mapping[str, object] = {}
     file: Mapping[str, object] = {"FILE": True}
     machine: Sequence[str] = ("TARGET", "CROSS", "SIMULATED")
@@ -83,12 +84,13 @@ def command(name: str) -> click.Command:
                 options.update(screen.assigned(click.get_current_context(), [text]))
             else:
                 put_key(asked, values, key, value)
-        if options.get("quick") and options.get("preset") not in (None, "quick"):
-            text = f"--quick and --preset {options['preset']} exclude each other"
-            raise UsageError(text, "drop one")
-        preset = "quick" if options.get("quick") else options.get("preset")
+        preset = options.get("preset")
+        if options.get("quick") and not own.both and preset not in (None, "quick"):
+            raise UsageError(f"--quick and --preset {preset} exclude each other", "drop one")
+        said = "--quick" if preset is None else "--preset"
+        preset = preset or ("quick" if options.get("quick") else None)
         if preset is not None:
-            asked.put("preset", preset, "--quick" if options.get("quick") else "--preset")
+            asked.put("preset", preset, said)
         kind = own.kind or name
         stored = options.get("programs_from"), options["runs"], options.get("step") is not None
         if _twin(asked, *stored):

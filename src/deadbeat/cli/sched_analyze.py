@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -57,12 +57,20 @@ def analyze(
     simulate: bool,
     model: Model | None,
     sensitivity: bool,
+    spare: Fraction | None = None,
     **options: Any,
 ) -> Shown:
     """``options``: those of the tests, and of RootDomain."""
     if file.is_dir():
         return in_folder(
-            partial(analyze, simulate=simulate, model=model, sensitivity=sensitivity, **options),
+            partial(
+                analyze,
+                simulate=simulate,
+                model=model,
+                sensitivity=sensitivity,
+                spare=spare,
+                **options,
+            ),
             lambda it: {
                 name: each["schedulable"]
                 for name, each in it["schedulers"].items()
@@ -72,11 +80,7 @@ def analyze(
             processors,
         )
     system = load(file, processors).system
-    if model is not None and not simulate:
-        raise UsageError("--model is of the simulation", "add --simulate")
-
-    if simulate and (found_by := {"opa", "any"} & {options["priorities"], options["partition"]}):
-        raise UsageError(f"--simulate takes no {min(found_by)}", "name what the tests found")
+    _refuse(options, simulate=simulate, model=model, spare=spare)
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     kernel = {name: given.pop(name) for name in _DOMAIN if name in given}
@@ -91,7 +95,7 @@ def analyze(
         return (
             analysis,
             _simulated(system, analysis, model) if simulate else {},
-            sensitivity_of(analysis, of_tests) if sensitivity else (),
+            sensitivity_of(analysis, of_tests) if sensitivity or spare is not None else (),
         )
 
     analysis, verdicts, grown = patiently(work, "analyzing")
@@ -102,8 +106,11 @@ def analyze(
     said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
     headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
     waits = Waits.of(analysis, of_tests)
-    lines = [headline, *(waits.lines() if waits else ())]
+    budget = None if spare is None else Budget.of(system, grown, spare)
+    lines = [*(budget.lines() if budget else ()), headline, *(waits.lines() if waits else ())]
     plain = _plain(analysis, verdicts) | (waits.plain() if waits else {})
+    if budget:
+        plain["budget"] = {key: _fraction(value) for key, value in asdict(budget).items()}
     tail = [waits.table()] if waits else []
     parts = [*lines, "", *tail, *_sources(system), *_parts(analysis, verdicts)]
     if analysis.assigned:
@@ -119,6 +126,18 @@ def analyze(
         plain["sched_deadline"] = asdict(admitted)
         parts.append(_admitted(admitted, system))
     return Shown(headline=". ".join(lines), plain=plain, parts=parts)
+
+
+def _refuse(
+    options: Mapping[str, Any], *, simulate: bool, model: Model | None, spare: Fraction | None
+) -> None:
+    """Raises UsageError: options exclude each other."""
+    if spare == 1:
+        raise UsageError("--spare: 100 % leaves nothing to the tasks", "--spare 30%")
+    if model is not None and not simulate:
+        raise UsageError("--model is of the simulation", "add --simulate")
+    if simulate and (found_by := {"opa", "any"} & {options["priorities"], options["partition"]}):
+        raise UsageError(f"--simulate takes no {min(found_by)}", "name what the tests found")
 
 
 def _beyond(system: TaskSystem) -> str:
@@ -234,6 +253,61 @@ class Waits:
         columns = ["task", "C", "local", "boost", "remote", "bound", "worst simulated", "D"]
         title = "pinned SCHED_FIFO, mutexes with priority inheritance: what a response is made of"
         return table(columns, rows, title=title, numeric=columns[1:])
+
+
+@frozen(kw_only=True)
+class Budget:
+    """Whether every WCET fits with a share of the clock spare.
+
+    Attributes:
+        demand: Utilisation of each domain, what stands before the slash of a task's name.
+        fits: None: no test tells.
+        test: That lets WCETs grow most, by ``factor``; where it accepts them, C is taken to be as
+            long as the clock is slow: that of work in caches, not of what waits for memory.
+        clock: Slowest clock, of that at which C was measured, that leaves the share spare.
+    """
+
+    spare: Fraction
+    demand: dict[str, float]
+    processors: int
+    fits: bool | None
+    test: str
+    factor: Fraction | None
+    clock: float | None
+
+    @classmethod
+    def of(cls, system: TaskSystem, grown: Sequence[Sensitivity], spare: Fraction) -> Budget:
+        demand: dict[str, float] = {}
+        for i, task in enumerate(system.tasks):
+            domain, slash, _ = system.label(i).partition("/")
+            own = domain if slash else "all"
+            demand[own] = demand.get(own, 0.0) + task.wcet / task.period
+        best = max(grown, key=lambda each: each.scale or 0, default=None)
+        factor = best.scale if best else None
+        clock = None if not factor else 1 / (factor * (1 - spare))
+        return cls(
+            spare=spare,
+            demand=demand,
+            processors=system.processors,
+            fits=None if clock is None else clock <= 1,
+            test=best.test if best else "",
+            factor=factor,
+            clock=None if clock is None else float(clock),
+        )
+
+    def lines(self) -> Iterator[str]:
+        share = f"{float(100 * self.spare):g} % spare"
+        parts = ", ".join(f"{name} {value:.3f}" for name, value in self.demand.items())
+        asked = f"demand {parts} of {float(self.processors * (1 - self.spare)):g} processors"
+        if self.factor is None or self.clock is None:
+            yield f"{share}: not known, no test tells by how much C may grow; {asked}"
+            return
+        word = "fits" if self.fits else "does not fit"
+        yield (
+            f"{share}: {word}; {asked}; {self.test} accepts every C {float(self.factor):.3f} times"
+            f" as long, {float(1 / (1 - self.spare)):.3f} needed: the clock must be at"
+            f" least {100 * self.clock:.1f} % of that at which C was measured"
+        )
 
 
 def _fraction(value: Any) -> Any:

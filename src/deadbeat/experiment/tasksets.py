@@ -103,9 +103,6 @@ class RunSpec:
     counters: bool = fields.flag(
         "--counters", "Count cache misses and other perf events of each task."
     )
-    counters_simulated: bool = fields.flag(
-        "--simulate-counters", "Count cache and branch misses of each set under cachegrind."
-    )
     causes: bool = fields.flag("--causes", "Record why jobs were late: who had the core or lock.")
     layout: Literal["default", "shared-address-space"] = keyed(
         rules.Choice(("default", "shared-address-space")),
@@ -117,8 +114,7 @@ class RunSpec:
     @property
     def settings(self) -> RunSettings:
         """How every run is carried out."""
-        values = attrs.asdict(self, filter=lambda field, _: field.name != "counters_simulated")
-        return RunSettings(**{**values, "split": self.split or self.causes})
+        return RunSettings(**{**attrs.asdict(self), "split": self.split or self.causes})
 
 
 @frozen(kw_only=True)

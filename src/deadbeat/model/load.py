@@ -24,6 +24,13 @@ FORMS = ("back-to-back", "periodic")
 PLAIN, ALL, REFERENCE = "plain", "all", "reference"
 #: PLAIN with the kernel's events recorded: counted nowhere, as recording costs time.
 TRACED = "traced"
+
+
+def several(realtime: int | str) -> str:
+    """The condition of so many real-time threads, nothing else done."""
+    return f"realtime-{realtime}"
+
+
 _KEY = re.compile(r"n([0-9]{3,4})\.([a-z][a-z0-9-]*)\.([0-9]{4})")
 
 
@@ -32,7 +39,8 @@ class LoadKey:
     """One run: ``text`` is its file name.
 
     Attributes:
-        condition: PLAIN, a remedy's name, ALL (all that are possible at once), REFERENCE or TRACED.
+        condition: PLAIN, a remedy's name, ALL (all that are possible at once), REFERENCE, TRACED,
+            or `several` real-time threads.
     """
 
     normal: int
@@ -158,6 +166,7 @@ class Seen:
         window_ns: Rounds released inside of it count; start and end, on the clock of `Rounds`.
         sampled_ns: Between these moments the ordinary threads' work was counted.
         rounds, gaps: What the real-time thread did; empty of a REFERENCE.
+        others: What further real-time threads did.
         gaps_lost: Gaps beyond those that are kept.
         normal_units: Work of each ordinary thread, thousands of additions.
         policy, priority, cpu: What the real-time thread really had (``cpu``: -1, not pinned).
@@ -169,6 +178,7 @@ class Seen:
     window_ns: tuple[int, int]
     sampled_ns: tuple[int, int]
     rounds: Rounds = field(factory=Rounds)
+    others: tuple[Rounds, ...] = ()
     gaps: Gaps = field(factory=Gaps)
     gaps_lost: int = 0
     normal_units: tuple[int, ...] = ()
@@ -261,6 +271,8 @@ class LoadCell:
         seconds: Length of all windows.
         released: Rounds that count, skipped releases included; 0 of ``reference``.
         failures: Occasions over the deadline, and skipped ones.
+        failures_each: Failures per second of every real-time thread where there are several; None:
+            it had no round in any window, as others of its priority had all CPUs.
         failures_per_s: An estimate; where none was seen ``high`` is 3 / ``seconds``: of
             occasions, failures in a row being one.
         response: Response times of the rounds that ran; None of ``reference``.
@@ -278,6 +290,7 @@ class LoadCell:
     seconds: float
     released: int = 0
     failures: int = 0
+    failures_each: tuple[float | None, ...] = ()
     failures_per_s: Estimate | None = None
     response: Histogram | None = None
     involuntary_per_s: Estimate | None = None

@@ -17,9 +17,6 @@ COUNTER_EVENTS = (
     *("branches", "branch_misses"),
 )
 
-#: Instead of ``counted``, of an event that the processor here does not count.
-CACHEGRIND = "SIMULATED by cachegrind"
-
 #: Parts of a response, in the order in which they are drawn.
 PARTS = ("wake_up", "core_wait", "resource_wait", "execution", "stall")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import attrs
@@ -23,13 +23,22 @@ from deadbeat import (
 )
 from deadbeat_papers.claims import claims
 from deadbeat_papers.thesis.charts import critical, utilisations
-from deadbeat_papers.thesis.telling import compare, compare_strata, falling, ordered, shown
+from deadbeat_papers.thesis.telling import (
+    compare,
+    compare_strata,
+    differing,
+    falling,
+    ordered,
+    shown,
+)
 
 #: U from 0.6 m to 0.99 m in thousandths of m: nine values.
 LOADS = (600, 650, 700, 750, 800, 850, 900, 950, 990)
 #: Values of n from m + 2 to 10 m. Nine by nine cells of 30 sets on four platforms are 9,720 sets:
 #: the thesis says approximately 10,000, and not its steps.
 STEPS = 9
+#: Tasks of a processor beyond those: its sentence on more than ten times as many is judged there.
+MANY = 12
 
 #: The thesis's generator as far as stated: exponential utilisations, T in [10, 250], LCM of the
 #: periods below 100,000.
@@ -58,8 +67,11 @@ def on_grid(
     axes: tuple[Sequence[int], Sequence[int]],
     ties: Sequence[str],
     tests: tuple[str, ...],
+    *,
+    many: tuple[int, ...] = (),
 ) -> StudySpec:
-    """30 sets for each m, n and U/m; ``axes``: m, and U/m in thousandths."""
+    """30 sets for each m, n and U/m; ``axes``: m, and U/m in thousandths; ``many``: further n by
+    m."""
     processors, loads = axes
     return StudySpec(
         name=name,
@@ -68,7 +80,10 @@ def on_grid(
         sets=30,
         sources={LABEL: SOURCE},
         cells=tuple(
-            SweepCell(m, n, u, LABEL) for m in processors for n in task_counts(m) for u in loads
+            SweepCell(m, n, u, LABEL)
+            for m in processors
+            for n in (*task_counts(m), *(k * m for k in many))
+            for u in loads
         ),
         contenders=contenders(ties),
         tests=tests,
@@ -83,28 +98,58 @@ def _everyone(results: StudyResults, *, tests: bool) -> Iterator[tuple[str, dict
             yield label, {"found by": "equation (1)"}
 
 
+def _trends(
+    results: StudyResults, label: str, variant: Mapping[str, str], here: Mask
+) -> tuple[Evidence, Evidence]:
+    """Whether the share of the sets in ``here`` falls with U, and rises with n."""
+    loads, tasks = results.load, results.tasks
+    by_u = {f"U = {u / 1000:g} m": results.count(label, here & (loads == u)) for u in LOADS}
+    by_n = {f"n = {n}": results.count(label, here & (tasks == n)) for n in np.unique(tasks[here])}
+    return falling(by_u, variant), falling(by_n, variant, rising=True)
+
+
 def by_load(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
-        counts = {
-            f"U = {load / 1000:g} m": results.count(label, results.load == load) for load in LOADS
-        }
-        yield falling(counts, variant)
+        yield _trends(results, label, variant, results.everything)[0]
 
 
 def by_tasks(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
         for m in np.unique(results.processors):
             here = results.processors == m
-            counts = {
-                f"n = {n}": results.count(label, (results.tasks == n) & here)
-                for n in task_counts(int(m))
-            }
-            yield falling(counts, {**variant, "m": str(m)}, rising=True)
+            yield _trends(results, label, {**variant, "m": str(m)}, here)[1]
+
+
+def same_pattern(results: StudyResults, processors: list[int]) -> Iterator[Evidence]:
+    """Both trends on those that the thesis does not draw."""
+    for (label, variant), m in product(_everyone(results, tests=False), processors):
+        if (here := results.processors == m).any():
+            both = _trends(results, label, {**variant, "m": str(m)}, here)
+            holds = all_hold([each.holds for each in both])
+            yield attrs.evolve(both[0], holds=holds, figures="; ".join(x.figures for x in both))
+
+
+def parameters_matter(results: StudyResults) -> Iterator[Evidence]:
+    """Whether the share depends on each parameter of a set: those to choose, and to vary."""
+    m, steps = results.processors, STEPS - 1
+    columns = {
+        "processors m": m,
+        f"tasks n, 0 to {steps}: m + 2 to 10 m": np.round(
+            steps * (results.tasks - m - 2) / (9 * m - 2)
+        ),
+        "utilisation U/m": results.load / 1000,
+    }
+    for (label, variant), (name, column) in product(
+        _everyone(results, tests=False), columns.items()
+    ):
+        counts = {f"{v:g}": results.count(label, column == v) for v in np.unique(column)}
+        if len(counts) > 1:
+            yield differing(counts, {**variant, "parameter": name})
 
 
 def none_at_many(results: StudyResults) -> Iterator[Evidence]:
     for label, variant in _everyone(results, tests=False):
-        many = results.tasks == 10 * results.processors
+        many = results.tasks > 10 * results.processors
         for name, mask in (
             ("U up to 0.9 m", many & (results.load <= 900)),
             ("U of 0.95 m and above", many & (results.load > 900)),
@@ -115,7 +160,7 @@ def none_at_many(results: StudyResults) -> Iterator[Evidence]:
             yield Evidence(
                 variant={**variant, "utilisation": name},
                 holds=failed == 0 if count.total else None,
-                figures=f"n = 10 m: {failed} of {count.total} sets not schedulable"
+                figures=f"n above 10 m: {failed} of {count.total} sets not schedulable"
                 f" (at most {100 * (1 - low):.2g} % at 95 %)",
             )
 
@@ -228,7 +273,7 @@ _CLAIMS = claims(__file__, globals(), Conclusion)
 
 def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str]) -> Preset:
     whole = f"{title}, simulation beside equation (1)"
-    spec = on_grid(name, whole, (processors, LOADS), ties, ("gfb",))
+    spec = on_grid(name, whole, (processors, LOADS), ties, ("gfb",), many=(MANY,))
     if len(ties) > 1:
         sets = " (2,430 sets)"
         rule = "Three tie rules, because the verdict of many sets depends on the rule."
@@ -239,8 +284,8 @@ def _preset(name: str, title: str, processors: Sequence[int], ties: Sequence[str
         name=name,
         title=whole,
         about="n from m + 2 to 10 m and U from 0.6 m to 0.99 m, nine values each, 30 sets a cell"
-        f"{sets}; exponential utilisations, T in [10, 250], LCM below 100,000, implicit deadlines,"
-        f" synchronous. {rule}",
+        f"{sets}, and 30 a cell with n = {MANY} m; exponential utilisations, T in [10, 250], LCM"
+        f" below 100,000, implicit deadlines, synchronous. {rule}",
         build=lambda: spec,
         charts=(critical, study_curves),
         conclusions=_CLAIMS["grid"],

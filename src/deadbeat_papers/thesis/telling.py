@@ -8,11 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from deadbeat import Count, Evidence, Mask, Mean, StudyResults, all_hold
 
 #: Two-sided 95 % point of the standard normal distribution.
 Z95 = 1.959963984540054
+#: Shares that differ by less are the same.
+NEGLIGIBLE = 0.05
 
 
 def compare(a: Count, b: Count) -> int:
@@ -125,6 +128,26 @@ def falling(
         variant=variant,
         holds=all_hold([shown(ends, sign), not back]),
         figures=f"{text}{against}{order_text(ends, sign)}",
+    )
+
+
+def differing(counts: Mapping[str, Count], variant: Mapping[str, str]) -> Evidence:
+    """Whether a share depends on what ``counts`` are by: Pearson's chi-squared test; it does not
+    where the 95 % interval of the largest difference ends below ``NEGLIGIBLE``."""
+    known = sorted((count.share, name) for name, count in counts.items() if count.total)
+    table = np.array(
+        [(counts[name].yes, counts[name].total - counts[name].yes) for _, name in known]
+    )
+    told = len(known) > 1 and bool(table.sum(axis=0).all())
+    p = float(stats.chi2_contingency(table).pvalue) if told else 1.0
+    least, most = (counts[known[end][1]] for end in (0, -1))
+    above, below = most.interval[1] - most.share, least.share - least.interval[0]
+    ends = most.share - least.share + math.hypot(above, below)
+    return Evidence(
+        variant=variant,
+        holds=True if p < 0.05 else False if ends < NEGLIGIBLE else None,
+        figures=f"{known[0][1]}: {least.text()}, {known[-1][1]}: {most.text()}; p = {p:.2g} over"
+        f" {len(known)} values; they differ by at most {100 * ends:.1f} points",
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from deadbeat.build.cachegrind import require_cachegrind
 from deadbeat.executors.base import Executor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.executors.metrics import job_columns
@@ -67,11 +66,6 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     """Begin a campaign. ``write``: writes everything derived from it."""
     found = _borrowed(asked) if asked.given.get("programs_from") else _own(asked)
     executor, spec = found.executor, found.resolved.spec
-    if spec.run.counters_simulated:
-        if executor.describe().kind != "hardware" or asked.target:
-            text = "run.counters_simulated is of programs that run on this machine"
-            raise UsageError(text, "leave it out")
-        require_cachegrind()
     catalog = make_catalog(executor)
     calibration = usable_calibration(asked.given.get("calibration"), spec, executor, catalog)
     place = choose(

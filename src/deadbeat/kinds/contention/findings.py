@@ -15,6 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.executors.tables import LONG_PERIODS
+from deadbeat.host.environment import core_kinds
 from deadbeat.host.judgements import rt_kept, slow_clock, slow_governors, stolen, throttled
 from deadbeat.host.kernel import release_of
 from deadbeat.host.snapshot import diff, recorded
@@ -207,6 +208,11 @@ def _basis(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = _IN_LAB.get(platform.kind, f"was {platform.kind}, not measured on hardware")
         message = f"this campaign {message}"
         yield Finding(id=platform.kind, severity="info", message=message)
+    kinds = core_kinds(platform.details, platform.cpus[: evidence.most_cores]) if platform else ()
+    if len(set(kinds)) > 1:
+        message = f"its CPUs are of {len(set(kinds))} kinds, by core {', '.join(map(str, kinds))}:"
+        message += " C is of each kind, prices and slowdowns are of all of them together"
+        yield finding("unlike-cores", message)
     if evidence.calibration is None and sets:
         message = "the calibration is missing: platform and overlap are unknown"
         yield finding("no-calibration", message)

@@ -18,9 +18,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.figures import COUNTER_COLUMNS, PART_COLUMNS
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.tasks import Task, TaskSet
-from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS, PARTS
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import read_json
+from deadbeat.model.traces import COUNTER_EVENTS, PARTS
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
@@ -144,24 +142,11 @@ def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int,
     return count
 
 
-#: Set -> event -> mean count per job under cachegrind; none of a set that fails there.
-SIMULATED_COUNTERS = "simulated-counters.json"
-
-
-def simulated_counters(store: CampaignStore) -> dict[str, dict[str, float]]:
-    path = store.path / SIMULATED_COUNTERS
-    if not path.is_file():
-        return {}
-    found: Any = read_json(path, what="counts", hint="delete the file and repeat the command")
-    return {key: counts for key, counts in found.items() if isinstance(counts, dict)}
-
-
 @frozen(eq=False)
 class EventStates:
     """What became of each event over the runs of a campaign."""
 
     seen: dict[int, Counter[str]] = field(factory=dict)
-    simulated: set[str] = field(factory=set)
 
     def add(self, table: JobTable) -> None:
         rows = table.counters
@@ -176,8 +161,7 @@ class EventStates:
 
         ``counted`` where any run has it and in none it failed, else why not.
         """
-        own = {COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
-        return own | dict.fromkeys(sorted(self.simulated), CACHEGRIND)
+        return {COUNTER_EVENTS[event]: _state(self.seen[event]) for event in sorted(self.seen)}
 
 
 def _state(states: Counter[str]) -> str:

@@ -21,7 +21,6 @@ from deadbeat.kinds.contention.run_parts import (
     overlap_share,
     part_figures,
     shared_objects,
-    simulated_counters,
 )
 from deadbeat.kinds.contention.spec import CampaignSpec, read_spec
 from deadbeat.kinds.contention.stress import Group
@@ -210,7 +209,6 @@ class RunReader:
         self.overloaded: list[RunKey] = []
         self.long_slots: list[RunKey] = []
         self.events = EventStates()
-        self.simulated = simulated_counters(store)
 
     @property
     def balanced(self) -> bool:
@@ -266,21 +264,9 @@ class RunReader:
             far_share=_far_share(states, ~solo),
             far_share_alone=_far_share(states, solo),
             parts=part_figures(table, everyone, tasks=chosen),
-            counters=self._counters(key, table, chosen),
+            counters=counter_figures(table, tasks=chosen),
         )
         return figures, self._with_plan(known, key, table, (everyone, columns), chosen)
-
-    def _counters(
-        self, key: RunKey, table: JobTable, chosen: Bools | None
-    ) -> dict[str, float | None]:
-        """Events of this processor, and of cachegrind's where it counts none."""
-        found = counter_figures(table, tasks=chosen)
-        for event, value in self.simulated.get(key.text, {}).items():
-            column = f"counter_{event}_per_job"
-            if found.get(column, 0.0) is None:
-                found[column] = value
-                self.events.simulated.add(event)
-        return found
 
     def _critical(self, key: RunKey, table: JobTable, group: Group | None) -> Bools | None:
         """Which tasks the set is about; None: all of them."""

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 import attrs
 from attrs import frozen
 
-from deadbeat.build.cachegrind import simulated_events
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import SLOT_MIN_NS, Costing, Executor, RunOutcome, Session
 from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_for, rounds_min, slot_lengths
@@ -34,7 +33,6 @@ from deadbeat.kinds.contention.plan import (
     planned_runs,
 )
 from deadbeat.kinds.contention.precision import Allocation, Precision, precision_of, sample_of
-from deadbeat.kinds.contention.run_parts import SIMULATED_COUNTERS, simulated_counters
 from deadbeat.kinds.contention.spec import CampaignSpec
 from deadbeat.kinds.contention.stress import Group
 from deadbeat.kinds.contention.view import OWN_SECONDS
@@ -44,7 +42,6 @@ from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
 from deadbeat.model.tasks import Kind
 from deadbeat.store.campaign import OWN_COSTS_FILE, CampaignStore, estimate_bytes
-from deadbeat.store.files import write_json
 from deadbeat.synthesis import Synthesiser
 from deadbeat.trace.jobs import worst_jobs
 
@@ -272,25 +269,6 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
     def measure(self, tell: Watcher) -> Generator[Measured]:
         for name, batch in self._supply.batches(self._keys):
             yield from self._batch(name, batch, tell)
-        if self._spec.run.counters_simulated:
-            self._simulate_counters(tell)
-
-    def _simulate_counters(self, tell: Watcher) -> None:
-        """Each measured set under cachegrind; what fails there has no counts."""
-        done = simulated_counters(self._store)
-        lacking = [
-            (key, program.elf, index)
-            for program in self._store.programs.all()
-            for index, key in enumerate(program.keys)
-            if program.elf and key.text not in done and key in self._store.committed()
-        ]
-        for at, (key, elf, index) in enumerate(lacking):
-            tell(Phase(name="cachegrind", share=at / len(lacking)))
-            try:
-                done[key.text] = simulated_events(elf, index, key.point.cores)
-            except RunError:
-                done[key.text] = {}
-            write_json(self._store.path / SIMULATED_COUNTERS, done)
 
     def _batch(self, name: str, batch: Sequence[RunKey], tell: Watcher) -> Generator[Measured]:
         """Runs what is wanted of a batch; it is built only if there is any."""

@@ -24,7 +24,7 @@ from deadbeat.kinds.contention.samples import (
 from deadbeat.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import CACHEGRIND, COUNTER_EVENTS
+from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import Note, Sentence
@@ -247,9 +247,8 @@ def counter_charts(summary: Summary) -> list[Chart]:
     panels = []
     for event, state in states(summary).items():
         name, unit = name_of(event), "µs" if event == "task_clock" else "number"
-        made = f" ({CACHEGRIND})" * (state == CACHEGRIND)
-        heading, axis = f"{name[:1].upper()}{name[1:]}{made}", f"{name} per job ({unit})"
-        if state in (COUNTED, CACHEGRIND) and len(_values(summary, event)) > 1:
+        heading, axis = f"{name[:1].upper()}{name[1:]}", f"{name} per job ({unit})"
+        if state == COUNTED and len(_values(summary, event)) > 1:
             panels.append(scatter(own, heading, axis, _value_of(event), _AGAINST))
     drawn = tuple(panel for panel in panels if panel is not None)
     caption, title = f"{missing} {SCATTER_CAPTION}".lstrip(), "Delay ratio and counted events"
@@ -273,7 +272,7 @@ def _missing(summary: Summary) -> str:
     by_reason: dict[str, list[str]] = {}
     for event, state in states(summary).items():
         values = _values(summary, event)
-        if state in (COUNTED, CACHEGRIND) and len(values) > 1:
+        if state == COUNTED and len(values) > 1:
             continue
         same = [f"{value:g} per job in every task set" for value in values]
         why = state if state != COUNTED else "".join(same) or "no task set has a value"

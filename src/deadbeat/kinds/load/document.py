@@ -162,7 +162,7 @@ def load_document(summary: LoadSummary) -> Document:
         Subsection("Platform", (FactList([*machine.items()]),)),
         Subsection("Parameters", (FactList(parameters),)),
     )
-    answer = [words.headline(summary), *words.resized(summary)]
+    answer = [words.headline(summary), *words.resized(summary), *words.together(summary)]
     return Document(
         title=summary.name,
         kind="load",
@@ -203,6 +203,7 @@ def _answer(summary: LoadSummary) -> tuple[Part, ...]:
     return (
         Sentence(words.headline(summary), answer=True, terminal=True),
         Sentence(words.threshold(summary), terminal=True),
+        Lines(words.together(summary), terminal=True),
         Lines([*causes, *untried], terminal=True, page=False),
         Lines([*beside, *summary.problems, *unfinished], terminal=True),
     )

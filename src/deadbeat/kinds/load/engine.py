@@ -9,6 +9,7 @@ its frequency governor begins low.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -148,7 +149,7 @@ class HardwareLoad(VerbEngine):
             "--cpus": _list(ask.cpus),
             "--seconds-ns": str(round(ask.spec.seconds * 1e9)),
             "--normal": str(ask.key.normal),
-            "--real-time": str(int(ask.real_time)),
+            "--real-time": str(ask.change.realtime * ask.real_time),
             "--priority": str(ask.priority),
             "--pin": str(-1 if ask.change.pin is None else ask.change.pin),
             "--units": str(ask.units),
@@ -157,7 +158,9 @@ class HardwareLoad(VerbEngine):
         }
         if ask.change.normal_cpus is not None:
             options["--normal-cpus"] = _list(ask.normal_cpus)
-        tail_s = (_TAIL_ROUNDS + ask.key.normal) * ask.units * ask.unit_ps / 1e12
+        tail_s = (
+            (_TAIL_ROUNDS + ask.change.realtime + ask.key.normal) * ask.units * ask.unit_ps / 1e12
+        )
         timeout = ask.spec.seconds + tail_s + _PATIENCE_S
         measure = partial(self.written, "rounds", ask.spec.policy, options, timeout=timeout)
         if ask.key.condition != TRACED:
@@ -183,30 +186,42 @@ def _list(cpus: Sequence[int]) -> str:
 def parse(text: str) -> Seen:
     """The result of the runtime's verb ``rounds`` (host/rounds.c). DataError where the text
     is not whole."""
-    rows: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
-        word, *rest = line.split()
-        rows.setdefault(word, []).append(rest)
+    head, *tracks = re.split(r"(?m)^(?=placed )", text)
+    first, *others = tracks or [""]
     try:
-        return _seen(rows)
+        seen = _seen(_rows(head + first))
+        return evolve(seen, others=tuple(_rounds(_rows(each)) for each in others))
     except (KeyError, IndexError, ValueError) as error:
         hint = "repeat the command to measure this run again"
         raise DataError(f"the result of a run is damaged: {error!r}", hint) from error
 
 
-def _seen(rows: dict[str, list[list[str]]]) -> Seen:
-    if rows["rounds"] != [["1"]]:
-        raise ValueError(f"format {rows['rounds']}")
-    table, gaps = ([list(map(int, row)) for row in rows.get(name, [])] for name in ("round", "gap"))
+def _rows(text: str) -> dict[str, list[list[str]]]:
+    rows: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        word, *rest = line.split()
+        rows.setdefault(word, []).append(rest)
+    return rows
+
+
+def _rounds(rows: dict[str, list[list[str]]]) -> Rounds:
+    table = [list(map(int, row)) for row in rows.get("round", [])]
     (end,) = rows["end"]
     if int(end[0]) != len(table):
         raise ValueError(f"{len(table)} of {end[0]} rounds")
+    return Rounds.of_rows(table)
+
+
+def _seen(rows: dict[str, list[list[str]]]) -> Seen:
+    if rows["rounds"] != [["1"]]:
+        raise ValueError(f"format {rows['rounds']}")
+    gaps = [list(map(int, row)) for row in rows.get("gap", [])]
     placed = rows.get("placed", [None])[0]
     (begin, over), (first, last) = (map(int, rows[name][0]) for name in ("window", "sampled"))
     return Seen(
         window_ns=(begin, over),
         sampled_ns=(first, last),
-        rounds=Rounds.of_rows(table),
+        rounds=_rounds(rows),
         gaps=Gaps.of_rows(gaps),
         gaps_lost=int(rows["lost"][0][0]),
         normal_units=tuple(int(row[1]) for row in rows.get("normal", [])),
@@ -288,12 +303,18 @@ class SimulatedLoad:
             units = self._normal(ask, draw, high - low, 0)
             return Seen(window_ns=window, sampled_ns=window, normal_units=units)
         rounds, gaps = self._rounds(ask, draw, high)
+        others = [  # who comes later than there are CPUs has none
+            self._rounds(ask, draw, high)[0] if each < len(ask.cpus) else []
+            for each in range(1, ask.change.realtime)
+        ]
+        taken_ns = sum(row[3] for each in (rounds, *others) for row in each)
         return Seen(
             window_ns=window,
             sampled_ns=window,
             rounds=Rounds.of_rows(rounds),
             gaps=Gaps.of_rows(gaps),
-            normal_units=self._normal(ask, draw, high - low, sum(row[3] for row in rounds)),
+            others=tuple(map(Rounds.of_rows, others)),
+            normal_units=self._normal(ask, draw, high - low, taken_ns),
             policy=ask.spec.policy,
             priority=ask.priority,
             cpu=-1 if ask.change.pin is None else ask.change.pin,
@@ -360,7 +381,7 @@ class SimulatedLoad:
         left = min(ask.key.normal, len(kept)) * length_ns
         if ask.key.normal >= len(kept):
             left -= taken_ns
-        share = left * 1000 / UNIT_PS / ask.key.normal
+        share = max(left, 0) * 1000 / UNIT_PS / ask.key.normal
         return tuple(round(share * draw.uniform(0.98, 1.0)) for _ in range(ask.key.normal))
 
 

@@ -54,12 +54,14 @@ class RemedyChange:
         settings: Values of the kernel's files: journalled, written, read back, put back.
         pin: CPU the real-time thread is bound to.
         normal_cpus: CPUs the ordinary threads keep to.
+        realtime: Real-time threads that there are.
         words: All of it, for a reader.
     """
 
     settings: tuple[Setting, ...] = ()
     pin: int | None = None
     normal_cpus: tuple[int, ...] | None = None
+    realtime: int = 1
     words: str = ""
 
 

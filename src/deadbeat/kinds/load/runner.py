@@ -22,7 +22,7 @@ from deadbeat.kinds.load.remedies import REMEDIES, RemedyChange, Situation, toge
 from deadbeat.kinds.load.spec import LoadSpec, plan, seconds_of
 from deadbeat.model.errors import TargetError
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen
+from deadbeat.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen, several
 from deadbeat.model.validity import LOAD_TOLERANCE, problem, rounds_inside
 from deadbeat.settings.tune import refuse_unsettled
 from deadbeat.store.load import LoadStore
@@ -83,6 +83,7 @@ class LoadExperiment(FolderExperiment[LoadKey, LoadRun]):
     def one(self, key: LoadKey) -> LoadRun:
         engine, unit_ps = self._engine, self._folder.unit_ps
         every = {**self._changes, ALL: together(list(self._changes.values()))}
+        every |= {several(k): RemedyChange(realtime=k) for k in self._spec.realtime if k > 1}
         change = every.get(key.condition, RemedyChange())
         ask = LoadRequest(spec=self._spec, key=key, change=change, unit_ps=unit_ps)
         settings = change.settings
@@ -181,8 +182,9 @@ def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Fin
     if ask.real_time:
         yield from _placed(ask, seen)
     theirs = ask.normal_cpus
-    # where the real-time thread has the ordinary ones' only CPU, that they did nothing is a result
-    starved = ask.real_time and len(theirs) == 1 and ask.change.pin in (None, *theirs)
+    # where real-time threads have all CPUs of the ordinary ones, that these did nothing is a result
+    starved = ask.real_time and len(theirs) <= ask.change.realtime
+    starved = starved and ask.change.pin in (None, *theirs)
     if ask.key.normal and not any(seen.normal_units) and not starved:
         yield problem("load-not-reached", "the ordinary threads never ran", "invalid")
     before, after = machine.get("rt_runtime_before_us"), machine.get("rt_runtime_us")
@@ -214,5 +216,5 @@ def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
     if pin is not None and seen.cpu != pin:
         text = f"the thread was bound to CPU {seen.cpu}, not {pin}"
         yield problem("wrong-placement", text, "invalid")
-    if not rounds_inside(seen.rounds, seen.window_ns):
+    if not any(rounds_inside(each, seen.window_ns) for each in (seen.rounds, *seen.others)):
         yield problem("too-few-rounds", "the window holds no round", "invalid")

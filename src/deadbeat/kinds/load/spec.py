@@ -14,7 +14,7 @@ from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
 from deadbeat.kinds.load.remedies import REMEDIES
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.load import ALL, FORMS, PLAIN, REFERENCE, TRACED, LoadKey
+from deadbeat.model.load import ALL, FORMS, PLAIN, REFERENCE, TRACED, LoadKey, several
 from deadbeat.model.rules import (
     Choice,
     DurationNs,
@@ -24,7 +24,7 @@ from deadbeat.model.rules import (
     ascending,
 )
 from deadbeat.model.specification import checked, keyed
-from deadbeat.model.words import Json, shown
+from deadbeat.model.words import Json, count_of, shown
 from deadbeat.store.folder import HEAD_HINT
 from deadbeat.store.load import LoadStore
 
@@ -34,6 +34,8 @@ AUTO_ROUND_NS = 10 * _MS
 REPEATS_MAX = 1000
 #: Most ordinary threads, as in runtime/src/host/rounds.c.
 NORMAL_MAX = 1024
+#: Most real-time threads, likewise.
+REALTIME_MAX = 64
 #: No thread preempts one of it.
 PRIORITY_MAX = 99
 #: Fewest rounds that a window must hold for its failures to be a rate.
@@ -135,6 +137,12 @@ class LoadSpec:
     )
     priority: int = fields.priority("Priority of the real-time thread, 1 to 99.", PRIORITY_MAX)
     policy: str = fields.policy("fifo", "other")
+    realtime: tuple[int, ...] = keyed(
+        ListOf(Whole(1, REALTIME_MAX).parse, "a list of numbers", "1,2,4", ascending),
+        "",
+        "Real-time threads of the same work and priority; what more than one do is measured, too.",
+        default=(1,),
+    )
     remedies: tuple[str, ...] = keyed(
         _REMEDIES,
         "--remedies LIST",
@@ -232,9 +240,14 @@ def resolve(
     """
     cpus = spec.cpus or tuple(allowed)
     require_usable(cpus, allowed, details)
-    if len(allowed) == 1 and spec.policy == "fifo" and spec.priority == PRIORITY_MAX:
+    if (
+        len(allowed) <= max(spec.realtime)
+        and spec.policy == "fifo"
+        and spec.priority == PRIORITY_MAX
+    ):
         raise UsageError(
-            f"--priority: with CPU {allowed[0]} alone nothing could end a thread of priority 99",
+            f"--priority: with {count_of(len(allowed), 'CPU')} nothing could end"
+            f" {count_of(max(spec.realtime), 'thread')} of priority 99",
             "--priority 98, which its guardian stands above",
         )
     round_ns = spec.round_ns
@@ -274,6 +287,7 @@ def cells(spec: LoadSpec, possible: Collection[str]) -> list[tuple[int, str]]:
     elif possible:
         found += [(count, name) for count in counts[:-1] for name in possible]
     found += [(max(counts), name) for name in possible]
+    found += [(count, several(k)) for k in spec.realtime if k > 1 for count in counts]
     return found + [(count, REFERENCE) for count in counts if count]
 
 

@@ -45,6 +45,7 @@ from deadbeat.model.load import (
     LoadSummary,
     LostTime,
     Rounds,
+    several,
 )
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
@@ -99,6 +100,7 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
     lie inside too. Releases that were skipped count under the same rule, and missed theirs.
     """
     low, high = run.window_ns
+    run = _together(run)
     rounds = run.rounds
     last = high - deadline_ns if period_ns else high - 1
     counted = (rounds.release_ns >= low) & (rounds.release_ns <= last)
@@ -115,6 +117,34 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
             seconds=run.window_s,
         ),
         work_per_s=sum(run.normal_units) / seconds if run.normal_units and seconds > 0 else None,
+    )
+
+
+def _together(run: LoadRun) -> LoadRun:
+    """With the rounds of all its real-time threads as if of one."""
+    if not run.others:
+        return run
+    columns = zip(*(each.columns().values() for each in (run.rounds, *run.others)), strict=True)
+    joined = zip(run.rounds.columns(), map(np.concatenate, columns), strict=True)
+    return evolve(run, rounds=Rounds(**dict(joined)))
+
+
+def _each(runs: Iterable[LoadRun], asked: LoadSummary) -> tuple[float | None, ...]:
+    """Failures per second of each real-time thread; None: it never had a CPU in a window."""
+    counts = [
+        [
+            figures_of(
+                evolve(run, rounds=rounds, others=()),
+                deadline_ns=asked.deadline_ns,
+                period_ns=asked.period_ns,
+            ).count
+            for rounds in (run.rounds, *run.others)
+        ]
+        for run in runs
+    ]
+    return tuple(
+        rate_of(own).value if any(count.released for count in own) else None
+        for own in zip(*counts, strict=True)
     )
 
 
@@ -198,6 +228,10 @@ def summarise_load(
     times = [each.run.rounds.cpu_ns[each.counted] for each in fewest]
     alone_ns = int(np.median(np.concatenate(times))) if any(map(len, times)) else None
     cells = [_cell(groups, key, len(every[key]), alone_ns) for key in places]
+    for place, key in enumerate(places):
+        own = [run for run in everything if (run.key.condition, run.key.normal) == key]
+        if own := [run for run in own if run.others and run.valid]:
+            cells[place] = evolve(cells[place], failures_each=_each(own, asked), lost=None)
     valid = [each for group in groups.values() for each in group]
     causes = causes_of(
         [each.run for each in valid],
@@ -306,7 +340,7 @@ def _effects(groups: Groups) -> tuple[Effect, ...]:
     judged: list[tuple[Effect, float, Mapping[int, Pairs]]] = []
     shown: list[Effect] = []
     for condition in dict.fromkeys(name for name, _ in groups):
-        if condition in (PLAIN, REFERENCE):
+        if condition in (PLAIN, REFERENCE) or condition.startswith(several("")):
             continue
         pairs = {
             normal: both

@@ -148,6 +148,18 @@ def headline(summary: LoadSummary) -> str:
     return text
 
 
+def together(summary: LoadSummary) -> list[str]:
+    """What several real-time threads do, with the most ordinary ones."""
+    found = (cell for cell in summary.cells if cell.failures_each and cell.normal == summary.most)
+    return [
+        f"{len(cell.failures_each)} real-time threads with {cell.normal} ordinary ones: failures"
+        " per second of each"
+        f" {', '.join('never ran' if x is None else f'{x:.2f}' for x in cell.failures_each)};"
+        f" work lost {ranged(cell.work_lost, 1, scale=100)} %."
+        for cell in found
+    ]
+
+
 def threshold(summary: LoadSummary) -> str:
     """What a failure is."""
     limit = f"A failure is a round over {milliseconds(summary.deadline_ns)} ms"

@@ -88,10 +88,12 @@ def _wanted(asked: Begin) -> PrimitivesSpec:
     if problems:
         raise usage(problems)
     layer = {**preset.layer, "name": preset.name}
+    if asked.given.get("quick"):
+        layer |= {**QUICK, "name": f"{preset.name}-quick"}
     return read(PrimitivesSpec, layer, asked.written, asked.typed, names=asked.names)
 
 
-#: Beside native programs, what a preset compares by default.
+#: Beside native programs, what a preset compares by default; a quick one takes the first.
 _COLLECTORS = ("G1", "Z")
 
 
@@ -105,7 +107,8 @@ def _probed(asked: Begin, engine: Engine, wanted: PrimitivesSpec) -> PrimitivesS
     except UsageError as error:
         asked.say(f"native programs alone: {error.message}")
         return engine.probed(wanted)
-    jvms = tuple(evolve(newest, collector=each).text for each in _COLLECTORS)
+    collectors = _COLLECTORS[:1] if asked.given.get("quick") else _COLLECTORS
+    jvms = tuple(evolve(newest, collector=each).text for each in collectors)
     return engine.probed(evolve(wanted, runtimes=(NATIVE, *jvms)))
 
 

@@ -146,7 +146,9 @@ def short_answer(found: StudyAnswers) -> list[str]:
 
 
 def _answers(results: StudyResults) -> Table:
-    return Table(name="answers-table", columns=_ANSWERS, rows=_whole(results), terminal=True)
+    more = _COUNTED * results.spec.metrics
+    columns = (*_ANSWERS[:4], *more, *_ANSWERS[4:])
+    return Table(name="answers-table", columns=columns, rows=_whole(results), terminal=True)
 
 
 def _sweep(spec: StudySpec) -> str:
@@ -212,6 +214,11 @@ _ANSWERS = (
 )
 
 
+#: Of a study that counts: means over the sets that each schedules.
+_COUNTED = (
+    said("migrations a set", lambda row: row.mean("migrations"), format="{:,.0f}".format),
+    said("slack by period", lambda row: row.mean("slack_share_mean"), format="{:.3f}".format),
+)
 #: The undecided region: a row per scheduler, m and source.
 _REGIONS = (
     said("scheduler", attrgetter("label")),
