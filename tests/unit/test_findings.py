@@ -9,6 +9,7 @@ from helpers.rows import cells_from, sets_from
 from helpers.runs import calibration, key
 
 from deadbeat.kinds.contention.findings import CampaignEvidence, collect_findings
+from deadbeat.model.calibration import Calibration
 from deadbeat.model.finding import Finding
 from deadbeat.model.results import NoiseFacts
 from deadbeat.store.campaign import SessionRecord
@@ -65,6 +66,16 @@ def session(
     return evidence(sessions=(record,))
 
 
+def big_little() -> Calibration:
+    """Of a machine whose cores have different capacities (sysfs cpu_capacity)."""
+    made = calibration()
+    topology = {
+        str(cpu): {"capacity": str(1024 >> at)} for at, cpu in enumerate(made.platform.cpus)
+    }
+    details = {**made.platform.details, "topology": topology}
+    return attrs.evolve(made, platform=attrs.evolve(made.platform, details=details))
+
+
 def only(found: tuple[Finding, ...]) -> Finding:
     assert [finding.id for finding in found] == [found[0].id]
     return found[0]
@@ -107,6 +118,7 @@ def test_a_quiet_machine_has_no_finding() -> None:
         (evidence(sets=[SET | {"sync_share_real": None}] * 5), "no-program", "5 runs"),
         (evidence(noise=NoiseFacts()), "noise-floor-undecided", "unknown"),
         (evidence(calibration=None), "no-calibration", "is missing"),
+        (evidence(calibration=big_little()), "unlike-cores", "2 kinds, by core 0, 1"),
     ],
 )  # fmt: skip
 def test_what_is_doubtful_is_found(doubtful: CampaignEvidence, expected: str, part: str) -> None:

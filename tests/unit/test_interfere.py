@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,8 @@ def test_the_caches_of_a_machine_are_read_from_its_topology() -> None:
     ("text", "line"),
     [
         ("pipe:4@shared", "fragment pipe 4 shared"),
+        ("pipe:4@global", "fragment pipe 4 local global"),
+        ("pipe:4@shared@global", "fragment pipe 4 shared global"),
         ("event:futex", "primitive event futex 0 0 0 0"),
         ("switch", "primitive switch - 0 0 0 1"),
         ("copy:64K", "primitive copy - 65536 0 1 0"),
@@ -350,6 +353,8 @@ def test_no_fragment_has_the_name_of_a_primitive() -> None:
         ({"works": "copy:64K:2M"}, 'copy has no variant or size "2M"'),
         ({"works": "matmul:21"}, "matmul has no size 21"),
         ({"works": "matmul:20@shared"}, "no object that cores could share"),
+        ({"works": "matmul:20@global"}, "no object that cores could share"),
+        ({"works": "lock:mcs@global"}, "lock cannot be .* belong to one process"),
         ({"works": "Matmul;"}, "no fragment or primitive is called"),
         ({"repeats": "1"}, "repeats"),
     ],
@@ -381,6 +386,21 @@ def test_a_specification_reads_back_as_it_was_written() -> None:
 def test_damaged_slots_are_told(text: str) -> None:
     with pytest.raises(DataError):
         parsed(text, InterfereKey(1), "now")
+
+
+def test_behind_one_lock_what_is_private_costs_what_is_shared(tmp_path: Path) -> None:
+    """The made-up machine, where one lock doubles a use; objects of another class wait for it, too,
+    and no price is of it."""
+    works = "matmul:20,futex:64,futex:64@global,atomic_line:16@shared@global"
+    done = deadbeat.interfere(
+        works=works, aggressors="others", repeats=3, simulated=True, runs=tmp_path, figures=False
+    )
+    slowed = {(row["victim"], row["aggressor"]): row["value"] for row in done.rows}
+    locked = ("futex:64@global", "atomic_line:16@shared@global")
+    for pair in product(locked, locked):
+        assert slowed[pair] == pytest.approx(2.0, rel=0.05)
+    assert slowed["futex:64", "futex:64@global"] == pytest.approx(1.0, rel=0.05)
+    assert not done.shown.plain.get("prices")
 
 
 def test_what_the_works_share_is_priced_first(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
  * The verb `interfere`: how much longer does work on the first of --cpus take while the others repeat other
  * work? A line of --entries is both, a victim and an aggressor:
  *
- *   fragment NAME SIZE local|shared
+ *   fragment NAME SIZE local|shared [global]                 global: behind one lock of all that are
  *   primitive NAME VARIANT SIZE AMOUNT BATCHES EQUAL       VARIANT "-": the first; the last two 0 or 1
  *
  * In a round the victims come in random order, and each has its slots of a few ms in random order: one beside
@@ -39,6 +39,7 @@ struct work {
     char name[64];
     uint32_t size;
     bool shared;               /* all cores use one object */
+    bool global;               /* a use takes the one lock first */
     char why[DB_REASON_BYTES]; /* it cannot be done; "": it can */
     int64_t estimate_ns;
     uint32_t stretch; /* uses of a fragment, samples of a primitive */
@@ -64,6 +65,8 @@ struct channels {
     struct rendezvous meeting;
     alignas(DB_CACHE_LINE) atomic_uint arrived;
     alignas(DB_CACHE_LINE) atomic_uint finished;
+    alignas(DB_CACHE_LINE) atomic_uint next; /* the one lock: first come, first served */
+    alignas(DB_CACHE_LINE) atomic_uint turn;
     uint32_t expected; /* in this slot, the victim included */
     const struct options *options;
     struct work works[ENTRIES_MAX];
@@ -113,8 +116,16 @@ static int64_t perform(struct performer *p, int32_t i, uint32_t repeats, uint32_
 {
     if (p->repeated[i])
         return repeated_run(p->repeated[i], repeats, uses);
+    const struct work *work = &p->all->works[i];
     int64_t begin = port_now_ns();
-    repeat(p->all->works[i].fragment->run, &p->contexts[i], repeats);
+    for (uint32_t n = 0; work->global && n < repeats; n++) {
+        unsigned ticket = atomic_fetch_add(&p->all->next, 1);
+        while (atomic_load(&p->all->turn) != ticket)
+            db_relax();
+        work->fragment->run(&p->contexts[i]);
+        atomic_store(&p->all->turn, ticket + 1);
+    }
+    repeat(work->fragment->run, &p->contexts[i], work->global ? 0 : repeats);
     *uses = repeats;
     return port_now_ns() - begin;
 }
@@ -362,9 +373,10 @@ static bool run_channels(struct channels *all, struct slot_row *rows, uint64_t *
 /* NULL, or why the line cannot be understood. */
 static const char *read_work(struct work *work, const char *line)
 {
-    char access[8], variant[32];
+    char access[8], lock[8] = "", variant[32];
     int batches, equal;
-    if (sscanf(line, "fragment %63s %u %7s", work->name, &work->size, access) == 3) {
+    if (sscanf(line, "fragment %63s %u %7s %7s", work->name, &work->size, access, lock) >= 3) {
+        work->global = strcmp(lock, "global") == 0;
         work->fragment = find_fragment(work->name);
         work->shared = strcmp(access, "shared") == 0;
         return work->fragment ? NULL : "there is no such fragment in this program";

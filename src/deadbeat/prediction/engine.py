@@ -140,7 +140,7 @@ def matrices_of(found: InterfereSummary) -> tuple[PairMatrix, ...]:
 
 def _matrix(found: InterfereSummary, place: str, rivals: int) -> PairMatrix:
     known = load_catalog().fragments
-    works = [work for work in found.spec.works if work.fragment in known]
+    works = [it for it in found.spec.works if it.fragment in known and not it.locked]
     places = {work: at for at, work in enumerate(works)}
     fragments = [known[work.fragment] for work in works]
     return PairMatrix(

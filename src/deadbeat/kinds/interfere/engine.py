@@ -172,6 +172,8 @@ def true_slowdown(spec: InterfereSpec, victim: int, aggressor: int, place: str =
     if aggressor < 0:
         return 1.0
     one, other = spec.works[victim], spec.works[aggressor]
+    if one.locked and other.locked:
+        return 2.0
     if one == other and one.shared:
         return 3.0
     if place == SIBLING and _level(one) == CORE:

@@ -96,7 +96,9 @@ class VictimEvidence:
 
     def calls(self, work: SetWork) -> bool:
         """Whether it goes through the kernel, or an object of its own."""
-        return work.resource != "memory" and not (work == self.victim and work.shared)
+        return work.resource != "memory" and not (
+            (work == self.victim and work.shared) or work.locked
+        )
 
 
 def _bandwidth(by: VictimEvidence) -> Slowdown | None:
@@ -150,7 +152,12 @@ RULES = (
     SharingRule(
         resource="its own object",
         when="slowed beside itself, where both use one object (@shared)",
-        shown=lambda by: by.beside(lambda a: a == by.victim and a.shared),
+        shown=lambda by: by.beside(lambda a: a == by.victim and a.shared and not a.locked),
+    ),
+    SharingRule(
+        resource="the one lock",
+        when="slowed by one that takes the same lock for every use (@global)",
+        shown=lambda by: by.beside(lambda a: a.locked and by.victim.locked),
     ),
     SharingRule(
         resource="memory bandwidth",

@@ -61,7 +61,9 @@ def machine_of(platform: Platform, victim: int) -> VictimCaches:
     )
 
 
-_WORK = re.compile(r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?")
+_WORK = re.compile(
+    r"(?P<name>[a-z0-9_]+)(?P<words>(?::\w+)*)(?P<shared>@shared)?(?P<locked>@global)?"
+)
 #: Most entries that the runtime takes (ENTRIES_MAX in runtime/src/host/interfere.c).
 MOST = 64
 #: Default size of a primitive that has one: the largest of the seed's.
@@ -79,12 +81,14 @@ def _fragments() -> Mapping[str, Fragment]:
 class SetWork:
     """A fragment or primitive (then ``fragment`` is its name, and it may have a ``variant``) of one
     size: a fragment's in its own unit, a primitive's in bytes; 0: it has none. ``shared``: the
-    object of a fragment is one for all cores."""
+    object of a fragment is one for all cores. ``locked``: a use takes the one lock that all such
+    works have, first come, first served."""
 
     fragment: str
     size: int
     shared: bool = False
     variant: str = ""
+    locked: bool = False
 
     @property
     def primitive(self) -> Primitive | None:
@@ -94,7 +98,9 @@ class SetWork:
     @property
     def text(self) -> str:
         if self.primitive is None:
-            return f"{self.fragment}:{self.size}" + "@shared" * self.shared
+            return (
+                f"{self.fragment}:{self.size}" + "@shared" * self.shared + "@global" * self.locked
+            )
         size = size_word(self.size) if self.size else ""
         return ":".join(filter(None, [self.fragment, self.variant, size]))
 
@@ -102,7 +108,8 @@ class SetWork:
     def line(self) -> str:
         """For the runtime."""
         if (made := self.primitive) is None:
-            return f"fragment {self.fragment} {self.size} {'shared' if self.shared else 'local'}"
+            access = f"{'shared' if self.shared else 'local'}{' global' * self.locked}"
+            return f"fragment {self.fragment} {self.size} {access}"
         numbers = f"{self.size} {made.amount} {made.batches:d} {made.equal:d}"
         return f"primitive {self.fragment} {self.variant or '-'} {numbers}"
 
@@ -118,7 +125,11 @@ class SetWork:
     def priced(self) -> Fragment | None:
         """The fragment of an object that cores share, or of memory; None: it has no price."""
         found = _fragments().get(self.fragment)
-        return found if found and (self.shared or found.resource_class == "memory") else None
+        return (
+            found
+            if found and not self.locked and (self.shared or found.resource_class == "memory")
+            else None
+        )
 
 
 def _work(value: Any) -> SetWork:
@@ -126,11 +137,11 @@ def _work(value: Any) -> SetWork:
     match = _WORK.fullmatch(str(value))
     name = match["name"] if match else str(value).partition(":")[0].partition("@")[0]
     words = match["words"].split(":")[1:] if match else []
-    shared = bool(match and match["shared"])
+    shared, locked = (bool(match and match[word]) for word in ("shared", "locked"))
     if match and name in _fragments():
-        return _fragment(name, words, shared=shared)
+        return evolve(_fragment(name, words, shared=shared or locked), shared=shared, locked=locked)
     if match and name in primitives():
-        return _primitive(primitives()[name], words, shared=shared)
+        return _primitive(primitives()[name], words, shared=shared or locked)
     known = [*_fragments(), *primitives()]
     raise refuse(f"no fragment or primitive is called {shown(name)}", nearest(name, known))
 
@@ -143,7 +154,7 @@ def _fragment(name: str, words: list[str], *, shared: bool) -> SetWork:
         listed = ", ".join(map(str, sizes))
         raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
     if shared and fragment.kind is Kind.NS:
-        raise refuse(f"{name} has no object that cores could share", "drop @shared")
+        raise refuse(f"{name} has no object that cores could share", "drop @shared and @global")
     return SetWork(name, int(word), shared)
 
 
