@@ -2,179 +2,276 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from deadbeat import Conclusion, Evidence, Interval, Judgement, LackingError, all_hold, judge
+from deadbeat import Conclusion, Evidence, Judgement, LackingError, all_hold, judge
 from deadbeat_papers.claims import MADE_UP, VERDICTS, claims
+from deadbeat_papers.events import events
+from deadbeat_papers.observations.base import Value
+from deadbeat_papers.premises import IDLE, Measured, in_order, require
+
+#: What the load paper does (sections 5.1 to 5.3, figure 1.7), and where it is so without it.
+_REMEDIES = ("preemption", "pin", "smt", "governor")
 
 
-@frozen(kw_only=True)
-class StatedResult:
-    """A stored result: what ``show --json`` says of it, and its kind."""
+@frozen(kw_only=True, eq=False)
+class StatedResult(Measured):
+    """A stored result: what ``show --json`` says of it, its kind, its figures (``summary``), and
+    what the system consisted of (``inventory``: title -> text)."""
 
     name: str
     kind: str
+    path: Path
     plain: Any
+    platform: Mapping[str, Any] = field(factory=dict)
+    summary: Any = None
+    inventory: Mapping[str, str] = field(factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        own = self.plain.get("labels") or ()
-        return tuple(own) or ("simulated",) * (self.plain.get("kind") == "simulated")
+        plain = self.plain
+        own = plain.get("labels") or ["simulated"] * (plain.get("kind") == "simulated")
+        other = (plain.get("spec") or {}).get("policy") == "other"
+        return (*own, *["policy other"] * other)
+
+    @property
+    def rows(self) -> list[tuple[tuple[str, str], Any]]:
+        """Of latency: rows of all CPUs together with a valid run, by load and engine."""
+        known = (row for row in self.plain["rows"] if row["raw_max_ns"] is not None)
+        return [((row["load"], row["engine"]), row) for row in known if row["cpu"] == "all"]
+
+    @property
+    def loads(self) -> list[str]:
+        return [load for (load, _), _ in self.rows]
+
+    @property
+    def physical(self) -> int | None:
+        """Of a load test: physical cores that its threads may use."""
+        return self.cores_of(self.plain["spec"]["cpus"])
+
+    @property
+    def remedied(self) -> str:
+        """Of a load test: the condition with all remedies; "": none was possible."""
+        tried = tuple(self.plain["changes"])
+        return "all" if len(tried) > 1 else "".join(tried)
+
+    @property
+    def lacking_remedies(self) -> str:
+        """Those of the source that were not tried, and that the machine does not make needless."""
+        needless = {
+            "preemption": self.preemption == "none",
+            "smt": self.physical == len(self.plain["spec"]["cpus"]),
+            "governor": self.platform.get("governor") in ("performance", "none"),
+        }
+        tried = self.plain["changes"]
+        lacking = (name for name in _REMEDIES if name not in tried and not needless.get(name))
+        return ", ".join(lacking)
+
+    @property
+    def services(self) -> int | None:
+        """Running ones; of the laboratory those of its boot."""
+        text = self.inventory.get("services, running", "")
+        lab = (self.details.get("inventory") or {}).get("services")
+        return int(text) if text.isdecimal() else len(lab) if isinstance(lab, list) else None
+
+    def groups(self, asked: str) -> list[Any]:
+        """Of Mode 2: rows of groups with an M and D / C (``16, D = 2``) and no critical cores."""
+        rows = (row for row in self.plain["rows"] if not row["critical_cores"])
+        return [r for r in rows if f"{r['cores']}, D = {r['deadline_factor']:g}" == asked]
+
+    def why_not_counted(self, event: str) -> str:
+        """Why the counts of an event say nothing of contention; "": they do."""
+        state = (self.summary.meta.get("counters") or {}).get(event, "not counted: --counters")
+        if state != "counted":
+            alone = ": each set alone, without its rivals" * ("cachegrind" in str(state))
+            return f"{event.replace('_', ' ')} of {self.name}: {state}{alone}"
+        contends = any(each.contends and each.cores > 1 for each in self.summary.sets)
+        return "" if contends else f"no set of {self.name} contends"
 
 
 @frozen(kw_only=True)
 class Statement(Conclusion[Sequence[StatedResult]]):
-    """A statement about ``results`` results of a kind. ``source``: the publication."""
+    """A statement about ``results`` results of a kind, or up to ``up_to`` of them. ``source``: the
+    publication. ``order``: what tells them apart, of `premises.ORDERS`; ``premises``: likewise."""
 
     title: str
     source: str
     kind: str
     results: int = 1
+    up_to: int = 0
+    order: str = ""
+    premises: Sequence[str] = ()
+
+    @property
+    def needs(self) -> str:
+        return f"{self.results}" + f" to {self.up_to}" * (self.up_to > 0)
 
 
-def _above(found: Interval, bound: float) -> bool | None:
-    return True if found.low > bound else False if found.high <= bound else None
-
-
-def _not(known: bool | None) -> bool | None:
-    return None if known is None else not known
-
-
-def _rows(result: StatedResult) -> list[tuple[tuple[str, str], Any]]:
-    """Rows of all CPUs together, by load and engine."""
-    rows = result.plain["rows"]
-    return [((row["load"], row["engine"]), row) for row in rows if row["cpu"] == "all"]
-
-
-def _ends(row: Any, figure: str) -> Interval | None:
-    low, high = row[f"raw_{figure}_low_ns"], row[f"raw_{figure}_high_ns"]
-    return None if low is None or high is None else Interval(low, high)
+def _value(row: Any, figure: str) -> Value:
+    mean, low, high = (row[f"raw_{figure}_{end}ns"] for end in ("", "low_", "high_"))
+    return Value(mean=mean or 0.0, low=low, high=high)
 
 
 def below(results: Sequence[StatedResult], *, limit_us: float) -> Iterable[Evidence]:
     """One sample at the limit refutes it; whether longer measuring finds one, the spread of the
     maxima of the runs says."""
-    limit_ns = 1000 * limit_us
-    rows = _rows(results[0])
+    rows = results[0].rows
     load, worst = max(rows, key=lambda pair: pair[1]["raw_max_ns"])
-    maxima = [_ends(row, "max_of_a_run") for _, row in rows]
-    held = [None if one is None or one.high >= limit_ns else True for one in maxima]
+    held = [_value(row, "max_of_a_run").below(1000 * limit_us) or None for _, row in rows]
+    late = worst["raw_max_ns"] >= 1000 * limit_us
     yield Evidence(
-        holds=False if worst["raw_max_ns"] >= limit_ns else all_hold(held),
+        holds=False if late else all_hold(held),
         figures=f"the latest wake-up took {worst['raw_max_ns'] / 1000:.1f} us, under {load[0]}",
     )
 
 
-def _ratios(
-    results: Sequence[StatedResult], figure: str
-) -> list[tuple[tuple[str, str], Interval | None]]:
+def _ratios(one: StatedResult, two: StatedResult, figure: str) -> dict[str, Value]:
     """Second over first, by load; both ends of both intervals."""
-    one, two = (dict(_rows(each)) for each in results)
-    both = [load for load in one if load in two]
+    sides = dict(one.rows), dict(two.rows)
+    both = [load for load in sides[0] if load in sides[1]]
     if not both:
-        names = " and ".join(each.name for each in results)
-        raise LackingError("needs the same loads", f"{names} have no load in common")
-    found: list[tuple[tuple[str, str], Interval | None]] = []
-    for load in both:
-        first, second = _ends(one[load], figure), _ends(two[load], figure)
-        known = first and second and first.low > 0
-        found.append(
-            (load, Interval(second.low / first.high, second.high / first.low))
-            if known and first and second
-            else (load, None)
-        )
-    return found
+        because = f"{one.name} and {two.name} have no load in common"
+        raise LackingError("needs the same loads", because)
+    first, second = ({load: _value(side[load], figure) for load in both} for side in sides)
+    return {" ".join(load): second[load].over(first[load]) for load in both}
 
 
-def small(results: Sequence[StatedResult], *, most: float) -> Iterable[Evidence]:
-    ratios = _ratios(results, "mean")
-    held = [None if found is None else _not(_above(found, most)) for _, found in ratios]
-    worst, found = max(ratios, key=lambda pair: pair[1].high if pair[1] else 0.0)
+def _worst(ratios: Mapping[str, Value]) -> str:
+    load, found = max(ratios.items(), key=lambda pair: pair[1].high or 0.0)
+    known = found.low is not None and found.high is not None
+    text = f"{found.low:.2f} to {found.high:.2f} times" if known else "no interval"
+    return f"the largest under {load}: {text}"
+
+
+def small(
+    results: Sequence[StatedResult], *, most_maximum: float, most: float
+) -> Iterable[Evidence]:
+    """No more than ``most_maximum`` times the maximum, the average within ``most`` either way."""
+    plain, hardened = results
+    maxima, means = (_ratios(plain, hardened, n) for n in ("max_of_a_run", "mean"))
+    held = [found.below(most_maximum) for found in maxima.values()]
+    held += [found.within(1 / most, most) for found in means.values()]
     yield Evidence(
         holds=all_hold(held),
-        figures=f"mean of {results[1].name} over {results[0].name}, the largest under {worst[0]}:"
-        f" {_text(found)}",
+        figures=f"{hardened.name} over {plain.name}: maximum of a run, {_worst(maxima)}; mean,"
+        f" {_worst(means)}",
     )
 
 
 def times(results: Sequence[StatedResult], *, factor: float) -> Iterable[Evidence]:
-    ratios = _ratios(results, "max_of_a_run")
-    worst, found = max(ratios, key=lambda pair: pair[1].high if pair[1] else 0.0)
+    plain, realtime = results
+    ratios = _ratios(realtime, plain, "max_of_a_run")
+    held = {ratio.above(factor) for load, ratio in ratios.items() if load.split()[0] not in IDLE}
     yield Evidence(
-        holds=None if found is None else _above(found, factor),
-        figures=f"maximum of a run of {results[1].name} over {results[0].name}, the largest under"
-        f" {worst[0]}: {_text(found)}",
+        holds=True if True in held else False if held == {False} else None,
+        figures=f"maximum of a run of {plain.name} over {realtime.name}, {_worst(ratios)}",
     )
 
 
-def _text(found: Interval | None) -> str:
-    return "no interval" if found is None else f"{found.low:.2f} to {found.high:.2f} times"
+def lower(results: Sequence[StatedResult]) -> Iterable[Evidence]:
+    """The maximum of a run certainly rises from none to the next under any load, and falls from the
+    first to the last under some."""
+    pairs = list(dict.fromkeys([*pairwise(results), (results[0], results[-1])]))
+    found = [_ratios(one, two, "max_of_a_run") for one, two in pairs]
+    rises = any(ratio.above(1) for ratios in found for ratio in ratios.values())
+    falls = any(ratio.below(1) for ratio in found[-1].values())
+    yield Evidence(
+        holds=False if rises else True if falls else None,
+        figures="; ".join(
+            f"maximum of a run of {two.name} over {one.name}, {_worst(ratios)}"
+            for (one, two), ratios in zip(pairs, found, strict=True)
+        ),
+    )
+
+
+def _failures(result: StatedResult, condition: str) -> dict[int, Value]:
+    """Number of threads, the real-time one counted -> failures a second."""
+    cells = (cell for cell in result.plain["cells"] if cell["condition"] == condition)
+    known = {c["normal"] + 1: c["failures_per_s"] for c in cells if c["failures_per_s"]}
+    return {n: Value(mean=f["value"], low=f["low"], high=f["high"]) for n, f in known.items()}
 
 
 def threads(results: Sequence[StatedResult], *, rate: float) -> Iterable[Evidence]:
-    plain = results[0].plain
-    cores = len(plain["spec"]["cpus"])
-    every = [
-        (each["normal"] + 1, each["failures_per_s"])
-        for each in plain["cells"]
-        if each["condition"] == "plain"
-    ]
-    known = [(n, Interval(f["low"], f["high"])) for n, f in every if f["low"] is not None]
-    few = [_not(_above(found, rate)) for count, found in known if count <= cores]
-    many = [_above(found, 0.0) for count, found in known if count > cores]
+    (result,) = results
+    cores, known = result.physical or 0, _failures(result, "plain")
+    few = [found.below(rate) for count, found in known.items() if count <= cores]
+    many = {found.above(0.0) for count, found in known.items() if count > cores}
     if not few or not many:
-        because = f"{results[0].name} has no load on either side of {cores} threads"
+        because = f"{result.name} has no load on either side of {cores} threads"
         raise LackingError("needs more loads", because)
-    begins = True if True in many else False if set(many) == {False} else None
-    first = min((count for count, found in known if found.low > 0), default=None)
+    begins = True if True in many else False if many == {False} else None
+    first = min((count for count, found in known.items() if found.above(0)), default=None)
+    where = f"from {first} threads on" if first else f"with up to {max(known)} threads: none"
+    cpus = len(result.plain["spec"]["cpus"])
     yield Evidence(
         holds=all_hold([*few, begins]),
-        figures=f"{cores} cores; certain failures from {first} threads on"
-        if first
-        else f"{cores} cores; no certain failure with up to {max(c for c, _ in known)} threads",
+        figures=f"{cores} physical cores of {cpus} CPUs; certain failures {where}",
+    )
+
+
+def remedied(results: Sequence[StatedResult], *, rate: float) -> Iterable[Evidence]:
+    (result,) = results
+    if not any(found.above(0) for found in _failures(result, "plain").values()):
+        because = f"{result.name} has no certain failure without remedies"
+        raise LackingError("needs failures to remedy", because)
+    known = _failures(result, result.remedied)
+    most = max(known, key=lambda count: known[count].mean, default=0)
+    yield Evidence(
+        holds=all_hold([found.below(rate) for found in known.values()]) if known else None,
+        figures=f"with all remedies at most {known[most]} failures a second, with {most} threads"
+        if known
+        else "no failure rate with all remedies",
     )
 
 
 def missed(
-    results: Sequence[StatedResult], *, deadline: float, low: float, high: float
+    results: Sequence[StatedResult], *, groups: str, low: float, high: float
 ) -> Iterable[Evidence]:
-    rows = [row for row in results[0].plain["rows"] if row["deadline_factor"] == deadline]
-    if not rows:
-        because = f"{results[0].name} has no group with D = {deadline:g} C"
-        raise LackingError(f"needs D = {deadline:g} C", because)
-    for row in rows:
-        ends = row["deadline_miss_ci_low"], row["deadline_miss_ci_high"]
-        found = None if None in ends else Interval(*ends)
-        outside = found and (found.high < low or found.low > high)
-        inside = found and low <= found.low and found.high <= high
-        yield Evidence(
-            holds=True if inside else False if outside else None,
-            figures=f"{row['group']}: {100 * (row['deadline_miss_ratio'] or 0):.1f} % of the jobs"
-            + (f" [{100 * found.low:.1f}, {100 * found.high:.1f}]" if found else ""),
-            variant={"group": str(row["group"])},
-        )
+    for each in results:
+        for row in each.groups(groups):
+            ratio, ends = row["deadline_miss_ratio"] or 0.0, ("low", "high")
+            least, most = (row[f"deadline_miss_ci_{end}"] for end in ends)
+            found = Value(mean=ratio, low=least, high=most)
+            yield Evidence(
+                holds=found.within(low, high),
+                figures=f"{each.name}: {found.times(100)} % of the jobs",
+                variant={"result": each.name},
+            )
 
 
 def judged(statement: Statement, results: Sequence[StatedResult]) -> Judgement:
     """The verdict, or what is lacking; none of what a formula made."""
-    if wrong := [each for each in results if each.kind != statement.kind]:
-        because = f"{wrong[0].name} is of {wrong[0].kind}"
-    elif len(results) != statement.results:
-        because = f"{len(results)} given: {statement.confirmed.partition(';')[0]}"
-    else:
-        labels = tuple(dict.fromkeys(label for each in results for label in each.labels))
-        found = judge(statement, results)
+    labels = tuple(dict.fromkeys(label for each in results for label in each.labels))
+    try:
+        found = judge(statement, _fitting(statement, results))
         assert found is not None
-        made_up = any(label.lower() == "simulated" for label in labels)
-        verdict = MADE_UP if made_up and found.verdict in VERDICTS else found.verdict
-        return evolve(found, verdict=verdict, labels=labels)
+    except LackingError as lacking:
+        evidence = (Evidence(holds=None, figures=lacking.because),)
+        found = Judgement(conclusion=statement, verdict=lacking.verdict, evidence=evidence)
+    made_up = any(label.lower() == "simulated" for label in labels)
+    verdict = MADE_UP if made_up and found.verdict in VERDICTS else found.verdict
+    return evolve(found, verdict=verdict, labels=labels)
+
+
+def _fitting(statement: Statement, results: Sequence[StatedResult]) -> Sequence[StatedResult]:
+    """The results in the order of the statement. Raises LackingError: a premise fails."""
     verb = "contention --random" if statement.kind == "stress" else statement.kind
-    needs = f"needs {statement.results} of deadbeat {verb}"
-    evidence = (Evidence(holds=None, figures=because),)
-    return Judgement(conclusion=statement, verdict=needs, evidence=evidence)
+    needs = f"needs {statement.needs} of deadbeat {verb}"
+    if wrong := [each for each in results if each.kind != statement.kind]:
+        raise LackingError(needs, f"{wrong[0].name} is of {wrong[0].kind}")
+    paths = [each.path for each in results]
+    if twice := [each.name for each in results if paths.count(each.path) > 1]:
+        raise LackingError("needs different results", f"{twice[0]} is named twice")
+    if not statement.results <= len(results) <= max(statement.results, statement.up_to):
+        raise LackingError(needs, f"{len(results)} given: {statement.confirmed.partition(';')[0]}")
+    ordered = in_order(statement.order, results)
+    require(statement.premises, ordered)
+    return ordered
 
 
 def plain_of(found: Judgement) -> dict[str, object]:
@@ -199,4 +296,5 @@ def lines_of(found: Judgement) -> Iterator[str]:
     yield f"  criterion: {plain['criterion']}"
 
 
-STATEMENTS = {each.id: each for each in claims(__file__, globals(), Statement)["statements"]}
+_CHECKS = {**globals(), "events": events}
+STATEMENTS = {each.id: each for each in claims(__file__, _CHECKS, Statement)["statements"]}

@@ -16,6 +16,7 @@ from deadbeat.cli._measure import answered
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Reported, interruptible
+from deadbeat.compare.plot import read_inventory
 from deadbeat.compare.results import compare_results
 from deadbeat.executors.made import make_executor
 from deadbeat.kinds.base import Begin, Shown
@@ -32,6 +33,7 @@ from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import loud, shown
 from deadbeat.prices.rates import GROWTH
 from deadbeat.report.machines import CaseVerdict, Verdicted
+from deadbeat.store.runfolder import DOCTOR_FILE
 from deadbeat.targets.opening import slug, targets_in
 from deadbeat_papers import statements
 from deadbeat_papers.observations import (
@@ -116,8 +118,19 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
     results = []
     for name in names:
         kind, path = find(runs, name)
-        found = kind.show(path)
-        results.append(statements.StatedResult(name=path.name, kind=found.kind, plain=found.plain))
+        opened = kind.open(path)
+        doctor = path / DOCTOR_FILE
+        results.append(
+            statements.StatedResult(
+                name=path.name,
+                kind=opened.shown.kind,
+                path=path.resolve(),
+                plain=opened.shown.plain,
+                platform=kind.comparable.read(path).platform if kind.comparable else {},
+                summary=opened.summary,
+                inventory=read_inventory(doctor) if doctor.is_file() else {},
+            )
+        )
     judged = statements.judged(STATEMENTS[of], results)
     lines = list(statements.lines_of(judged))
     return _answered(
@@ -201,7 +214,8 @@ def _judged(
         fitting = [one for one in results if one.summary.mode == observation.mode]
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
-            yield judge(observation, Campaigns(results=tuple(group), compare=compare))
+            every = tuple(results)
+            yield judge(observation, Campaigns(results=tuple(group), every=every, compare=compare))
 
 
 def _on_each(asked: Begin) -> Iterator[Begin]:

@@ -98,6 +98,7 @@ class FakeExecutor:
         cores: Logical cores it has, 1 to 1024.
         name: Its name; the fingerprint derives from it, so that another name is a foreign machine.
         contention: Slowdown that full contention adds per further core; 0: none at all.
+        pace: What a job takes alone, over its calibrated cost.
         salt: Another one jitters otherwise, as another run of the same programs does.
         noise: Relative standard deviation of a price from slot to slot.
         faults: What goes wrong.
@@ -110,6 +111,7 @@ class FakeExecutor:
     cores: int = 2
     name: str = "simulated"
     contention: float = 0.6
+    pace: float = 1.0
     salt: int = 0
     noise: float = 0.02
     faults: Faults = field(factory=Faults)
@@ -268,10 +270,7 @@ class FakeExecutor:
         order of release.
         """
         jitter = np.random.default_rng(int(task_set_id(task_set)[:16], 16) + self.salt)
-        shared = task_set.sync_share_real * task_set.contended_ratio_real
-        rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
-        beside = 1.0 + (task_set.cores - 1) * 0.01
-        slowdowns = {True: beside + rivals * self.contention * shared, False: beside}
+        slowdowns = self.slowdowns(task_set)
         normal = chain.from_iterable(jitter.standard_normal(1024).tolist() for _ in repeat(None))
         homes = [task.core for task in task_set.tasks]
         # per core: its tasks, and by how much they are slower together
@@ -279,7 +278,7 @@ class FakeExecutor:
         for core in sorted(set(homes)):
             here = [index for index, home in enumerate(homes) if home == core]
             together[core] = here, slowdowns[any(task_set.tasks[i].critical for i in here)]
-        costs_ns = [task.cost_ps / 1000 for task in task_set.tasks]
+        costs_ns = [self.pace * task.cost_ps / 1000 for task in task_set.tasks]
         rows: list[tuple[int, ...]] = []
         for slot in slots:
             solo = int(slot["kind"]) == j.SLOT_SOLO
@@ -289,6 +288,13 @@ class FakeExecutor:
                 tasks = {index: (timings[index], costs_ns[index] * factor) for index in here}
                 rows += _core_jobs(tasks, slot, settings, normal, due_ns=due_ns)
         return np.array(rows, dtype=j.JOB_DTYPE)
+
+    def slowdowns(self, task_set: TaskSet) -> dict[bool, float]:
+        """Of jobs in together slots: on cores with critical tasks, and on others."""
+        shared = task_set.sync_share_real * task_set.contended_ratio_real
+        rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
+        beside = 1.0 + (task_set.cores - 1) * 0.01
+        return {True: beside + rivals * self.contention * shared, False: beside}
 
     def close(self) -> None:
         """Nothing was put anywhere."""

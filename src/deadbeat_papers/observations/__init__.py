@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from deadbeat import CONFIRMED, NOT_CONFIRMED, UNDECIDED, Judgement, UsageError
-from deadbeat_papers.observations import grid, kernels
+from deadbeat_papers.observations import grid, kernels, modes
 from deadbeat_papers.observations.base import (
     Campaign,
     Campaigns,
@@ -25,7 +25,10 @@ __all__ = ["Campaign", "Campaigns", "PublishedObservation", "ask", "judge", "lac
 
 #: In the order of their numbers, a part behind its whole.
 OBSERVATIONS = tuple(
-    sorted((*grid.OBSERVATIONS, *kernels.OBSERVATIONS), key=lambda each: (each.number, each.part))
+    sorted(
+        (*grid.OBSERVATIONS, *modes.OBSERVATIONS, *kernels.OBSERVATIONS),
+        key=lambda each: (each.number, each.part),
+    )
 )
 #: Words that name observations.
 NUMBERS = re.compile(r"all|([0-9]+)(?:(?:\.\.|-)([0-9]+))?")

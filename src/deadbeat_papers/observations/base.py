@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeVar
 
 from attrs import evolve, frozen
+from scipy import stats
 
 from deadbeat import (
     UNDECIDED,
@@ -23,8 +23,7 @@ from deadbeat import (
 )
 from deadbeat import judge as verdict_on
 from deadbeat_papers.claims import MADE_UP, VERDICTS
-
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+from deadbeat_papers.premises import Measured, require
 
 Of = TypeVar("Of", CellFigures, SetFigures)
 
@@ -54,6 +53,13 @@ class Value:
     def below(self, bound: float) -> bool | None:
         above = self.above(bound)
         return None if above is None else not above
+
+    def over(self, other: Value) -> Value:
+        """The ratio, with the ends of both."""
+        mean = self.mean / other.mean if other.mean else math.inf
+        if self.low is None or self.high is None or not other.low or not other.high:
+            return Value(mean=mean, low=None, high=None)
+        return Value(mean=mean, low=self.low / other.high, high=self.high / other.low)
 
     def times(self, factor: float) -> Value:
         """In another unit."""
@@ -87,8 +93,18 @@ class Value:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+def rank_correlation(pairs: Sequence[Sequence[float]]) -> Value:
+    """Spearman's correlation with its 95 % interval (Fisher's z; Fieller, Hartley and Pearson
+    1957)."""
+    rank = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 3 else 0.0
+    if len(pairs) < 5 or math.isnan(rank):
+        return Value(mean=0.0, low=None, high=None)
+    z, half = math.atanh(max(-0.9999, min(rank, 0.9999))), 1.96 * math.sqrt(1.06 / (len(pairs) - 3))
+    return Value(mean=rank, low=math.tanh(z - half), high=math.tanh(z + half))
+
+
 @frozen(kw_only=True)
-class Campaign:
+class Campaign(Measured):
     name: str
     summary: Summary
 
@@ -100,23 +116,13 @@ class Campaign:
         return isinstance(grid, Mapping) and grid.get("mix") == "balanced"
 
     @property
-    def platform(self) -> Mapping[str, object]:
+    def platform(self) -> Mapping[str, Any]:
         found = self.summary.meta.get("platform")
         return found if isinstance(found, Mapping) else {}
 
     @property
-    def kernel(self) -> str:
-        return str(self.platform.get("kernel") or "unknown")
-
-    @property
-    def version(self) -> tuple[int, ...] | None:
-        """Release of the kernel as numbers; None where it tells none."""
-        match = _VERSION.search(self.kernel)
-        return tuple(int(part or 0) for part in match.groups()) if match else None
-
-    @property
-    def preemption(self) -> str:
-        return str(self.platform.get("preemption") or "unknown")
+    def labels(self) -> tuple[str, ...]:
+        return self.summary.labels
 
     @property
     def extrapolated(self) -> bool:
@@ -136,11 +142,6 @@ class Campaign:
 
         cells = tuple(wide(at, cell) for at, cell in enumerate(self.summary.cells))
         return evolve(self, summary=evolve(self.summary, cells=cells))
-
-    @property
-    def realtime(self) -> bool:
-        """Whether the kernel is fully preemptible (PREEMPT_RT)."""
-        return self.preemption == "rt"
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -178,8 +179,8 @@ class Campaigns:
 class PublishedObservation(Conclusion[Campaigns]):
     """One observation of the paper. ``cores``: core count it is about; fewer cannot show it.
     ``kernels``: how many must have run the identical programs. ``mode``: ``profile`` or ``stress``,
-    the campaign it is judged from. ``campaign``: which one shows it (`ask`); "": it runs none
-    itself. ``part``: letter of a part with a verdict of its own."""
+    the campaign it is judged from. ``campaign``: which ones show it (`ask`); "": it runs none
+    itself. ``part``: letter of a part with a verdict of its own. ``premises``: `premises`."""
 
     number: int
     part: str = ""
@@ -188,6 +189,7 @@ class PublishedObservation(Conclusion[Campaigns]):
     kernels: int = 1
     mode: str = "profile"
     campaign: str = ""
+    premises: Sequence[str] = ()
 
 
 def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
@@ -197,7 +199,9 @@ def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
     names = tuple(result.name for result in fitting)
     try:
         _require(observation, given.results, fitting)
-        found = verdict_on(observation, evolve(given, results=fitting, every=given.results))
+        require(observation.premises, fitting)
+        every = given.every or given.results
+        found = verdict_on(observation, evolve(given, results=fitting, every=every))
         assert found is not None, "an observation has evidence, or lacks something"
     except LackingError as lacking:
         runs = () if lacking.verdict == UNDECIDED else names
@@ -216,7 +220,8 @@ def _require(
         raise LackingError(f"needs a {observation.mode} campaign", text or "none was given")
     if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
-    if balanced := [result.name for result in fitting if result.balanced]:
+    shared = observation.cores > 1  # tasks alone draw their objects in vain
+    if balanced := [result.name for result in fitting if shared and result.balanced]:
         because = f"{balanced[0]} draws every object as often: deadbeat contention --mix random"
         raise LackingError("not judged: another mix", because)
     most = min(max(result.cores, default=0) for result in fitting)

@@ -1,10 +1,9 @@
-"""Observations 1 to 6: what a grid of profiles and random task sets show of one machine."""
+"""Observations 1 to 5: what a grid of profiles and shielded task sets show of one machine."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 from attrs import frozen
@@ -20,8 +19,10 @@ from deadbeat_papers.observations.base import (
     PublishedObservation,
     Value,
     needs_cores,
+    rank_correlation,
     undecided,
 )
+from deadbeat_papers.premises import off
 
 #: Label of a campaign with C from other hardware: its delay ratios mean nothing alone.
 _FOREIGN = "foreign costs"
@@ -46,11 +47,13 @@ _FACTOR, _FINE = 10.0, 200
 
 def metric_of(result: Campaign) -> tuple[str, str]:
     """Column and name of the ratio the paper reads: the delay ratio; where C is of another platform
-    the slowdown, which does not need it."""
+    or hour the slowdown, which does not need it."""
     if _FOREIGN in result.summary.labels:
         return "slowdown", "slowdown (the costs come from another platform)"
     if result.extrapolated:
         return "slowdown", "replayed slowdown"
+    if why := off(result):
+        return "slowdown", f"slowdown ({why})"
     return "delay_ratio", "delay ratio"
 
 
@@ -132,17 +135,35 @@ class Surface:
         return (1 - 1 / ratio) * self.factor / (self.cores - 1)
 
 
-def surface(given: Campaigns, cores: int) -> Surface:
-    """The surface of one M. Raises LackingError: it has no end."""
-    metric, name = metric_of(given.results[0])
-    known = measured(given.results[0], cores, metric)
+def surface(given: Campaigns, cores: int, *, relative: bool = False) -> Surface:
+    """The surface of one M. ``relative``: delay ratios over those of one core with the same rho,
+    as slowdowns are over the tasks alone. Raises LackingError: it has no end, or one core is not
+    there."""
+    result = given.results[0]
+    metric, name = metric_of(result)
+    known = measured(result, cores, metric)
+    if relative and metric == "delay_ratio":
+        name += " relative to one core"
+        alone = grouped_means(measured(result, 1, metric))
+        if lacking := [cell for cell, _ in known if cell.sync_share not in alone]:
+            because = f"{result.name} has no result at M = 1, rho = {lacking[0].sync_share:g}"
+            raise LackingError("needs a baseline at M = 1", because)
+        known = [(cell, found.over(alone[cell.sync_share])) for cell, found in known]
     factor = next((cell.deadline_factor for cell, _ in known if cell.deadline_factor), _FACTOR)
     points = {place(cell): found for cell, found in known}
     found = Surface(name=name, cores=cores, factor=factor, points=points)
     if found.end is None:
-        because = f"{given.results[0].name} has no result at M = {cores}, rho = 1, alpha = 1"
+        because = f"{result.name} has no result at M = {cores}, rho = 1, alpha = 1"
         raise LackingError(UNDECIDED, because)
     return found
+
+
+def grouped_means(known: Sequence[tuple[CellFigures, Value]]) -> dict[float, Value]:
+    """Mean over alpha for each rho."""
+    return {
+        rho: Value.mean_of([found for cell, found in known if cell.sync_share == rho])
+        for rho in {cell.sync_share for cell, _ in known}
+    }
 
 
 def place(cell: CellFigures) -> tuple[float, float]:
@@ -204,7 +225,7 @@ def _inside(low: float, high: float) -> bool | None:
 def decide_2(given: Campaigns) -> list[Evidence]:
     """From fewer cores one side only: more cores never help."""
     most = max((count for count in given.results[0].cores if 1 < count <= FEW), default=FEW)
-    found = surface(given, most)
+    found = surface(given, most, relative=True)
     above = [each.above(BOUND) for each in found.points.values()]
     if most < FEW and True not in above:
         because = f"{given.results[0].name} holds at most M = {most}, and nothing there is above"
@@ -299,7 +320,7 @@ def decide_5_misses(given: Campaigns) -> list[Evidence]:
     first = min((cell.cores for *_, cell in known if cell.misses), default=None)
     if first is None:
         return undecided(f"no point of {result.name} certainly misses more than its tasks alone")
-    rank = _rank([(value, ratio) for value, ratio, _ in known])
+    rank = rank_correlation([(value, ratio) for value, ratio, _ in known])
     begins = all(count in result.cores for count in (FEW, SEVERAL)) or None
     return [
         Evidence(
@@ -308,16 +329,6 @@ def decide_5_misses(given: Campaigns) -> list[Evidence]:
             f" misses beyond those alone begin at M = {first}",
         )
     ]
-
-
-def _rank(pairs: Sequence[tuple[float, float]]) -> Value:
-    """Spearman's correlation with its 95 % interval (Fisher's z; Fieller, Hartley and Pearson
-    1957)."""
-    rank = float(stats.spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 3 else 0.0
-    if len(pairs) < 5 or math.isnan(rank):
-        return Value(mean=0.0, low=None, high=None)
-    z, half = math.atanh(min(rank, 0.9999)), 1.96 * math.sqrt(1.06 / (len(pairs) - 3))
-    return Value(mean=rank, low=math.tanh(z - half), high=math.tanh(z + half))
 
 
 #: Slowdown that `deadbeat doctor --prove` accepts of tasks that share nothing. The campaign's own
@@ -370,118 +381,6 @@ def _without(cells: tuple[CellFigures, ...], shielded: CellFigures) -> tuple[tup
         if found is not None:
             return (("slowdown of the same draws without shielding", str(found)),)
     return ()
-
-
-#: Mode 1 tells two groups apart from this ratio on; Mode 2's chance to be larger that is none.
-APART, NEITHER = 1.05, 0.05
-#: Greatest distance of the distributions of two halves of a session.
-HALVES = 0.15
-
-
-def decide_6(given: Campaigns) -> list[Evidence]:
-    groups = [
-        (
-            f"{result.name}, {cell.group}",
-            _told_by(given.every, result, cell),
-            [
-                each.slowdown_mean
-                for each in result.sets
-                if each.group == cell.group and each.slowdown_mean is not None
-            ],
-        )
-        for result in given.results
-        for cell in result.cells
-    ]
-    pairs = [
-        (f"{one} against {two}", first.mean > second.mean, _larger(own, other))
-        for (one, first, own), (two, second, other) in combinations(groups, 2)
-        if first and second and _apart(first, second)
-    ]
-    agree = [_agrees(larger, chance) for _, larger, chance in pairs]
-    halves = [_halves(result) for result in given.results]
-    steady = [None if one.above(HALVES) is None else not one.above(HALVES) for one in halves]
-    return [
-        Evidence(
-            holds=all_hold([*agree, *steady]),
-            figures=f"Mode 2 agrees with Mode 1 in {agree.count(True)} of {len(pairs)} pairs it"
-            f" tells apart; distance of the halves of the session {halves[0]}",
-            details=tuple(
-                (f"chance that a set is slower, {name}", str(chance)) for name, _, chance in pairs
-            )
-            + tuple(
-                figure for result in given.results for c in result.cells for figure in _figures(c)
-            ),
-        )
-    ]
-
-
-def _told_by(every: Sequence[Campaign], result: Campaign, cell: CellFigures) -> Value | None:
-    """Mean over the contended points of a profile at the M of a group, on the same kernel."""
-    for profile in every:
-        if profile.summary.mode == "profile" and profile.kernel == result.kernel:
-            known = measured(profile, cell.cores, "slowdown")
-            points = [found for own, found in known if min(place(own)) > 0]
-            if points:
-                return Value.mean_of(points)
-    return None
-
-
-def _apart(one: Value, two: Value) -> bool:
-    least = one.mean * (APART - 1)
-    return bool(one.minus(two).above(least) or two.minus(one).above(least))
-
-
-def _agrees(larger: bool, chance: Value) -> bool | None:
-    """Whether the chance that a set of the first group is slower lies on the side of Mode 1."""
-    if chance.within(0.5 - NEITHER, 0.5 + NEITHER):
-        return False
-    above = chance.above(0.5)
-    return None if above is None else above == larger
-
-
-def _larger(one: Sequence[float], other: Sequence[float]) -> Value:
-    """Chance that one of ``one`` is larger than one of ``other``, with its 95 % interval (Hanley
-    and McNeil, Radiology 143(1), 1982)."""
-    n, m = len(one), len(other)
-    if min(n, m) < 2:
-        return Value(mean=0.5, low=None, high=None)
-    p = float(stats.mannwhitneyu(one, other).statistic) / (n * m)
-    first, second = p / (2 - p), 2 * p * p / (1 + p)
-    spread = p * (1 - p) + (n - 1) * (first - p * p) + (m - 1) * (second - p * p)
-    half = 1.96 * math.sqrt(max(0.0, spread) / (n * m))
-    return Value(mean=p, low=p - half, high=p + half)
-
-
-def _halves(result: Campaign) -> Value:
-    """Largest distance between the distributions of slowdowns in both halves of a session
-    (Kolmogorov and Smirnov), within the bound of Dvoretzky, Kiefer, Wolfowitz and Massart 1990."""
-    known = [each for each in result.sets if each.slowdown_mean is not None]
-    found = [each.slowdown_mean for each in sorted(known, key=lambda each: each.began_ns or 0)]
-    middle = len(found) // 2
-    if middle < 2:
-        return Value(mean=0.0, low=None, high=None)
-    distance = float(stats.ks_2samp(found[:middle], found[middle:]).statistic)
-    half = math.sqrt(math.log(2 / 0.05) / 2 * (1 / middle + 1 / (len(found) - middle)))
-    return Value(mean=distance, low=max(0.0, distance - half), high=distance + half)
-
-
-def _figures(cell: CellFigures) -> tuple[tuple[str, str], ...]:
-    group = cell.group
-    return (
-        (f"{group}: delay ratio p50, p95", _pair(cell, "delay_ratio")),
-        (f"{group}: slowdown p50, p95", _pair(cell, "slowdown")),
-        (f"{group}: deadline miss ratio", _text(cell, "deadline_miss_ratio", ".2%")),
-        (f"{group}: sets that missed anything", _text(cell, "miss_set_share", ".0%")),
-    )
-
-
-def _pair(cell: CellFigures, metric: str) -> str:
-    return f"{_text(cell, f'{metric}_p50')}, {_text(cell, f'{metric}_p95')}"
-
-
-def _text(cell: CellFigures, column: str, form: str = ".3f") -> str:
-    found = cell.value(column)
-    return "not measured" if found is None else format(found, form)
 
 
 OBSERVATIONS = claims(__file__, globals(), PublishedObservation)["observations"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from attrs import evolve
@@ -23,27 +24,29 @@ from deadbeat_papers.observations.base import (
 
 
 def older_and_newer(results: Sequence[Campaign]) -> tuple[Campaign, Campaign] | None:
-    """Two releases without real-time preemption, the older first; None where there are none.
-
-    The same preemption model if two have it: otherwise the models would be compared, too.
-    """
-    plain = [one for one in results if not one.realtime and one.version is not None]
+    """Two releases with the paper's preemption model, full, on one machine, the older first; None
+    where there are none."""
+    plain = [one for one in results if one.preemption == "full" and one.version is not None]
     ordered = sorted(plain, key=lambda one: one.version or ())
-    pairs = [
-        (a, b)
-        for index, a in enumerate(ordered)
-        for b in ordered[index + 1 :]
-        if a.version != b.version
-    ]
-    same = [pair for pair in pairs if pair[0].preemption == pair[1].preemption]
-    return next(iter(same or pairs), None)
+    pairs = ((a, b) for a, b in combinations(ordered, 2) if a.machine == b.machine)
+    return next(((a, b) for a, b in pairs if a.version != b.version), None)
 
 
 def plain_and_realtime(results: Sequence[Campaign]) -> tuple[Campaign, Campaign] | None:
-    """Without and with real-time preemption, of the same release if there are such."""
-    pairs = [(a, b) for a in results for b in results if not a.realtime and b.realtime]
-    same = [pair for pair in pairs if pair[0].version == pair[1].version]
-    return next(iter(same or pairs), None)
+    """PREEMPT and PREEMPT_RT of one release on one machine."""
+    plain = (one for one in results if one.preemption == "full")
+    pairs = ((a, b) for a in plain for b in results if b.realtime and a.machine == b.machine)
+    return next(((a, b) for a, b in pairs if a.release == b.release), None)
+
+
+def lacking(what: str, results: Sequence[Campaign]) -> LackingError:
+    ran = "; ".join(one.ran for one in results)
+    return LackingError(needs_kernels(2), f"no two ran {what}, on one machine: {ran}")
+
+
+#: What `older_and_newer` and `plain_and_realtime` find.
+RELEASES = "PREEMPT (full) of two releases"
+MODELS = "PREEMPT (full) and PREEMPT_RT of one release"
 
 
 def counts(cells: Sequence[CellComparison]) -> dict[str, int]:
@@ -96,12 +99,12 @@ Details = tuple[tuple[str, str], ...]
 
 
 def compared(
-    given: Campaigns, pair: tuple[Campaign, Campaign] | None, lacking: str
+    given: Campaigns, pair: tuple[Campaign, Campaign] | None, what: str
 ) -> tuple[tuple[CellComparison, ...], tuple[tuple[str, str], ...], tuple[str, str]]:
     """Delay ratios of the cells of ``pair``, what tells of the comparison, and both names.
-    Raises LackingError: there is no such pair; ``lacking`` says why."""
+    Raises LackingError: there is no such pair; ``what``: what it would have run."""
     if pair is None or given.compare is None:
-        raise LackingError(needs_kernels(2), lacking)
+        raise lacking(what, given.results)
     comparison = given.compare(*pair)
     lines = (*pair_text(*pair), *doubts_of(comparison))
     ratios = [one for one in comparison.metrics if one.metric.name == "delay_ratio"]
@@ -110,8 +113,7 @@ def compared(
 
 
 def decide_7(given: Campaigns, which: str = "") -> list[Evidence]:
-    because = "no two of the campaigns ran on different releases without real-time preemption"
-    cells, lines, runs = compared(given, older_and_newer(given.results), because)
+    cells, lines, runs = compared(given, older_and_newer(given.results), RELEASES)
     few = [cell for cell in cells if cell.cores <= FEW]
     many = [cell for cell in cells if cell.cores >= MANY]
     small, large = mean_effect(few, lines), mean_effect(many, lines)
@@ -132,8 +134,7 @@ def decide_7(given: Campaigns, which: str = "") -> list[Evidence]:
 
 
 def decide_8(given: Campaigns, which: str = "") -> list[Evidence]:
-    because = "no two of the campaigns ran with and without real-time preemption"
-    cells, lines, runs = compared(given, plain_and_realtime(given.results), because)
+    cells, lines, runs = compared(given, plain_and_realtime(given.results), MODELS)
     contended = [
         cell for cell in cells if cell.cores > 1 and cell.sync_share and cell.contended_ratio
     ]
@@ -163,8 +164,7 @@ Floats = NDArray[np.float64]
 def decide_9(given: Campaigns, which: str = "") -> list[Evidence]:
     pair = plain_and_realtime(given.results)
     if pair is None:
-        because = "no two of the campaigns ran with and without real-time preemption"
-        raise LackingError(needs_kernels(2), because)
+        raise lacking(MODELS, given.results)
     plain, realtime = miss_ratios(*pair)
     bound = float(np.quantile([*plain, *realtime], BULK)) if len(plain) else 0.0
     if bound == 0:
