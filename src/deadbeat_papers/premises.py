@@ -1,7 +1,7 @@
 """What a statement needs of results before they are held against it.
 
 A premise is a row of `PREMISES`: what is said to be needed, and how the results tell why they do
-not have it. Sides are told apart by their own facts (`ORDERS`), in whatever order they are named.
+not have it. Sides are known by their own facts (`ORDERS`), in whatever order they are named.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SAID = ((re.compile(r"\bPREEMPT_RT\b"), "rt"), (re.compile(r"\bPREEMPT\b"), "fu
 OFF, OFF_COLD = 0.05, 0.10
 
 
-class Measured:
+class OnAMachine:
     """A stored result, by what it says of its machine: it has a name, a platform (plain values) and
     labels."""
 
@@ -72,7 +72,7 @@ class Measured:
         return tuple(str(self.platform.get(key)) for key in ("machine", "soc"))
 
     @property
-    def details(self) -> Mapping[str, Any]:
+    def details(self) -> Any:
         found = self.platform.get("details")
         return found if isinstance(found, Mapping) else {}
 
@@ -96,7 +96,7 @@ class Measured:
         return f"{self.name} ran on {self.kernel}, preemption {self.preemption}"
 
 
-M = TypeVar("M", bound=Measured)
+M = TypeVar("M", bound=OnAMachine)
 
 
 def off(result: Any) -> str:
@@ -177,7 +177,7 @@ def in_order(order: str, results: Sequence[M]) -> Sequence[M]:
     return sorted(results, key=key)
 
 
-def require(premises: Sequence[str], results: Sequence[Measured]) -> None:
+def require(premises: Sequence[str], results: Sequence[OnAMachine]) -> None:
     """Raises LackingError: the first premise that ``results`` do not meet, and why."""
     for name, _, asked in (premise.partition(":") for premise in premises):
         if name in TOGETHER:

@@ -13,14 +13,14 @@ from deadbeat import Conclusion, Evidence, Judgement, LackingError, all_hold, ju
 from deadbeat_papers.claims import MADE_UP, VERDICTS, claims
 from deadbeat_papers.events import events
 from deadbeat_papers.observations.base import Value
-from deadbeat_papers.premises import IDLE, Measured, in_order, require
+from deadbeat_papers.premises import IDLE, OnAMachine, in_order, require
 
 #: What the load paper does (sections 5.1 to 5.3, figure 1.7), and where it is so without it.
 _REMEDIES = ("preemption", "pin", "smt", "governor")
 
 
 @frozen(kw_only=True, eq=False)
-class StatedResult(Measured):
+class StatedResult(OnAMachine):
     """A stored result: what ``show --json`` says of it, its kind, its figures (``summary``), and
     what the system consisted of (``inventory``: title -> text)."""
 
@@ -41,7 +41,7 @@ class StatedResult(Measured):
 
     @property
     def rows(self) -> list[tuple[tuple[str, str], Any]]:
-        """Of latency: rows of all CPUs together with a valid run, by load and engine."""
+        """Rows of all CPUs of a latency result together with a valid run, by load and engine."""
         known = (row for row in self.plain["rows"] if row["raw_max_ns"] is not None)
         return [((row["load"], row["engine"]), row) for row in known if row["cpu"] == "all"]
 
@@ -51,18 +51,18 @@ class StatedResult(Measured):
 
     @property
     def physical(self) -> int | None:
-        """Of a load test: physical cores that its threads may use."""
+        """Physical cores that the threads of a load test may use."""
         return self.cores_of(self.plain["spec"]["cpus"])
 
     @property
     def remedied(self) -> str:
-        """Of a load test: the condition with all remedies; "": none was possible."""
+        """The condition of a load test with all remedies; "": none was possible."""
         tried = tuple(self.plain["changes"])
         return "all" if len(tried) > 1 else "".join(tried)
 
     @property
     def lacking_remedies(self) -> str:
-        """Those of the source that were not tried, and that the machine does not make needless."""
+        """Remedies of the source that were not tried, and are of use on the machine."""
         needless = {
             "preemption": self.preemption == "none",
             "smt": self.physical == len(self.plain["spec"]["cpus"]),
@@ -80,7 +80,7 @@ class StatedResult(Measured):
         return int(text) if text.isdecimal() else len(lab) if isinstance(lab, list) else None
 
     def groups(self, asked: str) -> list[Any]:
-        """Of Mode 2: rows of groups with an M and D / C (``16, D = 2``) and no critical cores."""
+        """Rows of the groups with an M and D / C (``16, D = 2``) and no critical cores."""
         rows = (row for row in self.plain["rows"] if not row["critical_cores"])
         return [r for r in rows if f"{r['cores']}, D = {r['deadline_factor']:g}" == asked]
 
@@ -110,6 +110,11 @@ class Statement(Conclusion[Sequence[StatedResult]]):
     @property
     def needs(self) -> str:
         return f"{self.results}" + f" to {self.up_to}" * (self.up_to > 0)
+
+    @property
+    def wants(self) -> str:
+        """What ``--from`` must be."""
+        return self.confirmed.partition(";")[0]
 
 
 def _value(row: Any, figure: str) -> Value:
@@ -268,7 +273,7 @@ def _fitting(statement: Statement, results: Sequence[StatedResult]) -> Sequence[
     if twice := [each.name for each in results if paths.count(each.path) > 1]:
         raise LackingError("needs different results", f"{twice[0]} is named twice")
     if not statement.results <= len(results) <= max(statement.results, statement.up_to):
-        raise LackingError(needs, f"{len(results)} given: {statement.confirmed.partition(';')[0]}")
+        raise LackingError(needs, f"{len(results)} given: {statement.wants}")
     ordered = in_order(statement.order, results)
     require(statement.premises, ordered)
     return ordered

@@ -113,8 +113,9 @@ FOLDERS: dict[str, Callable[..., None]] = {
     **{
         f"{name}-{d}c": partial(drawn_sets, factor=d, place=place, misses=lambda *_, by=by: by)
         for name, place, d, by in (
-            ("rt", RT, 2, 0.35), ("rt-low", RT, 2, 0.1), ("new", NEW, 2, 0.35), ("rt", RT, 10, 0.01),
-            ("new", NEW, 10, 0.02), ("old", OLD, 10, 0.03), ("rt-bad", RT, 10, 0.09),
+            ("rt", RT, 2, 0.35), ("rt-low", RT, 2, 0.1), ("new", NEW, 2, 0.35),
+            ("rt", RT, 10, 0.01), ("new", NEW, 10, 0.02), ("old", OLD, 10, 0.03),
+            ("rt-bad", RT, 10, 0.09),
         )
     },
     "rt-8": partial(drawn_sets, asked={"cores": [8]}, factor=2, misses=lambda *_: 0.35),

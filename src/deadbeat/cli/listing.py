@@ -144,3 +144,16 @@ def studies() -> Shown:
     columns = ["preset", "sets", "title", "conclusions"]
     rows = [[p.name, str(total), p.title, str(len(p.conclusions))] for p, total in known]
     return Shown(plain=plain, parts=[table(columns, rows, numeric=["sets", "conclusions"])])
+
+
+def statements() -> Shown:
+    """What ``observe`` judges, and what ``--from`` must be for it."""
+    observed = import_module("deadbeat_papers.observations").OBSERVATIONS
+    stated = import_module("deadbeat_papers.statements").STATEMENTS
+    rows = [[f"{each.number}{each.part}", each.title, each.wants] for each in observed]
+    rows += [[f"--of {name}", each.title, each.wants] for name, each in stated.items()]
+    columns = ["statement", "says", "--from"]
+    return Shown(
+        plain=[dict(zip(columns, row, strict=True)) for row in rows],
+        parts=[table(columns, rows), "deadbeat observe STATEMENT --from RESULT..."],
+    )

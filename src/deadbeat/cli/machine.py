@@ -21,6 +21,8 @@ from deadbeat.executors.base import Costing, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
 from deadbeat.executors.simulated import FakeExecutor
+from deadbeat.experiment.programs import calibrated
+from deadbeat.experiment.tasksets import PAPER_USES, about_seconds
 from deadbeat.kinds.base import Shown
 from deadbeat.kinds.contention.emitting import emit_tree
 from deadbeat.kinds.contention.place import LATEST
@@ -29,7 +31,7 @@ from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import BuildError, TargetError, UsageError
 from deadbeat.model.platform import target_option
 from deadbeat.model.tasks import Fragment
-from deadbeat.model.words import Json, time_text
+from deadbeat.model.words import Json, duration, time_text
 from deadbeat.store.files import storing
 from deadbeat.store.place import CAMPAIGN
 from deadbeat.store.serial import (
@@ -53,13 +55,16 @@ def calibrate(
     policy: str,
     layout: str,
     means: bool,
+    uses: int | None,
     runs: Path,
     **words: Unpack[MachineOptions],
 ) -> Shown:
     asked = {"seconds": seconds} if seconds is not None else {}
     names = {"calibration.seconds": "--duration", "cpus": "--cpus"}
     spec = specify({"cpus": cpus, "calibration": asked}, names=names)
-    path = out or runs / CALIBRATION_FILE
+    path, bases = out or runs / CALIBRATION_FILE, ("warm", "cold") if means else (basis,)
+    if uses:
+        say(f"{uses:,} uses of each fragment: about {duration(about_seconds(uses, bases))}")
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -69,7 +74,8 @@ def calibrate(
     ):
         say_simulated(machine.describe().kind)
         found = {
-            each: machine.calibrate(
+            each: calibrated(
+                machine,
                 make_catalog(machine),
                 Costing(
                     pool=pool,
@@ -79,8 +85,9 @@ def calibrate(
                     layout=layout,
                 ),
                 watch.share,
+                uses=uses or 0,
             )
-            for each in (("warm", "cold") if means else (basis,))
+            for each in bases
         }
     write_calibration(path, found[basis])
     calibration = read_calibration(path)
@@ -93,6 +100,9 @@ def calibrate(
         rows = [[f"{v:,.1f}" if isinstance(v, float) else f"{v}" for v in r.values()] for r in made]
         title = "mean of the middle half of n uses, ns; first: after other fragments"
         parts.insert(0, table(heads, rows, title=title, numeric=heads[1:]))
+        if not uses:
+            longer = duration(about_seconds(PAPER_USES, bases))
+            parts.append(f"the paper's means are of {PAPER_USES:,}: --uses, about {longer}")
     return Shown(plain=plain, parts=parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,17 @@ from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.contention import observe as observing
 from deadbeat.kinds.contention.kind import KIND
 from deadbeat.kinds.contention.place import find_campaign
+from deadbeat.kinds.contention.plan import resolve
+from deadbeat.kinds.contention.runner import estimate
+from deadbeat.kinds.contention.spec import specify
 from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.contention.view import open_campaign as open_view
 from deadbeat.kinds.registry import find
 from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
-from deadbeat.model.platform import EXTRAPOLATED
-from deadbeat.model.words import loud, shown
+from deadbeat.model.platform import EXTRAPOLATED, Platform
+from deadbeat.model.words import count_of, duration, loud, shown
 from deadbeat.prices.rates import GROWTH
 from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.store.runfolder import DOCTOR_FILE
@@ -75,11 +78,17 @@ def observe(
         names = [part for word in (*sources, *what) for part in word.split(",") if part]
         return _stated(of, names, runs, fail_on)
     chosen, stored = parse(what, sources)
-    promised = QUICK_S if quick and not machine.get("simulated") else None
+    answers = [*_judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])]
+    every: Sequence[Any] = chosen
     if stored:
-        campaigns = [_campaign(find_campaign(runs, name)) for name in stored]
-        answers = [*_judged(chosen, campaigns)]
-    else:
+        lacks = [each.conclusion for each in answers if lacks_input(each.verdict)]
+        chosen = tuple(each for each in chosen if each.kernels == 1 and each in lacks)
+    if chosen and stored and not (quick or fresh or time_budget):
+        say(
+            "not run: what these results lack; --quick beside --from measures it, --time-budget too"
+        )
+    elif chosen:
+        promised = QUICK_S if quick and not machine.get("simulated") else None
         asked = Begin(
             runs=runs,
             fresh=fresh,
@@ -89,18 +98,9 @@ def observe(
             words=words_typed("observe"),
             say=say,
         )
-        try:
-            with interruptible():
-                answers = [
-                    answer
-                    for each in _on_each(asked)
-                    for answer in _here(chosen, each, quick=quick, figures=figures)
-                ]
-        except Reported:
-            raise
-        except KeyboardInterrupt:
-            say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
-            raise Reported from None
+        answers = [each for each in answers if stored and each.conclusion not in chosen]
+        answers += _measured_here(chosen, asked, quick=quick, figures=figures)
+        answers.sort(key=lambda each: every.index(each.conclusion))
     answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
     lacking = stored and all(lacks_input(each.verdict) for each in answers)
     verdicts = Counter(answer.verdict for answer in answers)
@@ -111,6 +111,17 @@ def observe(
         headline=", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()),
         plain={"observations": [plain_of(answer) for answer in answers]},
     )
+
+
+def _measured_here(chosen: Sequence[PublishedObservation], asked: Begin, **how: Any) -> list[Any]:
+    try:
+        with interruptible():
+            return [answer for each in _on_each(asked) for answer in _here(chosen, each, **how)]
+    except Reported:
+        raise
+    except KeyboardInterrupt:
+        say(f"interrupted: continue with: {shlex.join(['deadbeat', *asked.words])}")
+        raise Reported from None
 
 
 def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> Shown:
@@ -232,30 +243,41 @@ def _here(
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, runs=asked.runs, **asked.machine)) as executor:
         platform = executor.describe()
-    cores = len(platform.cpus)
+    cores, replayed = len(platform.cpus), platform.kind == EXTRAPOLATED
+    possible = [each for each in chosen if lacking_here(each, cores) is None]
+    layers: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(name for each in possible for name in each.campaign.split()):
+        layers[name] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
+        layers[name]["name"] = f"{layers[name]['name']}{asked.typed['name']}"
+    _announce(layers.values(), platform, asked, times=1 + len(_ENDS) * replayed)
     known: dict[str, _Campaign] = {}
-    campaigns = {each.campaign for each in chosen if lacking_here(each, cores) is None}
     for observation in chosen:
-        lacking = lacking_here(observation, cores)
-        if lacking is None:
-            name = observation.campaign
-            if name not in known:
-                replayed = platform.kind == EXTRAPOLATED
-                layer: dict[str, Any] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
-                layer["name"] = f"{layer['name']}{asked.typed['name']}"
-                wanted = attrs.evolve(asked.part(len(campaigns) - len(known)), typed=layer)
-                found = _campaign(answered(KIND, wanted, figures))
-                if replayed and observation.cores > 1:
-                    ends = [
-                        _campaign(answered(KIND, _at_end(wanted, *end), figures)).result
-                        for end in _ENDS
-                    ]
-                    found = attrs.evolve(found, result=found.result.widened(ends))
-                known[name] = found
-            yield from _judged([observation], [known[name]])
-        else:
+        if lacking := lacking_here(observation, cores):
             labels = () if platform.kind == "hardware" else (platform.kind,)
             yield attrs.evolve(lacking, labels=labels)
+            continue
+        for name in observation.campaign.split():
+            if name not in known:
+                wanted = attrs.evolve(asked.part(len(layers) - len(known)), typed=layers[name])
+                found = _campaign(answered(KIND, wanted, figures))
+                ends = [
+                    _campaign(answered(KIND, _at_end(wanted, *end), figures)).result
+                    for end in _ENDS * replayed
+                ]
+                known[name] = attrs.evolve(found, result=found.result.widened(ends))
+        yield from _judged([observation], [known[name] for name in observation.campaign.split()])
+
+
+def _announce(layers: Collection[Any], platform: Platform, asked: Begin, *, times: int) -> None:
+    """Says what campaigns that are not there yet take together, each ``times`` times."""
+    specs = [resolve(specify(layer), platform).spec for layer in layers]
+    seconds = sum(estimate(spec, simulated=platform.made_up).seconds for spec in specs) * times
+    calibrating = sum(spec.calibration.about_seconds for spec in specs) * (not platform.made_up)
+    of_it = f", {duration(calibrating)} of it to calibrate with cold caches" * bool(calibrating)
+    most = f"; at most {duration(asked.budget_s)}" if asked.budget_s else ""
+    if specs:
+        count = count_of(len(specs) * times, "campaign")
+        say(f"{count} in all, about {duration(seconds)}{of_it}{most}")
 
 
 #: What a range of a replayed campaign reaches from and to: both ends of the intervals of its

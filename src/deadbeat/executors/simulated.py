@@ -290,7 +290,7 @@ class FakeExecutor:
         return np.array(rows, dtype=j.JOB_DTYPE)
 
     def slowdowns(self, task_set: TaskSet) -> dict[bool, float]:
-        """Of jobs in together slots: on cores with critical tasks, and on others."""
+        """Slowdowns in together slots: on cores with critical tasks, and on others."""
         shared = task_set.sync_share_real * task_set.contended_ratio_real
         rivals = len({task.core for task in task_set.tasks if task.critical}) - 1
         beside = 1.0 + (task_set.cores - 1) * 0.01

@@ -9,8 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+import attrs
+
 from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Executor, RunOutcome, RunRequest, Session
+from deadbeat.executors.base import (
+    Costing,
+    Executor,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    Session,
+)
 from deadbeat.experiment.base import Experiment, Phase, PricesKnown, Watcher
 from deadbeat.experiment.tasksets import TaskSetSpec
 from deadbeat.model.calibration import Calibration
@@ -130,8 +139,13 @@ class TaskSetExperiment(Experiment[RunKey, M]):
             layout=spec.run.layout,
             participants=max(map(spec.most_tasks, spec.core_counts)),
         )
-        return self._executor.calibrate(
-            self._catalog, asked, lambda share: tell(Phase(name="calibration", share=share))
+        uses = 0 if self.budget_s else spec.calibration.uses
+        return calibrated(
+            self._executor,
+            self._catalog,
+            asked,
+            lambda share: tell(Phase(name="calibration", share=share)),
+            uses=uses,
         )
 
     def _keep_program(
@@ -144,6 +158,20 @@ class TaskSetExperiment(Experiment[RunKey, M]):
 
     def lose(self, key: RunKey, reason: str) -> None:
         self._store.fail(key, reason)
+
+
+def calibrated(
+    machine: Executor, catalog: Catalog, asked: Costing, progress: Progress, *, uses: int
+) -> Calibration:
+    """Costs from at least ``uses`` uses of every fragment: where the time that is asked gives
+    fewer, calibrates again for as long as they take at that pace."""
+    found = machine.calibrate(catalog, asked, progress)
+    costs = (cost for each in found.costs.values() for cost in each)
+    fewest = min((cost.samples + cost.rejected for cost in costs), default=0)
+    if fewest >= uses:
+        return found
+    seconds = asked.seconds * uses / max(1, fewest)
+    return machine.calibrate(catalog, attrs.evolve(asked, seconds=seconds), progress)
 
 
 def begun_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[str]:

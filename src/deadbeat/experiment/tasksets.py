@@ -271,6 +271,13 @@ class CalibrationSpec:
         "--cost-basis warm|cold",
         "Measure first uses warm, or cold: without caches, translations, predictions.",
     )
+    uses: int = keyed(
+        rules.Whole(0, 100_000),
+        "--calibration-uses N",
+        "Least uses of each fragment to calibrate with, however long it takes.  [0; preset paper:"
+        " 1000]",
+        default=0,
+    )
     prices: float = keyed(
         rules.Seconds("0", "3600"),
         "--price-seconds S",
@@ -278,7 +285,23 @@ class CalibrationSpec:
         default=0.0,
     )
 
+    @property
+    def about_seconds(self) -> float:
+        """How long it takes, before anything is known, for the full pool."""
+        return max(self.seconds, about_seconds(self.uses, [self.basis]))
 
+
+#: What a use of every fragment of the full pool takes together, s.
+_USE_S = {"warm": 0.5, "cold": 2.5}
+
+
+def about_seconds(uses: int, bases: Iterable[str]) -> float:
+    return uses * sum(_USE_S[each] for each in bases)
+
+
+#: As the contention paper: a mean of 1,000 uses, each after caches and predictors were cleared.
+PAPER_USES = 1000
+PAPER_CALIBRATION = {"basis": "cold", "uses": PAPER_USES}
 #: What every such specification begins with, where presets say otherwise.
 DEFAULT: dict[str, Any] = {
     "run": {"seconds": 2.0},

@@ -49,7 +49,9 @@ def chosen_of(words: Iterable[str]) -> tuple[PublishedObservation, ...]:
 
 def lacking_here(observation: PublishedObservation, cores: int) -> Judgement | None:
     if cores < observation.cores:
-        return lack(observation, needs_cores(observation.cores), f"{cores} can be used here")
+        replay = f"--executor replay:RUN,cores={observation.cores} replays more by stored prices"
+        because = f"{cores} can be used here; {replay}"
+        return lack(observation, needs_cores(observation.cores), because)
     if observation.kernels > 1:
         because = "run the programs of one campaign on the other kernel (--programs-from), then"
         because += f" observe {observation.number} --from A B"

@@ -23,7 +23,7 @@ from deadbeat import (
 )
 from deadbeat import judge as verdict_on
 from deadbeat_papers.claims import MADE_UP, VERDICTS
-from deadbeat_papers.premises import Measured, require
+from deadbeat_papers.premises import OnAMachine, require
 
 Of = TypeVar("Of", CellFigures, SetFigures)
 
@@ -104,7 +104,7 @@ def rank_correlation(pairs: Sequence[Sequence[float]]) -> Value:
 
 
 @frozen(kw_only=True)
-class Campaign(Measured):
+class Campaign(OnAMachine):
     name: str
     summary: Summary
 
@@ -180,7 +180,8 @@ class PublishedObservation(Conclusion[Campaigns]):
     """One observation of the paper. ``cores``: core count it is about; fewer cannot show it.
     ``kernels``: how many must have run the identical programs. ``mode``: ``profile`` or ``stress``,
     the campaign it is judged from. ``campaign``: which ones show it (`ask`); "": it runs none
-    itself. ``part``: letter of a part with a verdict of its own. ``premises``: `premises`."""
+    itself. ``part``: letter of a part with a verdict of its own. ``premises``: `premises`.
+    ``wants``: what ``--from`` must be."""
 
     number: int
     part: str = ""
@@ -190,6 +191,7 @@ class PublishedObservation(Conclusion[Campaigns]):
     mode: str = "profile"
     campaign: str = ""
     premises: Sequence[str] = ()
+    wants: str = "a profile campaign of random mix"
 
 
 def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
@@ -275,6 +277,7 @@ CRITICAL_CORES, SHIELDED_CORES = 4, 16
 def ask(campaign: str, *, cores: int, quick: bool, extrapolated: bool = False) -> dict[str, object]:
     """What the campaign of that name (``grid``, ``shielding``, ``random``) asks on a machine of
     ``cores``; ``quick``: few task sets on a coarse grid, some minutes, wide intervals.
+    OnAMachine as the paper does: a second for each set, calibrated cold.
     ``extrapolated``: many sets on that grid, and no prices."""
     name = "observe" if campaign == "grid" else f"observe-{campaign}"
     if extrapolated:
@@ -282,7 +285,9 @@ def ask(campaign: str, *, cores: int, quick: bool, extrapolated: bool = False) -
         if "grid" in asked:
             asked |= {"grid": {"mix": "random", "replicas": 6 if quick else REPLAYED_SETS}}
         return {**asked, "name": f"{name}-replayed{'-quick' * quick}"}
-    return {**_LAYERS[campaign](cores, quick), "name": name + "-quick" * quick}
+    layer = _LAYERS[campaign](cores, quick)
+    as_there = {} if quick else {"run": {"seconds": 1}}
+    return {"calibration": {"basis": "cold"}, **as_there, **layer, "name": name + "-quick" * quick}
 
 
 def _grid(cores: int, quick: bool) -> dict[str, object]:

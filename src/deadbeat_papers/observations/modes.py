@@ -26,7 +26,7 @@ def decide_6(given: Campaigns) -> list[Evidence]:
         because = f"a grid of random mix, measured like {result.name}: --from GRID {result.name}"
         raise LackingError("needs a profile campaign", because)
     groups = [
-        (cores, _told_by(profiles, cores), [each.slowdown_mean or 0 for each in own])
+        (cores, _slowdown_at(profiles, cores), [each.slowdown_mean or 0 for each in own])
         for cores, own in _by_cores(result).items()
     ]
     pairs = [
@@ -72,7 +72,7 @@ def _number(each: SetFigures) -> tuple[int, str]:
     return each.replica, each.key
 
 
-def _told_by(profiles: Sequence[Campaign], cores: int) -> Value | None:
+def _slowdown_at(profiles: Sequence[Campaign], cores: int) -> Value | None:
     """Mean over the contended points of the profiles at an M."""
     every = [pair for profile in profiles for pair in measured(profile, cores, "slowdown")]
     points = [found for cell, found in every if min(place(cell)) > 0]

@@ -41,7 +41,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Cpus, Name
 from deadbeat.model.specification import parsed
 from deadbeat.model.tasks import Kind
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, duration
 from deadbeat.report.document import CellMap
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.origin import Origin
@@ -82,7 +82,8 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         _announce_programs(asked, found.origin)
     if missing := found.resolved.missing_cores:
         names = f"WARNING: preset {spec.preset} names core counts that do not exist here: M ="
-        asked.say(f"{names} {', '.join(map(str, missing))} are left out")
+        replay = f"--executor replay:RUN,cores={max(missing)} replays them by stored prices"
+        asked.say(f"{names} {', '.join(map(str, missing))} are left out; {replay}")
     simulated = executor.describe().made_up
     known = calibration or found.source or (place.path / CALIBRATION_FILE).is_file()
     whole = estimate(spec, calibrated=bool(known), simulated=simulated)
@@ -90,12 +91,15 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
     seconds = executor.boot_s * boots or whole.seconds
     store = CampaignStore.open(place.path) if place.resumed else None
     done = standing(spec, store).done if store else 0
+    counts = ", ".join(map(str, sorted({key.point.cores for key in plan(spec)})))
+    costs = spec.calibration
+    cold = f", {duration(costs.about_seconds)} of calibrating {costs.basis} before"
     asked.announce(
         place,
         total=whole.runs,
         left=whole.runs - done,
         unit="task sets",
-        details=f"on {', '.join(map(str, sorted({key.point.cores for key in plan(spec)})))} cores",
+        details=f"on {counts} cores" + cold * (not known and not simulated),
         kind=executor.describe().kind,
         seconds=None if simulated else (1 - done / whole.runs) * seconds,
         need=round((1 - done / whole.runs) * whole.bytes),

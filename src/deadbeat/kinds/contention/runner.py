@@ -105,7 +105,9 @@ def estimate(
         seconds = jobs * _SECONDS_PER_JOB + runs * _SECONDS_PER_RUN
     else:
         priced = (not calibrated) + runs // _PRICED_EVERY / _PARTS
-        seconds += spec.calibration.seconds * (not calibrated) + spec.calibration.prices * priced
+        seconds += (
+            spec.calibration.about_seconds * (not calibrated) + spec.calibration.prices * priced
+        )
     return CampaignCost(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
 
 

@@ -14,6 +14,7 @@ from attrs import frozen
 from deadbeat.experiment import fields
 from deadbeat.experiment.tasksets import (
     DEFAULT,
+    PAPER_CALIBRATION,
     QUICK_CALIBRATION,
     RUNS_MAX,
     GridSpec,
@@ -142,7 +143,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "cores": list(range(1, 17)),
         "grid": {"sync_share": {"step": 0.1}, "contended_ratio": {"step": 0.1}, "mix": "random"},
-        "run": {"jobs": 200},
+        "run": {"seconds": 1.0, "jobs": 200},
+        "calibration": PAPER_CALIBRATION,
     },
 }
 

@@ -23,7 +23,7 @@ from typing import Any
 from attrs import evolve, field, fields_dict, frozen
 
 from deadbeat.experiment import fields
-from deadbeat.experiment.tasksets import QUICK_CALIBRATION, TasksSpec
+from deadbeat.experiment.tasksets import PAPER_CALIBRATION, QUICK_CALIBRATION, TasksSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import given_by, keyed, rule_of
@@ -233,7 +233,11 @@ DEFAULT: dict[str, Any] = {
 PRESETS: dict[str, dict[str, Any]] = {
     "random": {},
     "fixed-cores": {"stress": {"cores": [4, 8, 12, 16], "sets": 3000}},
-    "paper": {"stress": {"cores": [4, 8, 12, 16, "random"], "sets": 3000, "random_sets": 5000}},
+    "paper": {
+        "stress": {"cores": [4, 8, 12, 16, "random"], "sets": 3000, "random_sets": 5000},
+        "run": {"seconds": 1.0},
+        "calibration": PAPER_CALIBRATION,
+    },
     "quick": {
         "stress": {"sets": 96, "random_per_core": "random:1..2"},
         "run": {"seconds": 1.0},
