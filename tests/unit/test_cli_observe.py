@@ -45,7 +45,8 @@ def test_two_cores_show_the_first_and_say_what_the_others_need(capsys: Capture) 
         "9a": "needs results of 2 kernels",
     }
     assert "(from M = 2; assumes that more cores never help)" in found[1]["because"]
-    assert all(each["labels"] == ["SIMULATED"] for each in found)
+    assert all("SIMULATED" in each["labels"] for each in found)
+    assert "cold costs" in found[0]["labels"]
     assert found[0]["runs"] == ["observe-quick"]
     assert found[0]["figures"] and found[0]["criterion"] and found[0]["statement"]
     # asked again, nothing is run; on another machine it is
@@ -67,12 +68,30 @@ def test_an_interrupted_campaign_is_continued(capsys: Capture) -> None:
     assert out.startswith("1. Tasks are generated as the parameters ask: NO VERDICT")
 
 
-def test_a_balanced_map_is_not_judged(capsys: Capture) -> None:
+def test_a_balanced_map_answers_what_it_can_and_the_rest_is_measured(capsys: Capture) -> None:
+    """The result of ``make run``."""
     assert main((*LEAST, "--mix", "balanced")) == 0
-    found = observed(capsys, "1", "2", "--from", "many", status=2)
-    assert {each["verdict"] for each in found} == {"not judged: another mix"}
+    judged = observed(capsys, "1", "2", "--from", "many")
+    assert [each["verdict"] for each in judged] == [MADE_UP, "not judged: another mix"]
     because = "many draws every object as often: deadbeat contention --mix random"
-    assert {each["because"] for each in found} == {because}
+    assert judged[1]["because"] == because
+    assert not Path("runs/observe-quick").exists(), "nothing is run unasked"
+    more = ("--simulated", "--no-figures", "--from", "many", "--quick")
+    found = observed(capsys, "1", "2", *more)
+    assert [each["runs"] for each in found] == [["many"], ["observe-quick"]]
+    assert main(("observe", "2", "--from", "many")) == 2
+    assert "not run: what these results lack; --quick" in capsys.readouterr().err
+
+
+def test_what_it_takes_is_said_before(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deadbeat.cli.observe.answered", refuse)
+    assert main(("observe", "1", "6", "--no-figures")) == 130
+    err = capsys.readouterr().err
+    assert "2 campaigns in all, about " in err
+    assert "3 min 20 s of it to calibrate with cold caches" in err
 
 
 def test_each_given_campaign_gets_its_verdict(capsys: Capture) -> None:
@@ -110,7 +129,10 @@ def test_a_machine_without_any_result_is_an_error(capsys: Capture) -> None:
 @pytest.mark.slow
 def test_mode_2_and_shielding_are_run_where_they_can_be(capsys: Capture) -> None:
     found = observed(capsys, "6", "--quick", "--no-figures", "--simulated")
-    assert (found[0]["verdict"], found[0]["runs"]) == (MADE_UP, ["observe-random-quick"])
+    assert (found[0]["verdict"], found[0]["runs"]) == (
+        MADE_UP,
+        ["observe-quick", "observe-random-quick"],
+    )
     many = ("--quick", "--no-figures", "--executor", "fake:cores=16")
     found, _ = observed(capsys, "5", *many)
     assert (found["verdict"], found["runs"]) == (MADE_UP, ["observe-shielding-quick"])
