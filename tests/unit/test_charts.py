@@ -165,7 +165,7 @@ def test_what_is_not_finite_is_no_number_of_a_page():
 def test_lines_have_ticks_where_something_was_run_only():
     line = Curve(label="a", x=(2.0, 5.0), y=(1.0, 2.0))
     panel = Panel(title="", x_label="", y_label="", curves=(line,))
-    assert panel.x_ticks == (2.0, 5.0)
+    assert panel.x_ticks == ((2.0, "2"), (5.0, "5"))
     steps = Curve(label="a", x=(2.0, 5.0), y=(1.0, 2.0), kind="steps")
     assert Panel(title="", x_label="", y_label="", curves=(steps,)).x_ticks == ()
 

@@ -1,11 +1,16 @@
 """Comparisons of made-up matrices whose true difference is known."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
+from helpers.answers import Capture, answer
 from helpers.matrices import LOADS, matrix, of_runs
+from helpers.pages import Page
 
+from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.latency.observe import COMPARABLE, Matrix, observe
 from deadbeat.model.comparison import ComparisonResult, Lineup
@@ -206,3 +211,23 @@ def test_a_cell_of_which_the_baseline_has_no_valid_run_is_not_equal() -> None:
     assert result.verdict == "undecided"
     cells = [cell for cell in result.comparisons[0].metrics[0].cells if not cell.pairs]
     assert [cell.group for cell in cells] == ["cpu-100 simulated"]
+
+
+def test_the_rate_of_each_load_is_compared_and_drawn(in_a_folder: None, capsys: Capture) -> None:
+    """Truth: the second side's load does four fifths of the first's, and latencies are alike."""
+    for side, scale in (("a", 5.0), ("b", 4.0)):
+        command = ("latency", "--simulated", "--loads", "idle,io", "--repeats", "5", "--name", side)
+        assert main((*command, "--duration", "0.1s", "--no-figures")) == 0
+        for number, path in enumerate(sorted(Path("runs", side, "runs").glob("io*.json"))):
+            plain = json.loads(path.read_text("utf-8"))
+            plain["run"]["load"]["throughput"] = {"hdd written B/s": scale + number % 2 / 100}
+            path.write_text(json.dumps(plain), "utf-8")
+    (found,) = answer(capsys, "compare", "a", "b")["comparisons"]
+    (rate,) = (metric for metric in found["metrics"] if metric["metric"] == "rate")
+    assert found["verdict"] == rate["verdict"] == "worse"
+    assert -0.21 < rate["low"] <= rate["effect"] <= rate["high"] < -0.19
+    page = Page(Path("runs/compare-a-b/compare.html").read_text("utf-8"))
+    (text,) = (each for each in page.scripts if each.strip()[:1] == "{" and "preemption" in each)
+    (chart,) = (each for each in json.loads(text)["charts"] if each["name"] == "preemption")
+    maxima, rates = ([curve["y"] for curve in panel["curves"]] for panel in chart["panels"])
+    assert (len(maxima), rates) == (2, [[1.0], [pytest.approx(0.8, abs=0.002)]])

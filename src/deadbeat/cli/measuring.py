@@ -255,15 +255,22 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
+_ARGUMENTS = Path("args.xml")
+
+
 def _primitives(layer: Layer, options: dict[str, Json]) -> None:
-    """What a file of arguments says, where no option does."""
-    file = options["arguments"]
+    """What a file of arguments says, where no option does; args.xml by default, as there."""
+    file, say = options["arguments"], import_module("deadbeat.cli._output").say
+    unsaid = not {"preset", "tests"} & {*layer.values} and options["file"] is None
+    if file is None and unsaid and _ARGUMENTS.is_file():
+        file = _ARGUMENTS
+        say(f"{file} of this folder is read: --tests or --preset leave it out")
     if file is not None:
         for other in (name for name in ("file", "preset") if options[name] is not None):
             name = "--file" if other == "file" else "--preset"
             raise UsageError(f"--args and {name} exclude each other", "drop one")
         read = import_module("deadbeat_papers.runtimes.arguments").read_arguments
-        found, say = read(file), import_module("deadbeat.cli._output").say
+        found = read(file)
         runtimes = str(layer.values.get("runtimes", found.runtimes))
         for key, value in found.layer(runtimes).items():
             if key not in layer.names:

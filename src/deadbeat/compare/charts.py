@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from deadbeat.compare.words import interval_text, size_text, value_text
+from deadbeat.compare.words import interval_text, size_text, value_text, words_list
 from deadbeat.kinds.contention import grids
 from deadbeat.model.comparison import (
     VERDICTS,
@@ -49,9 +49,18 @@ def effect_axis(metric: Metric) -> str:
     return f"difference of the {name} ({'%' if metric.log else '% points'})"
 
 
+def _worse(metrics: Sequence[MetricComparison]) -> str:
+    """On which side of 0 a metric is worse."""
+    below = [each.metric.words for each in metrics if each.metric.higher_is_better]
+    if len(below) == len(metrics):
+        return "Below 0 is worse."
+    return f"Above 0 is worse{f', of {words_list(below)} below it' if below else ''}."
+
+
 def _overall(result: ComparisonResult) -> Chart:
     panels = []
-    for metric in result.comparisons[0].metrics if result.comparisons else ():
+    metrics = result.comparisons[0].metrics if result.comparisons else ()
+    for metric in metrics:
         every = _of(result, metric.metric)
         # Each comparison has a gate of its own where there is no A/A repeat.
         widest = max((each.gate for each in every if each.gate is not None), default=None)
@@ -66,7 +75,7 @@ def _overall(result: ComparisonResult) -> Chart:
     return Chart(
         name="overall",
         title="Effect over all cells",
-        caption="Above 0 is worse. Bars: 95 %. Grey band: smaller than the effect that matters;"
+        caption=f"{_worse(metrics)} Bars: 95 %. Grey band: smaller than the effect that matters;"
         " dashed: what repeated sessions (A/A) show here"
         + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
@@ -119,7 +128,7 @@ def _cell_charts(
     """Heat maps of a grid, or points with bars where the cells are groups."""
     charts = []
     count = len(result.comparisons)
-    axis = _APART if metric.metric.apart else result.look.groups
+    axis = _APART.get(metric.metric.name, result.look.groups)
     every = sorted({cell.deadline_factor for cell in metric.cells})
     for factor in every:
         cells = [cell for cell in metric.cells if cell.deadline_factor == factor]
@@ -138,7 +147,7 @@ def _cell_charts(
             Chart(
                 name=f"difference-{metric.metric.name}{suffix}",
                 title=name if count > 1 else f"{name}, {sides}",
-                caption=_GROUP_CAPTION if stressed else _HEAT_CAPTION,
+                caption=f"{_worse([metric])} {_GROUP_CAPTION}" if stressed else _HEAT_CAPTION,
                 panels=panels,
                 family=f"difference-{metric.metric.name}" if words else "",
                 option=", ".join(words),
@@ -147,10 +156,13 @@ def _cell_charts(
     return charts
 
 
-#: For a metric with cells of its own: title of a panel, and of its axis.
-_APART = ("By object", "object and size, beside others, state")
+#: For metrics with cells of their own: title of a panel, and of its axis.
+_APART = {
+    "price": ("By object", "object and size, beside others, state"),
+    "rate": ("By load", "load, engine and what its processes did a second"),
+}
 _GROUP_CAPTION = (
-    "Above 0 is worse. Bars: 95 % for each group alone. The verdict allows for the number of groups"
+    "Bars: 95 % for each group alone. The verdict allows for the number of groups"
     " (Holm); grey band: smaller than the effect that matters."
 )
 _HEAT_CAPTION = (

@@ -68,6 +68,7 @@ def read_side(path: Path, *, name: str = "", inventory: Path | None = None) -> S
         dma_latency=str(store.spec.get("dma_latency") or ""),
         lacking=max(0, FOLDERS.state_of(path).planned - len(runs)),
         inventory=read_inventory(source) if source else {},
+        runs=runs,
     )
 
 

@@ -192,10 +192,13 @@ def size_text(metric: Metric, size: float) -> str:
 
 
 def value_text(metric: Metric, value: float) -> str:
-    """The metric itself on one side: ``1.041``, ``0.410 %``, ``12.3 us`` or ``10.300 ms``."""
+    """The metric itself on one side: ``1.041``, ``0.410 %``, ``12.3 us``, ``10.300 ms``; a rate
+    without its unit, which its cell has."""
     if metric.unit == "ns":
         texts = {"ns": ns_text(value), "ms": f"{value / 1e6:.3f} ms"}
         return texts.get(metric.shown, f"{value / 1000:.1f} us")
+    if metric.unit == "rate":
+        return f"{value:.4g}"
     return f"{value:.3f}" if metric.log else f"{100 * value:.3f} %"
 
 

@@ -24,7 +24,8 @@ class Metric:
     Attributes:
         title: Heads a figure or a row.
         text: Inside a sentence; "": its name.
-        unit: Unit of a value: ``""`` for a plain ratio, ``ns``, or ``share``.
+        unit: Unit of a value: ``""`` for a plain ratio, ``ns``, ``share``, or ``rate``: its
+            cell says of what.
         shown: Unit in which a time is shown: ``us``, ``ms``, or ``ns`` where it is short.
         minimum: Smallest effect that matters where nothing else is asked for.
         log: Compared as a ratio, on a logarithmic scale; else as a difference.

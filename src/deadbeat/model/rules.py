@@ -325,7 +325,7 @@ class ListOf:
 class Shares:
     """An axis of the grid in thousandths: a list of shares, or ``{step = 0.1}`` for 0 to 1.
 
-    On a command line: ``0,0.5,1`` or ``step=0.1``.
+    On a command line: ``0,0.5,1``, ``0..1:0.1`` or ``step=0.1``.
     """
 
     def parse(self, value: Any) -> tuple[int, ...]:
@@ -397,7 +397,8 @@ class Cpus:
 _COUNT = Whole(1, 1024)
 _CPU = Whole(0, 65535)
 _TIMES = re.compile(r"(.*\d)\s*\*\s*(\d{1,4})\s*")
-_RANGE = re.compile(r"\s*(\d{1,20})\s*(\.\.|-)\s*(\d{1,20})\s*")
+_PART = r"\s*(\d{1,20}(?:\.\d{1,12})?)\s*"
+_RANGE = re.compile(rf"{_PART}(\.\.|-){_PART}(?::{_PART})?")
 NAMES = ListOf(Name().parse, "a list of names", "matmul,fft", optional=True, named={"": ()})
 #: Core counts M; ``all`` (None): resolved on the machine.
 CORES = ListOf(
@@ -407,31 +408,37 @@ CORES = ListOf(
 CORE_COUNTS = ListOf(_COUNT.parse, "a list of core counts", "4,16 or 2..8", ascending)
 
 
-def items(value: Any, what: str, example: str) -> list[Any]:
-    """Items of a TOML list or of text with commas; ``1..4`` and ``1-4`` are ranges."""
+def items(value: Any, what: str, example: str, step: float = 1) -> list[Any]:
+    """Items of a TOML list or of text with commas; ``1..4``, ``1-4`` and ``0..1:0.1`` are ranges,
+    which hold their end when they hit it. ``step``: of a range that names none."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return [value]
     if isinstance(value, str):
         value = [part for part in (piece.strip() for piece in value.split(",")) if part]
-        value = [item for part in value for item in _expand(part)]
     if not isinstance(value, (list, tuple)):
         raise refuse(f"{shown(value)} is not {what}", f"write it like {example}")
-    if not 0 < len(value) <= _LIST_LIMIT:
-        raise refuse(f"{len(value)} items found", f"1 to {_LIST_LIMIT} items, like {example}")
-    return list(value)
+    found = [item for part in value for item in _expand(part, Fraction(repr(step)))]
+    if not 0 < len(found) <= _LIST_LIMIT:
+        raise refuse(f"{len(found)} items found", f"1 to {_LIST_LIMIT} items, like {example}")
+    return found
 
 
-def _expand(part: str) -> list[Any]:
-    match = _RANGE.fullmatch(part)
-    if match is None:
+def _expand(part: Any, step: Fraction) -> list[Any]:
+    match = _RANGE.fullmatch(part) if isinstance(part, str) else None
+    low, high = (Fraction(match[1]), Fraction(match[3])) if match else (Fraction(0), Fraction(0))
+    whole = low.denominator == high.denominator == 1
+    if match is None or (match[2] == "-" and not whole):
         return [part]
-    low, high = int(match[1]), int(match[3])
     if low > high:
-        hint = f"write it like {high}{match[2]}{low}"
+        hint = f"write it like {match[3]}{match[2]}{match[1]}"
         raise refuse(f"{shown(part)} is not an ascending range", hint)
-    if high - low >= _LIST_LIMIT:
+    by = Fraction(match[4] or step)
+    if by == 0 or (by == 1 and match[4] is None and not whole):
+        raise refuse(f"{shown(part)} names no step", f"write it like {match[1]}..{match[3]}:0.1")
+    if (high - low) / by >= _LIST_LIMIT:
         raise refuse(f"{shown(part)} is too long a range", f"at most {_LIST_LIMIT} numbers")
-    return list(range(low, high + 1))
+    found = (low + by * count for count in range(int((high - low) / by) + 1))
+    return [int(n) if n.denominator == 1 else f"{float(n):.15g}" for n in found]
 
 
 def each(listed: list[Any], parse: Callable[[Any], Any]) -> list[Any]:

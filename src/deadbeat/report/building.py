@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -89,15 +88,6 @@ def spread(values: Sequence[T], most: int) -> tuple[T, ...]:
     if len(values) <= most:
         return tuple(values)
     return tuple(values[round(index * (len(values) - 1) / (most - 1))] for index in range(most))
-
-
-def nice_step(at_least: float) -> float:
-    """The smallest of 1, 2, 5 x 10^n that is not below ``at_least`` > 0."""
-    power: float = 10.0 ** math.floor(math.log10(at_least))
-    for factor in (1.0, 2.0, 5.0):
-        if factor * power >= at_least * (1 - 1e-9):
-            return factor * power
-    return 10 * power
 
 
 #: A mark this much later than everything else is a note, not drawn: the rest would be a line.

@@ -18,6 +18,7 @@ import attrs
 from attrs import evolve, field, frozen
 
 from deadbeat.model.words import Json
+from deadbeat.report.scales import log_ticks
 
 T = TypeVar("T")
 
@@ -142,7 +143,7 @@ class Heat:
         low, high: Ends of the colours; of a scale centred on 0 they are those of differences.
         x_at, y_at: Where columns and rows lie on their axes, ascending; empty: evenly spaced.
         levels: Values that contour lines join; their neighbours must lie at x_at and y_at.
-        log: Values are powers of 2 of the unit; its own numbers stand beside the colours.
+        log: Colours and heights are on a logarithmic scale.
         sortable: On a page rows and columns can be put in another order than this, which is called
             so; "": they cannot.
     """
@@ -163,6 +164,15 @@ class Heat:
     def diverging(self) -> bool:
         """Whether 0 is the middle of the colours."""
         return self.low == -self.high
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Values of a logarithmic scale that have a text; without any the drawing chooses."""
+        return log_ticks(self.low, self.high) if self.log else ()
+
+    def height(self, value: float | None) -> float | None:
+        """Where a value lies on the scale of the colours, and in space."""
+        return math.log2(value) if self.log and value else value
 
     @property
     def x_places(self) -> tuple[float, ...]:
@@ -220,12 +230,19 @@ class Panel:
     empty: str = "nothing to draw"
 
     @property
-    def x_ticks(self) -> tuple[float, ...]:
-        """Where lines have their few points: no tick between them says that more was run."""
-        if self.x_log or any(curve.kind not in ("line", "plain") for curve in self.curves):
+    def x_ticks(self) -> tuple[tuple[float, str], ...]:
+        """Values with their texts; where lines have their few points no tick between them says that
+        more was run. Without any the drawing chooses."""
+        if self.x_log:
+            return log_ticks(*self.x_span)
+        if any(curve.kind not in ("line", "plain") for curve in self.curves):
             return ()
-        places = tuple(sorted({x for curve in self.curves for x in curve.x}))
-        return places if len(places) <= _TICKS else ()
+        places = sorted({x for curve in self.curves for x in curve.x})
+        return tuple((x, f"{x:g}") for x in places) if len(places) <= _TICKS else ()
+
+    @property
+    def y_ticks(self) -> tuple[tuple[float, str], ...]:
+        return log_ticks(*self.y_span) if self.y_log else ()
 
     @property
     def x_span(self) -> tuple[float, float]:
@@ -283,8 +300,8 @@ class Chart:
 #: What a page needs beside the attributes.
 _DERIVED: Mapping[type, tuple[str, ...]] = {
     Curve: ("bands", "limits"),
-    Heat: ("diverging", "x_places", "y_places", "x_edges", "y_edges"),
-    Panel: ("x_ticks", "x_span", "y_span", "blank"),
+    Heat: ("diverging", "ticks", "x_places", "y_places", "x_edges", "y_edges"),
+    Panel: ("x_ticks", "y_ticks", "x_span", "y_span", "blank"),
 }
 
 

@@ -20,6 +20,7 @@ from deadbeat.model.errors import NotDrawnWarning
 from deadbeat.report import categories
 from deadbeat.report.charts import BOUND, COLOURS, Chart, Curve, Mark, Panel
 from deadbeat.report.paper_heat import colour_bar, draw_heat, draw_surface
+from deadbeat.report.scales import log_ticks
 from deadbeat.store.files import atomic_write, make_folder
 
 if TYPE_CHECKING:
@@ -240,8 +241,9 @@ def _panel(axis: Axes, panel: Panel) -> Any:
 
 
 def _scale(axis: Axes, panel: Panel) -> None:
-    if panel.x_ticks:
-        axis.set_xticks(panel.x_ticks, labels=[f"{x:g}" for x in panel.x_ticks])
+    if panel.x_ticks and not panel.x_log:
+        places, texts = zip(*panel.x_ticks, strict=True)
+        axis.set_xticks(places, labels=texts)
     for which, log, limits, span in (
         ("x", panel.x_log, panel.x_limits, panel.x_span),
         ("y", panel.y_log, panel.y_limits, panel.y_span),
@@ -256,29 +258,17 @@ def _scale(axis: Axes, panel: Panel) -> None:
 
 
 def log_axis(axis: Axes, low: float, high: float, *, vertical: bool = False) -> None:
-    """Logarithmic, with plain numbers: even steps over a short range, else as many of each power of
-    ten as have room."""
-    from matplotlib.ticker import (  # noqa: PLC0415 - see draw_charts
-        FuncFormatter,
-        LogLocator,
-        MaxNLocator,
-        NullLocator,
-    )  # fmt: skip
+    """Logarithmic, with as many plain numbers as have room."""
+    from matplotlib.ticker import NullLocator  # noqa: PLC0415 - see draw_charts
 
-    which, name = (axis.yaxis, "y") if vertical else (axis.xaxis, "x")
+    name = "y" if vertical else "x"
     axis.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     width = axis.get_window_extent().width / axis.figure.dpi
     inches = _PANEL_HEIGHT if vertical else width
     label = 0.2 if vertical else 0.08 * len(f"{high:.0f}") + 0.08
-    # Multiples of a power of ten that have a number where a decade has room for all.
-    room = inches / math.log10(high / low) / label
-    every = ((1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0))
-    fit = zip(every, (10 / 7, 2.0, 3.0), strict=True)
-    subs = next((each for each, gap in fit if room * math.log10(gap) > 1), (1.0,))
-    short = MaxNLocator(5, steps=[1, 2, 5, 10]) if high / low < 4 else LogLocator(subs=subs)
-    which.set_major_locator(short)
-    which.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    which.set_minor_locator(NullLocator())
+    places, texts = zip(*log_ticks(low, high, inches / label), strict=True)
+    axis.set(**{f"{name}ticks": places, f"{name}ticklabels": texts})
+    (axis.yaxis if vertical else axis.xaxis).set_minor_locator(NullLocator())
 
 
 def _curve(axis: Axes, curve: Curve) -> None:

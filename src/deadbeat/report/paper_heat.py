@@ -27,29 +27,44 @@ _FACETS = 24
 def colour_bar(bar: Any, heat: Heat) -> None:
     """With the values that the contour lines stand for, where a number is beside them."""
     bar.set_label(heat.unit)
+    ticks = heat.ticks
     if heat.levels:
-        bar.ax.hlines(heat.levels, 0, 1, transform=bar.ax.get_yaxis_transform(), color="white")
-        values = (heat.low, *heat.levels)
-        shown = [2**value for value in values] if heat.log else values
-        bar.set_ticks(values, labels=[f"{value:.3g}" for value in shown])
-    elif heat.log:
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.3g}")
+        bar.ax.hlines(
+            _heights(heat, heat.levels), 0, 1, transform=bar.ax.get_yaxis_transform(), color="white"
+        )
+        ticks = tuple((value, f"{value:.3g}") for value in (heat.low, *heat.levels))
+    _ticks(bar.set_ticks, heat, ticks)
+
+
+def _heights(heat: Heat, values: Sequence[float | None]) -> Any:
+    return np.array([heat.height(value) for value in values], dtype=np.float64)
+
+
+def _ticks(put: Any, heat: Heat, ticks: Sequence[tuple[float, str]]) -> None:
+    if ticks:
+        values, texts = zip(*ticks, strict=True)
+        put(_heights(heat, values), labels=texts)
 
 
 def draw_heat(axis: Axes, heat: Heat) -> Any:
     """Cells with their texts, contour lines between them, hatching where there is no value."""
     values, colours = _shown(heat, (SHOWN, AT_LEAST)), _colours(heat)
+    low, high = _heights(heat, (heat.low, heat.high))
     # Cells are some 215 / columns points wide; a character takes 0.65 of its size.
     noted = len(heat.x) <= _NOTED and len(heat.y) <= _NOTED
     longest = max((len(cell.text) for row in heat.cells for cell in row), default=1)
     fit = 215 / max(1, len(heat.x)) / (0.65 * longest + 0.8)
     size = max(4.0, min(8.0, fit, 100 / max(1, len(heat.y))))
     image = axis.pcolormesh(
-        heat.x_edges, heat.y_edges, values, cmap=colours, vmin=heat.low, vmax=heat.high,
+        heat.x_edges, heat.y_edges, values, cmap=colours, vmin=low, vmax=high,
         edgecolors="white", linewidth=0.4,
     )  # fmt: skip
     known = _shown(heat, MEASURED).compressed()
-    levels = [level for level in heat.levels if known.size and known.min() < level < known.max()]
+    levels = [
+        level
+        for level in _heights(heat, heat.levels)
+        if known.size and known.min() < level < known.max()
+    ]
     # White alone is lost on the light end of the colour map: a dark line lies below.
     for line, width, alpha in (("black", 2.4, 0.35), ("white", 1.1, 1.0)) if levels else ():
         axis.contour(
@@ -63,7 +78,7 @@ def draw_heat(axis: Axes, heat: Heat) -> Any:
         if cell.state != SHOWN:
             _hatch(axis, heat, row, column)
         if cell.state in (SHOWN, AT_LEAST):
-            share = (values[row, column] - heat.low) / (heat.high - heat.low)
+            share = (values[row, column] - low) / (high - low)
             colour = np.asarray(colours(share)[:3])
             ink = "#101010" if colour @ (0.3, 0.59, 0.11) > 0.5 else "white"
             # A patch in the colour of the cell keeps contour lines off the number.
@@ -87,10 +102,9 @@ def draw_heat(axis: Axes, heat: Heat) -> Any:
 
 
 def _shown(heat: Heat, states: Sequence[str]) -> Any:
-    """Values of cells in ``states``, the others masked."""
-    shown = [[c.value if c.state in states else None for c in row] for row in heat.cells]
-    values = np.array(shown, dtype=np.float64)
-    return np.ma.masked_invalid(values.reshape(len(heat.y), len(heat.x)))
+    """Heights of cells in ``states``, the others masked."""
+    shown = [c.value if c.state in states else None for row in heat.cells for c in row]
+    return np.ma.masked_invalid(_heights(heat, shown).reshape(len(heat.y), len(heat.x)))
 
 
 def _colours(heat: Heat) -> Any:
@@ -126,6 +140,7 @@ def draw_surface(axis: Any, heat: Heat) -> None:
     height.
     """
     values = _shown(heat, MEASURED).filled(np.nan)
+    low, high = _heights(heat, (heat.low, heat.high))
     x, y = np.meshgrid(heat.x_places, heat.y_places)
     steps = np.linspace(0.0, 1.0, math.ceil(_FACETS / max(1, *(n - 1 for n in values.shape))) + 1)
     weights = np.stack((1 - steps, steps))
@@ -134,12 +149,13 @@ def draw_surface(axis: Any, heat: Heat) -> None:
         if np.isfinite(values[corners]).all():
             fine = (weights.T @ each[corners] @ weights for each in (x, y, values))
             axis.plot_surface(
-                *fine, cmap=_colours(heat), vmin=heat.low, vmax=heat.high, rstride=1, cstride=1,
+                *fine, cmap=_colours(heat), vmin=low, vmax=high, rstride=1, cstride=1,
                 antialiased=False, linewidth=0,
             )  # fmt: skip
     for line in (*zip(x, y, values, strict=True), *zip(x.T, y.T, values.T, strict=True)):
         axis.plot(*line, color="#59616b", linewidth=0.6, marker=".", markersize=2.5)
-    axis.set_zlim(heat.low, heat.high)
+    axis.set_zlim(low, high)
+    _ticks(axis.set_zticks, heat, heat.ticks)
     axis.set_zlabel(heat.unit.split(" (")[0] + (" (%)" if "(%" in heat.unit else ""))
     axis.view_init(elev=24, azim=-128)
     axis.set_box_aspect((1, 1, 0.72), zoom=0.97)

@@ -36,11 +36,11 @@ def preemption(asked: Question) -> DrawnPlot:
         name="preemption",
         title="Maximum latency by kernel and load",
         caption=f"{how(asked)}; all CPUs together. Left: the latest wake-up of all, one sample"
-        " however long was measured. Right: the maximum of one run, geometric mean over the runs;"
-        " bars: 95 %.",
+        " however long was measured. Others: geometric means over the runs; bars: 95 %.",
         panels=(
             sides_panel(asked, "max", "Maximum"),
             sides_panel(asked, "max_of_a_run", "Maximum of one run"),
+            sides_panel(asked, "rate", "Work of the loads"),
         ),
     )
     return DrawnPlot(

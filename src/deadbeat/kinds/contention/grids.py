@@ -14,9 +14,10 @@ from deadbeat.kinds.contention.facts import Level, NoiseFloor, levels, multiple
 from deadbeat.model.figures import CellFigures, Figure
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import UNDECIDED
-from deadbeat.report.building import CurvePoint, nice_step
+from deadbeat.report.building import CurvePoint
 from deadbeat.report.charts import ABSENT, AT_LEAST, AT_MOST, FAINT, SHOWN, Heat, HeatCell
 from deadbeat.report.document import percent
+from deadbeat.report.scales import nice_step
 
 #: Most contour lines, about, over the range of a metric.
 _CONTOUR_LINES = 7
@@ -169,7 +170,7 @@ def grid(
         hover, note, value = {ABSENT: "not measured"}.get(state, UNDECIDED), "", None
         if own is not None and state != UNDECIDED:
             found = metric.drawn(own)
-            value = found.value and math.log2(found.value) if metric.of_noise else found.value
+            value = found.value
             hover = f"{metric.name} {metric_words(own, metric)}\n{own.task_sets} task sets,"
             hover += f" {own.jobs or 0:,} jobs"
             ends = ""
@@ -180,16 +181,15 @@ def grid(
         text = cell_text(own, metric, scale.digits)
         return HeatCell(value, state, text, f"{where}\n{hover}", point_key(place), note)
 
-    coloured = math.log2 if metric.of_noise else float
     return Heat(
         cells=[[cell(rho, alpha) for alpha in ratios] for rho in shares],
         x=[f"{alpha:g}" for alpha in ratios],
         y=[f"{rho:g}" for rho in shares],
         x_at=ratios,
         y_at=shares,
-        low=coloured(scale.low),
-        high=coloured(scale.high),
-        levels=tuple(map(coloured, scale.levels)),
+        low=scale.low,
+        high=scale.high,
+        levels=scale.levels,
         unit=metric.axis,
         log=metric.of_noise,
     )

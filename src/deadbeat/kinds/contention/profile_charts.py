@@ -78,8 +78,8 @@ def _grid_caption(summary: Summary, metric: GridMetric, range_of: Scale, *, rais
     source = origin(labels(summary))
     text = (
         f"A cell: the {source} value, its 95 % interval, the number of task sets. Grey: within the"
-        " noise. Hatched: a bound (<, ≥), n.m. not measured, ? undecided. Every M has the same"
-        " colours."
+        " noise, or without an interval. Hatched: a bound (<, ≥), n.m. not measured, ? undecided."
+        " Every M has the same colours."
     )
     if raised:
         text += " A surface is straight between points, with holes where one is missing."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterator
 
@@ -152,7 +151,7 @@ def _cell(cell: Slowdown | None) -> HeatCell:
         return HeatCell()
     beside = cell.aggressor.text if cell.aggressor else "threads that sleep"
     return HeatCell(
-        value=math.log2(cell.value),
+        value=cell.value,
         state=SHOWN if cell.shows else UNDECIDED if cell.undecided else FAINT,
         text=f"{cell.value:.2f}",
         hover=f"{cell.victim.text} beside {beside}: {cell.value:.3f} ({_interval(cell.interval)}),"
@@ -172,8 +171,8 @@ def _heat(found: InterfereSummary, place: str) -> Chart:
             cells=[[_cell(found.cell(v, a, place)) for a in across] for v in down],
             x=[work.text if work else "asleep" for work in across],
             y=[work.text for work in down],
-            low=0.0,
-            high=math.log2(max([2.0, *(cell.value for cell in found.cells)])),
+            low=1.0,
+            high=max([2.0, *(cell.value for cell in found.cells)]),
             unit="slowdown",
             log=True,
             sortable="alike side by side",

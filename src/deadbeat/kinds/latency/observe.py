@@ -49,6 +49,16 @@ METRICS = (
         log=False,
         rare=True,
     ),
+    # What a shorter latency costs; of each load as its processes worked beside the run.
+    Metric(
+        name="rate",
+        title="Work of the loads",
+        text="work of the loads",
+        unit="rate",
+        minimum=0.05,
+        higher_is_better=True,
+        apart="--repeats",
+    ),
 )
 WORDS = Vocabulary(
     results="matrices",
@@ -145,8 +155,24 @@ def observe(matrix: Matrix, *, per_cpu: bool = False, corrected: bool = True) ->
             of the periods that were missed.
     """
     planned = {Cell(group) for run in matrix.runs for group, _ in _groups(run, per_cpu)}
-    rows = (row for run in matrix.runs if run.valid for row in _rows(run, per_cpu, corrected))
-    return Observations(name=matrix.name, rows=rows, cells=planned)
+    valid = [run for run in matrix.runs if run.valid]
+    rows = [row for run in valid for row in _rows(run, per_cpu, corrected)]
+    rates = [row for run in valid for row in _rates(run)]
+    planned |= {row.cell for row in rates}
+    return Observations(name=matrix.name, rows=(*rows, *rates), cells=planned)
+
+
+def _rates(run: LatencyRun) -> Iterator[Observation]:
+    """What the load's processes did a second."""
+    for name, rate in run.load.throughput.items():
+        group = f"{run.key.load.text} {run.key.engine} {name}"
+        yield Observation(
+            run=f"{run.key.text} {name}",
+            cell=Cell(group, of="rate"),
+            block=f"{run.key.repeat:04d}",
+            metric="rate",
+            value=rate,
+        )
 
 
 def _groups(run: LatencyRun, per_cpu: bool) -> Iterator[tuple[str, tuple[CpuLatency, ...]]]:
@@ -164,7 +190,7 @@ def _rows(run: LatencyRun, per_cpu: bool, corrected: bool) -> Iterator[Observati
         latencies = pool([cpu.honest if corrected else cpu.raw for cpu in cpus])
         missed, expected = (sum(getattr(c, name) for c in cpus) for name in ("missed", "expected"))
         share = missed / expected if expected else None
-        for metric in METRICS:
+        for metric in (each for each in METRICS if not each.apart):
             timed = metric.unit == "ns"
             value = _value(latencies, metric.name) if timed else share
             yield Observation(
@@ -253,9 +279,11 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
+    from deadbeat.kinds.latency.cost import cost_charts  # noqa: PLC0415  heavy
     from deadbeat.kinds.latency.histograms import overlay_charts  # noqa: PLC0415  heavy
 
-    return overlay_charts((subject.name, subject.runs) for subject in subjects)
+    named = [(subject.name, subject.runs) for subject in subjects]
+    return [*cost_charts(named), *overlay_charts(named)]
 
 
 COMPARABLE = Comparable(

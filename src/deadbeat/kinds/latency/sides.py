@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from deadbeat.kinds.latency.charts import loads_panel, quantity_curves
+from deadbeat.kinds.latency.cost import rates_panel
 from deadbeat.kinds.latency.histograms import Named, by_cpu, edges_of, overlaid, shown_cpus
 from deadbeat.kinds.latency.words import load_order, load_words, loads_of, policy_words, rests_on
 from deadbeat.model.errors import UsageError
-from deadbeat.model.latency import LoadPoint
+from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.model.platform import machine_name
 from deadbeat.model.words import Json, count_of, nearest, seconds_text, time_text
@@ -33,6 +34,7 @@ class Side:
         dma_latency: What was asked of /dev/cpu_dma_latency; "": not known.
         inventory: What the system consists of, line by line; empty: not recorded.
         lacking: Runs that were asked for and are not there.
+        runs: Every stored run.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Side:
     dma_latency: str = ""
     inventory: Mapping[str, str] = field(factory=dict)
     lacking: int = 0
+    runs: Sequence[LatencyRun] = field(factory=tuple, repr=False)
 
     def cell(self, load: LoadPoint, engine: str) -> CellSummary | None:
         """Its cell where that has a valid run."""
@@ -213,7 +216,14 @@ def _lengths(asked: Question, loads: Sequence[LoadPoint]) -> list[str]:
 
 
 def sides_panel(asked: Question, name: str, title: str) -> Panel:
-    """A quantity against load, a curve for each side, points a little beside each other."""
+    """A quantity against load, a curve for each side, points a little beside each other; ``rate``:
+    what the load got done."""
+    if name == "rate":
+        counted = [
+            (side.name, [run for run in side.runs if run.key.engine == asked.engine])
+            for side in asked.sides
+        ]
+        return rates_panel(counted)
     step = 0.6 / max(len(asked.sides), 4)
     curves: list[Curve] = []
     for look, side in enumerate(asked.sides):

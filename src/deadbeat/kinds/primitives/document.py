@@ -17,8 +17,8 @@ from deadbeat.model.rules import size_word
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.pool import NATIVE
-from deadbeat.report.building import log_edges
-from deadbeat.report.charts import Chart, Curve, Panel
+from deadbeat.report.building import CurvePoint, curve, log_edges
+from deadbeat.report.charts import Chart, Panel
 from deadbeat.report.conclusions import (
     conclusion_parts,
     counted_verdicts,
@@ -208,14 +208,15 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
     edges = np.asarray(log_edges(np.concatenate(known).tolist()))
     curves = []
     for look, (row, values) in enumerate(zip(rows, known, strict=True)):
-        counts, _ = np.histogram(values, bins=edges, weights=row.times.counts)
-        above = 100 * (1 - np.cumsum(counts) / row.samples)
-        kept = np.maximum(above, 100 / row.samples / 2)
+        below = np.append(0, np.cumsum(row.times.counts))
+        above = row.samples - below[np.searchsorted(values, edges, side="right")]
+        longer = [(edge, n) for edge, n in zip(edges, above, strict=True) if n > 0]
+        # it ends where its longest sample lies
+        points = [*longer, ((row.times.max_ns or 0) / row.batch, 1)]
         curves.append(
-            Curve(
-                label=f"{row.case.text} (n = {row.samples:,})",
-                x=tuple(map(float, edges)),
-                y=(100.0, *map(float, kept)),
+            curve(
+                f"{row.case.text} (n = {row.samples:,})",
+                (CurvePoint(float(x), 100 * float(n) / row.samples) for x, n in points),
                 look=look,
             )
         )

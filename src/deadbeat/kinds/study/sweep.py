@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from attrs import frozen
 
 from deadbeat.experiment import fields
-from deadbeat.model.rules import ReadBy, Whole, refuse
+from deadbeat.model.rules import Ratio, ReadBy, Whole, ascending, each, items, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import Json, shown
 
 #: Task systems of one study: a hundred times the thesis's.
 SETS_MAX = 2_000_000
-_LIMIT = 10_000
-_RANGE = re.compile(r"\s*([0-9.]{1,12})\s*\.\.\s*([0-9.]{1,12})\s*(?::\s*([0-9.]{1,12})\s*)?")
 #: Fields of a source, or of a scheduler, as words or numbers.
 Written = Mapping[str, Json]
 
@@ -36,9 +32,8 @@ def _word_list(value: Any) -> tuple[str, ...]:
 
 @frozen
 class Axis:
-    """Numbers from ``low`` to ``high``: ``8..20``, ``8..20:4``, ``1,2,4``, or a list; ranges hold
-    their end when they hit it. Canonical: ascending multiples of 1 / ``parts``. ``step``: for a
-    range that names none."""
+    """Numbers from ``low`` to ``high``, as `items` reads them. Canonical: ascending multiples of
+    1 / ``parts``. ``step``: for a range that names none."""
 
     step: float
     low: float
@@ -47,41 +42,15 @@ class Axis:
     example: str
 
     def parse(self, value: Any) -> tuple[int, ...]:
-        pieces = value if isinstance(value, (list, tuple)) else [value]
-        found = [
-            number
-            for piece in pieces
-            for part in (piece.split(",") if isinstance(piece, str) else [piece])
-            for number in self._part(part)
-        ]
-        if not 0 < len(found) <= _LIMIT:
-            raise refuse(f"{len(found)} values found", f"1 to {_LIMIT}, like {self.example}")
-        counts = [round(number * self.parts) for number in found]
-        for number, count in zip(found, counts, strict=True):
-            if abs(number * self.parts - count) > 1e-6:
-                kind = "a whole number" if self.parts == 1 else f"a multiple of {1 / self.parts:g}"
-                raise refuse(f"{number:g} is not {kind}", f"write it like {self.example}")
-            if not self.low <= number <= self.high:
-                raise refuse(f"{number:g} is out of range", f"from {self.low:g} to {self.high:g}")
-        return tuple(sorted(set(counts)))
+        listed = items(value, "a number or range", self.example, self.step)
+        return tuple(ascending(each(listed, self._count)))
 
-    def _part(self, part: Any) -> list[float]:
-        match = _RANGE.fullmatch(part) if isinstance(part, str) else None
-        try:
-            low, high, by = (
-                (float(match[1]), float(match[2]), float(match[3] or self.step))
-                if match
-                else (float(part), float(part), 1.0)
-            )
-            if not (math.isfinite(low) and low <= high and by > 0):
-                raise ValueError
-        except (ValueError, TypeError, OverflowError):
-            hint = f"write it like {self.example}"
-            raise refuse(f"{shown(part)} is not a number or range", hint) from None
-        count = int((high - low) / by + 1e-9) + 1
-        if count > _LIMIT:
-            raise refuse(f"{shown(part)} holds {count} values", f"{_LIMIT} at most")
-        return [low + by * k for k in range(count)]
+    def _count(self, value: Any) -> int:
+        number = Ratio(repr(self.low), repr(self.high)).parse(value)
+        if (number * self.parts).denominator != 1:
+            kind = "a whole number" if self.parts == 1 else f"a multiple of {1 / self.parts:g}"
+            raise refuse(f"{float(number):g} is not {kind}", f"write it like {self.example}")
+        return int(number * self.parts)
 
 
 def _fields(value: Any) -> Written:

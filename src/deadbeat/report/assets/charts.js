@@ -24,28 +24,16 @@ const deadbeatCharts = (function () {
     topojsonURL: "", toImageButtonOptions: {filename: `deadbeat-${name}`},
   });
 
-  /* Ticks of a logarithmic axis: even steps over a short range, else 1, 2, 5 or finer. */
-  function logTicks(low, high) {
-    let found = [];
-    if (high / low < 4) {
-      const rough = (high - low) / 7, power = 10 ** Math.floor(Math.log10(rough));
-      const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
-      for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(Number((i * step).toPrecision(6)));
-    } else {
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) (high / low < 30 ? [1, 2, 3, 5, 7] : high / low < 1500 ? [1, 2, 5] : [1]).forEach((f) => found.push(f * 10 ** e));
-    }
-    const kept = [];
-    found.filter((value) => value > 0 && value >= low && value <= high).forEach((value) => {
-      if (!kept.length || Math.log(value / kept[kept.length - 1]) > 0.06 * Math.log(high / low)) kept.push(value);
-    });
-    return {tickmode: "array", tickvals: kept, ticktext: kept.map((value) => String(Number(value.toPrecision(6))))};
-  }
+  /* Ticks as charts.py chose them, at their places; without any Plotly chooses, and writes whole numbers. */
+  const tickedAt = (ticks, place = (value) => value) => ticks.length ? {tickmode: "array", tickvals: ticks.map(([value]) => place(value)), ticktext: ticks.map(([, text]) => text)} : {};
+  const heightIn = (heat) => (value) => heat.log && value ? Math.log2(value) : value;
 
   const element = document.getElementById("deadbeat-charts");
   const charts = element ? JSON.parse(element.textContent).charts : [];
   function read(heat) {
     const each = (name) => heat.cells.map((line) => line.map((cell) => cell[name]));
-    Object.assign(heat, {values: each("value"), states: each("state"), texts: each("text"), notes: each("note"), hover: each("hover"), keys: each("key")});
+    const heights = each("value").map((line) => line.map(heightIn(heat)));
+    Object.assign(heat, {values: each("value"), heights, floor: heightIn(heat)(heat.low), top: heightIn(heat)(heat.high), states: each("state"), texts: each("text"), notes: each("note"), hover: each("hover"), keys: each("key")});
     if (!heat.keys.flat().some(Boolean)) heat.keys = [];
   }
   charts.flatMap((chart) => chart.panels).map((panel) => panel.heat).filter(Boolean).forEach(read);
@@ -143,7 +131,7 @@ const deadbeatCharts = (function () {
   }
 
   const COLOURED = ["shown", "at-least"], MEASURED = [...COLOURED, "faint", "at-most"];
-  const valued = (heat, states) => heat.values.map((line, r) => line.map((value, k) => states.includes(heat.states[r][k]) ? value : null));
+  const valued = (heat, states, of = heat.heights) => of.map((line, r) => line.map((value, k) => states.includes(heat.states[r][k]) ? value : null));
 
   /* Cells of a state as closed outlines, hatched. */
   function outlines(heat, state, look) {
@@ -174,8 +162,8 @@ const deadbeatCharts = (function () {
     const wide = (width - 130) / heat.x.length, size = Math.min(12, wide / 3.4), x = [], y = [], text = [], ink = [], shadow = [], c = colours();
     const noted = wide > 78 && heat.keys.length && BIG / heat.y.length > 52; // Room for an interval, and for three lines.
     heat.texts.forEach((line, r) => line.forEach((words, k) => {
-      const value = heat.values[r][k], plainCell = !COLOURED.includes(heat.states[r][k]);
-      const dark = heat.diverging ? Math.abs(value) > 0.6 * heat.high : (value - heat.low) / (heat.high - heat.low) < 0.6;
+      const value = heat.heights[r][k], plainCell = !COLOURED.includes(heat.states[r][k]);
+      const dark = heat.diverging ? Math.abs(value) > 0.6 * heat.high : (value - heat.floor) / (heat.top - heat.floor) < 0.6;
       const back = dark ? "#000000c0" : "#ffffffc0";
       x.push(heat.x_places[k]); y.push(heat.y_places[r]); text.push(plain(words) + (noted && heat.notes[r][k] ? `<br><span style="font-size:10px">${wrapped(heat.notes[r][k])}</span>` : ""));
       ink.push(plainCell ? c.ink : dark ? "#ffffff" : "#101010");
@@ -186,14 +174,12 @@ const deadbeatCharts = (function () {
 
   function heatTraces(panel, width) {
     const heat = panel.heat, z = valued(heat, COLOURED), scale = heat.diverging ? DIVERGING : "Viridis";
-    const powers = heat.log ? logTicks(2 ** heat.low, 2 ** heat.high) : null;
-    const ticks = powers ? {...powers, tickvals: powers.tickvals.map(Math.log2)} : {};
     return [
       {
-        type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.low, zmax: heat.high, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
-        colorbar: {...ticks, title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0, ...(heat.sortable && width < 480 ? {orientation: "h", y: 1.02, yanchor: "bottom"} : {})},
+        type: "heatmap", x: heat.x_edges, y: heat.y_edges, z, zmin: heat.floor, zmax: heat.top, colorscale: scale, xgap: 1, ygap: 1, hoverinfo: "skip",
+        colorbar: {...tickedAt(heat.ticks, heightIn(heat)), title: {text: plain(heat.unit), side: "right", font: {size: 11}}, thickness: width < 480 ? 10 : 12, outlinewidth: 0, ...(heat.sortable && width < 480 ? {orientation: "h", y: 1.02, yanchor: "bottom"} : {})},
       },
-      ...contours(heat, valued(heat, MEASURED)),
+      ...contours(heat, valued(heat, MEASURED, heat.values)),
       outlines(heat, "faint", ""), outlines(heat, "at-least", "\\"), outlines(heat, "at-most", "."),
       outlines(heat, "undecided", "x"), outlines(heat, "absent", "/"), cellTexts(heat, width),
       // Last, and over every cell: what the pointer finds, whatever lies below.
@@ -228,7 +214,7 @@ const deadbeatCharts = (function () {
     const c = colours(), place = ([x, y, height]) => ({type: "scatter3d", x, y, z: height, showlegend: false});
     return [
       {
-        type: "surface", x: heat.x_places, y: heat.y_places, z, cmin: heat.low, cmax: heat.high, colorscale: heat.diverging ? DIVERGING : "Viridis",
+        type: "surface", x: heat.x_places, y: heat.y_places, z, cmin: heat.floor, cmax: heat.top, colorscale: heat.diverging ? DIVERGING : "Viridis",
         showscale: false, connectgaps: false, hoverinfo: "skip", opacity: 0.94, lighting: {ambient: 0.85, diffuse: 0.35, specular: 0.03, roughness: 1},
         contours: {x: {highlight: false}, y: {highlight: false}, z: {highlight: false}},
       },
@@ -244,7 +230,7 @@ const deadbeatCharts = (function () {
     return frame({
       margin: {l: 0, r: 0, t: 0, b: 0}, uirevision: "turned", height: BIG,
       scene: {
-        xaxis: axis(panel.x_label), yaxis: axis(panel.y_label), zaxis: Object.assign(axis(unit), {range: [heat.low, heat.high], nticks: 6}),
+        xaxis: axis(panel.x_label), yaxis: axis(panel.y_label), zaxis: Object.assign(axis(unit), {range: [heat.floor, heat.top], nticks: 6}, tickedAt(heat.ticks, heightIn(heat))),
         aspectmode: "manual", aspectratio: {x: 1, y: 1, z: 0.75}, camera: {eye: {x: -1.28, y: -1.32, z: 0.73}, center: {x: 0, y: 0, z: -0.1}},
       },
     });
@@ -257,15 +243,14 @@ const deadbeatCharts = (function () {
   /* ---------- axes ---------- */
 
   function axis(panel, which) {
-    const c = colours(), log = which === "x" ? panel.x_log : panel.y_log, limits = which === "x" ? panel.x_limits : panel.y_limits;
+    const c = colours(), log = which === "x" ? panel.x_log : panel.y_log, ticks = tickedAt(panel[`${which}_ticks`]), limits = which === "x" ? panel.x_limits : panel.y_limits;
     const made = {title: {text: plain(which === "x" ? panel.x_label : panel.y_label), font: {size: 12}}, gridcolor: c.grid, zeroline: false, automargin: true};
     if (log) {
       const [low, high] = which === "x" ? panel.x_span : panel.y_span;
-      return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)]}, logTicks(low, high));
+      return Object.assign(made, {type: "log", range: [Math.log10(low), Math.log10(high)], tickformat: ".4~g", nticks: 5}, ticks);
     }
     if (limits) made.range = limits.slice();
-    if (which === "x" && panel.x_ticks.length) Object.assign(made, {tickmode: "array", tickvals: panel.x_ticks, ticktext: panel.x_ticks.map(String)});
-    return made;
+    return Object.assign(made, ticks);
   }
 
   const cells = (names, places, edges) => {
@@ -538,7 +523,7 @@ const deadbeatCharts = (function () {
   draw();
 
   /* A panel as `charts.py` makes one, with what it does not name left at nothing. */
-  const EMPTY = {x_label: "", y_label: "", rows: [], spans: [], curves: [], bars: [], categories: [], heat: null, surface: false, marks: [], x_log: false, y_log: false, x_limits: null, y_limits: null, x_ticks: [], blank: false, empty: ""};
+  const EMPTY = {x_label: "", y_label: "", rows: [], spans: [], curves: [], bars: [], categories: [], heat: null, surface: false, marks: [], x_log: false, y_log: false, x_limits: null, y_limits: null, x_ticks: [], y_ticks: [], blank: false, empty: ""};
   const CURVE = {low: [], high: [], bands: [], limits: [], n: [], texts: [], look: 0, kind: "steps", label: ""};
   function show(id, panel) {
     others.set(id, Object.assign({}, EMPTY, panel, {curves: panel.curves.map((curve) => Object.assign({}, CURVE, curve))}));
