@@ -94,7 +94,7 @@ def test_a_number_of_samples_ends_a_run_before_its_time(engine: HardwarePrimitiv
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 @pytest.mark.parametrize("variant", ["tas", "mutex", "clh"])
 def test_two_groups_have_a_lock_each_at_the_same_time(engine: HardwarePrimitives, variant: str):
-    groups, case = (CPUS[:1], CPUS[1:2]), PrimitiveCase("lock", variant, 0, "both", threads=4)
+    groups, case = ((CPUS[:1], CPUS[1:2]),), PrimitiveCase("lock", variant, 0, "both", threads=4)
     found = run(engine, case, groups=groups, policy="other", duration=0.1)
     assert [thread.cpu for thread in found.threads] == [CPUS[0]] * 2 + [CPUS[1]] * 2
     for thread in found.threads:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers.answers import answer_of
 from helpers.topologies import flat
 
 from deadbeat.cli.main import main
@@ -104,7 +105,8 @@ def test_every_figure_from_7_to_13_is_a_preset() -> None:
          {(6 * KB * 2**power, 16, "cache") for power in range(11)}),
         (11, ("threads", "handler", "placement"),
          {(pairs, way, "same") for pairs in (8, 16, 32, 64, 128) for way in ("above", "equal")}),
-        (13, ("test", "variant", "placement", "threads"), {("lock", "tas", "both", 4)}),
+        (13, ("variant", "threads", "place"),
+         {("tas", 4, place) for place in ("both", "both1", "both2")}),
     ],
 )  # fmt: skip
 def test_a_figure_asks_what_the_thesis_says(
@@ -192,7 +194,16 @@ def test_the_command_makes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert part in page
     # the same command continues, and its verdicts are in the answer for programs
     assert main(["show", "thesis-fig13", "--runs", str(tmp_path), "--json"]) == 0
-    assert '"cache-aware-faster"' in capsys.readouterr().out
+    told = answer_of(capsys.readouterr().out)["conclusions"]
+    (faster,) = (each for each in told if each["id"] == "cache-aware-faster")
+    groups = [each["variant"]["CPUs"] for each in faster["evidence"]]
+    assert groups == ["7,5/0,1", "7,5/6,3", "6,4/0,1"], (
+        "two and two share a cache, as in the thesis"
+    )
+    assert faster["verdict"] == "confirmed", (
+        "as made up: a thread without a shared cache takes thrice"
+    )
+    assert all(f"native, CPUs {each}" in page for each in groups), "all in one picture"
 
 
 def test_a_quick_figure_has_runs_of_the_quick_length(

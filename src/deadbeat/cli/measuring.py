@@ -263,14 +263,14 @@ def _primitives(layer: Layer, options: dict[str, Json]) -> None:
     file, say = options["arguments"], import_module("deadbeat.cli._output").say
     unsaid = not {"preset", "tests"} & {*layer.values} and options["file"] is None
     if file is None and unsaid and _ARGUMENTS.is_file():
-        file = _ARGUMENTS
+        file = str(_ARGUMENTS)
         say(f"{file} of this folder is read: --tests or --preset leave it out")
     if file is not None:
         for other in (name for name in ("file", "preset") if options[name] is not None):
             name = "--file" if other == "file" else "--preset"
             raise UsageError(f"--args and {name} exclude each other", "drop one")
         read = import_module("deadbeat_papers.runtimes.arguments").read_arguments
-        found = read(file)
+        found = read(Path(str(file)))
         runtimes = str(layer.values.get("runtimes", found.runtimes))
         for key, value in found.layer(runtimes).items():
             if key not in layer.names:

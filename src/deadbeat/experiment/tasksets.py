@@ -49,12 +49,12 @@ class GridSpec:
     sync_share: tuple[int, ...] = keyed(
         rules.Shares(),
         "--sync-share LIST",
-        "Share of time synchronising (rho): 0,0.5,1.",
+        "Share of time synchronising (rho): 0,0.5,1 or 0..1:0.1.",
     )
     contended_ratio: tuple[int, ...] = keyed(
         rules.Shares(),
         "--contended-ratio LIST",
-        "Share of that across cores (alpha): 0,0.5,1.",
+        "Share of that across cores (alpha): 0,0.5,1 or 0..1:0.1.",
     )
     replicas: int = keyed(
         rules.Whole(1, 10_000),

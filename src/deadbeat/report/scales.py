@@ -6,7 +6,7 @@ import math
 
 #: Multiples of a power of ten that have a tick, the finest first.
 _MULTIPLES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
-#: A range below this factor has even steps, about so many.
+#: A range below this factor has this number of even steps, about.
 _EVEN, _STEPS = 4.0, 7
 
 

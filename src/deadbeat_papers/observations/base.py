@@ -268,6 +268,8 @@ def lacks_input(verdict: str) -> bool:
 
 #: The paper's Figure 4 shows these four of its sixteen surfaces.
 GRID_CORES = (1, 4, 8, 16)
+#: A grid of which surfaces are drawn.
+SURFACE = {"sync_share": "0..1:0.25", "contended_ratio": "0..1:0.25"}
 #: Sets of a point that is replayed.
 REPLAYED_SETS = 40
 #: Observation 5: up to four cores for critical tasks, at least twelve compute.
@@ -277,13 +279,15 @@ CRITICAL_CORES, SHIELDED_CORES = 4, 16
 def ask(campaign: str, *, cores: int, quick: bool, extrapolated: bool = False) -> dict[str, object]:
     """What the campaign of that name (``grid``, ``shielding``, ``random``) asks on a machine of
     ``cores``; ``quick``: few task sets on a coarse grid, some minutes, wide intervals.
-    OnAMachine as the paper does: a second for each set, calibrated cold.
-    ``extrapolated``: many sets on that grid, and no prices."""
+    On a machine as the paper does: a second for each set, calibrated cold.
+    ``extrapolated``: many sets on that grid, of as many points as a surface needs unless it is
+    ``quick``, and no prices."""
     name = "observe" if campaign == "grid" else f"observe-{campaign}"
     if extrapolated:
         asked = {**_LAYERS[campaign](cores, True), "calibration": {"pool": "full", "prices": 0}}
         if "grid" in asked:
-            asked |= {"grid": {"mix": "random", "replicas": 6 if quick else REPLAYED_SETS}}
+            replicas = {"mix": "random", "replicas": 6 if quick else REPLAYED_SETS}
+            asked |= {"grid": replicas if quick else {**SURFACE, **replicas}}
         return {**asked, "name": f"{name}-replayed{'-quick' * quick}"}
     layer = _LAYERS[campaign](cores, quick)
     as_there = {} if quick else {"run": {"seconds": 1}}

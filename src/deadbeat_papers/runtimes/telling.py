@@ -36,7 +36,7 @@ def cells_of(found: PrimitivesSummary, test: str, *placements: str) -> list[Prim
     Raises LackingError: none was run."""
     cells = [
         cell
-        for cell in found.cells
+        for cell in _whole(found)
         if cell.case.test == test and (not placements or cell.case.placement in placements)
     ]
     if not cells:
@@ -45,9 +45,20 @@ def cells_of(found: PrimitivesSummary, test: str, *placements: str) -> list[Prim
     return sorted(cells, key=_place)
 
 
-def _place(cell: PrimitiveCell) -> tuple[str, str, int, int]:
+def _whole(found: PrimitivesSummary) -> list[PrimitiveCell]:
+    return [*found.wholes, *(cell for cell in found.cells if not cell.part)]
+
+
+def _place(cell: PrimitiveCell) -> tuple[str, str, int, int, int]:
     case = cell.case
-    return case.runtime, case.handler, case.threads, case.size
+    return case.runtime, case.handler, case.threads, case.size, case.pair
+
+
+def cpus_text(cell: PrimitiveCell) -> str:
+    """``0,2/1,5``: where the two halves of its threads ran."""
+    cpus = [str(each.cpu) for each in cell.contenders]
+    half = len(cpus) // 2
+    return f"{','.join(cpus[:half])}/{','.join(cpus[half:])}" if cpus else f"{cell.case.pair + 1}"
 
 
 def grouped(cells: Iterable[PrimitiveCell], key: Key) -> Iterator[list[PrimitiveCell]]:
@@ -133,7 +144,7 @@ def real_time_slower(
     found: PrimitivesSummary, test: str, factor: float = SAME
 ) -> Iterator[Evidence]:
     """A real-time VM against plain Java, of the same size and place."""
-    cells = [cell for cell in found.cells if cell.case.test == test]
+    cells = [cell for cell in _whole(found) if cell.case.test == test]
     vms = [cell for cell in cells if cell.case.runtime.startswith(REAL_TIME_VM)]
     plain = [cell for cell in cells if cell.case.runtime.startswith(PLAIN_JAVA)]
     pairs = [(v, p) for v in vms for p in plain if _place(v)[1:] == _place(p)[1:]]
@@ -281,7 +292,7 @@ def halves(cell: PrimitiveCell) -> tuple[Sequence[float], Sequence[float]]:
 
 def _both(found: PrimitivesSummary) -> list[PrimitiveCell]:
     """Raises LackingError where no two groups of CPUs could spin at once."""
-    cells = [c for c in found.cells if c.case.test == "lock" and c.case.placement == "both"]
+    cells = [c for c in _whole(found) if c.case.test == "lock" and c.case.placement == "both"]
     if not cells:
         needs = not_testable("four CPUs, some of which share no last-level cache")
         lock = [why for what, why in found.refused.items() if "both" in what]
@@ -297,7 +308,7 @@ def cache_aware_faster(found: PrimitivesSummary) -> Iterator[Evidence]:
         a, b = (time_text(round(sum(each) / len(each))) for each in (near, far))
         yield Evidence(
             holds=above(times, 1.0),
-            variant={"runtime": cell.case.runtime},
+            variant={"runtime": cell.case.runtime, "CPUs": cpus_text(cell)},
             figures=f"averages of {counted(cell, f'{a} with a shared cache, {b} without')}:"
             f" {times_text(times)}",
         )
@@ -310,7 +321,7 @@ def one_pays(found: PrimitivesSummary) -> Iterator[Evidence]:
         times = ratio_interval([max(far) for _, far in split], [min(near) for near, _ in split])
         yield Evidence(
             holds=above(times, 1.0),
-            variant={"runtime": cell.case.runtime},
+            variant={"runtime": cell.case.runtime, "CPUs": cpus_text(cell)},
             figures=f"slowest without a shared cache to fastest with one:"
             f" {counted(cell, times_text(times))}",
         )

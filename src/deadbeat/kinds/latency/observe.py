@@ -279,8 +279,8 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
 
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
-    from deadbeat.kinds.latency.cost import cost_charts  # noqa: PLC0415  heavy
     from deadbeat.kinds.latency.histograms import overlay_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.latency.sides import cost_charts  # noqa: PLC0415  heavy
 
     named = [(subject.name, subject.runs) for subject in subjects]
     return [*cost_charts(named), *overlay_charts(named)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.kinds.latency.charts import loads_panel, quantity_curves
 from deadbeat.kinds.latency.cost import rates_panel
 from deadbeat.kinds.latency.histograms import Named, by_cpu, edges_of, overlaid, shown_cpus
+from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.kinds.latency.words import load_order, load_words, loads_of, policy_words, rests_on
 from deadbeat.model.errors import UsageError
 from deadbeat.model.latency import LatencyRun, LoadPoint
@@ -223,7 +225,7 @@ def sides_panel(asked: Question, name: str, title: str) -> Panel:
             (side.name, [run for run in side.runs if run.key.engine == asked.engine])
             for side in asked.sides
         ]
-        return rates_panel(counted)
+        return evolve(rates_panel(counted), title=title)
     step = 0.6 / max(len(asked.sides), 4)
     curves: list[Curve] = []
     for look, side in enumerate(asked.sides):
@@ -231,6 +233,29 @@ def sides_panel(asked: Question, name: str, title: str) -> Panel:
         cells = asked.cells(side)
         curves += quantity_curves(cells, asked.loads, name, side.name, look=look, aside=aside)
     return loads_panel(title, asked.loads, curves)
+
+
+def cost_charts(named: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Chart]:
+    """What a shorter latency costs: maxima beside the work of the loads; none without a rate.
+    ``named``: name and runs of each side."""
+    sides = [
+        Side(name=name, summary=summarise_latency(runs, name=name), runs=runs)
+        for name, runs in named
+    ]
+    with suppress(UsageError):  # nothing in common that could be drawn
+        asked = question(sides)
+        shown = (("max_of_a_run", "Maximum of one run"), ("rate", "Work of the loads"))
+        panels = tuple(sides_panel(asked, *each) for each in shown)
+        if not panels[-1].blank:
+            chart = Chart(
+                name="preemption",
+                title="What a shorter latency costs",
+                caption=f"{how(asked)}. Geometric means over valid runs; bars: 95 %. What the"
+                " processes of a load did a second is read from /proc.",
+                panels=panels,
+            )
+            return [chart]
+    return []
 
 
 def overlay_panel(asked: Question, load: LoadPoint) -> Panel:

@@ -57,7 +57,8 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
     """With the machine's CPUs and allocators.
     Raises UsageError: it asks for a CPU that is not there, or for nothing that can be run."""
     cpus = spec.cpus or topology.cpus
-    for option, asked in (("--cpus", cpus), ("--groups", itertools.chain(*spec.groups))):
+    grouped = (cpu for pair in spec.groups for side in pair for cpu in side)
+    for option, asked in (("--cpus", cpus), ("--groups", grouped)):
         require_usable(asked, topology.cpus, topology.details, option)
     spec = evolve(spec, cpus=cpus, allocators=spec.allocators or (LIBC,))
     runs, refused = cases(spec, topology)
@@ -71,7 +72,7 @@ def resolved(spec: PrimitivesSpec, topology: Topology) -> PrimitivesSpec:
 class PrimitiveCase:
     """What is compared with other such: an operation, and where its threads run. ``size``: bytes;
     0: it has none. ``threads``: or pairs; 0: one a CPU, or one pair. ``handler``: ``above`` or
-    ``equal``, its priority beside its firer's."""
+    ``equal``, its priority beside its firer's. ``pair``: which of several pairs of groups."""
 
     test: str
     variant: str
@@ -80,6 +81,12 @@ class PrimitiveCase:
     runtime: str = NATIVE
     threads: int = 0
     handler: str = ABOVE
+    pair: int = 0
+
+    @property
+    def place(self) -> str:
+        """Its placement as a name: ``both2`` is the third pair of groups."""
+        return f"{self.placement}{self.pair or ''}"
 
     @property
     def primitive(self) -> Primitive:
@@ -90,7 +97,7 @@ class PrimitiveCase:
         words = [
             *(self.test, self.variant),
             size_word(self.size) if self.size else "",
-            self.placement,
+            self.place,
             f"x{self.threads}" if self.threads else "",
             self.handler if self.handler != ABOVE else "",
             self.runtime if self.runtime != NATIVE else "",
@@ -118,7 +125,8 @@ def where(case: PrimitiveCase, part: str = "") -> str:
     many = count_of(case.threads, "pair" if pairs else "thread") if case.threads else ""
     equal = "handler no higher" if case.handler != ABOVE else ""
     back = "there and back" if case.test == "line" and case.variant in ROUND_TRIPS else ""
-    return ", ".join(filter(None, [many, place, equal, back]))
+    pair = f"pair {case.pair + 1}" if case.pair else ""
+    return ", ".join(filter(None, [many, place, pair, equal, back]))
 
 
 @frozen(order=True)
@@ -129,7 +137,7 @@ class PrimitiveKey:
     @property
     def text(self) -> str:
         case = self.case
-        words = (case.test, case.variant, case.size, case.placement, case.threads, case.handler)
+        words = (case.test, case.variant, case.size, case.place, case.threads, case.handler)
         runtime = case.runtime.replace(":", "-")
         return ".".join(map(str, (*words, runtime, f"{self.repeat:04d}")))
 
@@ -140,7 +148,9 @@ class PrimitiveKey:
             example = "copy..4096.one.0.above.native.0001"
             raise UsageError(f"{shown(text)} names no run", f"a run is called {example}")
         test, variant, size, placement, threads, handler, runtime, repeat = parts
-        where = (placement, runtime.replace("-", ":"), int(threads), handler)
+        word = placement.rstrip("0123456789")
+        pair = int(placement.removeprefix(word) or 0)
+        where = (word, runtime.replace("-", ":"), int(threads), handler, pair)
         return cls(PrimitiveCase(test, variant, int(size), *where), int(repeat))
 
 
@@ -193,7 +203,9 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
             spec.threads if spec.threads and not primitive.placements else (0,),
             spec.handlers if primitive.handles else (ABOVE,),
         ):
-            yield PrimitiveCase(name, way, size, place, each, threads, handler)
+            several = (len(spec.groups) or spec.group_pairs) if place == "both" else 1
+            for pair in range(several):
+                yield PrimitiveCase(name, way, size, place, each, threads, handler, pair)
 
 
 def layout(spec: PrimitivesSpec, topology: Topology) -> Layout:
@@ -209,7 +221,7 @@ def placed(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> Cpu
     """The CPU of each thread. Of a pair the handler is second."""
     where, threads = layout(spec, topology), case.threads
     if case.primitive.group == 1:
-        return where.alone(case.placement, threads)
+        return where.alone(case.placement, threads, case.pair)
     pairs = where.pairs(case.placement)
     if case.placement == "each":
         return tuple(itertools.chain(*pairs))
@@ -300,8 +312,8 @@ def _judged(
         where = layout(part, topology)
         for case in dict.fromkeys(_wanted(part, topology)):
             pairs = case.primitive.group == 2
-            if why := where.lacking(case.placement, pairs=pairs):
-                refused[f"{'pairs' if pairs else 'threads'} {case.placement}"] = why
+            if why := where.lacking(case.placement, pairs=pairs, pair=case.pair):
+                refused[f"{'pairs' if pairs else 'threads'} {case.place}"] = why
             elif why := next(_refusals(case, part, topology), ""):
                 refused[case.text] = why
             else:

@@ -263,10 +263,14 @@ class SimulatedPrimitives:
         middle += key.case.placement in ("cache", "far")
         count = min(spec.samples or 500, 10_000)
         times = np.array([int(draw.lognormvariate(middle, 0.2)) for _ in range(count)], np.int64)
-        topology, matrix = self.topology, key.case.placement == "each"
+        topology, place = self.topology, key.case.placement
+        half = len(placed(key.case, spec, topology)) // 2
 
-        def far(cpu: int, partner: int | None) -> bool:
-            return matrix and partner is not None and not topology.same_cache(cpu, partner)
+        def far(thread: int, cpu: int, partner: int | None) -> bool:
+            if place == "both":
+                return thread >= half
+            known = place == "each" and partner is not None
+            return known and not topology.same_cache(cpu, partner or 0)
 
         worst = LateSample(moment_ns=int(times.argmax()) * 1000, value_ns=int(times.max()), tags=1)
         return PrimitiveRun(
@@ -288,7 +292,7 @@ class SimulatedPrimitives:
                     migrated=0,
                     waited=0,
                     watch_ns=4 * int(np.median(times)),
-                    times=Histogram.of(times * (3 if far(cpu, partner) else 1)),
+                    times=Histogram.of(times * (3 if far(thread, cpu, partner) else 1)),
                     gaps=Histogram.of(times // 2),
                     late_times=(worst,),
                     partner=partner,

@@ -142,6 +142,8 @@ class PrimitivesSummary:
     findings: tuple[Finding, ...]
     refused: dict[str, str]
     cells: tuple[PrimitiveCell, ...]
+    #: Those of two groups at once, not apart.
+    wholes: tuple[PrimitiveCell, ...] = ()
     clock_cost_ps: int
     sample_cost_ps: int
     resolution_ns: int
@@ -189,6 +191,7 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
             for case, group in sorted(groups.items())
             for cell in cells_of(case, group, topology)
         ),
+        wholes=tuple(cell_of(c, own) for c, own in sorted(groups.items()) if c.placement == "both"),
         clock_cost_ps=max((run.clock_cost_ps for run in runs), default=0),
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),

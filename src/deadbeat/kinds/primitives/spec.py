@@ -65,14 +65,27 @@ def _numbers(low: int, high: int) -> rules.ListOf:
     return _some(rules.Whole(low, high).parse, "numbers", f"{low},{4 * low}")
 
 
-def _groups(value: Any) -> tuple[tuple[int, ...], ...]:
-    parts = value.split("/") if isinstance(value, str) else value
-    refused = refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+def _groups(value: Any) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Pairs of groups; one as a list of two, too."""
+    parts = value.split(";") if isinstance(value, str) and value else value or ()
+    if isinstance(parts, list | tuple) and len(parts) == 2 and not any(map(_is_pair, parts)):
+        parts = [parts]
     if not isinstance(parts, list | tuple):
-        raise refused
+        raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
+    return tuple(map(_pair, parts))
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        "/" in value if isinstance(value, str) else isinstance(next(iter(value), 0), list | tuple)
+    )
+
+
+def _pair(value: Any) -> tuple[tuple[int, ...], ...]:
+    parts = value.split("/") if isinstance(value, str) else value
     found = tuple(rules.Cpus().parse(part) or () for part in parts)
-    if parts and (len(found) != 2 or {*found[0]} & {*found[1]} or not all(found)):
-        raise refused
+    if len(found) != 2 or {*found[0]} & {*found[1]} or not all(found):
+        raise refuse(f"{shown(value)} is not two groups of CPUs", "like 0,2/1,5")
     return found
 
 
@@ -138,11 +151,14 @@ class PrimitivesSpec:
         "Where threads run: one, all, apart; pairs: same, sibling, cache, far.  [each]",
         default=(),
     )
-    groups: tuple[tuple[int, ...], ...] = keyed(
+    groups: tuple[tuple[tuple[int, ...], ...], ...] = keyed(
         rules.ReadBy(_groups),
         "--groups LIST/LIST",
-        "CPUs of cache and of apart, 0,2/1,5, for threads that work alone.  [by the topology]",
+        "CPUs of cache and of apart, 0,2/1,5 or several with ;.  [by the topology]",
         default=(),
+    )
+    group_pairs: int = keyed(
+        rules.Whole(1, 8), "", "Pairs of groups by the topology, for both at once.", default=1
     )
     threads: tuple[int, ...] = keyed(
         _numbers(1, 128),

@@ -77,17 +77,17 @@ _BY_CACHE = ("cache", "apart", "both", "far")
 @frozen(kw_only=True)
 class Layout:
     """CPUs to use on a machine; the last is the chosen one: the first has the most interrupts.
-    ``groups``: CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
+    ``groups``: pairs of CPUs of ``cache`` and of ``apart``, where the caller knows better; or none.
     ``beside_all``: whether threads run on all CPUs as well: where ``cache`` is the same, it is not
     run twice."""
 
     cpus: Cpus
     topology: Topology
-    groups: tuple[Cpus, ...] = ()
+    groups: tuple[tuple[Cpus, ...], ...] = ()
     beside_all: bool = True
 
-    def lacking(self, word: str, *, pairs: bool) -> str:
-        """Why there is no such place; "": there is."""
+    def lacking(self, word: str, *, pairs: bool, pair: int = 0) -> str:
+        """Why there is no such place; "": there is. ``pair``: of several pairs of groups."""
         given = self.groups and not pairs
         if word in _BY_CACHE and not (self.topology.caches or given):
             return "the machine does not say which CPUs share a cache"
@@ -102,10 +102,12 @@ class Layout:
                 "each": "needs two CPUs",
             }
             return "" if self.pairs(word) else why[word]
+        if pair >= len(self._choices) and not given:
+            return f"CPUs {named} have no more than {len(self._choices)} pairs of groups"
         return "" if given else self._lacking_alone(word, named)
 
     def _lacking_alone(self, word: str, named: str) -> str:
-        cache, apart = self._cache_and_apart()
+        cache, apart = self._choices[0]
         if word == "all" and len(self.cpus) == 1:
             return "the same as one on one CPU"
         if word == "cache" and len(cache) < 2:
@@ -118,10 +120,10 @@ class Layout:
             return f"CPUs {named} are too few for two groups"
         return ""
 
-    def alone(self, word: str, threads: int = 0) -> Cpus:
+    def alone(self, word: str, threads: int = 0, pair: int = 0) -> Cpus:
         """The CPU of each of ``threads``, round robin; 0: one a CPU, and of ``cache`` as many as of
         ``apart``, where there are both. Of ``both`` the first half is ``cache``'s."""
-        cache, apart = self._cache_and_apart()
+        cache, apart = (self.groups or self._choices)[pair]
         if word == "both":
             cache = tuple(cpu for cpu in cache if cpu not in apart)
             half = threads // 2 or min(len(cache), len(apart))
@@ -142,18 +144,21 @@ class Layout:
             every = sorted(random.Random("pairs").sample(every, PAIRS_MOST))
         return tuple(every)
 
-    def _cache_and_apart(self) -> tuple[Cpus, Cpus]:
+    @property
+    def _choices(self) -> tuple[tuple[Cpus, ...], ...]:
         """CPUs that share the last-level cache of the chosen one, one of each core first; and one
-        CPU of each other such cache. Where there is but one other, also the chosen cache's last."""
-        if self.groups:
-            return self.groups[0], self.groups[1]
-        caches, cores = self.topology.caches, self.topology.cores
-        home = _group(caches, self.cpus[-1])
-        mine = [cpu for cpu in reversed(self.cpus) if cpu in home]
-        first = _one_of_each(mine, cores)
-        cache = (*first, *(cpu for cpu in mine if cpu not in first))
-        apart = _one_of_each([cpu for cpu in self.cpus if cpu not in home], caches)
-        return cache, (*apart, cache[-1]) if len(apart) == 1 else apart
+        CPU of each other such cache. Where there is but one other, also the chosen cache's last.
+        Others with the last CPU of each other cache, and with the other caches as chosen."""
+        caches, cores, found = self.topology.caches, self.topology.cores, []
+        homes = dict.fromkeys(_group(caches, cpu) for cpu in reversed(self.cpus))
+        for home, way in itertools.product(homes, (1, -1)):
+            mine = [cpu for cpu in reversed(self.cpus) if cpu in home]
+            first = _one_of_each(mine, cores)
+            cache = (*first, *(cpu for cpu in mine if cpu not in first))
+            apart = _one_of_each([cpu for cpu in self.cpus[::way] if cpu not in home], caches)
+            found.append((cache, (*apart, cache[-1]) if len(apart) == 1 else apart))
+        fit = (each for each in found[1:] if len(each[1]) > 1 and len({*each[0]} - {*each[1]}) > 1)
+        return tuple(dict.fromkeys((found[0], *fit)))
 
 
 def _one_of_each(cpus: Sequence[int], groups: Sequence[Cpus]) -> Cpus:
