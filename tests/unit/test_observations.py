@@ -172,17 +172,6 @@ def test_a_replayed_machine_is_read_by_its_slowdown() -> None:
     assert verdict(1, result).verdict == "undecided"
 
 
-def test_a_range_holds_the_intervals_of_both_its_ends() -> None:
-    middle, low, high = (
-        profile(lambda m, r, a, by=by: 1 + by * r * a, labels=("extrapolated",))
-        for by in (0.1, 0.05, 0.6)
-    )
-    assert verdict(2, middle).verdict == "confirmed"
-    wide = middle.widened((low, high))
-    assert verdict(2, wide).verdict == "undecided"
-    assert "1.100 [1.029, 1.632]" in verdict(2, wide).because
-
-
 def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
     result = profile()
     kept = tuple(row for row in rows_of(result.summary) if row["sync_share"] == 0)

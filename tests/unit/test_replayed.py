@@ -1,6 +1,8 @@
 """Truth: a second replay, written from the definition: time in small steps, one task a core."""
 
 import csv
+import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,16 @@ from helpers.answers import Capture, answer
 from deadbeat.catalog import load_catalog
 from deadbeat.cli.main import main
 from deadbeat.executors.base import RunSettings
+from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.facts import ratio
+from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.model import jobs as j
 from deadbeat.model.examples import example_calibration, example_entries, example_platform
 from deadbeat.model.tasks import Access, TaskSet
 from deadbeat.prediction.engine import StoredMatrix
 from deadbeat.prediction.replayed import ReplayExecutor
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.prices.topology import read_topology
 from deadbeat.stats.intervals import Interval
 from deadbeat.synthesis import SynthesisParameters, synthesise
 
@@ -156,12 +161,12 @@ def test_a_surface_agrees_with_the_second_replay(cores: int, share: float) -> No
 
 def test_a_range_holds_the_middle_and_grows_with_its_price() -> None:
     task_set = drawn(8, 1.0, seed=1)
-    ends = [
-        replayed(ReplayExecutor(stored=matrix(0.2), cores=8, bend=bend), task_set)
-        for bend in (-1, 0, 1)
-    ]
-    dearer = replayed(ReplayExecutor(stored=matrix(0.2), cores=8, bend=1, growth=1.5), task_set)
-    assert ends[0] < ends[1] < ends[2] < dearer
+    executor = ReplayExecutor(stored=matrix(0.2), cores=8)
+    table = executor.jobs(task_set, RunSettings(seconds=0.3), 1_000_000)
+    found = run_figures(table, job_columns(table)).of_set
+    dearer = replayed(ReplayExecutor(stored=matrix(0.2), cores=8, growth=1.5), task_set)
+    middle = found.slowdown_mean
+    assert found.slowdown_low < middle < dearer < (found.slowdown_high or math.inf)
     # beyond the two cores that were measured alone: a pair costs what it cost
     pair = drawn(2, 1.0, seed=1)
     same = [
@@ -241,3 +246,65 @@ def test_a_saturated_point_has_a_bound_that_rises_too(capsys: Capture) -> None:
         written = {row["cores"]: row for row in csv.DictReader(file) if row["slowdown_mean"] == ""}
     assert written["16"]["slowdown_ci_basis"] == "bound"
     assert "≥" in Path("runs/replay-3/report.html").read_text()
+
+
+#: lscpu -e -J of two sockets of two cores of two threads, siblings 4 apart, as a list of places.
+_CPUS = [(cpu, cpu % 4, cpu % 4 // 2) for cpu in range(8)]
+_FORMS = {
+    "e.json": json.dumps(
+        {"cpus": [
+            {"cpu": cpu, "node": at, "socket": at, "core": core,
+             "l1d:l1i:l2:l3": f"{core}:{core}:{core}:{at}", "online": True}
+            for cpu, core, at in _CPUS
+        ]}
+    ),
+    "p.csv": "# The following is the parsable format\n# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n"
+    + "".join(f"{cpu},{core},{at},{at},,{core},{core},{core},{at}\n" for cpu, core, at in _CPUS),
+    "e.txt": "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE\n"
+    + "".join(f"{cpu} {at} {at} {core} {core}:{core}:{core}:{at} yes\n" for cpu, core, at in _CPUS)
+    + "  8    -      -    - -             no\n",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize("form", _FORMS)
+def test_a_table_by_lscpu_says_what_cpus_share(form: str) -> None:
+    Path(form).write_text(_FORMS[form])
+    found = read_topology(form)
+    assert [found.level(0, cpu) for cpu in range(1, 8)] == [1, 3, 3, 0, 1, 3, 3]
+    # of the first four CPUs two pairs share a cache, four nothing
+    border = found.factor(2), found.factor(4)
+    assert border[0] == 1.0
+    assert border[1] == pytest.approx((2 + 4 * 2.72) / 6, rel=0.15), "2.72: median of 12 machines"
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_prices_step_with_the_topology_and_every_form_says_that_it_is_a_replay(
+    capsys: Capture,
+) -> None:
+    small = ("contention", "--quick", "--no-figures", "--sets", "2", "--set", "grid.mix=random")
+    axes = ("--sync-share", "1", "--contended-ratio", "0.5")
+    made = ("--executor", "sim:cores=2,contention=0.6", "--cores", "2", "--name", "two")
+    assert main((*small, *axes, *made)) == 0
+    capsys.readouterr()
+    found = {}
+    for name in ("Graviton3", "7773X"):
+        again = ("--executor", "replay:two,cores=16", "--cores", "16", "--name", name)
+        assert main((*small, *axes, *again, "--set", f"topology={name}")) == 0
+        out = capsys.readouterr().out
+        assert "Replayed with the prices of two (topology of " in out and name in out
+        assert "an operation" not in out and " ns" not in out, "no absolute price"
+        (found[name],) = answer(capsys, "show", name)["rows"]
+    flat, stepped = (found[name]["slowdown_bound"] for name in ("Graviton3", "7773X"))
+    assert stepped - 1 > 1.5 * (flat - 1)
+    assert found["Graviton3"]["slowdown_ci_basis"] == "range"
+    assert main(("list", "results")) == 0
+    assert "contention quick, EXTRAPOLATED" in capsys.readouterr().out
+    assert main(("export", "7773X", "--as", "openmetrics")) == 0
+    figures = [line for line in capsys.readouterr().out.splitlines() if line[:1] not in "#"]
+    assert all('extrapolated="true"' in line for line in figures)
+    assert main(("export", "7773X", "--as", "csv", "--out", "tables")) == 0
+    rows = csv.DictReader(Path("tables/sets.csv").read_text().splitlines())
+    assert {row["label"] for row in rows} == {"EXTRAPOLATED"}
+    assert main((*small, *axes, *made, "--set", "topology=7773X")) == 2
+    assert "topology is of --executor replay" in capsys.readouterr().err

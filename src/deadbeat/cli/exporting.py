@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
@@ -49,7 +51,7 @@ def export(
         there = _needed(out, form)
         if form == "perfetto":
             return trace(kind, path, there, worst)
-        return _tables(path, there) if form == "csv" else samples(kind, path, there)
+        return _tables(kind, path, there) if form == "csv" else samples(kind, path, there)
     text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
@@ -88,13 +90,22 @@ def _twin(runs: Path, run: str, form: str, out: Path) -> Shown:
     return evolve(_wrote(out), lines=[f"not in it: {line}" for line in lacks])
 
 
-def _tables(path: Path, out: Path) -> Shown:
-    """Copies of the tables of a result."""
+def _tables(kind: ExperimentKind, path: Path, out: Path) -> Shown:
+    """Copies of the tables of a result; of one that is EXTRAPOLATED each line says so."""
     found = sorted(path.glob("*.csv"))
     if not found:
         raise UsageError(f"{path.name} has no table yet", f"deadbeat page {path.name} writes them")
     make_folder(out)
     with storing(out):
+        if "EXTRAPOLATED" in kind.open(path).labels:
+            for each in found:
+                rows = [*csv.reader(each.read_text(encoding="utf-8").splitlines())]
+                text = io.StringIO()
+                marks = ("label", *["EXTRAPOLATED"] * (len(rows) - 1))
+                writer = csv.writer(text, lineterminator="\n")
+                writer.writerows([*row, mark] for row, mark in zip(rows, marks, strict=True))
+                atomic_write(out / each.name, text.getvalue())
+            return _wrote(*(out / each.name for each in found))
         return _wrote(*(Path(shutil.copy(each, out / each.name)) for each in found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import EXTRAPOLATED, Platform
 from deadbeat.model.words import count_of, duration, loud, shown
-from deadbeat.prices.rates import GROWTH
 from deadbeat.report.machines import CaseVerdict, Verdicted
 from deadbeat.store.runfolder import DOCTOR_FILE
 from deadbeat.targets.opening import slug, targets_in
@@ -249,7 +248,7 @@ def _here(
     for name in dict.fromkeys(name for each in possible for name in each.campaign.split()):
         layers[name] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
         layers[name]["name"] = f"{layers[name]['name']}{asked.typed['name']}"
-    _announce(layers.values(), platform, asked, times=1 + len(_ENDS) * replayed)
+    _announce(layers.values(), platform, asked, times=1 + 2 * replayed)
     known: dict[str, _Campaign] = {}
     for observation in chosen:
         if lacking := lacking_here(observation, cores):
@@ -259,38 +258,20 @@ def _here(
         for name in observation.campaign.split():
             if name not in known:
                 wanted = attrs.evolve(asked.part(len(layers) - len(known)), typed=layers[name])
-                found = _campaign(answered(KIND, wanted, figures))
-                ends = [
-                    _campaign(answered(KIND, _at_end(wanted, *end), figures)).result
-                    for end in _ENDS * replayed
-                ]
-                known[name] = attrs.evolve(found, result=found.result.widened(ends))
+                known[name] = _campaign(answered(KIND, wanted, figures))
         yield from _judged([observation], [known[name] for name in observation.campaign.split()])
 
 
 def _announce(layers: Collection[Any], platform: Platform, asked: Begin, *, times: int) -> None:
-    """Says what campaigns that are not there yet take together, each ``times`` times."""
+    """Says what campaigns that are not there yet take together, each set ``times`` times."""
     specs = [resolve(specify(layer), platform).spec for layer in layers]
     seconds = sum(estimate(spec, simulated=platform.made_up).seconds for spec in specs) * times
     calibrating = sum(spec.calibration.about_seconds for spec in specs) * (not platform.made_up)
     of_it = f", {duration(calibrating)} of it to calibrate with cold caches" * bool(calibrating)
     most = f"; at most {duration(asked.budget_s)}" if asked.budget_s else ""
     if specs:
-        count = count_of(len(specs) * times, "campaign")
+        count = count_of(len(specs), "campaign")
         say(f"{count} in all, about {duration(seconds)}{of_it}{most}")
-
-
-#: What a range of a replayed campaign reaches from and to: both ends of the intervals of its
-#: prices, and a price that grows by half with each doubling of the cores, which few cannot show.
-_ENDS = (("low", ""), ("high", f",growth={GROWTH}"))
-
-
-def _at_end(asked: Begin, end: str, more: str) -> Begin:
-    executor = f"{asked.given['executor']},end={end}{more}"
-    name = f"{asked.typed['name']}-{end}"
-    return attrs.evolve(
-        asked, held=ExitStack(), given={"executor": executor}, typed={**asked.typed, "name": name}
-    )
 
 
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:

@@ -70,6 +70,7 @@ def _show_jobs(path: Path) -> Shown:
 def metrics_of(kind: ExperimentKind, path: Path) -> str:
     found = kind.open(path)
     labels = {"run": path.name, "simulated": str(found.simulated).lower()}
+    labels |= {"extrapolated": "true"} if "EXTRAPOLATED" in found.labels else {}
     return openmetrics(found.shown.kind or kind.name, found.rows, kind.keys, labels)
 
 

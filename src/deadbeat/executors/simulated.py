@@ -256,8 +256,12 @@ class FakeExecutor:
             period_ppm=period_ppm,
         )
         tasks = task_rows(task_set, settings, jobs, period_ppm=period_ppm)
-        probes = witness_rows(task_set, slots)
+        probes = self.probes(task_set, slots, timings)
         return JobTable(header=header, tasks=tasks, slots=slots, probes=probes, jobs=jobs)
+
+    def probes(self, task_set: TaskSet, slots: Rows, timings: Timings) -> Rows:
+        """What is noted beside the jobs of ``slots``."""
+        return witness_rows(task_set, slots)
 
     def simulated(
         self, task_set: TaskSet, settings: RunSettings, slots: Rows, timings: Timings

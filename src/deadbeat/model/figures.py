@@ -34,6 +34,8 @@ NEEDED_SHARES: dict[str, float] = {"p99": 0.01, "p999": 0.001}
 SATURATED = 0.05
 #: Basis of a figure that is a lower bound.
 BOUND = "bound"
+#: Basis of an interval that holds both ends of a replay's prices, too.
+RANGE = "range"
 
 
 def is_saturated(unfinished_share: float | None) -> bool:
@@ -45,7 +47,8 @@ class Figure(NamedTuple):
 
     Attributes:
         basis: What the interval rests on: ``rounds`` of one set, ``sets``, ``classes``, ``pooled``;
-            `BOUND`: the value is a lower bound, as jobs did not finish, and ``low`` its own end.
+            `BOUND`: the value is a lower bound, as jobs did not finish, and ``low`` its own end;
+            `RANGE`: sets and prices of a replay; without ``high`` it may be any more.
     """
 
     value: float | None = None
@@ -61,6 +64,11 @@ class Figure(NamedTuple):
     def bounds(self) -> bool:
         """Whether the truth is at least the value."""
         return self.basis == BOUND
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether nothing says how large it may be."""
+        return self.basis in (BOUND, RANGE) and self.high is None
 
     @property
     def of_one(self) -> bool:
@@ -79,12 +87,16 @@ class Figure(NamedTuple):
         if self.bounds:
             return f"at least {digits(self.value)}"
         ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
+        if self.unbounded and self.low is not None:
+            ends = f" [{digits(self.low)} or more]"
         return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
 
     def interval(self, digits: Callable[[float], str]) -> str:
         """``95 % interval 1.1 to 1.3``, or that there is none."""
         if self.ends is None:
             return "jobs did not finish" if self.bounds else "no interval"
+        if self.basis == RANGE:
+            return f"range of sets and prices {' to '.join(map(digits, self.ends))}"
         return f"95 % interval{' of one set' * self.of_one} {' to '.join(map(digits, self.ends))}"
 
 
@@ -164,6 +176,8 @@ class SetFigures:
     delay_ratio_bound: float | None = measure(
         "the same of the delay ratio", interval=True, always=True
     )
+    slowdown_low: float | None = None
+    slowdown_high: float | None = None
     unfinished_share: float | None = None
     unfinished_predicted: float | None = None
     far_share: float | None = None

@@ -66,6 +66,8 @@ SLOT_TOGETHER, SLOT_SOLO = 0, 1
 #: A round trip is from core a to core b and back at the beginning of the slot; that of the slot
 #: after the last one was taken at the end. No file has kinds 0 and 1.
 PROBE_WITNESS, PROBE_ROUND_TRIP = 2, 3
+#: Of a replay: mean span of a task's jobs in a slot at the low and high end of the prices' range.
+PROBE_LOW, PROBE_HIGH = 4, 5
 #: Most cores with probed round trips to core 0.
 ROUND_TRIPS_MAX = 7
 JOB_COUNTED = 1

@@ -394,7 +394,8 @@ def _range(
 ) -> Interval | None:
     """At both ends of the intervals of the matrix; at the high one prices grow with the cores."""
     matrices = rates.matrices
-    every = (rates, RatesByRivals(matrices, -1), RatesByRivals(matrices, 1, GROWTH))
+    ends = (RatesByRivals(matrices, bend, GROWTH[bend > 0]) for bend in (-1, 1))
+    every = (rates, *ends)
     values = (_value(case, cases, tasks, each) for each in every)
     known = [each for each in values if each is not None]
     return Interval(min(known), max(known)) if known else None

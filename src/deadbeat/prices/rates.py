@@ -28,9 +28,9 @@ from deadbeat.stats.intervals import Interval
 from deadbeat.synthesis.stream import Stream
 
 _HALVINGS = 50
-#: Factor of a price with each doubling of the cores, at the high end of a range: few cores cannot
-#: show how a price grows.
-GROWTH = 1.5
+#: Factor of a price with each doubling of the cores, at both ends of a range: few cores cannot show
+#: how a price grows. 31 of 34 public machines lie within (bench/bench_cores.py).
+GROWTH = (0.95, 2.0)
 
 
 @lru_cache(maxsize=100_000)
@@ -215,20 +215,26 @@ class Rates:
             cores that are in step an object that is held as long as they need not wait.
         growth: Factor of the price of a shared object with each doubling of the cores at it beyond
             those that were measured: two cores cannot show it.
+        step: Factor of what is beyond 1 of a slowdown by a shared object: where the cores are
+            further apart than the pair that was measured.
     """
 
     matrix: PairMatrix
     bend: int = 0
     growth: float = 1.0
+    step: float = 1.0
     _excess: dict[tuple[int, int], float] = field(init=False, repr=False)
     _demand: tuple[float, ...] = field(init=False, repr=False)
 
     @_excess.default
     def _find_excess(self) -> dict[tuple[int, int], float]:
         return {
-            pair: found.excess
-            if self.bend == 0 or found.interval is None
-            else max(0.0, found.interval[self.bend > 0] - 1.0)
+            pair: (self.step if self.matrix.works[pair[0]].shared else 1.0)
+            * (
+                found.excess
+                if self.bend == 0 or found.interval is None
+                else max(0.0, found.interval[self.bend > 0] - 1.0)
+            )
             for pair, found in self.matrix.pairs.items()
         }
 
@@ -310,11 +316,12 @@ class RatesByRivals:
     matrices: tuple[PairMatrix, ...]
     bend: int = 0
     growth: float = 1.0
+    step: float = 1.0
     _rates: tuple[Rates, ...] = field(init=False, repr=False)
 
     @_rates.default
     def _of_each(self) -> tuple[Rates, ...]:
-        return tuple(Rates(matrix, self.bend, self.growth) for matrix in self.matrices)
+        return tuple(Rates(each, self.bend, self.growth, self.step) for each in self.matrices)
 
     def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
         rivals = sum(active.values()) - 1

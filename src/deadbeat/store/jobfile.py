@@ -181,7 +181,7 @@ def _checks(table: JobTable) -> _Checks:
     yield from _slot_checks(table.slots, len(table.tasks))
     probes = table.probes
     yield probes["slot"] > len(table.slots), "a probe names a slot that does not exist"
-    yield probes["kind"] > j.PROBE_ROUND_TRIP, "a probe is of an unknown kind"
+    yield probes["kind"] > j.PROBE_HIGH, "a probe is of an unknown kind"
     yield probes["value_ps"] >= LIMIT_NS, "a probe's value is out of range"
     yield from _job_checks(table)
     yield from _time_checks(table.jobs)

@@ -129,20 +129,6 @@ class Campaign(OnAMachine):
         """Whether it was replayed by prices: its costs are examples."""
         return "extrapolated" in self.summary.labels
 
-    def widened(self, ends: Sequence[Campaign]) -> Campaign:
-        """With intervals that hold those of ``ends``, the same sets at both ends of a range."""
-
-        def wide(at: int, cell: CellFigures) -> CellFigures:
-            every = [each.summary.cells[at].slowdown.ends for each in (self, *ends)]
-            known = [each for each in every if each is not None]
-            low = high = None
-            if len(known) == len(every):
-                low, high = min(low for low, _ in known), max(high for _, high in known)
-            return cell.with_figures(slowdown_mean=cell.slowdown._replace(low=low, high=high))
-
-        cells = tuple(wide(at, cell) for at, cell in enumerate(self.summary.cells))
-        return evolve(self, summary=evolve(self.summary, cells=cells))
-
     @property
     def cores(self) -> tuple[int, ...]:
         """Values of M it holds; a group that draws M has it in its sets only."""

@@ -61,7 +61,7 @@ def value(cell: CellFigures, metric: str) -> Value | None:
     """The mean of ``metric`` at a point; None where it was not measured."""
     found = cell.figure(f"{metric}_mean")
     mean, low, high, _ = found
-    high = math.inf if found.bounds else high
+    high = math.inf if found.unbounded else high
     return None if mean is None else Value(mean=mean, low=low, high=high)
 
 
@@ -108,7 +108,7 @@ class Surface:
             values = [[getattr(node, end) for node in row] for row in nodes]
             if any(value is None for row in values for value in row):
                 return None
-            inverse = 1 / np.array(values)
+            inverse = 1 / np.maximum(values, 1e-9)
             along = np.array([np.interp(fine, axes[1], row) for row in inverse])
             whole = np.array([np.interp(fine, axes[0], column) for column in along.T])
             return float((whole >= 1 / bound).mean())
@@ -132,7 +132,7 @@ class Surface:
         )
 
     def _excess(self, ratio: float) -> float:
-        return (1 - 1 / ratio) * self.factor / (self.cores - 1)
+        return (1 - 1 / max(ratio, 1e-9)) * self.factor / (self.cores - 1)
 
 
 def surface(given: Campaigns, cores: int, *, relative: bool = False) -> Surface:

@@ -37,6 +37,7 @@ from deadbeat.kinds.contention.runner import (
 )
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict, specify
 from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.results import RunKey
 from deadbeat.model.rules import Cpus, Name
 from deadbeat.model.specification import parsed
@@ -142,7 +143,14 @@ def executor_for(asked: Begin, cpus: Sequence[int] | None) -> Executor:
 
 def _own(asked: Begin) -> _Asked:
     spec = specify(asked.written, asked.typed, names=asked.names)
+    if spec.topology:
+        words = f"{asked.given.get('executor')},topology={spec.topology}"
+        if not words.startswith("replay:"):
+            raise UsageError("topology is of --executor replay:RESULT,cores=N", "drop it")
+        asked = attrs.evolve(asked, given={**asked.given, "executor": words})
     executor = executor_for(asked, spec.cpus)
+    if executor.describe().kind == EXTRAPOLATED:  # has no prices of its own
+        spec = attrs.evolve(spec, calibration=attrs.evolve(spec.calibration, prices=0))
     resolved = resolve(
         spec, executor.describe(), names=asked.names, classes=partial(_classes, executor)
     )

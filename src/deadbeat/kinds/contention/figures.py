@@ -347,6 +347,8 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         unfinished=int((together & columns.started & ~columns.finished).sum()),
         unfinished_share=mean_of(late[together].astype(np.float64)),
         slowdown_bound=slowdown.value,
+        slowdown_low=_at_end(table, j.PROBE_LOW, chosen),
+        slowdown_high=_at_end(table, j.PROBE_HIGH, chosen),
         delay_ratio_bound=mean_of(delay),
         starved_tasks=len(np.setdiff1d(columns.task[together], columns.task[done])),
         solo_jobs=int((alone & columns.finished).sum()),
@@ -371,6 +373,16 @@ def run_figures(table: JobTable, columns: JobColumns, *, chosen: Bools | None = 
         together=Responses.of(columns, table, together),
         alone=Responses.of(columns, table, alone),
     )
+
+
+def _at_end(table: JobTable, kind: int, chosen: Bools | None) -> float | None:
+    """Slowdown at an end of a replay's range, in which jobs alone take C."""
+    rows = table.probes[table.probes["kind"] == kind]
+    if chosen is not None:
+        rows = rows[chosen[rows["core_b"]]]
+    ratios = rows["value_ps"] / 1000 / table.tasks["wcet_ns"][rows["core_b"]]
+    means = _group_means(rows["core_b"].astype(np.int64), ratios, len(table.tasks))
+    return mean_of(means[np.isfinite(means)])
 
 
 def mean_of(values: Floats) -> float | None:

@@ -8,9 +8,9 @@ from operator import attrgetter
 
 from deadbeat.kinds.contention import facts
 from deadbeat.kinds.contention.grids import at_places, axis_of, cores_of, milli, point_words
-from deadbeat.kinds.contention.predicted import predicted_words
+from deadbeat.kinds.contention.predicted import predicted_words, replay_words
 from deadbeat.kinds.contention.spec import VERB
-from deadbeat.model.figures import CellFigures, Figure
+from deadbeat.model.figures import RANGE, CellFigures, Figure
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import capital, origin
@@ -180,7 +180,8 @@ def headline(summary: Summary) -> tuple[str, ...]:
     """The answer in sentences: where a campaign starts to miss and to slow down, or how bad a
     stress campaign gets."""
     if summary.mode == "stress":
-        return tuple(filter(None, (stress_sentence(summary), others_words(summary))))
+        words = (stress_sentence(summary), others_words(summary), *replay_words(summary))
+        return tuple(filter(None, words))
     if not summary.cells:
         return ("Nothing was measured yet.",)
     if unanswered(summary):
@@ -196,6 +197,7 @@ def headline(summary: Summary) -> tuple[str, ...]:
         *(price_words(prices) if prices else ()),
         _shared_words(summary) if summary.points else _slowdown_words(cells, floor),
         others_words(summary),
+        *replay_words(summary),
         _miss_words(cells) + _longer_words(ordered, every),
         *(_loaded_words(found) for found in facts.loads(facts.loaded_cells(summary))),
         predicted_words(summary),
@@ -375,7 +377,9 @@ def _slowdown_words(cells: Cells, floor: float | None) -> str:
     least = sum(cell.slowdown.bounds for cell in known)
     words += f"{least} of {len(known)} points have a lower bound in place of a mean. " * (least > 0)
     if slow:
-        words += f"{len(slow)} of {len(known)} points are certainly slowed down, the first is"
+        ranges = any(cell.figure("slowdown_mean").basis == RANGE for cell in known)
+        how = "slowed down over all of their range" if ranges else "certainly slowed down"
+        words += f"{len(slow)} of {len(known)} points are {how}, the first is"
         words += f" {point_words(slow[0])}; "
     elif floor is not None and most > 1 + floor:
         return f"{words}None is certain: no interval lies wholly above {1 + floor:.3f}."

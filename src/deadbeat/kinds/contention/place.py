@@ -19,7 +19,7 @@ from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, prog
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.model.grouping import grouped
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import EXTRAPOLATED, Platform
 from deadbeat.model.results import RunKey
 from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
@@ -46,10 +46,11 @@ LATEST = "latest"
 class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
     there can be until all are decided. ``programs_from``: campaign that has its programs; "": its
-    own. ``mode``: profile or stress."""
+    own. ``mode``: profile or stress. ``extrapolated``: whether it is a replay."""
 
     programs_from: str = ""
     mode: str = ""
+    extrapolated: bool = False
 
     def facts(self) -> dict[str, Json]:
         return {"programs_from": self.programs_from or None}
@@ -57,11 +58,12 @@ class CampaignState(FolderState):
     def words(self, kind: str) -> str:
         name = "contention --random" if self.mode == "stress" else "contention"
         own = f", programs of {self.programs_from}" if self.programs_from else ""
-        return f"{name} {self.preset}".rstrip() + own
+        return f"{name} {self.preset}".rstrip() + own + ", EXTRAPOLATED" * self.extrapolated
 
 
 def _stand(store: CampaignStore) -> CampaignState:
-    spec, origin = read_spec(store.spec), store.load_origin()
+    spec, origin, costs = read_spec(store.spec), store.load_origin(), store.load_calibration()
+    platform = origin.platform if origin else costs.platform if costs else None
     return CampaignState.of(
         store.path,
         complete=is_complete(spec, store),
@@ -69,6 +71,7 @@ def _stand(store: CampaignStore) -> CampaignState:
         preset=spec.preset,
         mode=spec.mode,
         programs_from=origin.name if origin else "",
+        extrapolated=platform is not None and platform.kind == EXTRAPOLATED,
         planned=planned_runs(spec, store),
         done=len(store.committed()),
         failed=len(store.failed()),

@@ -16,6 +16,7 @@ from deadbeat.model.figures import (
     MEASURES,
     NEEDED_SHARES,
     PART_COLUMNS,
+    RANGE,
     CellFigures,
     Figure,
     SetFigures,
@@ -128,6 +129,28 @@ def with_ends(
 ) -> Figure:
     """A figure with its interval; without one it has no basis."""
     return Figure(value, *interval, basis) if interval else Figure(value)
+
+
+def ranged(cell: CellFigures, sets: Sets) -> CellFigures:
+    """With intervals that hold both ends of a replay's prices: those over sets, times the geometric
+    mean of what each set changes by."""
+    known_sets = [each for each in sets if each.slowdown_low and each.slowdown_bound]
+    if not known_sets:
+        return cell
+    usual = np.log(known(known_sets, "slowdown_bound"))
+    lows, highs = (np.log(known(known_sets, f"slowdown_{end}")) for end in ("low", "high"))
+    down = math.exp(min(0.0, float((lows - usual).mean())))
+    up = math.exp(max(0.0, float((highs - usual).mean()))) if len(highs) == len(usual) else None
+    found = {}
+    for name in ("slowdown_mean", "slowdown_p50", "slowdown_p95"):
+        own = cell.figures.get(name, Figure())
+        low = own.low if own.low is not None else own.value
+        low = None if low is None else low * down
+        top = own.high if own.high is not None else own.value
+        high = None if up is None or top is None else top * up
+        basis = own.basis if own.value is None else RANGE
+        found[name] = Figure(own.value, low, high, basis)
+    return cell.with_figures(**{name: each for name, each in found.items() if name in cell.figures})
 
 
 def measured(sets: Sets, *, groups: bool) -> dict[str, Figure]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from attrs import frozen
 
 from deadbeat.kinds.contention.facts import labels, platform, price_table
+from deadbeat.kinds.contention.figures import mean_of
+from deadbeat.kinds.contention.point import known, unfinished_share
 from deadbeat.model.figures import SetFigures, is_saturated
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
-from deadbeat.model.words import count_of, origin
+from deadbeat.model.words import count_of, inside, origin
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import Chart, Mark, Panel
 from deadbeat.report.document import Part, Sentence, Table, percent, said
@@ -203,3 +207,52 @@ def predicted_charts(summary: Summary) -> list[Chart]:
     caption = "A mark is a task set that shares objects and is not saturated."
     title = "Predicted from prices"
     return [Chart(name="predicted", title=title, caption=caption, panels=(panel,))]
+
+
+# -- a replay
+
+#: Objects of a replay that are named, the dearest.
+_NAMED = 4
+
+
+def replay_words(summary: Summary) -> Iterator[str]:
+    """What a replay was made from, and what is left of it without the objects that are saturated;
+    nothing of what was measured."""
+    first: Any = next(iter(summary.meta.get("sessions") or ()), {})
+    found: Any = inside(first, "before", "replay")
+    if not found:
+        return
+    ratios = {name: float(own[0]) for name, own in found["ratios"].items()}
+    dear = sorted(ratios, key=ratios.__getitem__, reverse=True)
+    named = ", ".join(f"{name} {ratios[name]:.3g}" for name in dear[:_NAMED])
+    named += f" and {len(dear) - _NAMED} more" * (len(dear) > _NAMED)
+    words = f"Replayed with the prices of {found['of']} ({found['place']}), times alone: {named};"
+    yield f"{words} ranges hold the ends of prices and growth."
+    share = summary.meta.get("priced_share")
+    if isinstance(share, float):
+        yield f"{percent(share)} of the work has a price; the rest slows nothing."
+    sharing = [each for each in summary.sets if each.cores > 1 and each.contends]
+    place = max(((s.cores, s.sync_share, s.contended_ratio) for s in sharing), default=None)
+    there = [s for s in sharing if (s.cores, s.sync_share, s.contended_ratio) == place]
+    full = [
+        name
+        for name in dear
+        if is_saturated(unfinished_share([s for s in there if _mostly(s) == name]))
+    ]
+    if full:
+        rest = [s for s in there if not {*full} & {*_parts(s)}]
+        own = mean_of(known(rest, "slowdown_bound"))
+        text = "there is none" if own is None else f"{own:.3g}"
+        yield (
+            f"Saturated at M = {place[0] if place else 0}: {', '.join(full)}; slowdown of the"
+            f" {len(rest)} of {len(there)} sets without: {text}."
+        )
+
+
+def _parts(own: SetFigures) -> list[str]:
+    """Objects that a set shares, by the time spent in them."""
+    return [part.partition("=")[0] for part in (own.shared_objects or "").split()]
+
+
+def _mostly(own: SetFigures) -> str:
+    return next(iter(_parts(own)), "")

@@ -182,6 +182,12 @@ class CampaignSpec(TaskSetSpec):
     loaded: LoadedSpec | None = None
     stress: StressSpec | None = None
     precision: PrecisionSpec | None = None
+    topology: str | None = keyed(
+        rules.ReadBy(str),
+        "PLACE",
+        "Of a replay, what its cores share: this, a file by lscpu or a public machine.",
+        default=None,
+    )
     beside: tuple[str, ...] = fields.BESIDE
 
     @property
@@ -450,6 +456,8 @@ def read_spec(values: Any) -> CampaignSpec:
 def spec_dict(spec: CampaignSpec) -> dict[str, Json]:
     """The canonical plain form: read_spec(spec_dict(s)) == s."""
     absent = [
-        name for name in ("task_count", "grid", "loaded", "stress") if getattr(spec, name) is None
+        name
+        for name in ("task_count", "grid", "loaded", "stress", "topology")
+        if getattr(spec, name) is None
     ]
     return {key: value for key, value in plain_of(spec).items() if key not in absent}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any
@@ -26,6 +26,7 @@ from deadbeat.kinds.contention.point import (
     point_cell,
     point_figures,
     pool_plain,
+    ranged,
 )
 from deadbeat.kinds.contention.precision import precision_findings, with_precision
 from deadbeat.kinds.contention.run_reader import RunReader, is_plain
@@ -43,7 +44,8 @@ from deadbeat.model.results import (
     Summary,
     point_text,
 )
-from deadbeat.model.words import Json
+from deadbeat.model.words import Json, inside
+from deadbeat.prices.rates import works_of
 from deadbeat.prices.stage import PRICES_FILE
 from deadbeat.prices.table import PriceTable
 from deadbeat.store.campaign import CampaignStore
@@ -136,7 +138,7 @@ def _summed(
         classes = by_class(sets)
         means = {column: class_mean(sets, classes, column) for column in RATIOS}
         found = found.with_figures(**means, slowdown_bound=class_bound(classes))
-    found = with_precision(found, attempts.precision, cell.name, sets)
+    found = ranged(with_precision(found, attempts.precision, cell.name, sets), sets)
     return found, sets, [*_distributions(cell.where, counts)]
 
 
@@ -288,7 +290,21 @@ def _meta(
         "precision": None if attempts.precision is None else to_plain(attempts.precision),
         "planned": None if attempts.precision else len(attempts.planned),
         "runs_digest": attempts.digest(),
+        "priced_share": _priced_share(store, calibration, inside(first, "replay", "ratios")),
     }
+
+
+def _priced_share(
+    store: CampaignStore, calibration: Calibration | None, names: Collection[str]
+) -> float | None:
+    """Share of the work of a replay that has a price (``names``); None of what was measured."""
+    if calibration is None or not names:
+        return None
+    every = (store.programs.task_set(key) for key in sorted(store.committed()))
+    works = [each for own in every for task in works_of(own, calibration) for each in task]
+    whole = sum(ns for _, ns in works)
+    priced = sum(ns for work, ns in works if work.fragment in names)
+    return priced / whole if whole else None
 
 
 def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> object:
