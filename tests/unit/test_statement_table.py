@@ -87,6 +87,9 @@ FOLDERS: dict[str, Callable[..., None]] = {
     "early": partial(MISSING, misses=lambda m, r, a: 0.4 * r * a),
     "shield": partial(drawn_sets, asked=SHIELD, surface=lambda *_: 1.15),
     "calm": partial(drawn_sets, asked=SHIELD),
+    "calm-replayed": partial(
+        drawn_sets, asked=SHIELD, place=board(cpus=16, kind="extrapolated")
+    ),
     "bare": partial(drawn_sets, asked={"contended_ratio": 0}),
     "shield-8": partial(drawn_sets, asked={**SHIELD, "cores": [8]}),
     "mode-1": partial(grid, cores=(1, 2), axis=(0, 1), surface=by_cores),

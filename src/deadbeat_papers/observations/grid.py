@@ -353,6 +353,9 @@ def decide_5(given: Campaigns) -> list[Evidence]:
         because = f"slowdown {found} in {cell.group}, but its critical tasks contend with one"
         because += f" another (alpha = {contended:.2f}): run it with --contended-ratio 0"
         return undecided(because)
+    if above is False and result.extrapolated:
+        because = f"replayed slowdown {found}: computation without a price slows nothing there"
+        return undecided(because)
     return [
         Evidence(
             holds=above,
