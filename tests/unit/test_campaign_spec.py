@@ -51,7 +51,8 @@ def test_preset_paper_is_the_grid_of_the_paper() -> None:
     spec = specify({"preset": "paper"})
     assert spec.cores == tuple(range(1, 17))
     assert spec.grid.sync_share == spec.grid.contended_ratio == tuple(range(0, 1001, 100))
-    assert (spec.grid.replicas, spec.run.seconds, spec.name) == (10, 2.0, "paper")
+    assert (spec.grid.replicas, spec.run.seconds, spec.name) == (10, 1.0, "paper")
+    assert (spec.calibration.basis, spec.calibration.uses) == ("cold", 1000)
 
 
 def test_preset_quick_has_a_named_pool_and_a_balanced_map() -> None:

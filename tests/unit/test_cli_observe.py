@@ -94,6 +94,16 @@ def test_what_it_takes_is_said_before(capsys: Capture, monkeypatch: pytest.Monke
     assert "3 min 20 s of it to calibrate with cold caches" in err
 
 
+def test_as_many_uses_as_the_paper_has_take_long_and_that_is_said(capsys: Capture) -> None:
+    words = ("contention", "--calibrate", "--table", "--simulated")
+    assert main((*words, "--uses", "1000")) == 0
+    told = capsys.readouterr()
+    assert "1,000 uses of each fragment: about 50 min" in told.err
+    assert "0 refused, 2500 s" in told.out, "of 20 uses in 50 s"
+    assert main(words) == 0
+    assert "the paper's means are of 1,000: --uses, about 50 min" in capsys.readouterr().out
+
+
 def test_each_given_campaign_gets_its_verdict(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     assert main((*TINY_OPTIONS, "--name", "other")) == 0

@@ -26,7 +26,7 @@ def decide_6(given: Campaigns) -> list[Evidence]:
         because = f"a grid of random mix, measured like {result.name}: --from GRID {result.name}"
         raise LackingError("needs a profile campaign", because)
     groups = [
-        (cores, _slowdown_at(profiles, cores), [each.slowdown_mean or 0 for each in own])
+        (cores, _slowdown_at(profiles, cores), [_slowdown(each) or 0.0 for each in own])
         for cores, own in _by_cores(result).items()
     ]
     pairs = [
@@ -63,9 +63,14 @@ def _is_mode_1(one: Campaign, other: Campaign) -> bool:
 
 def _by_cores(result: Campaign) -> dict[int, list[SetFigures]]:
     """The sets that nothing shields, by M, each in the order of their numbers."""
-    known = [e for e in result.sets if e.slowdown_mean is not None and not e.critical_cores]
+    known = [e for e in result.sets if _slowdown(e) is not None and not e.critical_cores]
     counts = sorted({each.cores for each in known})
     return {m: sorted((e for e in known if e.cores == m), key=_number) for m in counts}
+
+
+def _slowdown(each: SetFigures) -> float | None:
+    """A set in which jobs did not finish by its lower bound."""
+    return each.slowdown_mean if each.slowdown_bound is None else each.slowdown_bound
 
 
 def _number(each: SetFigures) -> tuple[int, str]:
@@ -114,7 +119,7 @@ def _halves(result: Campaign) -> Value:
     known = [each for own in groups for each in own]
     timed = all(each.began_ns for each in known)
     known.sort(key=lambda each: (each.began_ns or 0) if timed else turns[each.key])
-    found = [each.slowdown_mean or 0.0 for each in known]
+    found = [_slowdown(each) or 0.0 for each in known]
     middle = len(found) // 2
     if middle < 2:
         return Value(mean=0.0, low=None, high=None)
