@@ -72,6 +72,8 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("doctor", "--out", "no/where/x.html"), 2, "--out: there is no folder no (name one"),
         (("doctor", "--rt-cpus", "1-0"), 2, "is not an ascending range (write it like 0-1)"),
         (("doctor", "--rt-cpus", "0-99999999999"), 2, "is too long a range (at most 4096 numbers)"),
+        (("contention", "--sync-share", "0.2..0.8"), 2, "(write it like 0.2..0.8:0.1)"),
+        (("contention", "--contended-ratio", "0.5..1.5:0.5"), 2, '"1.5" is out of range'),
         (
             ("latency", "--engine", "foo"),
             2,

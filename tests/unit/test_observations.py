@@ -11,6 +11,8 @@ from attrs import evolve, frozen
 from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
 from deadbeat.kinds.contention.observe import METRICS
+from deadbeat.kinds.contention.profile_charts import SURFACE_POINTS
+from deadbeat.kinds.contention.spec import specify
 from deadbeat.model.errors import UsageError
 from deadbeat.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat_papers.observations import (
@@ -18,6 +20,7 @@ from deadbeat_papers.observations import (
     Campaign,
     Campaigns,
     PublishedObservation,
+    ask,
     judge,
 )
 from deadbeat_papers.observations.grid import surface
@@ -302,3 +305,8 @@ def test_other_programs_are_refused() -> None:
     other = evolve(other, summary=with_rows(other.summary, sets=sets))
     with pytest.raises(UsageError, match="1 of 5 task sets differ, r3 for one"):
         verdict(9, plain, other)
+
+
+def test_a_replayed_grid_is_drawn_as_surfaces() -> None:
+    grid = specify(ask("grid", cores=16, quick=False, extrapolated=True)).grid
+    assert min(len(grid.sync_share), len(grid.contended_ratio)) >= SURFACE_POINTS
