@@ -210,7 +210,8 @@ void bind_simulator(nb::module_& m) {
         .def(nb::init<>())
         .def_rw("context_switch", &Costs::context_switch)
         .def_rw("migration", &Costs::migration)
-        .def_rw("cache_reload", &Costs::cache_reload);
+        .def_rw("cache_reload", &Costs::cache_reload)
+        .def_rw("migration_across", &Costs::migration_across);
     nb::enum_<Arrival>(m, "Arrival")
         .value("periodic", Arrival::periodic)
         .value("sporadic", Arrival::sporadic)

@@ -383,6 +383,10 @@ class Engine {
         }
         if (state.last_processor >= 0 && !same_processor) {
             lengthen(state, costs.migration);
+            const std::int32_t size = std::max(options_.cluster_size, 1);
+            if (state.last_processor / size != processor / size) {
+                lengthen(state, costs.migration_across);
+            }
         }
     }
 

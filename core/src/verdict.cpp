@@ -22,8 +22,8 @@ class Scaled {
         }
         unit_ = common_divisor(system);
         Costs& costs = options_.costs;
-        for (const Time value :
-             {costs.context_switch, costs.migration, costs.cache_reload, options.horizon}) {
+        for (const Time value : {costs.context_switch, costs.migration, costs.cache_reload,
+                                 costs.migration_across, options.horizon}) {
             unit_ = std::gcd(unit_, value);
         }
         if (unit_ == 1) {
@@ -37,8 +37,8 @@ class Scaled {
             }
         }
         system_.tasks = tasks_;
-        for (Time* value :
-             {&costs.context_switch, &costs.migration, &costs.cache_reload, &options_.horizon}) {
+        for (Time* value : {&costs.context_switch, &costs.migration, &costs.cache_reload,
+                            &costs.migration_across, &options_.horizon}) {
             *value /= unit_;
         }
         // Records end at multiples of the unit.

@@ -182,6 +182,7 @@ class Draw:
             context_switch=self.between(0, 1),
             migration=self.between(0, 2),
             cache_reload=self.between(0, 2),
+            migration_across=self.between(0, 2),
         )
 
 

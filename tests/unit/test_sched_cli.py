@@ -145,6 +145,26 @@ def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
     assert any("heavy" in line for line in lines)
 
 
+def test_a_migration_between_clusters_costs_more_than_one_inside(capsys, tmp_path):
+    """By hand, four processors, global EDF, ties by index: at 2 tasks 0 to 2 come again, t3 and t4
+    run on. Where t4 resumes elsewhere is seen from the jobs; what it pays follows."""
+    file = tmp_path / "five.json"
+    tasks = [{"wcet": 1, "period": 2}, {"wcet": 1, "period": 2}, {"wcet": 6, "period": 12}]
+    file.write_text(json.dumps({"processors": 2, "tasks": [*tasks, {"wcet": 3, "period": 12}]}))
+    words = (*SIMULATE, str(file), "--policy", "g-edf")
+    free = answer(capsys, *words)
+    assert free["migrations"] > 0
+    inside = answer(capsys, *words, "--cost-migration-across", "1", "--set", "cluster-size=2")
+    across = answer(capsys, *words, "--cost-migration-across", "1", "--set", "cluster-size=1")
+    alike = answer(capsys, *words, "--cost-migration", "1")
+
+    def means(found: dict) -> list[float]:
+        return [task["response_mean"] for task in found["tasks"]]
+
+    assert means(inside) == means(free), "one cluster has both processors"
+    assert means(across) == means(alike) != means(free), "every migration leaves a cluster of one"
+
+
 def test_options_that_the_policy_does_not_look_at_are_named(capsys):
     arguments = ("--partition", "best-fit", "--set", "threshold=1/2", "--set", "cluster-size=2")
     assert main((*SIMULATE, DHALL, *arguments)) == 0

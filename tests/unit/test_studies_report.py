@@ -50,3 +50,20 @@ def test_a_figure_of_migrations_answers_with_migrations(
     assert "migrations a set" in head and "slack by period" in head
     migrations = {row.split("  ")[0]: row.split("]")[1].split()[0] for row in rows[:4]}
     assert migrations["partitioned"] == "0" and migrations["global"] != "0"
+
+
+def test_figure_4_with_costs_of_migrations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Partitioned tasks do not migrate: they are as schedulable as without; others are not."""
+    yes = []
+    for number, more in enumerate(([], ["--set", "scheduler={costs={migration_across=50}}"])):
+        words = ["sched", "study", "thesis-fig4", "--sets", "1", "--no-figures", "--json", *more]
+        assert main([*words, "--name", f"s{number}", "--runs", str(tmp_path)]) == 0
+        answers = json.loads(capsys.readouterr().out)["results"]["answers"]
+        yes.append({each["label"]: each["schedulable"] for each in answers})
+    free, dear = yes
+    assert dear["partitioned"] == free["partitioned"]
+    assert dear["clustered"] == free["clustered"], "within clusters nothing costs more"
+    assert dear["global"] < free["global"]
+    assert dear["loose clustered"] < free["loose clustered"]

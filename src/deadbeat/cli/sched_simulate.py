@@ -46,7 +46,7 @@ from deadbeat.store.files import atomic_write
 FAILED = 1
 #: Files in the order of writing -> what they are called in the answer.
 _WRITTEN = {"gantt": "gantt", "perfetto": "trace", "report": "report"}
-_COSTS = ("context_switch", "migration", "cache_reload")
+_COSTS = ("context_switch", "migration", "cache_reload", "migration_across")
 #: Asks every tie rule there is.
 ALL_TIES = "all"
 _EXECUTION = {
@@ -191,14 +191,14 @@ def scheduler_of(**options: Any) -> Scheduler:
     may give all of them the same options.
     """
     policy, threshold = options["policy"], threshold_of(options["threshold"])
-    used = looked_at(policies()[policy])
+    costs = Costs(**{name: options.pop(f"cost_{name}") for name in _COSTS})
+    used = looked_at(policies()[policy], costs)
     unused = [name for name in POLICY_OPTIONS if options[name] is not None and name not in used]
     if unused:
         words = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         say(f"{policy} does not look at {words}")
-    costs = {name: options.pop(f"cost_{name}") for name in _COSTS}
     given = {name: value for name, value in options.items() if value is not None}
-    return Scheduler(**{**given, "threshold": threshold}, costs=Costs(**costs))
+    return Scheduler(**{**given, "threshold": threshold}, costs=costs)
 
 
 def threshold_of(text: str | None) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import Json
 from deadbeat.sched.picture import observe
-from deadbeat.sched.simulator import JOB_FIELDS, PolicyFacts, TiesVerdict, Verdict
+from deadbeat.sched.simulator import JOB_FIELDS, Costs, PolicyFacts, TiesVerdict, Verdict
 
 #: Jobs up to which all are recorded for the sake of percentiles.
 JOBS_RECORDED = 1_000_000
@@ -90,12 +90,12 @@ def response_times(jobs: NDArray[np.int64], tasks: int) -> list[NDArray[np.int64
     return [times[order[bounds[i] : bounds[i + 1]]] for i in range(tasks)]
 
 
-def looked_at(facts: PolicyFacts) -> list[str]:
-    """The POLICY_OPTIONS that the policy reads."""
+def looked_at(facts: PolicyFacts, costs: Costs) -> list[str]:
+    """The POLICY_OPTIONS that the policy reads, or costs do."""
     used = {
         "priorities": facts.fixed_priority,
         **dict.fromkeys(("partition", "order", "admission", "unplaced"), facts.partitions),
-        "cluster_size": facts.clusters,
+        "cluster_size": facts.clusters or costs.migration_across > 0,
         "balance": facts.name == "lc-edf",
         "threshold": facts.name == "edf-us",
     }
@@ -105,7 +105,7 @@ def looked_at(facts: PolicyFacts) -> list[str]:
 def relevant_options(verdict: Verdict) -> dict[str, Json]:
     """Options of the scheduler that the policy looks at, by name."""
     scheduler = verdict.scheduler
-    chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts)}
+    chosen = {name: getattr(scheduler, name) for name in looked_at(verdict.facts, scheduler.costs)}
     if "threshold" in chosen:
         chosen["threshold"] = "/".join(map(str, scheduler.threshold or ("m", "(2m-1)")))
     if scheduler.costs:

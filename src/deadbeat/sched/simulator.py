@@ -45,11 +45,14 @@ class Costs:
         context_switch: A processor takes up another job than it ran last.
         migration: A job resumes, or a task continues, on another processor.
         cache_reload: A job resumes on its processor after another one ran there.
+        migration_across: More than ``migration``, from one cluster of ``cluster_size`` processors
+            to another, whatever the policy.
     """
 
     context_switch: int = 0
     migration: int = 0
     cache_reload: int = 0
+    migration_across: int = 0
 
     def __bool__(self) -> bool:
         return self != Costs()

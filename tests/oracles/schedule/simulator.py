@@ -215,6 +215,9 @@ class _Run:
                 job.remaining += self.costs.cache_reload
         if moved:
             job.remaining += self.costs.migration
+            size = self.policy.scheduler.cluster_size
+            if before // size != processor // size:
+                job.remaining += self.costs.migration_across
         if job.start is None:
             job.start = now
         it.last_processor = processor

@@ -12,7 +12,12 @@ struct Costs {
     Time context_switch = 0;  // a processor takes up another job than it last ran
     Time migration = 0;       // a job resumes, or a task continues, on another processor
     Time cache_reload = 0;    // a job resumes on its processor after another job ran there
-    bool any() const { return context_switch > 0 || migration > 0 || cache_reload > 0; }
+    // More than `migration`, from one cluster of `cluster_size` processors to another, whatever the
+    // policy: those of a cluster share a cache.
+    Time migration_across = 0;
+    bool any() const {
+        return context_switch > 0 || migration > 0 || cache_reload > 0 || migration_across > 0;
+    }
 };
 
 // When jobs are released.

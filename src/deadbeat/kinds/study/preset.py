@@ -24,7 +24,7 @@ from deadbeat.report.charts import Chart
 from deadbeat.sched import Costs, Scheduler
 
 #: Keys that may be given beside a preset; everything else makes a sweep of its own.
-PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget")
+PRESET_KEYS = ("preset", "name", "seed", "sets", "ties", "budget", "scheduler")
 _COSTS = Converter(forbid_extra_keys=True)
 ChartBuilder = Callable[[StudyResults], Iterator[Chart]]
 
@@ -163,7 +163,11 @@ def _changed(preset: Preset, asked: Mapping[str, Json], names: Mapping[str, str]
         raise usage([renamed(problem, names) for problem in strange])
     grid = {"processors": 1, "tasks": 1, "utilisation": 1}
     sweep, spec = checked(Sweep, {**grid, **asked}, names), preset.build()
-    changes = {key: getattr(sweep, key) for key in asked if key != "ties"}
+    changes = {key: getattr(sweep, key) for key in asked if key not in ("ties", "scheduler")}
+    if own := _fields("scheduler", sweep.scheduler or {}, Scheduler):
+        known = spec.contenders.items()
+        spec = attrs.evolve(spec, contenders={x: attrs.evolve(it, **own) for x, it in known})
+        changes["contenders"] = spec.contenders
     if "ties" in asked:
         changes["contenders"] = _other_ties(spec, sweep.ties)
     return attrs.evolve(spec, **changes)
