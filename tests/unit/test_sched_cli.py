@@ -146,17 +146,20 @@ def test_the_answer_for_people_comes_first_and_says_simulated(capsys):
 
 
 def test_a_migration_between_clusters_costs_more_than_one_inside(capsys, tmp_path):
-    """By hand, four processors, global EDF, ties by index: at 2 tasks 0 to 2 come again, t3 and t4
-    run on. Where t4 resumes elsewhere is seen from the jobs; what it pays follows."""
-    file = tmp_path / "five.json"
-    tasks = [{"wcet": 1, "period": 2}, {"wcet": 1, "period": 2}, {"wcet": 6, "period": 12}]
-    file.write_text(json.dumps({"processors": 2, "tasks": [*tasks, {"wcet": 3, "period": 12}]}))
-    words = (*SIMULATE, str(file), "--policy", "g-edf")
-    free = answer(capsys, *words)
-    assert free["migrations"] > 0
-    inside = answer(capsys, *words, "--cost-migration-across", "1", "--set", "cluster-size=2")
-    across = answer(capsys, *words, "--cost-migration-across", "1", "--set", "cluster-size=1")
-    alike = answer(capsys, *words, "--cost-migration", "1")
+    """Two processors, global EDF: one cluster of both, or two of one."""
+    file = tmp_path / "three.json"
+    tasks = [{"wcet": c, "period": t} for c, t in ((3, 8), (5, 12), (9, 20))]
+    file.write_text(json.dumps({"processors": 2, "tasks": tasks}))
+
+    def costly(*settings: str) -> dict:
+        more = (word for each in settings for word in ("--set", each))
+        return answer(capsys, *SIMULATE, str(file), "--policy", "g-edf", *more)
+
+    free = costly()
+    assert free["migrations"] == 3
+    inside = costly("cost-migration-across=1", "cluster-size=2")
+    across = costly("cost-migration-across=1", "cluster-size=1")
+    alike = costly("cost-migration=1")
 
     def means(found: dict) -> list[float]:
         return [task["response_mean"] for task in found["tasks"]]

@@ -93,8 +93,11 @@ class StudyResults:
         )
 
     def only_refutes(self, label: str) -> bool:
-        """Simulation of tasks with locks: what no pattern refutes is as that of necessary tests."""
-        return self.spec.locks and not self.is_test(label)
+        """Simulation of tasks with locks, or with costs: what no pattern refutes is as that of
+        necessary tests."""
+        if self.is_test(label):
+            return False
+        return self.spec.locks or bool(self.spec.contenders[label].costs)
 
     def title(self, label: str) -> str:
         """``p-fp+inherit, not refuted`` where it only refutes."""
