@@ -87,7 +87,7 @@ class Value:
 
     def __str__(self) -> str:
         if self.high == math.inf:
-            return f"at least {self.mean:.3f}"
+            return f"at least {self.mean if self.low is None else self.low:.3f}"
         if self.low is None or self.high is None:
             return f"{self.mean:.3f} (no interval)"
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
