@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Row, says, system, table
+from helpers.seed_rows import ROOT, Row, says, system, table
 
 TIES, DHALL = ((ROOT / f"examples/sched/{name}.json").read_text() for name in ("ties", "dhall"))
 #: Two jobs of 1 that are due at once, together or one after the other.

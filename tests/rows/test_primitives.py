@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Row, says
+from helpers.seed_rows import ROOT, Row, says
 
 SIMULATED = ("--simulated", "--no-figures", "--repeats", "2")
 KB = 1024

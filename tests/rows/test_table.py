@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from datetime import date
 
-from conftest import ROOT, SOURCES
+from helpers.seed_rows import ROOT, SOURCES
 
 STATES = ("works", "needs ", "out of reach: ", "never run")
 ROWS = [(part["tests"], row) for part in SOURCES.values() for row in part["rows"]]

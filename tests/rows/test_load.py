@@ -1,0 +1,46 @@
+"""Rows of the load paper: a real-time loop among ordinary ones, on a made-up machine."""
+
+from typing import Any
+
+import pytest
+from helpers.seed_rows import Row, says
+
+QUICK = ("--simulated", "--no-figures", "--quick")
+
+
+def cells(answer: Any) -> dict[tuple[str, int], Any]:
+    return {(each["condition"], each["normal"]): each for each in answer["cells"]}
+
+
+def test_load(row: Row) -> None:
+    """FIFO 99 beside 0 to 7 loops of load.c; failures a second of each; what all remedies leave;
+    what ordinary threads lose."""
+    found = row.answer("--simulated", "--no-figures", "--preset", "paper", "--repeats", "2",
+                       "--duration", "4")  # fmt: skip
+    seen = cells(found)
+    assert {normal for name, normal in seen if name == "plain"} >= {*range(8)}
+    assert (found["spec"]["priority"], found["spec"]["policy"]) == (99, "fifo")
+    tight = cells(row.answer(*QUICK, "--name", "tight"))
+    rate = {key: each["failures_per_s"] for key, each in tight.items()}
+    assert rate["plain", 0]["high"] < rate["plain", 8]["low"]
+    assert rate["all", 8]["high"] < rate["plain", 8]["low"]
+    says(row.main("show", "tight"), "work lost|ordinary threads")
+
+
+def test_hardware(row: Row) -> None:
+    row.main("load", *QUICK, "--name", "l")
+    row.run("--no-figures", RUN="l")
+    says(row.main("show", "l", "--json"), '"CPUs"', '"governor"', '"kernel"', '"processor"')
+
+
+@pytest.mark.parametrize("remedy", ["pin", "smt", "governor", "preemption"])
+def test_remedy(row: Row, remedy: str) -> None:
+    """The change is made, and its failures stand beside those without."""
+    found = row.answer(*QUICK, "--name", "l")
+    (change,) = (each for each in found["changes"] if remedy in str(each))
+    assert change
+    seen = cells(found)
+    assert (remedy, 8) in seen and ("plain", 8) in seen
+    needs = {"smt": "needs SMT", "governor": "needs cpufreq",
+             "preemption": "needs PREEMPT_DYNAMIC and debugfs"}  # fmt: skip
+    row.seen = needs.get(remedy, "works")
