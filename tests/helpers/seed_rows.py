@@ -8,6 +8,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
@@ -114,13 +115,17 @@ LOADS = (LoadPoint("cpu", 0), LoadPoint("cpu", 50), LoadPoint("cpu", 100))
 HEAT = {"busy_share": {"0": 0.5}, "temperature_mc": {"zone0": [41_000, 45_000]}}
 
 
-def stored(name: str, *, scale: float = 1.0, packages: int = 1, **platform: str) -> None:
-    """A latency result of a machine ``scale`` times as slow as another, and its inventory."""
+def stored(
+    name: str, *, scale: float = 1.0, packages: int = 1, rate: float = 5.0, **platform: str
+) -> None:
+    """A latency result of a machine ``scale`` times as slow as another, its inventory, and
+    what its loads do a second."""
     asked = {"name": name, "loads": ["idle", "cpu:50", "cpu:100"], "cpus": [0, 1]}
     machine = evolve(example_platform(), **platform)
     store = LatencyStore.create(Path("runs", name), asked, machine)
     for run in made_up_runs(loads=LOADS, scale=scale, repeats=6, seconds=0.5):
-        store.keep(evolve(run, circumstances=seen_of(HEAT)))
+        work = evolve(run.load, throughput={"hdd written B/s": rate + run.key.repeat % 2 / 100})
+        store.keep(evolve(run, circumstances=seen_of(HEAT), load=work))
     item = {"name": "packages", "title": "packages", "value": packages, "unit": "", "basis": "dpkg"}
     text = json.dumps(
         {"kind": "doctor", "results": {"inventory": [{**item, "text": str(packages)}]}}
@@ -132,3 +137,30 @@ def kernel_here(flavour: str) -> None:
     """Skips where the laboratory has no such kernel: nothing is fetched by a test."""
     if not list(cache_root().glob(f"lab/kernels/*-{flavour}/image")):
         pytest.skip(f"no kernel here: deadbeat lab fetch 6.12-{flavour}")
+
+
+def judged(row: Row, names: str, part: str = "") -> str:
+    """The verdict of the command on made-up boards of tests/unit/test_statement_table.py."""
+    made = run_path(str(ROOT / "tests/unit/test_statement_table.py"))["FOLDERS"]
+    for name in names.split():
+        if not Path("runs", name).exists():
+            made[name](Path("runs"), name)
+    first, _, rest = names.partition(" ")
+    fill, more = {"RUN": names}, ()
+    if " A B" in row.command:
+        fill = {"A": first, "B": rest} if rest else {"A B": first}
+    elif "--from" not in row.command:
+        fill, more = {}, ("--from", *names.split())
+    found = row.answer(*more, status=None, **fill)
+    if "statements" in found:
+        return found["statements"][0]["verdict"]
+    return next(x["verdict"] for x in found["observations"] if f"{x['number']}{x['part']}" == part)
+
+
+def stated(row: Row, part: str, confirm: str, refute: str, *lacking: str) -> None:
+    """Results that confirm, that refute, and that lack what a measurement needs: the state."""
+    assert judged(row, confirm, part) == "confirmed"
+    assert judged(row, refute, part) in ("not confirmed", "depends")
+    needs = [judged(row, names, part) for names in lacking]
+    assert all(each.startswith("needs ") for each in needs), needs
+    row.seen = " and ".join([*needs[:1], *(each[6:] for each in needs[1:])]) or "works"

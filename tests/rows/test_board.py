@@ -1,10 +1,11 @@
 """Rows of the Cortex-A8 study: two kernels, a board, and cores of their own."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
-from helpers.seed_rows import Row, kernel_here, says, stored, table
+from helpers.seed_rows import Row, kernel_here, says, stated, stored, table
 
 LAB = ("--quick", "--seeds", "1", "--loads", "idle", "--no-figures")
 
@@ -63,3 +64,24 @@ def test_own_core(row: Row) -> None:
             "--executor", "fake:contention=3")  # fmt: skip
     (own,) = table("runs/own/summary.csv")
     assert own["critical_cores"] == "1" and float(own["slowdown_mean"]) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["forty-times"])
+def test_statement(row: Row, what: str) -> None:
+    stated(row, what, "hedera-rt hedera", "hedera-rt hedera-900", "hedera-rt hedera-none")
+
+
+def test_domains(row: Row) -> None:
+    """By hand: U = 0.35 + 0.14 on one processor, where EDF reaches 1; clock 0.49 / 0.7."""
+    tasks = [("rt/control", 2, 10), ("rt/io", 3, 20), ("rest/log", 14, 100)]
+    rows = [{"name": name, "wcet": wcet, "period": period} for name, wcet, period in tasks]
+    found = row.answer(FILE=json.dumps({"processors": 1, "tasks": rows}))["budget"]
+    assert found["demand"] == pytest.approx({"rt": 0.35, "rest": 0.14})
+    assert found["fits"] and found["clock"] == pytest.approx(0.7)
+
+
+def test_spare(row: Row) -> None:
+    """A core that is 70 % full: without contention deadlines hold, with it they do not."""
+    out = row.run("--simulated", "--no-figures", "--quick", "--sets", "2", "--duration", "0.1")
+    says(out, "with 30 % of each core spare", r"ρ = 1, α = 1 .* fail ", r"α = 0 .* pass ")

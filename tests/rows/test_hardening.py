@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.seed_rows import Row, kernel_here, says, stored
+from helpers.seed_rows import Row, kernel_here, says, stated, stored
 
 
 def test_hour(row: Row) -> None:
@@ -34,6 +34,15 @@ def test_circumstances(row: Row) -> None:
     page = Path("runs/seen/report.html").read_text(encoding="utf-8")
     for wanted in ("Temperature", "41 to 45 °C", "SCHED_FIFO 90", "load reached", r">50 %<"):
         says(page, wanted)
+
+
+def test_throughput(row: Row) -> None:
+    """What the loads got done beside the latencies: four fifths of it, for wake-ups as late."""
+    stored("A")
+    stored("B", rate=4.0)
+    (found,) = row.answer()["comparisons"]
+    (rate,) = (each for each in found["metrics"] if each["metric"] == "rate")
+    assert rate["verdict"] == "worse" and -0.22 < rate["effect"] < -0.18
 
 
 #: Picture -> what it says of a system whose wake-ups are five times as late.
@@ -77,3 +86,18 @@ def test_models(row: Row) -> None:
     few = ("--kernels", "6.12-cloud-amd64", "--quick", "--seeds", "1", "--loads", "idle")
     says(row.run(*few, "--no-figures"), "full against .*none +VIRTUAL-TIME", r"p99 +[\d.]+ us")
     row.seen = "needs QEMU and kernels (lab fetch)"
+
+
+#: Observation or statement -> results that confirm it, that refute it, that lack what it needs.
+STATED = {
+    "rt-below-150us": ("l-rt", "l-late", "l-none-low"),
+    "stronger-preemption": ("l-none l-rt", "l-rt l-none-low"),
+    "minimal-system": ("l-big l-mini", "l-mini l-big-fast"),
+    "hardening-small": ("l-rt l-hard", "l-rt l-harder", "l-rt l-hard-full"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", STATED)
+def test_statement(row: Row, what: str) -> None:
+    stated(row, what, *STATED[what])

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from helpers.seed_rows import Row, says
+from helpers.seed_rows import Row, says, stated
 
 QUICK = ("--simulated", "--no-figures", "--quick")
 
@@ -44,3 +44,28 @@ def test_remedy(row: Row, remedy: str) -> None:
     needs = {"smt": "needs SMT", "governor": "needs cpufreq",
              "preemption": "needs PREEMPT_DYNAMIC and debugfs"}  # fmt: skip
     row.seen = needs.get(remedy, "works")
+
+
+#: Observation or statement -> results that confirm it, that refute it, that lack what it needs.
+STATED = {
+    "threads-exceed-cores": ("table-1", "early-1"),
+    "all-remedies": ("table-1", "early-1", "pinned"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", STATED)
+def test_statement(row: Row, what: str) -> None:
+    stated(row, what, *STATED[what])
+
+
+def test_realtime_threads(row: Row) -> None:
+    """Failures of each of them, and the work of ordinary threads that they leave."""
+    found = row.answer("--simulated", "--no-figures", "--remedies", "none", "--repeats", "2",
+                       "--set", "normal=4", "--priority", "98")["cells"]  # fmt: skip
+    seen = {each["condition"]: each for each in found}
+    assert {name: len(each["failures_each"]) for name, each in seen.items()} == {
+        "plain": 0, "realtime-2": 2, "realtime-4": 4, "reference": 0,
+    }  # fmt: skip
+    lost = [seen[name]["work_lost"]["value"] for name in ("plain", "realtime-2", "realtime-4")]
+    assert lost == sorted(lost) and lost[0] < lost[2]

@@ -73,14 +73,16 @@ def test_files(row: Row) -> None:
     assert sorted(list(column[1:]) for column in columns) == sorted(threads)
 
 
-def test_arguments(row: Row) -> None:
-    """The example of the thesis, as it stands there, with fewer iterations."""
+@pytest.mark.parametrize("where", ["named", "here"])
+def test_arguments(row: Row, where: str) -> None:
+    """The example of the thesis with fewer iterations, named or as args.xml of the folder."""
     given = {"no_of_threads": "10", "type_of_threads": "rt", "scheduling_policy": "rr",
              "count": "100", "priority": "30", "datadir": "./datadir", "instr_load": "1000",
              "memtype": "LT", "memsize": "32M", "allocsize": "8"}  # fmt: skip
     lines = "".join(f'<arg name="{key}" value="{text}"> x </arg>' for key, text in given.items())
-    Path("a.xml").write_text(f'<testapp name="rtsj.mcperf.mem.alloc.memalloc">{lines}</testapp>')
-    (found,) = row.answer(*SIMULATED, FILE="a.xml")["rows"]
+    file, fill = ("a.xml", {"FILE": "a.xml"}) if where == "named" else ("args.xml", {})
+    Path(file).write_text(f'<testapp name="rtsj.mcperf.mem.alloc.memalloc">{lines}</testapp>')
+    (found,) = row.answer(*SIMULATED, **fill)["rows"]
     assert (found["operation"], found["size"], found["samples"]) == ("alloc lt", 8, 2 * 10 * 100)
     assert found["placement"] == "10 threads, all CPUs"
     assert len(list(Path("datadir").glob("*.0001.thread-*.txt"))) == 10
