@@ -38,8 +38,6 @@ DOES, MISSES, TAKEN, OPEN = "^schedulable: yes, proved", "^schedulable: no", " a
                       system(2, *[(6, 10)] * 2, *[(4, 10)] * 2): ("fits on no",)}, id="next-fit"),
         pytest.param({CLUSTERS: (DOES, "cluster size 2", r" 1 migrations of jobs \(0 across"),
                       LOOSE: (MISSES,)}, id="clustered"),
-        pytest.param({CLUSTERS: ("migration across 50", "[1-9] across clusters"),
-                      FULL: ("migration across 50", "0 across")}, id="across"),
         pytest.param({system(2, (1, 4), (1, 4), (4, 6), (5, 8)): ("migration 50", "missed"),
                       system(2, (1, 4), (1, 4)): ("0 of 2 deadlines missed",)}, id="costs"),
     ],

@@ -157,11 +157,12 @@ def test_calibration(row: Row) -> None:
 
 
 def test_cold(row: Row) -> None:
-    """Means of every fragment, warm and cold, with how many uses each is of."""
+    """Means of every fragment on each core, warm and cold, with how many uses each is of."""
     lines = row.run("--simulated").splitlines()
     says("\n".join(lines[:2]), "mean", r"warm n +warm first", r"cold n +cold first")
     rows = [line.replace(",", "").split() for line in lines[2:] if re.match(r"\S+/\d+ ", line)]
-    assert len(rows) > 40 and all(float(each[-1]) > float(each[3]) > 0 for each in rows)
+    assert {each[1] for each in rows} == {"0", "1"}
+    assert len(rows) > 80 and all(float(each[-1]) > float(each[3]) > 0 for each in rows)
 
 
 def test_set(row: Row) -> None:

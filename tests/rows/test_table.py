@@ -15,7 +15,7 @@ ROWS = [(part["tests"], row) for part in SOURCES.values() for row in part["rows"
 def test_every_row_has_a_state_that_its_test_saw() -> None:
     for _, (*row, test, state, day) in ROWS:
         assert state.startswith(STATES), row
-        assert bool(test) == (state != "never run") == bool(day), row
+        assert (state != "never run") == bool(day) <= bool(test), row
         assert not day or date.fromisoformat(day) <= date.today(), row
 
 
