@@ -1,14 +1,19 @@
 """How far to believe `deadbeat predict`: on this machine's own task sets, and beyond its cores.
 
-DEADBEAT_PREDICT=here or simulated does one part alone.
+DEADBEAT_PREDICT=here, pooled or simulated does one part alone. Pooled: the sets of nine objects in
+four runs, the last beside two busy processes; DEADBEAT_RUNS keeps them, and what it holds is not
+run again; DEADBEAT_ROUNDS: number of runs.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
@@ -17,6 +22,8 @@ from common import report
 from known_contention import KnownWork, draw_set, matrix_of, replayed, true_slowdown
 
 import deadbeat
+from deadbeat.kinds.contention.predicted import CLOSE, CLOSE_LEAST, PredictionCheck, check
+from deadbeat.kinds.registry import find
 from deadbeat.prediction.engine import slowdown_of
 from deadbeat.prices.rates import GROWTH, Rates
 
@@ -74,6 +81,71 @@ def here(runs: Path) -> None:
             goal = "> 0 with 95 %"
             gain = {"gain": each["gain"], "error": each["mean_error"]}
             report(f"mean error beyond the model's: {name}", goal, each["gain"][0], "", gain)
+
+
+# ---------- pooled over sets ----------
+
+POOLED = (
+    *("semaphore_posix", "semaphore_posix_scarce", "condvar_queue", "eventfd", "pipe", "futex"),
+    *("mutex_normal", "atomic_line", "mq_posix"),
+)
+ROUNDS = int(os.environ.get("DEADBEAT_ROUNDS", "4"))
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Ordinary processes that compute."""
+    argv = [sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(argv) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+
+
+def pooled(runs: Path) -> None:
+    for number in range(ROUNDS):
+        if (runs / f"pooled-{number}").exists():
+            continue
+        with busy(2 * (number == ROUNDS - 1)):
+            deadbeat.ask(
+                "contention",
+                name=f"pooled-{number}",
+                runs=runs,
+                seed=number + 1,
+                cores="2",
+                sync_share="0.5,1",
+                contended_ratio="0,1",
+                duration="1s",
+                time_budget="270s",
+                set=f"grid.classes={','.join(POOLED)}",
+            )
+    stored = (find(runs, f"pooled-{number}") for number in range(ROUNDS))
+    summaries = [kind.open(path).summary for kind, path in stored]
+    sets = tuple(own for summary in summaries for own in check(summary).sets)
+    pools = PredictionCheck(sets=sets).objects
+    close = 0
+    for pool in pools:
+        measured, predicted = float(pool.measured.mean()), float(pool.predicted.mean())
+        within = abs(pool.off) <= max(CLOSE * measured, CLOSE_LEAST)
+        close += within
+        far = [own.far_share for own in pool.sets if own.far_share is not None]
+        report(
+            f"pooled prediction of {pool.object}: mean predicted slowdown - 1",
+            f"{measured:.3f}, within 15 % or 0.02",
+            round(predicted, 3),
+            "",
+            {
+                "off": round(pool.off, 3),
+                "half_width": round(pool.half_width or 0.0, 3),
+                "within": within,
+                "sets": len(pool.sets),
+                "far": round(float(np.mean(far)), 2) if far else None,
+            },
+        )
+    report("objects predicted within 15 % or 0.02, pooled", "all", close, f"of {len(pools)}")
 
 
 # ---------- beyond this machine ----------
@@ -144,10 +216,13 @@ def _busy(draw: random.Random) -> float:
 
 
 def main() -> None:
-    if PART != "simulated":
-        with tempfile.TemporaryDirectory(prefix="deadbeat-bench-predict") as folder:
+    kept = os.environ.get("DEADBEAT_RUNS")
+    with tempfile.TemporaryDirectory(prefix="deadbeat-bench-predict") as folder:
+        if PART in ("", "here"):
             here(Path(folder))
-    if PART != "here":
+        if PART in ("", "pooled"):
+            pooled(Path(kept or folder))
+    if PART in ("", "simulated"):
         for world, works in WORLDS.items():
             simulated(world, works)
 

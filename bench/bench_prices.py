@@ -3,9 +3,14 @@
 Windows of both are told apart by one limit between all their round trips. The unit of an interval
 is the turn: what both took in it, one after the other, by one another.
 
+A mutex that inherits is compared by its hand-over: price = 2 x hand-over / operations per
+possession, and how much an owner does before the other core asks again is the loop's, not the
+machine's. A series is a turn, a state and a mode (spinning, sleeping).
+
 DEADBEAT_ROUNDS: turns (8). DEADBEAT_PRICES=sizes: at two sizes, and what the second costs of the
-first. For experiments: DEADBEAT_OUTSIDE, options of the program such as ``private=1``, and
-DEADBEAT_CFLAGS, such as none, for the shared C library instead of one linked in as deadbeat's is.
+first; =handover: that of the mutex alone. For experiments: DEADBEAT_OUTSIDE, options of the program
+such as ``private=1``, and DEADBEAT_CFLAGS, such as none, for the shared C library instead of one
+linked in as deadbeat's is.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from math import exp, log
 from pathlib import Path
-from statistics import mean
+from statistics import geometric_mean, mean
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +31,14 @@ from common import report
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.programs import guarded, put_runtime
 from deadbeat.prices.states import CHANGED, PairStates, pair_states
+from deadbeat.prices.table import MODES, SLEEPING, SPINNING, STOPPED_MOST
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.targets.local import LocalTarget
 
 TURNS = int(os.environ.get("DEADBEAT_ROUNDS", "8"))
-SIZES = 2 if os.environ.get("DEADBEAT_PRICES") == "sizes" else 1
+PART = os.environ.get("DEADBEAT_PRICES", "")
+SIZES = 2 if PART == "sizes" else 1
 OPTIONS = shlex.split(os.environ.get("DEADBEAT_OUTSIDE", ""))
 CFLAGS = shlex.split(os.environ.get("DEADBEAT_CFLAGS", "-static -no-pie -fno-pie"))
 SECONDS = 4.0
@@ -44,6 +51,7 @@ OBJECTS = {
     "pipe": (1, 16),
     "mq_posix": (1, 16),
 }
+INHERITS = "mutex_inherit"
 OURS, THEIRS = "deadbeat", "outside"
 SIDES = (OURS, THEIRS)
 #: Fewer windows of a state are no price, and of a turn no value; fewer turns are no comparison.
@@ -63,6 +71,18 @@ class Window(NamedTuple):
     operations: float
     before_ps: float
     after_ps: float
+    handovers: float
+    sleeps: float
+    stopped: float
+
+    @property
+    def mode(self) -> str:
+        sleeps = self.sleeps / max(1.0, self.handovers)
+        return MODES[(sleeps >= SPINNING) + (sleeps >= SLEEPING)]
+
+    @property
+    def handover_ns(self) -> float:
+        return self.ns / 2 / max(1.0, self.handovers)
 
 
 class Price(NamedTuple):
@@ -82,6 +102,7 @@ def works() -> list[PriceWork]:
         PriceWork(object=name, size=size, operations=size, cores=(0, 1))
         for name, sizes in OBJECTS.items()
         for size in sizes[:SIZES]
+        if PART != "handover" or name == INHERITS
     ]
 
 
@@ -93,10 +114,13 @@ def ours(executor: HardwareExecutor, turn: int) -> Iterable[Window]:
     batch = executor.price(Pricing(works=tuple(works()), seconds=SECONDS, seed=turn + 1))
     if any(batch.errors):
         raise RuntimeError(f"not priced: {batch.errors}")
-    for _, place, who, _, first_ns, first, others_ns, others, before, after in batch.slots:
+    for _, place, who, _, first_ns, first, others_ns, others, *rest in batch.slots:
         work = batch.works[place]
         count = (first + others) * work.operations
-        yield Window(OURS, turn, name_of(work), who, first_ns + others_ns, count, before, after)
+        before, after, handed, sleeps, stopped_ns = rest
+        stopped = float(stopped_ns > STOPPED_MOST * first_ns)
+        numbers = first_ns + others_ns, count, before, after, handed, sleeps, stopped
+        yield Window(OURS, turn, name_of(work), who, *numbers)
 
 
 def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Window]:
@@ -152,7 +176,7 @@ def measure(turns: int = TURNS) -> list[Window]:
 def by_state(windows: Sequence[Window]) -> tuple[PairStates, dict[str, list[Window]]]:
     """One limit for both programs."""
     states = pair_states(t for w in windows for t in (w.before_ps, w.after_ps))
-    before, after = (np.array([w[place] for w in windows], float) for place in (-2, -1))
+    before, after = np.array([[w.before_ps, w.after_ps] for w in windows], float).T
     found: dict[str, list[Window]] = {}
     for window, state in zip(windows, states.between(before, after), strict=True):
         found.setdefault(str(state), []).append(window)
@@ -160,11 +184,11 @@ def by_state(windows: Sequence[Window]) -> tuple[PairStates, dict[str, list[Wind
 
 
 def price(windows: Sequence[Window], least: int) -> Price | None:
-    """Means over windows, as deadbeat's; alone of the two cores. None: too few windows."""
+    """Geometric means over windows, as deadbeat's; alone of the two cores. None: too few."""
 
     def each(who: int) -> tuple[float, int]:
         own = [w.ns / w.operations for w in windows if w.who == who]
-        return (mean(own) if own else 0.0), len(own)
+        return (geometric_mean(own) if own else 0.0), len(own)
 
     (both, slots), *alone = map(each, (-1, 0, 1))
     if slots < least or min(count for _, count in alone) < least / 2:
@@ -221,6 +245,28 @@ def compare(name: str, state: str, windows: Sequence[Window]) -> bool | None:
     return within
 
 
+def handovers(name: str, state: str, windows: Sequence[Window]) -> list[bool]:
+    """Report those of a mutex in one state, series by series: whether each is within."""
+    judged = []
+    for mode in MODES[::2]:
+        found = []
+        for turn in range(TURNS):
+            own = [w for w in windows if w.who < 0 and (w.turn, w.mode) == (turn, mode)]
+            sides = [[w.handover_ns for w in own if w.side == side] for side in SIDES]
+            if min(map(len, sides)) >= LEAST_OF_TURN:
+                found.append([geometric_mean(side) for side in sides])
+        judged += [abs(log(one / other)) <= log(1 + WITHIN) for one, other in found]
+        if found:
+            report(
+                f"hand-over of {name}, {state}, {mode}: deadbeat's over the outside program's",
+                "0.87 to 1.15",
+                round(_over(*zip(*found, strict=True)), 3),
+                "ratio",
+                {"series": [[*map(round, pair)] for pair in found]},
+            )
+    return judged
+
+
 def _over(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Geometric mean over turns."""
     return exp(mean(log(one / other) for one, other in zip(ours, theirs, strict=True)))
@@ -249,17 +295,28 @@ def sizes(state: str, windows: Sequence[Window]) -> None:
 
 
 def judge(windows: Sequence[Window]) -> None:
-    states, parts = by_state(windows)
+    states, parts = by_state([w for w in windows if not w.stopped])
     trips = {state: trip / 1000 for state, trip in states.trips_ps.items()}
-    judged = []
+    judged: list[bool | None] = []
+    handed: list[bool] = []
     for state in trips:
         own = parts.get(state, [])
         for work in works():
             name = name_of(work)
-            judged.append(compare(name, state, [w for w in own if w.object == name]))
+            mine = [w for w in own if w.object == name]
+            if work.object == INHERITS:
+                handed += handovers(name, state, mine)
+            else:
+                judged.append(compare(name, state, mine))
         if SIZES > 1:
             sizes(state, own)
     told = [within for within in judged if within is not None]
+    report(
+        f"series of {INHERITS} whose hand-over is within 15 % of the outside program's",
+        "all",
+        sum(handed),
+        f"of {len(handed)}",
+    )
     report(
         "prices within 15 % of the outside program's, shared and as ratios",
         "all",
@@ -269,6 +326,7 @@ def judge(windows: Sequence[Window]) -> None:
             "round_trips_ns": trips,
             "windows": {state: len(own) for state, own in parts.items()},
             "changed": len(parts.get(CHANGED, [])) / len(windows),
+            "stopped": sum(w.stopped for w in windows) / len(windows),
             "options": [*CFLAGS, *OPTIONS],
             "turns": TURNS,
         },

@@ -4,14 +4,16 @@
  *
  *   prices_outside [NAME=NUMBER...] OBJECT:OPERATIONS...    so many operations in a row
  *     cpus=0,1     seconds=4     seed=1
- *     look=20000   ns alone between two looks at the clock
+ *     look=20000   ns between two looks at the clock, at the pace of a window
  *     bytes=64     of a message
  *     counts=1     after each row as of one who keeps accounts: two words of its own, one before the object
  *     private=1    mutexes and semaphores of one process, not shared between processes
  *
- * A line a window: ROUND OBJECT:OPERATIONS WHO NS COUNT BEFORE AFTER. WHO is 0 or 1 alone, or -1: both, the
- * sums of the two. BEFORE and AFTER: round trip of a word, ps. A round has new objects and new threads; each
- * object, count and flag lies 128 bytes from everything else.
+ * A line a window: ROUND OBJECT:OPERATIONS WHO NS COUNT BEFORE AFTER HANDOVERS SLEEPS STOPPED. WHO is 0 or 1
+ * alone, or -1: both, the sums of the two. BEFORE and AFTER: round trip of a word, ps. HANDOVERS: of a mutex,
+ * locks whose last owner was the other. SLEEPS: voluntary context switches of both. STOPPED: 1, a thread that
+ * did not sleep ran for less than 9/10 of its window. A round has new objects and new threads; each object,
+ * count and flag lies 128 bytes from everything else.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,13 +28,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #define APART _Alignas(128)
 #define ENTRIES_MAX 16
 #define PRIORITY 50
-#define LEAD_NS 100000
+#define LEAD_NS 1000000 /* an inherited mutex takes a while until it is handed over */
 #define WINDOW_NS 4000000
 #define REST_NS 500000 /* real-time threads must leave some time to others */
 #define TRIPS 64
@@ -46,7 +49,7 @@ struct object { /* begins a page */
         sem_t semaphore;
         atomic_ulong sum;
     } it;
-    APART volatile uint64_t guarded[2];
+    APART volatile uint64_t guarded[3]; /* twice the number of locks, the last owner */
     APART int ends[2];
     mqd_t queue;
 };
@@ -54,7 +57,7 @@ struct object { /* begins a page */
 struct entry {
     void (*run)(struct object *, unsigned operations);
     const char *name;
-    unsigned operations, rows; /* rows: between two looks */
+    unsigned operations;
     struct object *object;
 };
 
@@ -62,16 +65,19 @@ static struct worker {
     APART atomic_uint met;
     APART atomic_uint done;
     APART int64_t ns;
-    uint64_t operations, counts[2];
+    uint64_t operations, counts[2], handovers, counted; /* counted: hand-overs of the window */
+    long sleeps;
+    int stopped;
 } workers[2];
 static APART atomic_uint ball;
 static APART atomic_llong start;
 static APART struct entry entries[ENTRIES_MAX];
 static struct step {
     int entry, who;
-    int64_t row[4]; /* ns, operations, before, after */
+    int64_t row[7]; /* ns, operations, before, after, hand-overs, sleeps, stopped */
 } steps[3 * ENTRIES_MAX];
 
+static _Thread_local struct worker *mine;
 static int cpus[2] = {0, 1}, entry_count, counts, private;
 static unsigned bytes = 64;
 static long look_ns = 20000, seed = 1;
@@ -124,6 +130,10 @@ static void run_mutex(struct object *o, unsigned operations)
         check(pthread_mutex_lock(&o->it.mutex) == 0, "lock");
         o->guarded[0]++;
         o->guarded[1]++;
+        if (o->guarded[2] != (uintptr_t)mine) {
+            o->guarded[2] = (uintptr_t)mine;
+            mine->handovers++;
+        }
         check(pthread_mutex_unlock(&o->it.mutex) == 0, "unlock");
     }
 }
@@ -186,16 +196,16 @@ static void end(struct entry *e)
 }
 
 static const struct entry kinds[] = {
-    {run_mutex, "mutex_inherit", 0, 0, NULL}, {run_mutex, "mutex_normal", 0, 0, NULL},
-    {run_sum, "atomic_line", 0, 0, NULL},     {run_semaphore, "semaphore_posix", 0, 0, NULL},
-    {run_pipe, "pipe", 0, 0, NULL},           {run_queue, "mq_posix", 0, 0, NULL},
+    {run_mutex, "mutex_inherit", 0, NULL}, {run_mutex, "mutex_normal", 0, NULL},
+    {run_sum, "atomic_line", 0, NULL},     {run_semaphore, "semaphore_posix", 0, NULL},
+    {run_pipe, "pipe", 0, NULL},           {run_queue, "mq_posix", 0, NULL},
 };
 
 /* --- a thread ------------------------------------------------------------------------------------------- */
 
-static void perform(const struct entry *e, int me)
+static void perform(const struct entry *e, int me, unsigned rows)
 {
-    for (unsigned row = e->rows; row; row--) {
+    for (unsigned row = rows; row; row--) {
         e->run(e->object, e->operations);
         if (!counts)
             continue;
@@ -240,47 +250,57 @@ static int64_t round_trip(int me)
     return best * 1000 / TRIPS;
 }
 
+/* What the thread has slept, and the time that it had a CPU. */
+static int64_t usage(long *sleeps)
+{
+    struct rusage r;
+    struct timespec t;
+    getrusage(RUSAGE_THREAD, &r);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    *sleeps = r.ru_nvcsw;
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
 /* `other`: goes on until that one has counted, too; nobody counts what is easy because another stopped. */
 static void window(const struct entry *e, int me, const struct worker *other)
 {
-    struct worker *mine = &workers[me];
-    int64_t begin, now, from = atomic_load(&start);
-    while (now_ns() < from)
+    int64_t begin, now, last, from = atomic_load(&start);
+    unsigned rows = 1;
+    long slept, sleeps;
+    while ((now = now_ns()) < from)
         ;
+    do { /* what a mutex that inherits seems to cost depends on how often one looks */
+        last = now;
+        perform(e, me, rows);
+        now = now_ns();
+        if (now - last > 2 * look_ns && rows > 1)
+            rows /= 2;
+        else if (now - last < look_ns / 2)
+            rows *= 2;
+    } while (now < from + LEAD_NS);
+    int64_t ran = usage(&slept);
+    uint64_t handed = mine->handovers;
+    begin = now_ns();
     do {
-        perform(e, me);
-        begin = now_ns();
-    } while (begin < from + LEAD_NS);
-    do {
-        perform(e, me);
-        mine->operations += (uint64_t)e->operations * e->rows;
+        perform(e, me, rows);
+        mine->operations += (uint64_t)e->operations * rows;
         now = now_ns();
     } while (now < begin + WINDOW_NS);
+    ran = usage(&sleeps) - ran;
     mine->ns = now - begin;
+    mine->counted = mine->handovers - handed;
+    mine->sleeps = sleeps - slept;
+    mine->stopped = mine->sleeps == 0 && ran < mine->ns - mine->ns / 10;
     atomic_store(&mine->done, 1);
     while (other && !atomic_load(&other->done) && now_ns() < begin + LOST_NS)
-        perform(e, me);
-}
-
-/* By deadbeat's rule: what a mutex that inherits seems to cost depends on how often one looks. */
-static void find_rows(struct entry *e)
-{
-    int64_t best = INT64_MAX;
-    e->rows = 1;
-    for (int n = 0; n < 4; n++) {
-        int64_t from = now_ns();
-        perform(e, 0);
-        int64_t took = now_ns() - from;
-        best = took < best ? took : best;
-    }
-    e->rows = (unsigned)(look_ns / (best > 0 ? best : 1) + 1);
+        perform(e, me, rows);
 }
 
 static void do_step(struct step *step, int me)
 {
-    struct worker *mine = &workers[me], *other = &workers[1 - me];
-    mine->ns = 0;
-    mine->operations = 0;
+    struct worker *other = &workers[1 - me];
+    mine->ns = mine->sleeps = mine->stopped = 0;
+    mine->operations = mine->counted = 0;
     atomic_store(&mine->done, 0);
     int64_t before = round_trip(me);
     if (me == 0)
@@ -297,6 +317,9 @@ static void do_step(struct step *step, int me)
         step->row[1] = (int64_t)(mine->operations + other->operations);
         step->row[2] = before;
         step->row[3] = after;
+        step->row[4] = (int64_t)(mine->counted + other->counted);
+        step->row[5] = mine->sleeps + other->sleeps;
+        step->row[6] = mine->stopped || other->stopped;
     }
     sleep_until(now_ns() + REST_NS);
 }
@@ -304,14 +327,13 @@ static void do_step(struct step *step, int me)
 static void *work(void *argument)
 {
     int me = (int)(intptr_t)argument;
+    mine = &workers[me];
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpus[me], &set);
     check(sched_setaffinity(0, sizeof set, &set) == 0, "affinity");
     struct sched_param priority = {.sched_priority = PRIORITY};
     check(sched_setscheduler(0, SCHED_FIFO, &priority) == 0, "SCHED_FIFO");
-    for (int i = 0; me == 0 && i < entry_count; i++)
-        find_rows(&entries[i]);
     for (int s = 0; s < 3 * entry_count; s++)
         do_step(&steps[s], me);
     return NULL;
@@ -348,8 +370,9 @@ static void run_round(int round)
         pthread_join(threads[i], NULL);
     for (struct step *s = steps; s < steps + 3 * entry_count; s++) {
         const struct entry *e = &entries[s->entry];
-        printf("%d %s:%u %d %ld %ld %ld %ld\n", round, e->name, e->operations, s->who, (long)s->row[0],
-               (long)s->row[1], (long)s->row[2], (long)s->row[3]);
+        printf("%d %s:%u %d", round, e->name, e->operations, s->who);
+        for (int i = 0; i < 7; i++)
+            printf(" %ld%s", (long)s->row[i], i < 6 ? "" : "\n");
     }
     for (int i = 0; i < entry_count; i++)
         end(&entries[i]);

@@ -32,9 +32,9 @@ static void run(struct db_context *context)
     for (uint32_t i = 0; i < context->size; i++) {
         db_message_write(&message, context);
         account->sent += message.value;
-        int error = db_condvar_queue_send(queue, &message);
+        int error = db_condvar_queue_send(queue, &message, context);
         if (!error) {
-            error = db_condvar_queue_receive(queue, &message);
+            error = db_condvar_queue_receive(queue, &message, context);
         }
         if (error) {
             db_sy_fault(context, "the queue's mutex failed", error);

@@ -26,7 +26,7 @@ static int create(struct db_resource *resource)
     for (uint32_t i = 0; i < tokens && !error; i++) {
         struct db_message token;
         db_message_token(&token, i);
-        error = db_condvar_queue_send(db_object(resource), &token);
+        error = db_condvar_queue_send(db_object(resource), &token, NULL);
     }
     return error;
 }
@@ -36,14 +36,14 @@ static void run(struct db_context *context)
     struct db_condvar_queue *queue = db_object(context->resource);
     struct db_message token;
     for (uint32_t i = 0; i < context->size; i++) {
-        int error = db_condvar_queue_receive(queue, &token);
+        int error = db_condvar_queue_receive(queue, &token, NULL);
         if (error) {
             db_sy_fault(context, "the queue's mutex failed", error);
             return;
         }
         const bool intact = db_message_intact(&token, context->resource->participants);
         db_message_pass_on(&token, context);
-        error = db_condvar_queue_send(queue, &token);
+        error = db_condvar_queue_send(queue, &token, NULL);
         if (error || !intact) {
             db_sy_fault(context, error ? "the queue's mutex failed" : "a damaged token was received", error);
             return;

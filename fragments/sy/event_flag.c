@@ -96,7 +96,7 @@ static void run(struct db_context *context)
     bool intact = true;
     for (uint32_t i = 0; i < context->size; i++) {
         const uint32_t flag = wait_any(object);
-        intact &= db_guard_update(&object->guards[__builtin_ctz(flag)]);
+        intact &= db_guard_update(context, &object->guards[__builtin_ctz(flag)]);
         set_flag(object, flag);
     }
     if (!intact) {

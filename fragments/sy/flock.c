@@ -90,7 +90,7 @@ static void run(struct db_context *context)
             db_sy_fault(context, "flock(LOCK_EX) failed", error);
             return;
         }
-        const bool intact = db_guard_update(&object->guard);
+        const bool intact = db_guard_update(context, &object->guard);
         const bool unlocked = flock(task->fd, LOCK_UN) == 0;
         if (!unlocked || !intact) {
             db_sy_fault(context, unlocked ? "two holders at once" : "flock(LOCK_UN) failed",

@@ -66,7 +66,7 @@ static void run(struct db_context *context)
     bool intact = true;
     for (uint32_t i = 0; i < context->size; i++) {
         lock(&object->state);
-        intact &= db_guard_update(&object->guard);
+        intact &= db_guard_update(context, &object->guard);
         unlock(&object->state);
     }
     if (!intact) {

@@ -46,7 +46,7 @@ static void run(struct db_context *context)
             db_sy_fault(context, "the mutex could not be locked", error);
             return;
         }
-        const bool intact = db_guard_update(&object->guard);
+        const bool intact = db_guard_update(context, &object->guard);
         error = port_mutex_unlock(&object->mutex);
         if (error || !intact) {
             db_sy_fault(context, error ? "the mutex could not be unlocked" : "two holders at once", error);

@@ -24,6 +24,7 @@ struct object {
     alignas(DB_CACHE_LINE) struct port_semaphore semaphore;
     _Atomic uint32_t holders; /* in the semaphore's own line: it costs no transfer of its own */
     _Atomic uint64_t taken;
+    _Atomic uint32_t holder;
 };
 
 static size_t shared_bytes(uint32_t participants, uint32_t max_size)
@@ -57,6 +58,7 @@ static void run(struct db_context *context)
         return;
     }
     const uint32_t before = atomic_fetch_add(&object->holders, 1);
+    db_sy_holds(context, &object->holder);
     hold(context->memory, context->size);
     atomic_fetch_add(&object->taken, 1);
     atomic_fetch_sub(&object->holders, 1);

@@ -113,7 +113,7 @@ static void run(struct db_context *context)
     struct db_guard *guard = &object->tokens[number - 1].guard;
     bool intact = true;
     for (uint32_t i = 0; i < context->size; i++) {
-        intact &= db_guard_update(guard);
+        intact &= db_guard_update(context, guard);
     }
     put_back(object, number);
     if (!intact) {

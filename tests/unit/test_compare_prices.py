@@ -99,8 +99,8 @@ def test_a_hand_over_that_takes_twice_as_long_is_worse_where_it_is(runs: Path) -
 
 
 def test_what_an_operation_takes_is_a_mean_over_slots_however_many(runs: Path) -> None:
-    """Truth: 16 slots at 100 and 300 in turn mean 200, as 40 at 200 do; not their root, 173."""
-    priced(runs, "a", {"futex": [(100.0 + 200 * (n % 2), NEAR) for n in range(16)]})
+    """Truth: 16 slots at 100 and 400 in turn mean 200, their root, as 40 at 200 do."""
+    priced(runs, "a", {"futex": [(100.0 * 4 ** (n % 2), NEAR) for n in range(16)]})
     priced(runs, "b", {"futex": steady(200, 40)})
     (cell,) = prices_of(compared(runs, "a", "b")).cells
     assert cell.baseline == pytest.approx(200)

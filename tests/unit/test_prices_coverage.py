@@ -60,10 +60,10 @@ def batch(random: np.random.Generator, rounds: int, times: int) -> PriceBatch:
         noise = random.normal(size=(4, rounds))
         if times > 1:
             noise[1] = 0.9 * noise[1] + math.sqrt(1 - 0.81) * alike
-        common = 1 + both * noise[0]
-        skewed = np.exp(own * noise[1] - own**2 / 2)
+        common = np.exp(both * noise[0])
+        skewed = np.exp(own * noise[1])
         together = np.choose(far[:, place], shared) * common * skewed
-        cores = alone * common * (1 + rest * noise[2:])
+        cores = alone * common * np.exp(rest * noise[2:])
         for number, trip in enumerate(trips[:, place].round().tolist()):
             for who, ns in ((0, cores[0]), (1, cores[1]), (-1, together)):
                 calls = round(WINDOW_NS / ns[number])

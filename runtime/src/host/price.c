@@ -17,6 +17,8 @@
  */
 #include "runtime.h"
 
+#include "deadbeat/sy/common.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,8 +36,9 @@
 #define ARRIVAL_NS (20 * DB_MILLISECOND)
 /* Real-time threads must leave some time to others. */
 #define REST_NS (WINDOW_NS / 8)
+#define WARM_UP 4 /* calls */
 #define MARGIN_NS (30000 * DB_MILLISECOND)
-/* The clock is read after so much work. */
+/* The clock is read after about so much work, at the pace that it has then. */
 #define STRETCH_NS (20 * INT64_C(1000))
 /* What takes so long to set up comes in every second round, what takes twice as long in every third. */
 #define PREPARE_NS (60 * DB_MILLISECOND)
@@ -51,7 +54,6 @@ struct entry {
     uint32_t size, members, cores[MEMBERS_MAX];
     bool shared, visit;
     char why[DB_REASON_BYTES]; /* it cannot be done; "": it can */
-    uint32_t stretch;          /* calls between two reads of the clock */
     int64_t prepare_ns;        /* on all cores, before the slots of a round */
     bool due;                  /* in this round */
 };
@@ -61,7 +63,8 @@ struct core {
     enum action action;
     uint32_t entry;
     alignas(DB_CACHE_LINE) int64_t took_ns;
-    uint64_t calls;
+    uint64_t calls, handovers, sleeps;
+    int64_t stopped_ns; /* of took_ns: it neither ran nor slept of its own accord */
     uint64_t trip_ps;
 };
 
@@ -70,8 +73,9 @@ struct price_row {
     int16_t entry, who; /* who: -1: all; else which of the entry's cores, alone */
     uint32_t there;     /* cores that had begun when the first one counted */
     int64_t first_ns, others_ns;
-    uint64_t first_calls, others_calls;
-    uint64_t before_ps, after_ps; /* the round trip; 0: not known */
+    uint64_t first_calls, others_calls, handovers, sleeps; /* the last two: of all */
+    int64_t stopped_ns;                                    /* of the core that stood still longest */
+    uint64_t before_ps, after_ps;                          /* the round trip; 0: not known */
     int64_t at_ns;
 };
 
@@ -94,6 +98,7 @@ struct performer {
     struct pricing *all;
     uint32_t core;
     uint64_t random;
+    int usage;
     struct db_context contexts[ENTRIES_MAX];
 };
 
@@ -142,19 +147,32 @@ static int set_up(struct performer *p, uint32_t i)
                          entry->shared ? (uint32_t)member_of(entry, p->core) : 0, entry->fragment);
 }
 
-/* The victim's core says how long a stretch is; the others are set up after it. */
-static void try_entry(struct performer *p, uint32_t i)
+static uint64_t handovers(const struct performer *p, uint32_t i)
 {
-    struct entry *entry = &p->all->entries[i];
-    int64_t best = INT64_MAX;
-    for (int n = 0; n < 4; n++) {
-        int64_t start = port_now_ns();
-        perform(p, i, 1);
-        int64_t took = port_now_ns() - start;
-        best = took < best ? took : best;
-    }
-    if (entry->stretch == 0)
-        entry->stretch = (uint32_t)(STRETCH_NS / (best > 0 ? best : 1) + 1);
+    bool syncs = p->all->entries[i].fragment->kind == DB_SY;
+    return syncs ? ((const struct db_sy_task *)p->contexts[i].memory)->handovers : 0;
+}
+
+/* Repeats until all are there; calls between two reads of the clock, found while they are. */
+static uint32_t lead_in(struct performer *p, uint32_t i)
+{
+    struct pricing *all = p->all;
+    int64_t from = port_now_ns(), now = from;
+    uint32_t stretch = 1;
+    bool alone, slow;
+    atomic_fetch_add(&all->arrived, 1);
+    do {
+        int64_t before = now;
+        perform(p, i, stretch);
+        now = port_now_ns();
+        slow = now - before > 2 * STRETCH_NS && stretch > 1;
+        if (slow)
+            stretch /= 2;
+        else if (now - before < STRETCH_NS / 2)
+            stretch *= 2;
+        alone = atomic_load_explicit(&all->arrived, memory_order_relaxed) < all->expected;
+    } while (now < from + LEAD_IN_NS || ((alone || slow) && now < from + ARRIVAL_NS));
+    return stretch;
 }
 
 /* Counts over the window, and goes on until all others have counted: nobody counts what was easy because
@@ -162,28 +180,23 @@ static void try_entry(struct performer *p, uint32_t i)
 static void work(struct performer *p, struct core *mine)
 {
     struct pricing *all = p->all;
-    uint32_t i = mine->entry, stretch = all->entries[i].stretch, expected = all->expected;
-    int64_t from = port_now_ns(), begin = from;
-    atomic_fetch_add(&all->arrived, 1);
-    do {
-        int64_t before = begin;
-        perform(p, i, stretch);
-        begin = port_now_ns();
-        /* what others make longer is looked at as often */
-        if (begin - before > 2 * STRETCH_NS && stretch > 1)
-            stretch = (stretch + 1) / 2;
-    } while (
-        begin < from + LEAD_IN_NS ||
-        (atomic_load_explicit(&all->arrived, memory_order_relaxed) < expected && begin < from + ARRIVAL_NS));
-    uint64_t calls = 0;
-    int64_t now;
+    uint32_t i = mine->entry, stretch = lead_in(p, i), expected = all->expected;
+    struct db_usage before, after;
+    uint64_t calls = 0, handed = handovers(p, i);
+    port_usage(p->usage, &before, 0);
+    int64_t now, begin = port_now_ns();
     do {
         perform(p, i, stretch);
         calls += stretch;
         now = port_now_ns();
     } while (now < begin + WINDOW_NS);
+    port_usage(p->usage, &after, 1);
     mine->took_ns = now - begin;
     mine->calls = calls;
+    mine->handovers = handovers(p, i) - handed;
+    mine->sleeps = after.voluntary - before.voluntary;
+    mine->stopped_ns = mine->sleeps ? after.run_delay_ns - before.run_delay_ns
+                                    : mine->took_ns - (after.cpu_ns - before.cpu_ns);
     atomic_fetch_add(&all->counted, 1);
     while (atomic_load_explicit(&all->counted, memory_order_relaxed) < expected &&
            now < begin + 2 * ARRIVAL_NS) {
@@ -214,6 +227,9 @@ static void *performer_main(void *argument)
     struct pricing *all = p->all;
     struct core *mine = &all->cores[p->core];
     unsigned seen = atomic_load(&mine->generation);
+    int lacking = port_usage_open(&p->usage);
+    if (lacking)
+        fail_errno(&all->meeting.failure, "a core's account", lacking);
     for (uint32_t i = 0; i < all->entry_count; i++)
         if (has_entry(p, i)) {
             int64_t start = port_now_ns();
@@ -221,7 +237,7 @@ static void *performer_main(void *argument)
             if (error)
                 refuse_entry(&all->entries[i], strerror(error));
             else
-                try_entry(p, i);
+                perform(p, i, WARM_UP);
             all->entries[i].prepare_ns += port_now_ns() - start; /* one core after the other */
         }
     say_done(&all->meeting);
@@ -298,6 +314,9 @@ static bool run_slot(struct pricing *all, struct price_row *row)
         const struct core *core = &all->cores[entry->cores[m]];
         *(m == first ? &row->first_ns : &row->others_ns) += core->took_ns;
         *(m == first ? &row->first_calls : &row->others_calls) += core->calls;
+        row->handovers += core->handovers;
+        row->sleeps += core->sleeps;
+        row->stopped_ns = core->stopped_ns > row->stopped_ns ? core->stopped_ns : row->stopped_ns;
     }
     port_sleep_until_ns(port_now_ns() + REST_NS);
     return ok;
@@ -478,9 +497,11 @@ static int put_rows(const struct pricing *all, const struct price_row *rows, uin
     for (uint64_t i = 0; i < count; i++) {
         const struct price_row *r = &rows[i];
         fprintf(file,
-                "%s[%u,%d,%d,%u,%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+                "%s[%u,%d,%d,%u,%" PRId64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                ",%" PRIu64 ",%" PRIu64 ",%" PRId64 "]",
                 i ? ",\n" : "\n", r->round, r->entry, r->who, r->there, r->first_ns, r->first_calls,
-                r->others_ns, r->others_calls, r->before_ps, r->after_ps);
+                r->others_ns, r->others_calls, r->before_ps, r->after_ps, r->handovers, r->sleeps,
+                r->stopped_ns);
     }
     fputs("]}\n", file);
     return part_close(&part);

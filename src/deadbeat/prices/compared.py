@@ -56,7 +56,7 @@ def _rows(slots: Slots, keys: Sequence[tuple[str, str]]) -> Iterator[Observation
                 cell=Cell(name, of="price"),
                 block=f"{part}",
                 metric="price",
-                value=float(own.mean()),
+                value=float(np.exp(np.log(own).mean())),
                 at=float(part),  # only the order of runs counts
             )
 

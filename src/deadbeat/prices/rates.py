@@ -170,8 +170,7 @@ _ALIKE = 0.15
 
 
 def _priced(prices: Sequence[Price], rivals: int) -> PairMatrix:
-    """By what the cores' own operations take on average: a job has the luck of its core."""
-    values = [price.core_ratio or 1.0 for price in prices]
+    values = [price.ratio or 1.0 for price in prices]
     same = [
         next(
             other
@@ -181,7 +180,7 @@ def _priced(prices: Sequence[Price], rivals: int) -> PairMatrix:
         for at, price in enumerate(prices)
     ]
     means = [
-        float(np.mean([value for value, its in zip(values, same, strict=True) if its == at]))
+        math.exp(np.mean([math.log(v) for v, its in zip(values, same, strict=True) if its == at]))
         for at in same
     ]
     return PairMatrix(
@@ -394,10 +393,11 @@ def prepared(
     return tuple(tasks), Covered(exact=weights[True] / whole, alike=weights[False] / whole)
 
 
-def paced(tasks: Sequence[ReplayTask], factor: float) -> tuple[ReplayTask, ...]:
-    """With all uses ``factor`` times as long: on a host that is slower."""
+def paced(tasks: Sequence[ReplayTask], factors: Sequence[float]) -> tuple[ReplayTask, ...]:
+    """With all uses of each task so many times as long: on a host that is slower."""
     return tuple(
-        evolve(task, uses=tuple((work, ns * factor) for work, ns in task.uses)) for task in tasks
+        evolve(task, uses=tuple((work, ns * factor) for work, ns in task.uses))
+        for task, factor in zip(tasks, factors, strict=True)
     )
 
 

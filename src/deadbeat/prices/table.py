@@ -1,10 +1,15 @@
 """From slots to prices: what an operation costs alone and shared, by pair of CPUs and by state.
 
 A slot counts the calls of all cores over one window. What an operation takes is cores x window over
-the operations of all of them, on average over the slots of a state: what it takes at some time, not
-weighted by how much is done then. Alone it is the same of the same cores, each alone in the same
-round. Nothing is left out for being slow. The unit of an interval is the round, with new processes
-and objects.
+the operations of all of them; alone it is the same of the same cores, each alone in the same round.
+Figures are geometric means over the slots of a state. Nothing is left out for being slow but slots
+in which a core stood still, alone or together. The unit of an interval is the round, with new
+processes and objects.
+
+A lock is handed over. Time of a hand-over is the window over the number of times that the object
+came from another core, so that an operation takes cores x hand-over / operations per possession.
+Whoever waits spins as long as the owner runs; once one has slept, the next owner is just being
+woken, and the other sleeps, too (Linux, rtmutex_spin_on_owner): two prices.
 """
 
 from __future__ import annotations
@@ -26,10 +31,23 @@ from deadbeat.stats.intervals import Interval, t_quantile
 Rows = NDArray[np.float64]
 Slot = tuple[int, ...]
 #: Columns of a slot: (round, place in works, who, cores that were there, ns and calls of the first
-#: core, ns and calls of the others, round trip before and after in ps). who: -1 all, else alone.
+#: core, ns and calls of the others, round trip before and after in ps, hand-overs, sleeps, ns that
+#: one of the cores stood still). who: -1 all, else alone. Files of before end with the round trips.
 ROUND, WORK, WHO, THERE, FIRST_NS, FIRST, OTHERS_NS, OTHERS, BEFORE, AFTER = range(10)
+HANDOVERS, SLEEPS, STOPPED = range(AFTER + 1, AFTER + 4)
+_COLUMNS = STOPPED + 1
+#: A slot in which a core stood still for a larger share of the window is in no price.
+STOPPED_MOST = 0.1
+#: Sleeps per hand-over below which whoever waits spins, and from which on it sleeps.
+SPINNING, SLEEPING = 0.02, 0.5
+MODES = ("spinning", "mixed", "sleeping")
 #: Fewer slots of a state have a price without an interval.
 LEAST_SLOTS = 8
+
+
+def _whole(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+    lacking = (0,) * (_COLUMNS - AFTER - 1)
+    return tuple((*slot, *lacking) if len(slot) == AFTER + 1 else slot for slot in slots)
 
 
 @frozen(kw_only=True)
@@ -39,11 +57,11 @@ class PriceBatch:
 
     works: tuple[PriceWork, ...]
     errors: tuple[str, ...]
-    slots: tuple[Slot, ...] = field(repr=False)
+    slots: tuple[Slot, ...] = field(repr=False, converter=_whole)
     made_at: str = ""
 
     def __attrs_post_init__(self) -> None:
-        if len(self.errors) != len(self.works) or any(len(s) != AFTER + 1 for s in self.slots):
+        if len(self.errors) != len(self.works) or any(len(s) != _COLUMNS for s in self.slots):
             raise ValueError("every work has an error, and every slot all columns")
         if not all(0 <= slot[WORK] < len(self.works) for slot in self.slots):
             raise ValueError("every slot is of a work")
@@ -68,6 +86,26 @@ class StoredPrices:
 
 
 @frozen(kw_only=True)
+class Handover:
+    """How an object passes from core to core in those slots of a price that have one mode.
+
+    Attributes:
+        mode: ``spinning``: whoever waits sleeps in less than one hand-over in 50; ``sleeping``: in
+            one of two or more; ``mixed``: between.
+        share: Share of the price's slots.
+        ns, low_ns, high_ns: Time from one hand-over to the next; 95 %, None: seen too little.
+        possession: Operations from one to the next. One takes cores x ``ns`` / ``possession``.
+    """
+
+    mode: str
+    share: float
+    ns: float
+    low_ns: float | None
+    high_ns: float | None
+    possession: float
+
+
+@frozen(kw_only=True)
 class Price:
     """What an operation on ``object`` at ``size`` takes, ns, beside ``others`` cores.
 
@@ -77,9 +115,9 @@ class Price:
         shared_ns: Time of one core's own operation while all are at it; None: not measured.
         low_ns, high_ns: 95 %; None: seen less than `LEAST_SLOTS` times.
         ratio, ratio_low, ratio_high: ``shared_ns`` over ``alone_ns``.
-        core_ratio: Mean over slots and cores of what a core's own operation takes, over alone:
-            above ``ratio`` where the cores do not get the same. What a job of one core meets.
-        victim_ns, aggressor_ns: Time of the first core, and of the others.
+        victim_ns, aggressor_ns: Time of the first core, and of the others; ``victim_low_ns`` and so
+            on: 95 %.
+        handovers: How the object passes from core to core; empty: that is not counted.
         visited_extra_ns: What one operation costs above the same code alone where every core does
             0.5 us of its own work after it; ``visited_low_ns``, ``visited_high_ns``: 95 %.
         cpus: The CPUs that were at it. ``state``: of the first two; ``round_trip_ns``: theirs.
@@ -100,9 +138,13 @@ class Price:
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    core_ratio: float | None = None
     victim_ns: float | None = None
+    victim_low_ns: float | None = None
+    victim_high_ns: float | None = None
     aggressor_ns: float | None = None
+    aggressor_low_ns: float | None = None
+    aggressor_high_ns: float | None = None
+    handovers: tuple[Handover, ...] = ()
     visited_extra_ns: float | None = None
     visited_low_ns: float | None = None
     visited_high_ns: float | None = None
@@ -127,12 +169,14 @@ class Price:
 
 @frozen(kw_only=True)
 class PriceTable:
-    """Prices of a machine. ``changed``: slots within which the state changed: in no price.
-    ``refused``: object -> why it was not measured."""
+    """Prices of a machine. ``changed``: slots within which the state changed; ``stopped``: share of
+    all slots, alone and together, in which a core stood still: both are in no price. ``refused``:
+    object -> why it was not measured."""
 
     prices: tuple[Price, ...] = ()
     changed: int = 0
     slots: int = 0
+    stopped: float = 0.0
     refused: Mapping[str, str] = field(factory=dict)
     states: Mapping[tuple[int, ...], PairStates] = field(factory=dict)
 
@@ -187,6 +231,7 @@ def price_table(
         prices=tuple(prices),
         changed=together - counted - visits,
         slots=together,
+        stopped=own.stopped,
         refused=refused,
         states=pairs,
     )
@@ -198,17 +243,23 @@ class _SlotPool:
     def __init__(self, batches: Sequence[PriceBatch]) -> None:
         parts: dict[PriceWork, list[Rows]] = {}
         self.errors: dict[str, str] = {}
-        first = 0
+        first, every, ran = 0, 0, 0
         for batch in batches:
-            slots = np.array(batch.slots, np.float64).reshape(-1, 10)
+            slots = np.array(batch.slots, np.float64).reshape(-1, _COLUMNS)
             slots[:, ROUND] += first
+            following = int(slots[:, ROUND].max(initial=first)) + 1
+            every += len(slots)
+            slots = slots[slots[:, STOPPED] <= STOPPED_MOST * slots[:, FIRST_NS]]
+            ran += len(slots)
             for place, (work, error) in enumerate(zip(batch.works, batch.errors, strict=True)):
                 if error:
                     self.errors[work.object] = error
                 own = slots[slots[:, WORK] == place]
                 if len(own):
                     parts.setdefault(work, []).append(own)
-            first = int(slots[:, ROUND].max(initial=first)) + 1
+            first = following
+        #: Share of the slots in which a core stood still.
+        self.stopped = 1 - ran / every if every else 0.0
         self.rows = {work: np.concatenate(found) for work, found in parts.items()}
 
     @property
@@ -299,18 +350,26 @@ def _block(rows: Rows) -> Rows:
     return np.asarray(rows[:, ROUND] + rows[:, WORK] / WORKS_MAX)
 
 
+def _geometric(values: Rows) -> float:
+    return float(np.exp(np.log(values).mean()))
+
+
 def _alone_ns(rows: Rows) -> float:
     """Time of a call: by the calls that the cores do in the same time, each alone."""
     alone = rows[rows[:, WHO] >= 0]
     each = alone[:, FIRST_NS] / alone[:, FIRST]
-    cores = [each[alone[:, WHO] == who].mean() for who in np.unique(alone[:, WHO])]
+    cores = [_geometric(each[alone[:, WHO] == who]) for who in np.unique(alone[:, WHO])]
     return float(len(cores) / np.sum(1 / np.array(cores)))
+
+
+#: A mean and its ends; None: not known.
+_Mean = tuple[float | None, float | None, float | None]
 
 
 @frozen(eq=False)
 class _Blocks:
     """The blocks of a work in slots with one state: (ns, calls) of each. ``alone``:
-    for each core that was alone, sums in each block; NaN where it was not."""
+    for each core that was alone, sums in each block; NaN where it was not. Some core was."""
 
     together: Rows
     alone: list[Rows]
@@ -321,6 +380,7 @@ class _Blocks:
         together = together[_states(together, states) == state]
         together = together[np.argsort(_block(together))]
         own = rows[(rows[:, WHO] >= 0) & np.isin(_block(rows), _block(together))]
+        together = together[np.isin(_block(together), _block(own))]
         alone = []
         for who in np.unique(own[:, WHO]):
             sums, mine = np.full((len(together), 2), np.nan), own[own[:, WHO] == who]
@@ -337,69 +397,92 @@ class _Blocks:
 
     @property
     def alone_ns(self) -> Rows:
-        """What a call takes each core alone, in each block; NaN: it was not alone there."""
-        return np.array([own[:, 0] / own[:, 1] for own in self.alone])
+        """What a call takes alone, in each block."""
+        return np.asarray(1 / np.nanmean([own[:, 1] / own[:, 0] for own in self.alone], axis=0))
 
-    @property
-    def _rounds(self) -> int:
-        return len(np.unique(self.together[:, ROUND]))
+    def _half_width(self, values: Rows, rounds: Rows) -> float | None:
+        """Student's, for a mean over blocks: those of a round are one draw (K.-Y. Liang, S. L.
+        Zeger: Longitudinal data analysis, Biometrika 73, 1986), and rounds with few of them say
+        little (A. V. Carter et al., Review of Economics and Statistics 99, 2017). None: too few."""
+        _, place, blocks = np.unique(rounds, return_inverse=True, return_counts=True)
+        if len(values) < LEAST_SLOTS or len(blocks) < 2:
+            return None
+        sums = np.bincount(place, values - values.mean())
+        alike = float((blocks**2).sum() ** 2 / (blocks**4).sum())  # as many rounds that are alike
+        error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(values)
+        return t_quantile(0.975, max(1.0, alike - 1)) * error
 
-    def _means(self) -> tuple[float, float, Rows, Rows]:
-        """A call together and alone, ns, and what each block adds to their relative errors."""
-        each = self.calls_ns
-        alone = 1 / np.nanmean(1 / self.alone_ns, axis=0)
-        shared, usual = float(each.mean()), float(np.nanmean(alone))
-        return shared, usual, each / shared - 1, np.nan_to_num(alone / usual - 1)
-
-    def _half_width(self, off: Rows) -> float:
-        """Student's, for the mean of what each block adds: those of a round are one draw (K.-Y.
-        Liang, S. L. Zeger: Longitudinal data analysis, Biometrika 73, 1986), and rounds with few
-        of them say little (A. V. Carter et al., Review of Economics and Statistics 99, 2017)."""
-        _, place, blocks = np.unique(
-            self.together[:, ROUND], return_inverse=True, return_counts=True
-        )
-        sums = np.bincount(place, off - off.mean())
-        rounds = float((blocks**2).sum() ** 2 / (blocks**4).sum())  # as many that are alike
-        error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(off)
-        return t_quantile(0.975, max(1.0, rounds - 1)) * error
+    def _mean(self, values: Rows, where: NDArray[np.bool_] | None = None) -> _Mean:
+        """Geometric mean over the blocks ``where``, and its 95 % interval."""
+        chosen = np.ones(len(values), bool) if where is None else where
+        if not chosen.any():
+            return None, None, None
+        logs = np.log(values[chosen])
+        half = self._half_width(logs, self.together[chosen, ROUND])
+        mean = math.exp(logs.mean())
+        if half is None:
+            return mean, None, None
+        return mean, mean * math.exp(-half), mean * math.exp(half)
 
     def price(self, base: Price, operations: int) -> Price:
-        shared, alone, off, alone_off = self._means()
-        count = len(self.together)
-        victim = (self.together[:, FIRST_NS] / self.together[:, FIRST]).mean()
-        others = (self.together[:, OTHERS_NS] / self.together[:, OTHERS]).mean()
-        usual = float(np.nanmean(self.alone_ns))
+        count, each, alone = len(self.together), self.calls_ns, self.alone_ns
+        shared, low, high = self._mean(each / operations)
+        ratio, ratio_low, ratio_high = self._mean(each / alone)
+        first, others = (
+            self._mean(self.together[:, ns] / self.together[:, calls] / operations)
+            for ns, calls in ((FIRST_NS, FIRST), (OTHERS_NS, OTHERS))
+        )
+        seen = f"{count} times" if count < LEAST_SLOTS else "in one round"
         made = evolve(
             base,
-            alone_ns=alone / operations,
-            shared_ns=shared / operations,
-            ratio=shared / alone,
-            core_ratio=float(victim + base.others * others) / (base.others + 1) / usual,
-            victim_ns=float(victim) / operations,
-            aggressor_ns=float(others) / operations,
+            alone_ns=_geometric(alone) / operations,
+            shared_ns=shared,
+            low_ns=low,
+            high_ns=high,
+            ratio=ratio,
+            ratio_low=ratio_low,
+            ratio_high=ratio_high,
+            victim_ns=first[0],
+            victim_low_ns=first[1],
+            victim_high_ns=first[2],
+            aggressor_ns=others[0],
+            aggressor_low_ns=others[1],
+            aggressor_high_ns=others[2],
             slots=count,
+            reason="" if low is not None else f"seen {seen}: no interval",
         )
-        if count < LEAST_SLOTS or self._rounds < 2:
-            seen = f"{count} times" if count < LEAST_SLOTS else "in one round"
-            return evolve(made, reason=f"seen {seen}: no interval")
-        own, both = self._half_width(off), self._half_width(off - alone_off)
-        return evolve(
-            made,
-            low_ns=shared / operations * math.exp(-own),
-            high_ns=shared / operations * math.exp(own),
-            ratio_low=shared / alone * math.exp(-both),
-            ratio_high=shared / alone * math.exp(both),
-        )
+        handovers = self._handovers(base.others + 1, operations)
+        return evolve(made, handovers=tuple(handovers) if self.together[:, HANDOVERS].any() else ())
+
+    def _handovers(self, cores: int, operations: int) -> Iterator[Handover]:
+        times = np.maximum(self.together[:, HANDOVERS], 1)
+        calls = self.together[:, FIRST] + self.together[:, OTHERS]
+        sleeps = self.together[:, SLEEPS] / times
+        limits = (-math.inf, SPINNING, SLEEPING, math.inf)
+        for mode, low, high in zip(MODES, limits[:-1], limits[1:], strict=True):
+            chosen = (sleeps >= low) & (sleeps < high)
+            ns, low_ns, high_ns = self._mean(calls * self.calls_ns / cores / times, chosen)
+            if ns is not None:
+                yield Handover(
+                    mode=mode,
+                    share=float(chosen.mean()),
+                    ns=ns,
+                    low_ns=low_ns,
+                    high_ns=high_ns,
+                    possession=_geometric((calls * operations / times)[chosen]),
+                )
 
     def visited(self, price: Price) -> Price:
         if not len(self.together):
             return price
-        shared, alone, off, alone_off = self._means()
-        made = evolve(price, visited_extra_ns=shared - alone)
-        if len(self.together) < LEAST_SLOTS or self._rounds < 2:
+        each, alone = self.calls_ns, self.alone_ns
+        shared, usual = _geometric(each), _geometric(alone)
+        made = evolve(price, visited_extra_ns=shared - usual)
+        off = shared * np.log(each) - usual * np.log(alone)
+        half = self._half_width(off, self.together[:, ROUND])
+        if half is None:
             return made
-        half = self._half_width(shared * off - alone * alone_off)
-        ends = Interval.around(shared - alone, half)
+        ends = Interval.around(shared - usual, half)
         return evolve(made, visited_low_ns=ends.low, visited_high_ns=ends.high)
 
 

@@ -56,9 +56,12 @@ def priced_fragments(catalog: Catalog, pool: str, *, layout: str = "default") ->
 
 
 def sizes_of(fragment: Fragment, pool: str) -> tuple[int, ...]:
-    """Its two sizes: those of the quick pool, else the first two. Of memory the largest."""
-    sizes = (fragment.quick if pool == "quick" else ()) or fragment.quick or fragment.sizes
-    return sizes[:2] if fragment.kind is Kind.SY else fragment.sizes[-1:]
+    """Its two sizes: those of the quick pool, else the first two; all of the pool where the size is
+    the length of a hold, by which a price goes. Of memory the largest."""
+    if fragment.kind is not Kind.SY:
+        return fragment.sizes[-1:]
+    sizes = fragment.quick or fragment.sizes[:2]
+    return sizes if pool == "quick" or fragment.size_unit == "operations" else fragment.sizes
 
 
 def groups_of(cores: int, platform: Platform) -> list[tuple[int, ...]]:

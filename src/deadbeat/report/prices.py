@@ -14,8 +14,13 @@ _HOW = (
     "ns per operation of one core: alone (the cores, each alone), and while all are at"
     " the same object without a pause. Now and then: what one operation costs above that where each"
     " core does 0.5 µs of its own work after it. A budget takes that one, and the state in which"
-    " it is dearest. Intervals: 95 %, over rounds of new processes."
+    " it is dearest. Hand-over: time until a lock comes from another core; an operation takes the"
+    " number of cores x that / operations per possession. Intervals: 95 %, over rounds of new"
+    " processes."
 )
+_MODES = {"spinning": "spinning", "mixed": "spinning or sleeping", "sleeping": "sleeping"}
+#: Objects whose hand-over a screen tells.
+_HANDED_SHOWN = 2
 
 
 def _unit(value: float) -> tuple[float, str]:
@@ -49,6 +54,17 @@ def _extra(price: Price) -> str | None:
     return f"+{ns_text(extra)}"
 
 
+def _handovers(price: Price) -> str | None:
+    """``2,940 ns spinning (77 %, 2.5 operations per possession), 6,890 ns sleeping (3 %, 3.1)``."""
+    texts = [
+        f"{ns_text(each.ns)} {_MODES[each.mode]} ({percent(each.share)}, {each.possession:.2g}"
+        + " operations per possession" * (at == 0)
+        + ")"
+        for at, each in enumerate(price.handovers)
+    ]
+    return ", ".join(texts) or None
+
+
 _RAW = tuple(Column(key=each.name, page=False, terminal=False) for each in attrs.fields(Price))
 PRICE_COLUMNS = (
     Column(key="name", heading="object", value=lambda p: p.object, raw=False, words=True),
@@ -62,6 +78,8 @@ PRICE_COLUMNS = (
            value=lambda p: _ends(p.low_ns, p.high_ns)),
     Column(key="times", heading="x", value=lambda p: p.ratio, raw=False, format="{:.3g}".format),
     Column(key="extra", heading="now and then", value=_extra, raw=False),
+    Column(key="handed", heading="hand-over", value=_handovers, raw=False, terminal=False,
+           words=True),
     Column(key="unfinished", heading="saturated", raw=False, terminal=False, format=percent,
            value=lambda p: p.unfinished_share or 0.0 if p.saturated else None),
     Column(key="seen", heading="slots", value=lambda p: p.slots, raw=False, terminal=False),
@@ -84,7 +102,7 @@ def price_list(table: PriceTable) -> Table:
     """For a terminal."""
     return Table(
         name="prices", columns=PRICE_COLUMNS, rows=shown_prices(table), terminal=True,
-        hint=_HOW,
+        note=handover_words(table), hint=_HOW,
     )  # fmt: skip
 
 
@@ -128,6 +146,14 @@ def state_words(table: PriceTable) -> str:
         f"{text}in {percent(shares.get(other, 0.0))} of the slots {other}"
         f" ({ns_text(trips[other])}): {some} (page)."
     )
+
+
+def handover_words(table: PriceTable) -> str:
+    """How the dearest objects that sleep are handed over."""
+    sleep = {p.object for p in table.prices for each in p.handovers if each.mode != "spinning"}
+    shown = [p for p in shown_prices(table) if p.object in sleep and p.handovers]
+    texts = [f"{p.object} {_handovers(p)}" for p in shown[:_HANDED_SHOWN]]
+    return "Hand-over: " + "; ".join(texts) + "." if texts else ""
 
 
 def missing_words(table: PriceTable) -> str:
@@ -200,6 +226,8 @@ def price_parts(table: PriceTable) -> tuple[Part, ...]:
     doubts = [
         f"{table.changed} of {table.slots} slots changed their state: in no price."
         * bool(table.changed),
+        f"In {percent(table.stopped)} of all slots a core stood still: in no price."
+        * bool(table.stopped),
         f"A state with fewer than {LEAST_SLOTS} slots has no interval."
         * any(p.slots < LEAST_SLOTS for p in table.prices),
     ]

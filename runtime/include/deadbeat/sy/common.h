@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,8 @@ struct db_account {
 struct db_sy_task {
     uint64_t calls;
     uint64_t operations;
-    uint64_t random; /* state of db_random */
+    uint64_t random;    /* state of db_random */
+    uint64_t handovers; /* times that the object came from another participant */
     uint64_t faults;
     const char *fault; /* what the first fault was */
     int32_t fault_errno;
@@ -182,11 +184,25 @@ static inline int db_sy_tokens_back(int64_t tokens, int64_t expected, char *why,
     return 1;
 }
 
+/* Called by whoever holds the object; `holder` lies in a line that only holders write. Where several hold it
+ * at once, counts may be lost. */
+static inline void db_sy_holds(const struct db_context *context, _Atomic uint32_t *holder)
+{
+    struct db_sy_task *task = context->memory;
+    const uint32_t me = context->participant + 1;
+    if (atomic_load_explicit(holder, memory_order_relaxed) != me) {
+        atomic_store_explicit(holder, me, memory_order_relaxed);
+        task->handovers++;
+    }
+}
+
 /* Two plain words that every holder increments and that are equal whenever nobody holds the lock:
- * a lock that does not lock loses updates or is seen with unequal words. */
+ * a lock that does not lock loses updates or is seen with unequal words. `context`: of the holder, whose
+ * hand-overs are counted; NULL: they are not. */
 struct db_guard {
     alignas(DB_CACHE_LINE) uint64_t first;
     uint64_t second;
+    _Atomic uint32_t holder;
 };
 
 static inline bool db_guard_intact(const struct db_guard *guard)
@@ -194,8 +210,11 @@ static inline bool db_guard_intact(const struct db_guard *guard)
     return guard->first == guard->second;
 }
 
-static inline bool db_guard_update(struct db_guard *guard)
+static inline bool db_guard_update(const struct db_context *context, struct db_guard *guard)
 {
+    if (context) {
+        db_sy_holds(context, &guard->holder);
+    }
     const uint64_t value = guard->first;
     const bool intact = guard->second == value;
     guard->first = value + 1;

@@ -13,6 +13,7 @@ struct db_condvar_queue {
     uint32_t capacity;
     uint32_t head; /* index of the oldest message */
     uint32_t count;
+    _Atomic uint32_t holder; /* of the mutex */
     struct db_message slots[];
 };
 
@@ -59,8 +60,10 @@ static inline int db_condvar_queue_create(struct db_resource *resource, uint32_t
 }
 
 /* All waiters are woken, not one: glibc before 2.41 can lose the wake-up of pthread_cond_signal
- * (sourceware bug 25847), and a lost wake-up of a scarce token is a hang. */
-static inline int db_condvar_queue_send(struct db_condvar_queue *queue, const struct db_message *message)
+ * (sourceware bug 25847), and a lost wake-up of a scarce token is a hang.
+ * `holder`: who is counted as holding the mutex; NULL: nobody is. */
+static inline int db_condvar_queue_send(struct db_condvar_queue *queue, const struct db_message *message,
+                                        const struct db_context *holder)
 {
     int error = pthread_mutex_lock(&queue->mutex);
     if (error) {
@@ -69,13 +72,17 @@ static inline int db_condvar_queue_send(struct db_condvar_queue *queue, const st
     while (queue->count == queue->capacity) {
         (void)pthread_cond_wait(&queue->not_full, &queue->mutex);
     }
+    if (holder) {
+        db_sy_holds(holder, &queue->holder);
+    }
     queue->slots[(queue->head + queue->count) % queue->capacity] = *message;
     queue->count++;
     (void)pthread_cond_broadcast(&queue->not_empty);
     return pthread_mutex_unlock(&queue->mutex);
 }
 
-static inline int db_condvar_queue_receive(struct db_condvar_queue *queue, struct db_message *message)
+static inline int db_condvar_queue_receive(struct db_condvar_queue *queue, struct db_message *message,
+                                           const struct db_context *holder)
 {
     int error = pthread_mutex_lock(&queue->mutex);
     if (error) {
@@ -83,6 +90,9 @@ static inline int db_condvar_queue_receive(struct db_condvar_queue *queue, struc
     }
     while (queue->count == 0) {
         (void)pthread_cond_wait(&queue->not_empty, &queue->mutex);
+    }
+    if (holder) {
+        db_sy_holds(holder, &queue->holder);
     }
     *message = queue->slots[queue->head];
     queue->head = (queue->head + 1) % queue->capacity;

@@ -44,6 +44,8 @@ static inline bool db_message_intact(const struct db_message *message, uint32_t 
 /* Passes a token on: the next holder finds one operation more in it. */
 static inline void db_message_pass_on(struct db_message *message, const struct db_context *context)
 {
+    struct db_sy_task *task = context->memory;
+    task->handovers += message->sender != context->participant;
     message->hops++;
     message->sender = context->participant;
     message->sum = db_message_sum(message);

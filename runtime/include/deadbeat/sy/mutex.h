@@ -60,7 +60,7 @@ static inline void db_mutex_run(struct db_context *context)
             db_sy_fault(context, "pthread_mutex_lock failed", error);
             return;
         }
-        const bool intact = db_guard_update(&object->guard);
+        const bool intact = db_guard_update(context, &object->guard);
         error = pthread_mutex_unlock(&object->mutex);
         if (error || !intact) {
             db_sy_fault(context, error ? "pthread_mutex_unlock failed" : "two holders at once", error);

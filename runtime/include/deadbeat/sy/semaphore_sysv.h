@@ -17,6 +17,7 @@ union db_semun { /* POSIX leaves the definition of semctl's argument to the call
 struct db_semaphore_sysv {
     alignas(DB_CACHE_LINE) _Atomic uint32_t holders;
     _Atomic uint64_t taken;
+    _Atomic uint32_t holder;
 };
 
 static inline size_t db_semaphore_sysv_shared_bytes(uint32_t participants, uint32_t max_size)
@@ -63,6 +64,9 @@ static inline void db_semaphore_sysv_run(struct db_context *context)
         }
         const uint32_t before = atomic_fetch_add(&object->holders, 1);
         atomic_fetch_add(&object->taken, 1);
+        if (resource->words[1] < resource->participants) {
+            db_sy_holds(context, &object->holder);
+        }
         atomic_fetch_sub(&object->holders, 1);
         error = db_semaphore_sysv_change(resource, 1);
         if (error || before >= resource->words[1]) {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from attrs import frozen
 
 from deadbeat.kinds.contention.facts import Level, NoiseFloor, levels, multiple
-from deadbeat.model.figures import CellFigures, Figure
+from deadbeat.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import UNDECIDED
 from deadbeat.report.building import CurvePoint
@@ -125,7 +125,7 @@ def point_key(place: CellFigures | PointFigures) -> str:
     return "/".join((str(place.cores), *(str(milli(value)) for value in axes)))
 
 
-def point_words(place: CellFigures | PointFigures) -> str:
+def point_words(place: CellFigures | PointFigures | SetFigures) -> str:
     """``M = 4, ρ = 1, α = 0.5``."""
     return f"M = {place.cores}, ρ = {place.sync_share:g}, α = {place.contended_ratio:g}"
 

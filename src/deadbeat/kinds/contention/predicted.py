@@ -1,101 +1,104 @@
-"""Predicted from prices beside measured: how many of the slowed sets agree, and the worst."""
+"""Predicted from prices beside measured: by object and point, pooled over sets.
+
+One set of a few seconds cannot judge: sets of one object differ by more than a price is off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 from deadbeat.kinds.contention.facts import labels, platform, price_table
 from deadbeat.kinds.contention.figures import mean_of
+from deadbeat.kinds.contention.grids import point_words
 from deadbeat.kinds.contention.point import known, unfinished_share
 from deadbeat.model.figures import SetFigures, is_saturated
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import Summary
-from deadbeat.model.words import count_of, inside, origin
+from deadbeat.model.words import inside, origin
 from deadbeat.report.building import CurvePoint, curve
-from deadbeat.report.charts import Chart, Mark, Panel
+from deadbeat.report.charts import Chart, Panel
 from deadbeat.report.document import Part, Sentence, Table, percent, said
-from deadbeat.stats.intervals import t_quantile
+from deadbeat.stats.intervals import Floats, Interval, mean_interval, student_half_width
 
-#: From this slowdown on a set is slowed.
-SLOWED = 1.3
-#: A prediction is right within this share of slowdown - 1, or by this much.
-CLOSE, CLOSE_LEAST = 0.15, 0.05
-#: An interval of a price that is wider explains a wrong prediction.
-_WIDE = 0.15
-#: Sets that are named.
-_WORST = 12
+#: A pooled prediction is right within this share of the mean slowdown - 1, or by this much.
+CLOSE, CLOSE_LEAST = 0.15, 0.02
+RIGHT, HIGH, LOW, OPEN = "right", "too high", "too low", "undecided"
+_RANDOM = "random mix"
+_TWO = "{:.3f}".format
+
+
+@frozen(kw_only=True)
+class Pool:
+    """Sets that share one object, at a point or at all of them."""
+
+    object: str
+    point: str
+    sets: tuple[SetFigures, ...]
+
+    @property
+    def measured(self) -> Floats:
+        """Slowdown - 1 of each set."""
+        return np.array([own.slowdown_mean for own in self.sets], np.float64) - 1
+
+    @property
+    def predicted(self) -> Floats:
+        return np.array([own.slowdown_predicted for own in self.sets], np.float64) - 1
+
+    @property
+    def off(self) -> float:
+        """Mean predicted less mean measured slowdown."""
+        return float((self.predicted - self.measured).mean())
+
+    @property
+    def half_width(self) -> float | None:
+        """95 % of ``off``, over sets: Student's; None: one set."""
+        return student_half_width(self.predicted - self.measured) if len(self.sets) > 1 else None
+
+    @property
+    def verdict(self) -> str:
+        """By the whole interval of ``off`` and what is allowed."""
+        room, half = max(CLOSE * float(self.measured.mean()), CLOSE_LEAST), self.half_width
+        if half is None or abs(abs(self.off) - room) <= half:
+            return OPEN
+        return RIGHT if abs(self.off) < room else HIGH if self.off > 0 else LOW
 
 
 @frozen(kw_only=True)
 class PredictionCheck:
     """How well prices explain a campaign. ``sets``: sets that share objects, are not saturated and
-    have both sides; ``slowed``: the ones slowed by `SLOWED` or more. ``right``,
-    ``judged``: sets with a rightly predicted saturation, and all with both sides."""
+    have both sides; ``right``, ``judged``: sets with a rightly predicted saturation, and all with
+    both sides."""
 
     sets: tuple[SetFigures, ...]
-    slowed: tuple[SetFigures, ...]
     right: int = 0
     judged: int = 0
 
     @property
-    def close(self) -> int:
-        return sum(map(_is_close, self.slowed))
+    def objects(self) -> list[Pool]:
+        """All sets of an object."""
+        found = grouped(self.sets, lambda own: own.object_class or _RANDOM)
+        return [Pool(object=n, point="all", sets=tuple(s)) for n, s in sorted(found.items())]
 
     @property
-    def inside(self) -> int:
-        """Number of ``slowed`` that are predicted, or within what their rounds can show."""
-        return sum(_is_close(own) or _scatter(own) is not None for own in self.slowed)
-
-    @property
-    def trivial(self) -> int:
-        """Number of ``sets`` that "always 1.00" predicts as well."""
-        return sum(abs(_measured(own) - 1) <= _room(own) for own in self.sets)
-
-    @property
-    def worst(self) -> list[SetFigures]:
-        """The sets furthest off, in units of what is allowed."""
-        wrong = [own for own in self.sets if not _is_close(own)]
-        return sorted(wrong, key=lambda own: -abs(off(own)) / _room(own))
+    def pools(self) -> Iterator[Pool]:
+        """Those, each followed by its points where there are several."""
+        for pool in self.objects:
+            yield pool
+            points = grouped(pool.sets, point_words)
+            if len(points) > 1:
+                for point, sets in sorted(points.items()):
+                    yield Pool(object=pool.object, point=point, sets=tuple(sets))
 
 
 def is_priced(summary: Summary) -> bool:
     """Whether prices can say anything of its sets: a made-up machine slows them by a formula."""
     return price_table(summary) is not None and platform(summary).get("soc") != "formula"
-
-
-def _predicted(own: SetFigures) -> float:
-    return own.slowdown_predicted or 0.0
-
-
-def _measured(own: SetFigures) -> float:
-    return own.slowdown_mean or 0.0
-
-
-def off(own: SetFigures) -> float:
-    return _predicted(own) - _measured(own)
-
-
-def _room(own: SetFigures) -> float:
-    return max(CLOSE * (_measured(own) - 1), CLOSE_LEAST)
-
-
-def _is_close(own: SetFigures) -> bool:
-    return abs(off(own)) <= _room(own)
-
-
-def _scatter(own: SetFigures) -> float | None:
-    """Half the 95 % interval of a set's slowdown over its rounds, where it is within that; None: it
-    is not, or that is not known."""
-    error, rounds = own.slowdown_error, own.rounds
-    if error is None or rounds is None or rounds < 2:
-        return None
-    scatter = t_quantile(0.975, rounds - 1) * error
-    return scatter if abs(off(own)) <= scatter else None
 
 
 def check(summary: Summary) -> PredictionCheck:
@@ -107,39 +110,19 @@ def check(summary: Summary) -> PredictionCheck:
     )
     free = (each for each in judged if not is_saturated(each.unfinished_share))
     sets = tuple(s for s in free if None not in (s.slowdown_mean, s.slowdown_predicted))
-    slowed = tuple(each for each in sets if _measured(each) >= SLOWED)
-    return PredictionCheck(sets=sets, slowed=slowed, right=within, judged=len(judged))
+    return PredictionCheck(sets=sets, right=within, judged=len(judged))
 
 
 def predicted_words(summary: Summary) -> str:
-    """How many slowed sets prices predict; "" where there are no prices."""
-    found = check(summary)
-    if not is_priced(summary) or not found.sets:
+    """How many objects' slowdowns prices predict; "" where there are no prices."""
+    objects = check(summary).objects
+    if not is_priced(summary) or not objects:
         return ""
-    if not found.slowed:
-        return f"No set is slowed {SLOWED:g} times or more."
-    words = f"From prices, {found.close} of {len(found.slowed)} slowed sets are predicted"
-    return f"{words}; {found.inside} within what their own rounds can tell."
-
-
-def likely_reason(summary: Summary, own: SetFigures) -> str:
-    """Why a set is not what its prices say."""
-    if (scatter := _scatter(own)) is not None:
-        return f"its rounds scatter: {_measured(own):.2f} ± {scatter:.2f}"
-    table = price_table(summary)
-    objects = {text.partition("=")[0] for text in (own.shared_objects or "").split()}
-    prices = [p for p in table.prices if p.object in objects] if table else []
-    if not prices:
-        return "no price of its objects"
-    widths = [width for p in prices if (width := p.half_width) is not None]
-    if not widths or max(widths) > _WIDE:
-        return "its price is known to " + (f"± {percent(max(widths))}" if widths else "no interval")
-    far = own.far_share
-    if far is not None and 0.02 < far < 0.98:
-        return "the host changed its state within the set"
-    if off(own) < 0:
-        return "more than the price: a convoy, or wake-ups while another holds it"
-    return "less than the price: its cores met less, or took turns"
+    counts = Counter(pool.verdict for pool in objects)
+    wrong = [f"{p.object} {p.verdict}" for p in objects if p.verdict in (HIGH, LOW)]
+    told = f"{counts[OPEN]} undecided (too few sets)" if counts[OPEN] else ""
+    words = f"From prices, the slowdowns of {counts[RIGHT]} of {len(objects)} objects are predicted"
+    return "; ".join(filter(None, [words, told, ", ".join(wrong)])) + "."
 
 
 def predicted_parts(summary: Summary) -> tuple[Part, ...]:
@@ -147,30 +130,35 @@ def predicted_parts(summary: Summary) -> tuple[Part, ...]:
     found = check(summary)
     if not found.sets:
         return (Sentence("No set that shares objects has both a price and a slowdown."),)
-    right = sum(map(_is_close, found.sets))
     words = (
-        f"Each set is replayed with the prices of the states that it met: its releases, priorities"
-        f" and uses, never its own jobs. Of {count_of(len(found.slowed), 'set')} slowed {SLOWED:g}"
-        f" times or more {found.close} are predicted within {percent(CLOSE)} of slowdown - 1, or"
-        f" {CLOSE_LEAST:g}, {found.inside} within that or the 95 % interval over their own rounds;"
-        f" of all {len(found.sets)} that are not saturated {right}, where “always"
-        f" 1.00” gets {found.trivial}. Saturation is predicted correctly for {found.right} of"
-        f" {found.judged}."
+        "Each set is replayed with the prices of the states that it met: its releases, priorities"
+        " and uses, at the pace of its jobs alone; never its jobs together. Sets of an object are"
+        f" pooled: right is within {percent(CLOSE)} of the mean slowdown - 1, or {CLOSE_LEAST:g},"
+        f" with the whole 95 % interval of the difference. Saturation is predicted correctly for"
+        f" {found.right} of {found.judged} sets."
     )
     table = Table(
         name="predicted-table",
-        title="The worst predictions",
+        title="Slowdown - 1, mean over sets",
         columns=(
-            said("set", attrgetter("key"), words=True),
-            said("objects", attrgetter("shared_objects"), words=True),
-            said("predicted", _predicted, format="{:.2f}".format),
-            said(_side(summary), _measured, format="{:.2f}".format),
-            said("likely reason", partial(likely_reason, summary), words=True, long=True),
+            said("object", attrgetter("object"), words=True),
+            said("point", attrgetter("point"), words=True),
+            said("sets", lambda pool: len(pool.sets)),
+            said("predicted", lambda pool: float(pool.predicted.mean()), format=_TWO),
+            said("95 %", lambda pool: _ends(pool.predicted)),
+            said(_side(summary), lambda pool: float(pool.measured.mean()), format=_TWO),
+            said("95 %", lambda pool: _ends(pool.measured)),
+            said("prediction", attrgetter("verdict"), words=True),
         ),
-        rows=found.worst[:_WORST],
+        rows=tuple(found.pools),
         dense=True,
     )
-    return (Sentence(words), *([table] if table.rows else []))
+    return (Sentence(words), table)
+
+
+def _ends(excess: Floats) -> str:
+    found: Interval | None = mean_interval(excess + 1)
+    return "–" if found is None else f"{found.low - 1:.3f} to {found.high - 1:.3f}"
 
 
 def _side(summary: Summary) -> str:
@@ -178,11 +166,12 @@ def _side(summary: Summary) -> str:
 
 
 def predicted_charts(summary: Summary) -> list[Chart]:
-    found = check(summary)
-    by_object = grouped(found.sets, lambda own: own.object_class or "random mix")
-    if not by_object:
+    objects = check(summary).objects
+    if not objects:
         return []
-    values = [side(own) for own in found.sets for side in (_predicted, _measured)]
+    values = [
+        1 + end for pool in objects for side in (pool.predicted, pool.measured) for end in side
+    ]
     diagonal = [CurvePoint(end, end) for end in (min(values), max(values))]
     panel = Panel(
         title="",
@@ -191,22 +180,21 @@ def predicted_charts(summary: Summary) -> list[Chart]:
         curves=(
             curve("as predicted", diagonal, look=6, kind="plain"),
             *(
-                curve(
-                    name,
-                    (CurvePoint(_predicted(s), _measured(s), text=s.key) for s in sets),
-                    look=look,
-                    kind="points",
-                )
-                for look, (name, sets) in enumerate(sorted(by_object.items()))
+                curve(p.object, _marks(p.sets), look=at, kind="points")
+                for at, p in enumerate(objects)
             ),
         ),
-        marks=(Mark(axis="y", at=SLOWED, label="slowed"),),
         x_log=True,
         y_log=True,
     )
     caption = "A mark is a task set that shares objects and is not saturated."
     title = "Predicted from prices"
     return [Chart(name="predicted", title=title, caption=caption, panels=(panel,))]
+
+
+def _marks(sets: Sequence[SetFigures]) -> Iterator[CurvePoint]:
+    for own in sets:
+        yield CurvePoint(own.slowdown_predicted or 0.0, own.slowdown_mean or 0.0, text=own.key)
 
 
 # -- a replay

@@ -92,6 +92,13 @@ def pace_of(ratios: Iterable[Floats]) -> float:
     return float(np.median(known)) if len(known) else 1.0
 
 
+def own_paces(table: JobTable, columns: JobColumns, priced: Priced) -> Floats:
+    """How many times as long as calibrated the jobs of each task took alone: the median in this
+    run; of a task without one, the campaign's."""
+    found = columns.solo_median_ns / table.tasks["wcet_ns"]
+    return np.where(found > 0, found, priced.pace)
+
+
 def predicted_jobs(
     table: JobTable, columns: JobColumns, task_set: TaskSet, priced: Priced
 ) -> tuple[Floats, Floats]:
@@ -101,6 +108,7 @@ def predicted_jobs(
     states = priced.slot_states(table)
     shares = {name: float((states == name).mean()) for name in priced.rates}
     usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
+    paces = own_paces(table, columns, priced).tolist()
     together = ~columns.solo
     for slot in np.unique(columns.slot[together]).tolist():
         where = np.flatnonzero((columns.slot == slot) & together)
@@ -108,7 +116,7 @@ def predicted_jobs(
         if state not in known:
             rates = priced.rates.get(state) or RatesByRivals((NOTHING,))
             tasks, _ = prepared(task_set, priced.calibration, rates.matrices[0])
-            known[state] = paced(tasks, priced.pace), rates
+            known[state] = paced(tasks, paces), rates
         tasks, rates = known[state]
         begin = int(columns.release_ns[where].min())
         releases = (columns.release_ns[where] - begin).tolist()
@@ -159,11 +167,12 @@ def prediction_figures(
         for name in ("period", "deadline")
     )
     own = [done & (columns.task == index) for index in range(len(cost))]
-    taken = [span[jobs].mean() / cost[index] for index, jobs in enumerate(own) if jobs.any()]
+    alone = cost * own_paces(table, columns, priced)
+    taken = [span[jobs].mean() / alone[index] for index, jobs in enumerate(own) if jobs.any()]
     ratios = response[both] / cost[columns.task[both]]
     return evolve(
         found,
-        slowdown_predicted=float(np.mean(taken)) / priced.pace if taken else None,
+        slowdown_predicted=float(np.mean(taken)) if taken else None,
         unfinished_predicted=float((~(response <= period))[together].mean()),
         response_ratio_predicted=float(ratios.mean()) if both.any() else None,
         deadline_misses_predicted=int((response > deadline)[together].sum()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from statistics import geometric_mean
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -26,7 +27,7 @@ from deadbeat.model.words import LAB, LABELLED
 from deadbeat.prices.stage import prices_in
 from deadbeat.prices.table import PriceTable
 from deadbeat.stats.correlate import leaf_order
-from deadbeat.stats.intervals import Interval, mean_interval
+from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.store.place import FolderKind
 from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
@@ -75,7 +76,8 @@ class Slowdown:
     """Slowdown of a victim beside an aggressor (None: threads that sleep).
 
     Attributes:
-        value: Mean over runs of (time beside / time alone); a use alone takes ``alone_ns``.
+        value: Geometric mean over runs of (time beside / time alone); a use alone takes
+            ``alone_ns``.
         late: Slots in which not all aggressors were there when the victim began.
         place: Where the aggressors were; another place is another cell.
         least: What is less is noise, or does not matter.
@@ -175,9 +177,10 @@ def footprint_of(work: SetWork, held: int) -> int:
 def slowdowns(works: Sequence[SetWork], runs: Sequence[InterfereRun]) -> tuple[Slowdown, ...]:
     """Slowdowns of every measured pair, place by place. No slot is left out for being slow.
 
-    Within a run: the sum of times beside, a use, over that alone. The interval is of the mean over
-    runs, which are processes of their own: memory that lies badly slows all slots of a run. Less
-    than any victim shows beside threads that sleep is noise.
+    Times of a use are geometric means over the slots of a run: one in which a core stood still
+    would be all of an arithmetic mean. The interval is of the mean of logarithms over runs, which
+    are processes of their own: memory that lies badly slows all slots of a run. Less than any
+    victim shows beside threads that sleep is noise.
     """
     found: list[Slowdown] = []
     for place in dict.fromkeys(run.key.place for run in runs):
@@ -200,24 +203,24 @@ def _slowdown(
     tables: Sequence[Slots], a: int, victim: SetWork, aggressor: SetWork | None, place: str
 ) -> Slowdown | None:
     """From the slots of one victim, a table for each run."""
-    ratios, alone, slots, late = [], [], 0, 0
-    for table in tables:
+    taken, alone, slots, late = [], [], 0, 0
+    for every in tables:
+        table = every[(every[:, 3] > 0) & (every[:, 5] > 0)]
         beside, solo = table[table[:, 2] == a], table[table[:, 2] == ALONE]
-        if not (beside[:, 3].any() and solo[:, 3].any()):
+        if not (len(beside) and len(solo)):
             continue
-        use = float(solo[:, 5].sum() / solo[:, 3].sum())
-        ratios.append(float(beside[:, 5].sum() / beside[:, 3].sum()) / use)
-        alone.append(use)
+        taken.append(float(geometric_mean(beside[:, 5] / beside[:, 3])))
+        alone.append(float(geometric_mean(solo[:, 5] / solo[:, 3])))
         slots += len(beside)
         late += int((beside[:, 4] < beside[:, 4].max()).sum())
-    if not ratios:
+    if not taken:
         return None
     return Slowdown(
         victim=victim,
         aggressor=aggressor,
-        value=float(np.mean(ratios)),
-        interval=mean_interval(np.array(ratios)),
-        alone_ns=float(np.mean(alone)),
+        value=geometric_mean(taken) / geometric_mean(alone),
+        interval=ratio_interval(taken, alone),
+        alone_ns=geometric_mean(alone),
         slots=slots,
         late=late,
         place=place,

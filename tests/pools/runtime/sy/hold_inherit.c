@@ -31,7 +31,7 @@ static void run(struct db_context *context)
     }
     for (int64_t end = port_now_ns() + (int64_t)context->size * 1000; port_now_ns() < end;)
         ;
-    const bool intact = db_guard_update(&object->guard);
+    const bool intact = db_guard_update(context, &object->guard);
     error = pthread_mutex_unlock(&object->mutex);
     if (error || !intact) {
         db_sy_fault(context, error ? "pthread_mutex_unlock failed" : "two holders at once", error);
