@@ -33,7 +33,6 @@ PRICES = PriceTable(
             alone_ns=100.0,
             shared_ns=200.0,
             ratio=2.0,
-            core_ratio=2.0,
             cpus=(0, 1),
             state="steady",
             slots=20,

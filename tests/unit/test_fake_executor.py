@@ -379,7 +379,8 @@ def test_contention_is_simulated_and_predicted_by_one_computation() -> None:
     columns = job_columns(found)
     finish = predicted_jobs(found, columns, whole, priced)[1]
     done = ~columns.solo & columns.finished
-    assert np.abs(finish[done] - columns.finish_ns[done]).max() <= 1
+    # the pace is that of spans in whole ns
+    assert np.abs(finish[done] - columns.finish_ns[done]).max() <= 3
     assert figures.slowdown_predicted > 1.01, "they meet, and slow each other"
     alone = prediction_figures(SetFigures(), found, columns, whole, NOTHING)
     assert alone.slowdown_predicted == pytest.approx(1.0, abs=1e-6)

@@ -92,11 +92,11 @@ def pace_of(ratios: Iterable[Floats]) -> float:
     return float(np.median(known)) if len(known) else 1.0
 
 
-def own_paces(table: JobTable, columns: JobColumns, priced: Priced) -> Floats:
+def own_paces(columns: JobColumns, task_set: TaskSet, priced: Priced) -> Floats:
     """How many times as long as calibrated the jobs of each task took alone: the median in this
-    run; of a task without one, the campaign's."""
-    found = columns.solo_median_ns / table.tasks["wcet_ns"]
-    return np.where(found > 0, found, priced.pace)
+    run; of a task without one, the campaign's. Without prices nothing can be slowed."""
+    found = columns.solo_median_ns / [task.cost_ps / 1000 for task in task_set.tasks]
+    return np.where((found > 0) & bool(priced.rates), found, priced.pace)
 
 
 def predicted_jobs(
@@ -108,7 +108,7 @@ def predicted_jobs(
     states = priced.slot_states(table)
     shares = {name: float((states == name).mean()) for name in priced.rates}
     usual, known = priced.usual(shares), dict[str, tuple[tuple[ReplayTask, ...], Any]]()
-    paces = own_paces(table, columns, priced).tolist()
+    paces = own_paces(columns, task_set, priced).tolist()
     together = ~columns.solo
     for slot in np.unique(columns.slot[together]).tolist():
         where = np.flatnonzero((columns.slot == slot) & together)
@@ -167,7 +167,7 @@ def prediction_figures(
         for name in ("period", "deadline")
     )
     own = [done & (columns.task == index) for index in range(len(cost))]
-    alone = cost * own_paces(table, columns, priced)
+    alone = cost * own_paces(columns, task_set, priced)
     taken = [span[jobs].mean() / alone[index] for index, jobs in enumerate(own) if jobs.any()]
     ratios = response[both] / cost[columns.task[both]]
     return evolve(
