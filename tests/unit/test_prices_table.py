@@ -14,9 +14,9 @@ from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.model.examples import example_entries, example_fragments, example_platform
 from deadbeat.model.tasks import Kind
 from deadbeat.prices.rates import repairman
-from deadbeat.prices.stage import load_prices, save_prices
+from deadbeat.prices.stage import load_prices, save_prices, widths
 from deadbeat.prices.states import FAR, NEAR, STEADY
-from deadbeat.prices.table import PriceBatch, PriceTable, Slot, StoredPrices, price_table, widths
+from deadbeat.prices.table import PriceBatch, PriceTable, Slot, StoredPrices, price_table
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.store.folder import OwnedFolder
 

@@ -15,7 +15,7 @@ from deadbeat.catalog import Catalog
 from deadbeat.model.errors import DataError, DeadbeatError
 from deadbeat.model.platform import Platform
 from deadbeat.model.tasks import Fragment
-from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table, widths
+from deadbeat.prices.table import PriceBatch, PriceTable, StoredPrices, price_table
 from deadbeat.prices.works import (
     WEIGHT_MAX,
     WORKS_MAX,
@@ -166,6 +166,16 @@ class PriceStage:
 
     def _names(self) -> Iterator[str]:
         return (each.name for each in priced_fragments(self.catalog, self.pool, layout=self.layout))
+
+
+def widths(table: PriceTable) -> dict[str, float]:
+    """Object -> the widest relative half width of its ratios that have an interval. A state that is
+    rarely seen has none: more slots would not meet it more often."""
+    found: dict[str, float] = {}
+    for price in table.prices:
+        if price.seconds_old is None and price.half_width is not None:
+            found[price.object] = max(found.get(price.object, 0.0), price.half_width)
+    return found
 
 
 def weighted(works: Sequence[PriceWork], wide: Mapping[str, float]) -> list[PriceWork]:

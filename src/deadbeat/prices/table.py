@@ -8,8 +8,8 @@ processes and objects.
 
 A lock is handed over. Time of a hand-over is the window over the number of times that the object
 came from another core, so that an operation takes cores x hand-over / operations per possession.
-Whoever waits spins as long as the owner runs; once one has slept, the next owner is just being
-woken, and the other sleeps, too (Linux, rtmutex_spin_on_owner): two prices.
+Whoever waits spins while the owner runs; once one slept, the next owner is just being woken, and
+the other sleeps, too (Linux, rtmutex_spin_on_owner): two prices.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ LEAST_SLOTS = 8
 
 
 def _whole(slots: Iterable[Slot]) -> tuple[Slot, ...]:
-    lacking = (0,) * (_COLUMNS - AFTER - 1)
-    return tuple((*slot, *lacking) if len(slot) == AFTER + 1 else slot for slot in slots)
+    return tuple((*slot, 0, 0, 0) if len(slot) == AFTER + 1 else slot for slot in slots)
 
 
 @frozen(kw_only=True)
@@ -362,7 +361,6 @@ def _alone_ns(rows: Rows) -> float:
     return float(len(cores) / np.sum(1 / np.array(cores)))
 
 
-#: A mean and its ends; None: not known.
 _Mean = tuple[float | None, float | None, float | None]
 
 
@@ -429,11 +427,12 @@ class _Blocks:
         shared, low, high = self._mean(each / operations)
         ratio, ratio_low, ratio_high = self._mean(each / alone)
         first, others = (
-            self._mean(self.together[:, ns] / self.together[:, calls] / operations)
-            for ns, calls in ((FIRST_NS, FIRST), (OTHERS_NS, OTHERS))
+            self._mean(self.together[:, ns] / self.together[:, ns + 1] / operations)
+            for ns in (FIRST_NS, OTHERS_NS)
         )
-        seen = f"{count} times" if count < LEAST_SLOTS else "in one round"
-        made = evolve(
+        seen = "in one round" if count >= LEAST_SLOTS else f"{count} times"
+        handovers = self._handovers(base.others + 1, operations)
+        return evolve(
             base,
             alone_ns=_geometric(alone) / operations,
             shared_ns=shared,
@@ -450,9 +449,8 @@ class _Blocks:
             aggressor_high_ns=others[2],
             slots=count,
             reason="" if low is not None else f"seen {seen}: no interval",
+            handovers=tuple(handovers) if self.together[:, HANDOVERS].any() else (),
         )
-        handovers = self._handovers(base.others + 1, operations)
-        return evolve(made, handovers=tuple(handovers) if self.together[:, HANDOVERS].any() else ())
 
     def _handovers(self, cores: int, operations: int) -> Iterator[Handover]:
         times = np.maximum(self.together[:, HANDOVERS], 1)
@@ -500,13 +498,3 @@ def shared_slots(every: Sequence[StoredPrices | None]) -> list[dict[tuple[str, s
         pool.shared({pair: states[host, pair] for pair in pool.pairs})
         for host, pool in zip(hosts, pools, strict=True)
     ]
-
-
-def widths(table: PriceTable) -> dict[str, float]:
-    """Object -> the widest relative half width of its ratios that have an interval. A state that is
-    rarely seen has none: more slots would not meet it more often."""
-    found: dict[str, float] = {}
-    for price in table.prices:
-        if price.seconds_old is None and price.half_width is not None:
-            found[price.object] = max(found.get(price.object, 0.0), price.half_width)
-    return found
