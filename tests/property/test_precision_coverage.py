@@ -5,6 +5,7 @@ How much of the promised 95 % that costs is measured here, with the rule, the in
 simulated executor of the tool.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from deadbeat.kinds.contention.spec import PrecisionSpec
 from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.results import Point
+from deadbeat.stats.intervals import bounded_interval, sets_interval, share_over_sets
 
 #: What 2000 campaigns of three points may show.
 LOW, HIGH = 0.93, 0.97
@@ -113,6 +115,7 @@ POINT = Point(2, 1000, 500)
 #: One set in ten suffers threefold, the others hardly: the middle of a surface on which it suffers
 #: fivefold at full contention.
 SUFFERING = Kinds(share=0.1, heavy=2.0, usual=0.05)
+FIVEFOLD = Kinds(share=0.1, heavy=4.0, usual=0.05)
 #: One set in ten misses a fifth of its deadlines, the others hardly any.
 MISSING = Kinds(share=0.1, heavy=0.2, usual=0.002)
 
@@ -157,3 +160,21 @@ def test_coverage_of_rare_kinds(metric: str, target: float) -> None:
     share, _ = rare_kinds(metric, target, trials=2000)
     # No rule can know the kind that all thirty sets lack: 0.9 ** 30 = 0.04 of the campaigns.
     assert 0.915 <= share <= HIGH
+
+
+@pytest.mark.parametrize("sets", [3, 6, 10, 30])
+def test_whatever_is_called_95_percent_holds_it_with_few_sets(sets: int) -> None:
+    """One set in ten suffers fivefold, misses a fifth of its deadlines, breaks down at a fifth."""
+    held, trials, random = np.zeros(3), 400, np.random.default_rng(sets)
+    released = np.full(sets, float(RELEASED))
+    for _ in range(trials):
+        slowdown = sets_interval(FIVEFOLD.slowdowns(random, sets))
+        missed = share_over_sets(MISSING.misses(random, sets), released)
+        broken = np.where(random.random(sets) < 0.1, 0.18, 0.9)
+        ends = bounded_interval(broken, least=0.0, most=1.0)
+        truths = 1 + FIVEFOLD.mean, MISSING.mean, 0.1 * 0.18 + 0.9 * 0.9
+        found = zip((slowdown, missed, ends), truths, strict=True)
+        held += [each is not None and each.low <= truth <= each.high for each, truth in found]
+    print(sets, "sets: slowdown, misses, breakdown", held / trials)
+    assert (held / trials >= 0.93 - 0.02).all()  # two standard errors
+    assert (slowdown is not None and math.isfinite(slowdown.high)) == (sets >= 30)

@@ -113,9 +113,10 @@ def test_sets_without_a_release_say_nothing_about_misses() -> None:
 
 def test_some_misses_have_students_interval_of_their_residuals() -> None:
     # 10 of 100, 40 of 200, 10 of 300: ratio 0.1, off by 0, 20 and -20 of 200 releases each.
-    misses, released = np.array([10.0, 40.0, 10.0]), np.array([100.0, 200.0, 300.0])
-    half = 4.3027 * 0.1 / math.sqrt(3)
-    assert share_over_sets(misses, released) == pytest.approx((0.0, 0.1 + half), rel=1e-4)
+    misses, released = np.array([10.0, 40.0, 10.0] * 10), np.array([100.0, 200.0, 300.0] * 10)
+    half = 2.0452 * 0.1 * math.sqrt(2 / 3 / 29)
+    found = share_over_sets(misses, released)
+    assert found == pytest.approx((0.1 - half, 0.1 + half), rel=1e-4)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(1, 10), (4, 40), (85, 2377), (9, 10)])

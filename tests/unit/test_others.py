@@ -48,5 +48,6 @@ def test_what_strangers_took_stands_beside_the_slowdown(
     # its own, more urgent task stays in
     assert row["slowdown_undisturbed"] == (pytest.approx((1.5 + 1) / 2) if known else None)
     assert row["others_share"] == (pytest.approx(600 / (1050 + 200 + 150 + 50)) if known else None)
+    assert ("too few task sets for an upper end" in said) is known  # two
     assert ("Others took 41 % of the jobs' time" in said) is known
     assert ("slowdown is 1.25 to 1.25 at M = 1" in said) is known

@@ -128,8 +128,7 @@ def test_the_summary_says_the_width_and_why(tmp_path: Path) -> None:
     for row in rows_of(summary):
         key = point_text(Point(row["cores"], 1000, int(row["contended_ratio"] * 1000)))
         assert row["half_width"] == pytest.approx(record.points[key].half_width)
-        expected = (row["slowdown_ci_high"] - row["slowdown_ci_low"]) / 2 / row["slowdown_mean"]
-        assert row["half_width"] == pytest.approx(expected)
+        assert row["slowdown_ci_high"] is None  # fewer than 30 sets
     (finding,) = [each for each in summary.findings if each.id == "precision-not-reached"]
     assert "1 of 6 points" in finding.message and "m002-s1000-c0500" in finding.message
 

@@ -59,11 +59,12 @@ def test_intervals_are_over_sets() -> None:
     few = group_row(EXAMPLE)
     assert many["slowdown_mean"] == pytest.approx(few["slowdown_mean"])
     assert few["slowdown_ci_low"] < many["slowdown_ci_low"] < 1.325
-    assert 1.325 < many["slowdown_ci_high"] < few["slowdown_ci_high"]
+    assert many["slowdown_ci_high"] > 1.325
+    assert few["slowdown_ci_high"] is None
 
 
 def test_the_excess_of_misses_has_the_arms_of_both_sides() -> None:
-    row = group_row(EXAMPLE)
+    row = group_row(EXAMPLE * 10)
     # Alone all sets are alike: the arms are those of the misses together.
     assert (row["alone_miss_ci_low"], row["alone_miss_ci_high"]) == (0.02, 0.02)
     assert row["miss_excess_ci_low"] == pytest.approx(row["deadline_miss_ci_low"] - 0.02)

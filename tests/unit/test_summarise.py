@@ -165,9 +165,9 @@ def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -
         point_cell(CellFigures(), sets_from([own | more for own in sets]), ()).row("profile")
         for more in ({"cost_half_width": 0.5}, {})
     )
-    arms = [one["delay_ratio_ci_high"] - 1.3 for one in (row, plain)]
+    arms = [1.3 - one["delay_ratio_ci_low"] for one in (row, plain)]
     assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
-    assert row["slowdown_ci_high"] == plain["slowdown_ci_high"]
+    assert row["slowdown_ci_low"] == plain["slowdown_ci_low"]
 
 
 def test_a_point_without_a_run_is_undecided(store: CampaignStore) -> None:

@@ -87,12 +87,19 @@ class Figure(NamedTuple):
         if self.bounds:
             return f"at least {digits(self.value)}"
         ends = "" if self.ends is None else f" [{', '.join(map(digits, self.ends))}]"
-        if self.unbounded and self.low is not None:
+        if self.low is not None and (self.unbounded or self.open_above):
             ends = f" [{digits(self.low)} or more]"
         return digits(self.value) + ends + " one set" * bool(ends and self.of_one)
 
+    @property
+    def open_above(self) -> bool:
+        """Whether too few task sets say how large it may be."""
+        return self.basis == "sets" and self.low is not None and self.high is None
+
     def interval(self, digits: Callable[[float], str]) -> str:
         """``95 % interval 1.1 to 1.3``, or that there is none."""
+        if self.open_above:
+            return f"at least {digits(self.low or 0.0)}; too few task sets for an upper end"
         if self.ends is None:
             return "jobs did not finish" if self.bounds else "no interval"
         if self.basis == RANGE:

@@ -61,7 +61,7 @@ def value(cell: CellFigures, metric: str) -> Value | None:
     """The mean of ``metric`` at a point; None where it was not measured."""
     found = cell.figure(f"{metric}_mean")
     mean, low, high, _ = found
-    high = math.inf if found.unbounded else high
+    high = math.inf if found.unbounded or found.open_above else high
     return None if mean is None else Value(mean=mean, low=low, high=high)
 
 

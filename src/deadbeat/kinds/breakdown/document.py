@@ -159,7 +159,8 @@ def cells_table(found: Breakdown) -> Table:
         ),
         rows=found.cells,
         terminal=True,
-        hint="In brackets: 95 % intervals, of what is measured over task sets, of what is predicted"
+        hint="In brackets: 95 % intervals, of what is measured over task sets, whatever they are"
+        " like: a few say little of a mean, sets.csv has each; of what is predicted"
         " over searches of these sets; both with the resolution of a set. The same in full:"
         " summary.csv; every task set: sets.csv.",
     )

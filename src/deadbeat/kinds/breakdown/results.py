@@ -27,7 +27,7 @@ from deadbeat.model.results import RunKey
 from deadbeat.model.words import Json
 from deadbeat.prices.stage import prices_in
 from deadbeat.stats.binomial import Z95
-from deadbeat.stats.intervals import Interval, student_half_width
+from deadbeat.stats.intervals import ALL_ABOVE_SETS, Interval, bounded_interval
 from deadbeat.store.campaign import CampaignStore
 
 #: Columns of a cell that are means over its sets, and sums.
@@ -88,14 +88,15 @@ class CellResult(_Result):
 
     Attributes:
         lacking: Sets without a result.
-        low, high: 95 % interval of ``breakdown``, with the resolution, within 0 and the highest
-            utilisation that was considered.
+        low, high: 95 % interval of ``breakdown``, with the resolution, within 0 and a whole
+            core, or the highest that was measured.
         at_low, at_high: Sets that end there.
         agrees: Whether that and the predicted one overlap. within: Sets that were measured within
             what 95 of 100 searches find, and the resolution.
-        difference_low, difference_high: 95 % interval of measured minus predicted, set by set
-            (Student's), with the resolution.
-        parted: ``below`` or ``above`` where that leaves out zero; else "".
+        difference_low, difference_high: 95 % interval of measured minus predicted, set by set,
+            with the resolution.
+        parted: ``below`` or ``above`` where that leaves out zero, or all of six sets or more lie
+            there; else "".
         spare: ``pass``: ``low`` is above 1 - the stated share of spare time; ``fail``: ``high`` is
             below; else, or where a search ended there, ``undecided``.
     """
@@ -232,11 +233,12 @@ def _inflation(table: JobTable) -> float | None:
 
 
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:
-    half, most = float(spec.breakdown.resolution) / 2, float(spec.breakdown.high)
     measured = np.array([each.breakdown for each in sets])
+    half, most = float(spec.breakdown.resolution) / 2, max(1.0, float(measured.max()))
     predicted = np.array([each.predicted for each in sets])
-    low, high = _around(measured, half)
-    behind, ahead = _around(measured - predicted, half)
+    low, high = _around(measured, half, least=0.0, most=most)
+    off = measured - predicted
+    behind, ahead = _around(off, half, least=-most, most=most)
     arm = half + Z95 * math.hypot(*(each.predicted_deviation for each in sets)) / len(sets)
     expected = Interval.around(float(predicted.mean()), arm, least=0.0, most=most)
     at_low, at_high = (sum(each.end == end for each in sets) for end in ("low", "high"))
@@ -261,17 +263,24 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
         ),
         difference_low=behind,
         difference_high=ahead,
-        parted="below" if ahead < 0 else "above" if behind > 0 else "",
+        parted="below" if ahead < 0 else "above" if behind > 0 else _all_apart(off, half),
         spare=("pass" if above else "fail" if below else "undecided") if needed < 1 else "",
         **means,
         **{name: sum(getattr(each, name) for each in sets) for name in _SUMS},
     )
 
 
-def _around(values: NDArray[np.float64], half: float) -> Interval:
-    """Student's interval of the mean, wider by ``half`` on either side; of one value that alone."""
-    arm = half + (student_half_width(values) if len(values) > 1 else 0.0)
-    return Interval.around(float(values.mean()), arm)
+def _all_apart(off: NDArray[np.float64], half: float) -> str:
+    """Whether all of so many sets are off to one side that it is not by chance."""
+    if len(off) < ALL_ABOVE_SETS:
+        return ""
+    return "below" if (off < -half).all() else "above" if (off > half).all() else ""
+
+
+def _around(values: NDArray[np.float64], half: float, *, least: float, most: float) -> Interval:
+    """Interval of the mean of values within these bounds, wider by ``half`` on either side."""
+    low, high = bounded_interval(values, least=least, most=most)
+    return Interval(low - half, high + half)
 
 
 def columns(kind: type[CellResult | SetResult]) -> tuple[str, ...]:

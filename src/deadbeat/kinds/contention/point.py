@@ -32,8 +32,8 @@ from deadbeat.stats.intervals import (
     Interval,
     clopper_pearson,
     difference,
-    mean_interval,
     own_interval,
+    sets_interval,
     share_over_sets,
     stratified_interval,
     t_quantile,
@@ -111,10 +111,10 @@ def _mean_of(metric: str, sets: Sets, *, common: float = 0.0) -> Figure:
     """Mean over sets and its interval: over sets, or over the rounds of a single set; where jobs
     did not finish the low end of what it is at least."""
     if is_censored(sets):
-        interval = mean_interval(known(sets, f"{metric}_bound"), common=common)
+        interval = sets_interval(known(sets, f"{metric}_bound"), common=common)
         return Figure(None, interval and interval.low, None, BOUND)
     values = known(sets, f"{metric}_mean")
-    interval, basis = mean_interval(values, common=common), "sets"
+    interval, basis = sets_interval(values, common=common), "sets"
     if len(values) == 1:
         (own,) = (each for each in sets if each.column(f"{metric}_mean") is not None)
         error, basis = own.column(f"{metric}_error"), "rounds"
@@ -127,8 +127,10 @@ def with_ends(
     interval: tuple[float | None, float | None] | None,
     basis: str | None = None,
 ) -> Figure:
-    """A figure with its interval; without one it has no basis."""
-    return Figure(value, *interval, basis) if interval else Figure(value)
+    """A figure with its interval, of which an end may be open; without one it has no basis."""
+    if not interval:
+        return Figure(value)
+    return Figure(value, interval[0], None if interval[1] == math.inf else interval[1], basis)
 
 
 def ranged(cell: CellFigures, sets: Sets) -> CellFigures:
@@ -160,7 +162,7 @@ def measured(sets: Sets, *, groups: bool) -> dict[str, Figure]:
     for measure in MEASURES:
         if measure.groups or not groups:
             values = known(sets if measure.always or not censored else (), measure.name)
-            interval = mean_interval(values) if measure.interval else None
+            interval = sets_interval(values) if measure.interval else None
             found[measure.name] = with_ends(mean_of(values), interval)
     return found
 
