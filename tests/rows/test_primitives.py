@@ -13,8 +13,10 @@ SIZES, PARTS = {kb * KB for kb in range(1, 11)}, {6 * KB * 2**power for power in
 PAIRS = {f"{pairs} pairs, one CPU{how}" for pairs in (8, 16, 32, 64, 128)
          for how in ("", ", handler no higher")}  # fmt: skip
 ALL, ONE_CACHE = {"16 threads, all CPUs"}, {"16 threads, CPUs of one cache"}
-BOTH = {f"4 threads, CPUs {which}, both kinds at once"
-        for which in ("of one cache", "that share no cache")}  # fmt: skip
+BOTH = {
+    f"4 threads, CPUs {which}, both kinds at once{pair}"
+    for which in ("of one cache", "that share no cache") for pair in ("", ", pair 2", ", pair 3")
+}  # fmt: skip
 #: Figure -> sizes, places, and the figures of its conclusions: all that the thesis draws.
 FIGURES = {
     7: (SIZES, ALL, "allocation-by-runtime", "average"),
