@@ -53,14 +53,14 @@ class Row:
 
     Attributes:
         command: Theirs.
-        written: Their state by the table.
+        written: Their states by the table.
         seen: Their state by the test: it works, unless the test says what that needs or takes.
         ran: Whether the command was run as it stands there.
     """
 
     test: str
     command: str
-    written: str
+    written: tuple[str, ...]
     capture: Capture
     seen: str = "works"
     ran: bool = False
