@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,8 @@ def analyze(
             processors,
         )
     system = load(file, processors).system
-    _refuse(options, simulate=simulate, model=model, spare=spare)
+    found_by = {options["priorities"], options["partition"]} & {"opa", "any"}
+    _refuse(found_by, simulate=simulate, model=model, spare=spare)
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
     kernel = {name: given.pop(name) for name in _DOMAIN if name in given}
@@ -129,14 +130,14 @@ def analyze(
 
 
 def _refuse(
-    options: Mapping[str, Any], *, simulate: bool, model: Model | None, spare: Fraction | None
+    found_by: Set[str], *, simulate: bool, model: Model | None, spare: Fraction | None
 ) -> None:
     """Raises UsageError: options exclude each other."""
     if spare == 1:
         raise UsageError("--spare: 100 % leaves nothing to the tasks", "--spare 30%")
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
-    if simulate and (found_by := {"opa", "any"} & {options["priorities"], options["partition"]}):
+    if simulate and found_by:
         raise UsageError(f"--simulate takes no {min(found_by)}", "name what the tests found")
 
 

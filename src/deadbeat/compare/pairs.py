@@ -84,7 +84,9 @@ class PairedRuns:
         return cls(
             metric=metric,
             cells=cells,
-            planned=np.array([[cell in table.cells for cell in cells] for table in tables]),
+            planned=np.array(
+                [[cell in table.cells for cell in cells] for table in tables], dtype=bool
+            ),
             doubt="" if len(tables) > 2 else tables[-1].doubts.get(metric.name, ""),
             repeats=tuple(table.name for table in tables[1:-1]),
             cell=np.array([number[place[run].cell] for run in runs], dtype=np.int64),

@@ -27,7 +27,7 @@ TRACED = "traced"
 
 
 def several(realtime: int | str) -> str:
-    """The condition of so many real-time threads, nothing else done."""
+    """The condition of a number of real-time threads, nothing else done."""
     return f"realtime-{realtime}"
 
 

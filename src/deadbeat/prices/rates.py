@@ -394,7 +394,7 @@ def prepared(
 
 
 def paced(tasks: Sequence[ReplayTask], factors: Sequence[float]) -> tuple[ReplayTask, ...]:
-    """With all uses of each task so many times as long: on a host that is slower."""
+    """With all uses of each task longer by its factor: on a host that is slower."""
     return tuple(
         evolve(task, uses=tuple((work, ns * factor) for work, ns in task.uses))
         for task, factor in zip(tasks, factors, strict=True)

@@ -19,7 +19,7 @@ _HOW = (
     " processes."
 )
 _MODES = {"spinning": "spinning", "mixed": "spinning or sleeping", "sleeping": "sleeping"}
-#: Objects whose hand-over a screen tells.
+#: Objects that a screen shows with their hand-over.
 _HANDED_SHOWN = 2
 
 

@@ -138,8 +138,8 @@ def differing(counts: Mapping[str, Count], variant: Mapping[str, str]) -> Eviden
     table = np.array(
         [(counts[name].yes, counts[name].total - counts[name].yes) for _, name in known]
     )
-    told = len(known) > 1 and bool(table.sum(axis=0).all())
-    p = float(stats.chi2_contingency(table).pvalue) if told else 1.0
+    varied = len(known) > 1 and bool(table.sum(axis=0).all())
+    p = float(stats.chi2_contingency(table).pvalue) if varied else 1.0
     least, most = (counts[known[end][1]] for end in (0, -1))
     above, below = most.interval[1] - most.share, least.share - least.interval[0]
     ends = most.share - least.share + math.hypot(above, below)

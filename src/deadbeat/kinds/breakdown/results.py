@@ -271,7 +271,7 @@ def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult
 
 
 def _all_apart(off: NDArray[np.float64], half: float) -> str:
-    """Whether all of so many sets are off to one side that it is not by chance."""
+    """Whether all sets are off to one side, and are more than chance would give."""
     if len(off) < ALL_ABOVE_SETS:
         return ""
     return "below" if (off < -half).all() else "above" if (off > half).all() else ""

@@ -19,8 +19,8 @@ def taken_by_others(table: JobTable, columns: JobColumns) -> Floats:
     accounts are not known. ``columns``: of all jobs of ``table``.
 
     Run delay, less the CPU time of more urgent jobs of its core that began within it; and what no
-    account of a thread holds (stolen by the host, interrupts), where no job of the run slept, which
-    cannot be told from it.
+    account of a thread holds (stolen by the host, interrupts), where no job of the run slept:
+    sleeping looks the same.
     """
     jobs, core = table.jobs, table.tasks["core"]
     known = has_split(table, columns)

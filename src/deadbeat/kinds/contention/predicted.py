@@ -120,9 +120,9 @@ def predicted_words(summary: Summary) -> str:
         return ""
     counts = Counter(pool.verdict for pool in objects)
     wrong = [f"{p.object} {p.verdict}" for p in objects if p.verdict in (HIGH, LOW)]
-    told = f"{counts[OPEN]} undecided (too few sets)" if counts[OPEN] else ""
+    rest = f"{counts[OPEN]} undecided (too few sets)" if counts[OPEN] else ""
     words = f"From prices, the slowdowns of {counts[RIGHT]} of {len(objects)} objects are predicted"
-    return "; ".join(filter(None, [words, told, ", ".join(wrong)])) + "."
+    return "; ".join(filter(None, [words, rest, ", ".join(wrong)])) + "."
 
 
 def predicted_parts(summary: Summary) -> tuple[Part, ...]:
