@@ -30,11 +30,13 @@ Of = TypeVar("Of", CellFigures, SetFigures)
 
 @frozen(kw_only=True)
 class Value:
-    """A mean with its interval; the ends are None where there is none."""
+    """A mean with its interval; the ends are None where there is none. ``of_sets``: too few task
+    sets say how large it may be, and the upper end is the largest of them."""
 
     mean: float
     low: float | None
     high: float | None
+    of_sets: bool = False
 
     def above(self, bound: float) -> bool | None:
         """Whether it lies above ``bound``; None where the interval holds it, or there is none."""
@@ -59,19 +61,22 @@ class Value:
         mean = self.mean / other.mean if other.mean else math.inf
         if self.low is None or self.high is None or not other.low or not other.high:
             return Value(mean=mean, low=None, high=None)
-        return Value(mean=mean, low=self.low / other.high, high=self.high / other.low)
+        of_sets = self.of_sets or other.of_sets
+        low, high = self.low / other.high, self.high / other.low
+        return Value(mean=mean, low=low, high=high, of_sets=of_sets)
 
     def times(self, factor: float) -> Value:
         """In another unit."""
         low, high = (None if end is None else end * factor for end in (self.low, self.high))
-        return Value(mean=self.mean * factor, low=low, high=high)
+        return Value(mean=self.mean * factor, low=low, high=high, of_sets=self.of_sets)
 
     def minus(self, other: Value) -> Value:
         """The difference, with the ends of both."""
         if self.low is None or self.high is None or other.low is None or other.high is None:
             return Value(mean=self.mean - other.mean, low=None, high=None)
         low, high = self.low - other.high, self.high - other.low
-        return Value(mean=self.mean - other.mean, low=low, high=high)
+        of_sets = self.of_sets or other.of_sets
+        return Value(mean=self.mean - other.mean, low=low, high=high, of_sets=of_sets)
 
     @classmethod
     def mean_of(cls, every: Sequence[Value]) -> Value:
@@ -83,6 +88,7 @@ class Value:
             mean=fmean(each.mean for each in every),
             low=fmean(lows) if known else None,
             high=fmean(highs) if known else None,
+            of_sets=any(each.of_sets for each in every),
         )
 
     def __str__(self) -> str:
@@ -90,7 +96,8 @@ class Value:
             return f"at least {self.mean if self.low is None else self.low:.3f}"
         if self.low is None or self.high is None:
             return f"{self.mean:.3f} (no interval)"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        up_to = "sets up to " * self.of_sets
+        return f"{self.mean:.3f} [{self.low:.3f}, {up_to}{self.high:.3f}]"
 
 
 def rank_correlation(pairs: Sequence[Sequence[float]]) -> Value:

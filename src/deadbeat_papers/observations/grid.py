@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 from attrs import frozen
@@ -43,6 +44,9 @@ FEW, SEVERAL, MANY = 4, 8, 16
 
 #: D / C of the paper. Steps of an interpolated surface.
 _FACTOR, _FINE = 10.0, 200
+#: What the task sets of a point have in common with it; what those of a group.
+_POINT = attrgetter("cores", "sync_share", "contended_ratio", "deadline_factor")
+_GROUP = attrgetter("group", "deadline_factor")
 
 
 def metric_of(result: Campaign) -> tuple[str, str]:
@@ -57,17 +61,23 @@ def metric_of(result: Campaign) -> tuple[str, str]:
     return "delay_ratio", "delay ratio"
 
 
-def value(cell: CellFigures, metric: str) -> Value | None:
+def value(result: Campaign, cell: CellFigures, metric: str) -> Value | None:
     """The mean of ``metric`` at a point; None where it was not measured."""
-    found = cell.figure(f"{metric}_mean")
+    found, column = cell.figure(f"{metric}_mean"), f"{metric}_mean"
     mean, low, high, _ = found
-    high = math.inf if found.unbounded or found.open_above else high
-    return None if mean is None else Value(mean=mean, low=low, high=high)
+    of_sets = low is not None and high is None and not found.unbounded
+    if found.unbounded:
+        high = math.inf
+    elif of_sets:
+        same = _GROUP if cell.group else _POINT
+        own = [each for each in result.sets if same(each) == same(cell)]
+        high = max((getattr(each, column) or 0.0 for each in own), default=math.inf)
+    return None if mean is None else Value(mean=mean, low=low, high=high, of_sets=of_sets)
 
 
 def measured(result: Campaign, cores: int, metric: str) -> list[tuple[CellFigures, Value]]:
     cells = [cell for cell in result.cells if cell.cores == cores]
-    return [(cell, found) for cell in cells if (found := value(cell, metric)) is not None]
+    return [(cell, found) for cell in cells if (found := value(result, cell, metric)) is not None]
 
 
 @frozen(kw_only=True)
@@ -344,7 +354,7 @@ def decide_5(given: Campaigns) -> list[Evidence]:
         because = f"{result.name} has no group with critical cores at M = {SHIELDED_CORES}"
         return undecided(f"{because} (stress --critical-cores)")
     cell = max(fitting, key=lambda one: (one.critical_cores == CRITICAL_CORES, one.cores))
-    found = value(cell, "slowdown")
+    found = value(result, cell, "slowdown")
     if found is None:
         return undecided(f"{cell.group} has no task set")
     above = found.above(NULL_BOUND)
@@ -364,7 +374,7 @@ def decide_5(given: Campaigns) -> list[Evidence]:
             details=(
                 ("smallest slowdown that counts", f"{NULL_BOUND:.3f}"),
                 ("deadline misses of the critical tasks", _misses(cell)),
-                *_without(result.cells, cell),
+                *_without(result, cell),
             ),
         )
     ]
@@ -377,10 +387,10 @@ def _misses(cell: CellFigures) -> str:
     return f"{100 * ratio:.2f} %" + (f" (at most {100 * high:.2f} %)" if high is not None else "")
 
 
-def _without(cells: tuple[CellFigures, ...], shielded: CellFigures) -> tuple[tuple[str, str], ...]:
-    for cell in cells:
+def _without(result: Campaign, shielded: CellFigures) -> tuple[tuple[str, str], ...]:
+    for cell in result.cells:
         same = cell.cores == shielded.cores and not cell.critical_cores
-        found = value(cell, "slowdown") if same else None
+        found = value(result, cell, "slowdown") if same else None
         if found is not None:
             return (("slowdown of the same draws without shielding", str(found)),)
     return ()
