@@ -71,11 +71,11 @@ def ran(table: JobTable, number: int, *, solo: bool = False) -> np.ndarray:
 # -- details
 
 
-def test_a_plain_run_has_neither_details_nor_counters() -> None:
+def test_a_plain_run_has_the_split_but_neither_details_nor_counters() -> None:
     table = measured(BUSY, settings())
     assert int(table.header["version"]) == 3
     assert (len(table.details), len(table.counters)) == (0, 0)
-    assert (table.jobs["flags"] & j.JOB_SPLIT == 0).all()
+    assert ((table.jobs["flags"][ran(table, 0)] & j.JOB_SPLIT) != 0).all()
 
 
 def test_causes_bring_the_split_and_a_detail_of_each_job() -> None:

@@ -32,16 +32,17 @@ from deadbeat_papers.figures.beside import SESSIONS, differences_table, ratio_ta
 
 
 def preemption(asked: Question) -> DrawnPlot:
+    panels = (
+        sides_panel(asked, "max", "Maximum"),
+        sides_panel(asked, "max_of_a_run", "Maximum of one run"),
+        sides_panel(asked, "rate", "Work of the loads"),  # imported results have none
+    )
     chart = Chart(
         name="preemption",
         title="Maximum latency by kernel and load",
         caption=f"{how(asked)}; all CPUs together. Left: the latest wake-up of all, one sample"
         " however long was measured. Others: geometric means over the runs; bars: 95 %.",
-        panels=(
-            sides_panel(asked, "max", "Maximum"),
-            sides_panel(asked, "max_of_a_run", "Maximum of one run"),
-            sides_panel(asked, "rate", "Work of the loads"),
-        ),
+        panels=tuple(panel for panel in panels if not panel.blank),
     )
     return DrawnPlot(
         charts=(chart,),
