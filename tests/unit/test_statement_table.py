@@ -114,7 +114,9 @@ FOLDERS: dict[str, Callable[..., None]] = {
         )
     },
     **{
-        f"{name}-{d}c": partial(drawn_sets, factor=d, place=place, misses=lambda *_, by=by: by)
+        f"{name}-{d}c": partial(
+            drawn_sets, sets=60, factor=d, place=place, misses=lambda *_, by=by: by
+        )
         for name, place, d, by in (
             ("rt", RT, 2, 0.35), ("rt-low", RT, 2, 0.1), ("new", NEW, 2, 0.35),
             ("rt", RT, 10, 0.01), ("new", NEW, 10, 0.02), ("old", OLD, 10, 0.03),
