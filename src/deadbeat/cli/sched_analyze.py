@@ -80,7 +80,7 @@ def analyze(
             processors,
         )
     system = load(file, processors).system
-    found_by = {options["priorities"], options["partition"]} & {"opa", "any"}
+    found_by = {options.get("priorities"), options.get("partition")} & {"opa", "any"}
     _refuse(found_by, simulate=simulate, model=model, spare=spare)
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
@@ -130,7 +130,7 @@ def analyze(
 
 
 def _refuse(
-    found_by: Set[str], *, simulate: bool, model: Model | None, spare: Fraction | None
+    found_by: Set[str | None], *, simulate: bool, model: Model | None, spare: Fraction | None
 ) -> None:
     """Raises UsageError: options exclude each other."""
     if spare == 1:
@@ -138,7 +138,9 @@ def _refuse(
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
     if simulate and found_by:
-        raise UsageError(f"--simulate takes no {min(found_by)}", "name what the tests found")
+        raise UsageError(
+            f"--simulate takes no {', '.join(map(str, found_by))}", "name what the tests found"
+        )
 
 
 def _beyond(system: TaskSystem) -> str:
