@@ -93,7 +93,7 @@ def test_a_valid_file_is_read() -> None:
         (patched(SLOTS + 8, "<q", 1), "starts before it begins"),
         (patched(SLOTS + 8, "<q", -(2**63)), "slot's time is out of range"),
         (patched(PROBES, "<H", 2), "slot that does not exist"),
-        (patched(PROBES + 2, "<H", 4), "unknown kind"),
+        (patched(PROBES + 2, "<H", 99), "unknown kind"),
         (patched(PROBES + 16, "<Q", 2**62), "probe's value"),
         (patched(JOBS, "<q", 2**62), "release is out of range"),
         (patched(JOBS + 8, "<q", -1), "starts before its release"),

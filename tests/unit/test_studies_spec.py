@@ -32,9 +32,9 @@ def test_a_preset_is_sound_and_survives_its_file(name: str) -> None:
 def test_the_whole_grid_is_about_ten_thousand_sets_and_shares_those_of_the_figures(name, m) -> None:
     grid, figure = presets()["thesis-grid"].build(), presets()[name].build()
     tasks, loads = ({getattr(cell, key) for cell in figure.cells} for key in ("tasks", "load"))
-    assert {cell.processors for cell in grid.cells} == {2, 4, 6, 8} and grid.total == 9720
+    assert {cell.processors for cell in grid.cells} == {2, 4, 6, 8} and grid.total == 10800
     assert {cell.processors for cell in figure.cells} == {m} and figure.sets == 30
-    assert (min(tasks), max(tasks), min(loads), max(loads)) == (m + 2, 10 * m, 600, 990)
+    assert (min(tasks), max(tasks), min(loads), max(loads)) == (m + 2, 12 * m, 600, 990)
     assert len(figure.cells) == len(tasks) * len(loads) and set(figure.cells) < set(grid.cells)
     (source,) = figure.sources.values()
     assert (source.period_low, source.period_high, source.bound) == (10, 250, 100_000)

@@ -163,10 +163,10 @@ def test_a_delay_ratio_is_known_no_better_than_its_costs(store: CampaignStore) -
     sets = [row | {"jobs": row["released"]} for row in sets_of(summarise(store))[1:]]
     row, plain = (
         point_cell(CellFigures(), sets_from([own | more for own in sets]), ()).row("profile")
-        for more in ({"cost_half_width": 0.5}, {})
+        for more in ({"cost_half_width": 0.2}, {})
     )
     arms = [1.3 - one["delay_ratio_ci_low"] for one in (row, plain)]
-    assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.5 * 1.3) ** 2)
+    assert arms[0] ** 2 == pytest.approx(arms[1] ** 2 + (0.2 * 1.3) ** 2)
     assert row["slowdown_ci_low"] == plain["slowdown_ci_low"]
 
 

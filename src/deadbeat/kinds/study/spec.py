@@ -196,6 +196,10 @@ def _converter() -> Converter:
     return made
 
 
+#: Costs of the first studies; a later one counts where it is not 0.
+_COSTS = ("context_switch", "migration", "cache_reload")
+
+
 def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
     """What of a specification in its plain form its results depend on."""
     found: dict[str, Any] = {k: v for k, v in plain.items() if k not in ("name", "title")}
@@ -204,6 +208,7 @@ def identity(plain: Mapping[str, Json]) -> dict[str, Json]:
     # Who places no task is whom studies called admitted by utilisation before it was `auto`.
     found["contenders"] = {
         label: {key: word for key, word in it.items() if (key, word) != ("protocol", "any")}
+        | {"costs": {key: cost for key, cost in it["costs"].items() if cost or key in _COSTS}}
         | ({} if it["policy"].startswith(_PLACING) else {"admission": "utilisation"})
         for label, it in found["contenders"].items()
     }
