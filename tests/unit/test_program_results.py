@@ -167,6 +167,10 @@ def test_what_was_seen_is_in_json_tables_and_python(capsys: Capture) -> None:
     assert "worst-1" in found.figures and found._repr_html_()
     with pytest.raises(deadbeat.UsageError, match="no table"):
         found.table("lock")
+    assert main(("export", "b", "--as", "openmetrics")) == 0
+    metrics = capsys.readouterr().out
+    for thread in ("control", "logger"):
+        assert f'name="{thread}"}} ' in metrics
     for name in ("tasks", "threads", "locks", "sections", "late"):
         assert len(Path(f"runs/b/{name}.csv").read_text().splitlines()) > 1, name
 

@@ -462,4 +462,4 @@ def task_system(path: Path) -> tuple[TaskSystem, tuple[str, ...]]:
     return less.system, (*less.lines, *less.unproved)
 
 
-KIND = _TABLE.kind(begin, why=_why, perfetto=perfetto, comparable=COMPARABLE)
+KIND = _TABLE.kind(begin, keys=("task", "name"), why=_why, perfetto=perfetto, comparable=COMPARABLE)
