@@ -139,7 +139,7 @@ def _refuse(
         raise UsageError("--model is of the simulation", "add --simulate")
     if simulate and found_by:
         raise UsageError(
-            f"--simulate takes no {', '.join(map(str, found_by))}", "name what the tests found"
+            f"--simulate takes no {' or '.join(sorted(map(str, found_by)))}", "name what the tests found"
         )
 
 
