@@ -138,9 +138,8 @@ def _refuse(
     if model is not None and not simulate:
         raise UsageError("--model is of the simulation", "add --simulate")
     if simulate and found_by:
-        raise UsageError(
-            f"--simulate takes no {' or '.join(sorted(map(str, found_by)))}", "name what the tests found"
-        )
+        words = " or ".join(sorted(map(str, found_by)))
+        raise UsageError(f"--simulate takes no {words}", "name what the tests found")
 
 
 def _beyond(system: TaskSystem) -> str:
