@@ -51,6 +51,7 @@ from deadbeat.model.jobs import (
     SLOT_SOLO,
     JobTable,
 )
+from deadbeat.model.tasks import Task
 from deadbeat.targets.base import Process
 from deadbeat.targets.local import LocalTarget
 
@@ -263,15 +264,19 @@ def test_the_split_accounts_for_a_span_of_pure_execution() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fragment", "reasons"),
+    ("tasks", "reasons"),
     [
-        ("liar", ("liar/1", "it is always wrong")),
-        ("crash", ("died while its tasks ran",)),
-        ("stuck", ("the bound of the run was exceeded",)),
+        ([task("liar", 1)], ("liar/1", "it is always wrong")),
+        # the other core has ended long before
+        ([task("busy", 1), task("liar", 300, core=1)], ("liar/300", "it is always wrong")),
+        ([task("crash", 1)], ("died while its tasks ran",)),
+        ([task("stuck", 1)], ("the bound of the run was exceeded",)),
     ],
 )
-def test_a_run_that_fails_says_why_and_the_next_one_runs(fragment: str, reasons: tuple[str, ...]):
-    sets = [task_set(task(fragment, 1)), task_set(task("busy", 1))]
+def test_a_run_that_fails_says_why_and_the_next_one_runs(
+    tasks: list[Task], reasons: tuple[str, ...]
+) -> None:
+    sets = [task_set(*tasks), task_set(task("busy", 1))]
     with executor() as machine:
         outcomes = run_all(machine, sets, settings())
         assert processes_of(machine.folder) == []

@@ -148,7 +148,7 @@ struct pair {
 };
 
 /* What the coordinator tells all tasks at once. */
-enum signal { SIGNAL_WAIT = 0, SIGNAL_RUN, SIGNAL_STOP };
+enum signal { SIGNAL_WAIT = 0, SIGNAL_RUN, SIGNAL_STOP, SIGNAL_END };
 
 struct task_extras;
 

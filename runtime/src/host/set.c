@@ -42,6 +42,9 @@ static void core_main(struct run *run, uint32_t core)
         port_join_thread(threads[i].thread);
     if (paired)
         port_join_thread(pairs.thread);
+    /* the end of a process counts as a death for as long as others tear down */
+    while (atomic_load(&run->meeting->signal) == SIGNAL_STOP)
+        port_wait(&run->meeting->signal, SIGNAL_STOP, -1);
     port_exit(0);
 }
 
@@ -63,7 +66,8 @@ static bool start_cores(struct run *run, int *pids)
                      process_count(host_of(run)->options, run->set->cores) + run->set->task_count);
 }
 
-static void stop_cores(struct run *run, const int *pids, bool orderly)
+/* False where they did not all end by themselves: what they left half-done is then no fault of objects. */
+static bool stop_cores(struct run *run, const int *pids, bool orderly)
 {
     if (orderly) {
         tell_all(run, SIGNAL_STOP);
@@ -71,6 +75,8 @@ static void stop_cores(struct run *run, const int *pids, bool orderly)
         orderly = wait_done(run->meeting, run->set->task_count);
     }
     watch_children(NULL);
+    if (orderly)
+        tell_all(run, SIGNAL_END);
     for (uint32_t c = 0; c < run->set->cores; c++)
         if (pids[c] > 0) {
             if (!orderly)
@@ -79,6 +85,7 @@ static void stop_cores(struct run *run, const int *pids, bool orderly)
             if (orderly && status != 0)
                 fail_with(&run->meeting->failure, "a core's process", "ended badly");
         }
+    return orderly;
 }
 
 static bool measure(struct host_run *host, int64_t began)
@@ -94,7 +101,7 @@ static bool measure(struct host_run *host, int64_t began)
     bool ok = start_cores(run, pids) && injectors_start(host);
     run->setup_ns = port_now_ns() - began;
     ok = ok && run_table(run, run->set->task_count + host->injector_count);
-    stop_cores(run, pids, ok);
+    ok = stop_cores(run, pids, ok);
     run->wall_ns = port_now_ns() - began;
     injectors_stop(host);
     if (ok)

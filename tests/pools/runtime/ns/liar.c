@@ -3,12 +3,13 @@
  * kind = "NS"
  * summary = "Never passes its check: proves that a run whose work is wrong fails"
  * resource_class = "test"
- * sizes = [1]
- * size_unit = "calls"
+ * sizes = [1, 300]
+ * size_unit = "milliseconds that its check takes"
  * origin = "own"
  * licence = "Apache-2.0"
  +++*/
 #include "deadbeat/fragment.h"
+#include "deadbeat/port.h"
 
 #include <stdio.h>
 
@@ -19,7 +20,7 @@ static void run(struct db_context *context)
 
 static int check(const struct db_context *context, char *why, size_t why_bytes)
 {
-    (void)context;
+    port_sleep_until_ns(port_now_ns() + (int64_t)context->size * 1000000);
     snprintf(why, why_bytes, "it is always wrong");
     return 1;
 }
