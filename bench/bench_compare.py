@@ -42,7 +42,7 @@ def _set(module: Any, name: str, value: Any) -> Change:
 
 def _bonferroni(parts: Any, p_holm: Any, options: Any) -> Any:
     """Every metric at the level divided by their number."""
-    many = max(1, sum(part.told for part in parts))
+    many = max(1, sum(part.enough for part in parts))
     return tuple(engine._metric(q, p, options, many) for q, p in zip(parts, p_holm, strict=True))
 
 

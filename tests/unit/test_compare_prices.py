@@ -98,6 +98,19 @@ def test_a_hand_over_that_takes_twice_as_long_is_worse_where_it_is(runs: Path) -
     assert states_told(found) == []
 
 
+def test_a_price_that_is_not_known_is_not_called_equal(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed, name in enumerate("ab"):
+        noise = random.Random(seed)
+        wild = [(800 * noise.lognormvariate(0, 0.15), NEAR) for _ in range(16)]
+        calm = {f"{each}": steady(850) for each in ("pipe", "futex", "eventfd", "mutex_normal")}
+        priced(runs, name, {**calm, "mutex_inherit": wild})
+    main(["compare", "a", "b", "--metric", "price", "--runs", str(runs)])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "EQUAL IN PART: b against a: price equal in 4 of 5 cells; neither a" in told
+
+
 def test_what_an_operation_takes_is_a_mean_over_slots_however_many(runs: Path) -> None:
     """Truth: 16 slots at 100 and 400 in turn mean 200, their root, as 40 at 200 do."""
     priced(runs, "a", {"futex": [(100.0 * 4 ** (n % 2), NEAR) for n in range(16)]})

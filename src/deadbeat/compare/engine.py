@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -197,12 +198,13 @@ class _Part:
         return np.asarray(self.sample.difference[self.mine])
 
     @property
-    def told(self) -> bool:
+    def enough(self) -> bool:
         """Whether enough runs differ at all to say anything: identical jumps of one event more or
         less have no scatter, and look certain."""
         if self.effect is None:
             return False
-        return not self.sample.metric.rare or int(np.count_nonzero(self.values)) >= DIFFERING_MIN
+        many = self.effect.rates or np.count_nonzero(self.values) >= DIFFERING_MIN
+        return not self.sample.metric.rare or bool(many)
 
     @property
     def margin(self) -> float:
@@ -224,7 +226,7 @@ class _Part:
         return "equal" if abs(effect.mean) + self.half90(effect) < self.margin else "undecided"
 
     def no_worse(self) -> bool:
-        if self.effect is None or self.drift is None or not self.told or self.hidden.worse:
+        if self.effect is None or self.drift is None or not self.enough or self.hidden.worse:
             return False
         return self.sign * self.effect.mean + self.half90(self.effect) < self.margin
 
@@ -246,13 +248,14 @@ class _Part:
         if effect is None:
             return empty
         verdict, smallest = "undecided", None
-        if drift is not None and self.told:
+        if drift is not None and self.enough:
             gate = drift.at(gate_level)
             found = self.verdict(effect, p_holm, level, gate)
             verdict = found if self.hidden.allows(found) else verdict
             smallest = sample.known(self.smallest(effect, level / many, gate, drift))
         half = effect.half(0.05)
-        low, high = sample.known(effect.mean - half), sample.known(effect.mean + half)
+        ends = effect.rates.interval if effect.rates else (effect.mean - half, effect.mean + half)
+        low, high = map(sample.known, ends)
         if sample.metric.rare:  # a difference of shares leads neither below 0 nor above 1
             before = float(sample.before[self.mine].mean())
             low = None if low is None else max(low, -before)
@@ -274,6 +277,10 @@ class _MetricPart(_Part):
     cells: tuple[_Part, ...]
     basis: str
 
+    @property
+    def enough(self) -> bool:
+        return super().enough or any(cell.enough for cell in self.cells)
+
     @classmethod
     def of(cls, sample: PairedRuns, options: CompareOptions) -> _MetricPart:
         chosen, difference = np.isfinite(sample.difference), sample.difference
@@ -287,19 +294,25 @@ class _MetricPart(_Part):
             alike=options.cells_alike and not sample.metric.apart,
         )
 
-        def limited(effect: MeanDifference, mine: NDArray[np.bool_], weights: Floats) -> Any:
+        def limited(
+            effect: MeanDifference, mine: NDArray[np.bool_], weights: Floats, *counts: Any
+        ) -> Any:
             found = cut_off(effect, slack[mine], weights)
-            return if_rare(found, difference[mine]) if sample.metric.rare else found
+            return if_rare(found, difference[mine], *counts) if sample.metric.rare else found
 
         groups = [sample.cell == number for number in range(len(sample.cells))]
         present = [n for n, group in enumerate(groups) if (group & chosen).any()]
         means = by_cell([difference[groups[n] & chosen] for n in present])
-        effects = dict(zip(present, means, strict=True))
+        rates = [sample.rates(groups[n] & chosen) for n in present if sample.metric.rare]
+        effects = {
+            n: limited(mean, mine := groups[n] & chosen, np.ones(mine.sum()), counts)
+            for n, mean, counts in zip_longest(present, means, rates)
+        }
         cells = [
             _Part(
                 sample=sample,
-                mine=(mine := group & chosen),
-                effect=limited(effects[n], mine, np.ones(mine.sum())) if n in effects else None,
+                mine=group & chosen,
+                effect=effects.get(n),
                 drift=gate.cells[n],
                 hidden=_hidden(sample, group, options),
                 empty=not (both & group).any(),
@@ -311,6 +324,8 @@ class _MetricPart(_Part):
         if len(cell):
             whole = over_cells(difference[chosen], cell, sample.block[chosen])
             whole = limited(whole, chosen, 1.0 / np.bincount(cell)[cell])
+            chance = math.hypot(*(own.error for own in rates if own)) / len(present)
+            whole = evolve(whole, error=max(whole.error, chance))
         return cls(
             sample=sample,
             mine=chosen,
@@ -340,7 +355,7 @@ def _metrics(
     all of k metrics exceed their gates at the level asked for, they differ; if all but one do at
     half of it; and so on to one at the k-th part of it. Metrics without an answer have no part.
     """
-    many = max(1, sum(part.told for part in parts))
+    many = max(1, sum(part.enough for part in parts))
     found: tuple[MetricComparison, ...] = ()
     for step in range(1, many + 1):
         found = tuple(
@@ -377,8 +392,8 @@ def _metric(
         gate=sample.known(drift.at(GATE_LEVEL / step)) if drift and known else None,
         gate_basis=part.basis,
         cells=cells,
-        told=part.told,
-        vote=part.told
+        told=part.enough,
+        vote=part.enough
         or (bool(np.isfinite(sample.values).any()) and (part.effect is None or part.matters)),
         capped=part.hidden.lines,
     )
@@ -390,7 +405,9 @@ def _metric(
         many=len(options.metrics),
     )
     lacking = any(not cell.pairs for cell in cells)
-    if found.verdict == "equal" and (lacking or any(map(_differs_in, cells))):
+    each = metric.apart or metric.cellwise
+    other = any(cell.verdict != "equal" if each else _differs_in(cell) for cell in cells)
+    if found.verdict == "equal" and (lacking or other):
         found = evolve(found, verdict="undecided")  # on average only
     return evolve(found, no_worse=not lacking and part.no_worse())
 
@@ -414,6 +431,7 @@ def _cell(
             for side in sides
         )
         pairs = int(part.mine.sum())
-        known = evolve(known, pairs=pairs, baseline=before, other=after, test="student")
+        test = "poisson" if part.effect.rates else "student"
+        known = evolve(known, pairs=pairs, baseline=before, other=after, test=test)
     gate_level, level = CELL_GATE_LEVEL / step, options.cell_level
     return part.judged(known, p_holm=p_holm, gate_level=gate_level, level=level, many=many)

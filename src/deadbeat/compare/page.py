@@ -233,26 +233,22 @@ def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part
 
 
 def _verdict(result: ComparisonResult) -> list[Part]:
+    def metrics(number: int, each: Comparison) -> list[Part]:
+        title = f"{each.other} against {each.baseline}, each cell counted once"
+        name = f"metrics-{number}"
+        table = Table(name=name, columns=_METRICS, rows=each.metrics, title=title, terminal=True)
+        return [table]
+
     needs = _needs(result)
     decide = Subsection("What would decide it", [Lines(needs, terminal=True)])
     return [
-        *_each(result, lambda number, each: [metrics_table(each, number)]),
+        *_each(result, metrics),
         Sentence(_COLUMNS, page=False, terminal=True),
         Sentence(_minimums(result.comparisons[0]), page=False, terminal=True),
         *_gates(result),
         *([decide] if needs else []),
         Note(_NOISE),
     ]
-
-
-def metrics_table(comparison: Comparison, number: int = 1) -> Table:
-    return Table(
-        name=f"metrics-{number}",
-        columns=_METRICS,
-        rows=comparison.metrics,
-        title=f"{comparison.other} against {comparison.baseline}, each cell counted once",
-        terminal=True,
-    )
 
 
 def _minimums(comparison: Comparison) -> str:

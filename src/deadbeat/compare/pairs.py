@@ -20,9 +20,12 @@ from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.model.words import count_of
 from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
+from deadbeat.stats.proportions import RareCounts
 
 #: A bound this many times a value, or this small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
+#: Fewer runs than this may all have a burst of events by chance, and none on the other side.
+COUNTED_MIN = 5
 
 
 @frozen(kw_only=True, eq=False)
@@ -36,7 +39,7 @@ class PairedRuns:
         values: [result, run] on the scale of the differences; NaN where there is none.
         before: [run] mean of the baseline and its repeats.
         ran: [result, run] whether there is such a run.
-        slack, censored: [result, run] as in `Observation`; ``censored`` is 1 without a value.
+        slack, censored, trials: [result, run] as in `Observation`; ``censored`` is 1 without value.
         doubt: Why repeats of the baseline are needed whatever else is known; "": they are not.
         at: [run] mean time of both sides; NaN where it is not known.
     """
@@ -53,6 +56,7 @@ class PairedRuns:
     ran: NDArray[np.bool_]
     slack: Floats
     censored: Floats
+    trials: Floats
     at: Floats
 
     @classmethod
@@ -67,7 +71,9 @@ class PairedRuns:
         runs = sorted(r for r in place if place[r].cell in number and r not in unwanted)
         blocks = sorted({place[run].block for run in runs})
         shape = (len(tables), len(runs))
-        values, slack, censored, at = (np.full(shape, f) for f in (np.nan, 0.0, 1.0, np.nan))
+        values, at, slack, trials, censored = (
+            np.full(shape, float(fill)) for fill in (np.nan, np.nan, 0, 0, 1)
+        )
         ran = np.zeros(shape, dtype=np.bool_)
         for result, own in enumerate(rows):
             for index, run in enumerate(runs):
@@ -81,6 +87,7 @@ class PairedRuns:
                     values[result, index] = math.log(value) if metric.log else value
                     slack[result, index] = row.slack
                     censored[result, index] = row.censored
+                    trials[result, index] = row.trials
         return cls(
             metric=metric,
             cells=cells,
@@ -96,6 +103,7 @@ class PairedRuns:
             ran=ran,
             slack=slack,
             censored=censored,
+            trials=trials,
             at=at[[0, -1]].mean(axis=0),
         )
 
@@ -103,6 +111,15 @@ class PairedRuns:
     def difference(self) -> Floats:
         """[run] other less baseline; NaN where a side has none."""
         return np.asarray(self.values[-1] - self.before)
+
+    def rates(self, mine: NDArray[np.bool_]) -> RareCounts | None:
+        """Events of ``mine``, the baseline with its repeats; None: not known, or too few runs."""
+        events, trials = (
+            np.stack([each[:-1].sum(axis=0), each[-1]])[:, mine]
+            for each in (np.nan_to_num(self.values) * self.trials, self.trials)
+        )
+        known = trials.shape[1] >= COUNTED_MIN and trials.all()
+        return RareCounts.over(events, trials) if known else None
 
     def shown(self, difference: float) -> float:
         """A difference in the metric's scale: a ratio less 1, or a difference as it is."""
@@ -131,6 +148,7 @@ class MeanDifference:
     Attributes:
         error, degrees: Standard error by Student's t, and its degrees of freedom.
         hidden: How far ``mean`` may be off because values are cut off.
+        rates: What tells instead of Student's t.
     """
 
     mean: float
@@ -138,10 +156,13 @@ class MeanDifference:
     degrees: int
     hidden: float = 0.0
     bound: float | None = None
+    rates: RareCounts | None = None
 
     @property
     def p(self) -> float:
         """Two-sided, of no difference."""
+        if self.rates:
+            return self.rates.p
         left = max(abs(self.mean) - self.hidden, 0.0)
         if self.degrees < 1 or left == 0:
             return 1.0
@@ -191,12 +212,19 @@ def cut_off(effect: MeanDifference, slack: Floats, weights: Floats) -> MeanDiffe
     return evolve(effect, error=error, hidden=hidden)
 
 
-def if_rare(effect: MeanDifference, values: Floats) -> MeanDifference:
-    """Where no run differs: the exact bound on how many could (C. J. Clopper and E. S. Pearson).
+def if_rare(
+    effect: MeanDifference, values: Floats, rates: RareCounts | None = None
+) -> MeanDifference:
+    """By the exact test where events were counted. Where no run differs: the exact bound on how
+    many could (C. J. Clopper and E. S. Pearson).
 
     No run of n differing bounds the share that differ, and so the mean difference, by
     1 - 0.05**(1 / n): a run is one observation, however many events it has.
     """
+    if rates and rates.seen.any():
+        mean, error = rates.off, max(effect.error, rates.error)
+        bound = max(abs(end - mean) for end in rates.interval)
+        return evolve(effect, mean=mean, error=error, bound=bound, rates=rates)
     if np.any(values != 0) or effect.hidden:
         return effect
     return evolve(effect, bound=1 - 0.05 ** (1 / len(values)))

@@ -38,17 +38,17 @@ Overall = tuple[str, str, tuple[str, ...]]
 def overall(
     metrics: Sequence[MetricComparison], *, harm: Sequence[str] = (), words: Vocabulary
 ) -> Overall:
-    """Worst first; a metric in which next to nothing happened has no vote for ``equal``. ``harm``:
-    why the other may be worse than the pairs show."""
+    """Worst first, then what is better; a metric in which next to nothing happened has no vote for
+    ``equal``. ``harm``: why the other may be worse than the pairs show."""
     leaning = [each for each in metrics if _leans_worse(each)]
     empty = _without_data(metrics)
-    better = False
-    for verdict in ("worse", "better"):
-        found = {each.metric.name: _decided(each, verdict) for each in metrics}
-        better = any(found.values())
-        if better and (verdict == "worse" or not (harm or leaning)):
-            text = "; ".join(filter(None, [*found.values(), empty]))
-            return verdict, text, tuple(metric for metric, words in found.items() if words)
+    worse, better = (
+        {each.metric.name: text for each in metrics if (text := _decided(each, verdict))}
+        for verdict in ("worse", "better")
+    )
+    if worse or (better and not (harm or leaning)):
+        text = "; ".join(filter(None, [*worse.values(), *better.values(), empty]))
+        return "worse" if worse else "better", text, tuple(worse or better)
     capped = [each for each in metrics if each.capped]
     if capped:
         lines = dict.fromkeys(line for each in capped for line in each.capped)
@@ -58,11 +58,13 @@ def overall(
 
 def _leans_worse(metric: MetricComparison) -> bool:
     """Inconclusive, but the point estimate favours the baseline by the minimum effect: an earlier
-    median does not make up for a later tail."""
-    if metric.verdict != "undecided" or metric.effect is None:
-        return False
-    effect = -metric.effect if metric.metric.higher_is_better else metric.effect
-    return effect >= metric.minimum
+    median does not make up for a later tail, nor a thread that misses less for one that misses."""
+    sign = -1 if metric.metric.higher_is_better else 1
+    cells = metric.cells if metric.metric.rare and metric.metric.cellwise else ()
+    return any(
+        each.verdict == "undecided" and sign * (each.effect or 0.0) >= metric.minimum
+        for each in (metric, *cells)
+    )
 
 
 def _without_difference(
@@ -71,20 +73,29 @@ def _without_difference(
     empty: str,
     words: Vocabulary,
 ) -> Overall:
+    """What is decided first, then what is not."""
     silent = [each for each in metrics if not each.vote]
     voting = [each for each in metrics if each.vote]
-    open_ = list(leaning) or [each for each in voting if each.verdict != "equal"]
-    rest = [f"{_list(silent)} undecided: too few {words.units} differ"] if silent else []
-    rest += [empty] if empty else []
+    equal = [each for each in voting if each.verdict == "equal"]
+    rest = [each for each in voting if each not in equal]
+    better = [_decided(each, "better") for each in rest]
+    cells = _undecided_cells(equal)
+    verb = f"differ{'s' * (len(equal) == 1)} by less than the minimum effect"
+    text = f"{_list(equal)} {verb}{' on average' if cells else ''}" if equal else ""
+    open_ = list(leaning) or rest
+    shown = open_ or ([] if voting else silent)
+    neither = f"neither a difference nor equality is shown in {_list(shown)}" if shown else ""
+    few = f"{_list(silent)} undecided: too few {words.units} differ" if silent else ""
+    parts = [
+        f"{each.metric.words} equal in {many} of {len(each.cells)} cells"
+        for each in rest
+        if each.verdict == "undecided"
+        and (many := sum(cell.verdict == "equal" for cell in each.cells))
+    ]
+    reason = "; ".join(filter(None, [*better, text, cells, *parts, neither, few, empty]))
     if open_ or empty or not voting:
-        shown = open_ or ([] if voting else silent)
-        neither = f"neither a difference nor equality is shown in {_list(shown)}"
-        reason = "; ".join([neither] * bool(shown) + rest)
         return "undecided", reason, _named(open_ or metrics)
-    verb = "differs" if len(voting) == 1 else "differ"
-    cells = _undecided_cells(voting)
-    text = f"{_list(voting)} {verb} by less than the minimum effect{' on average' if cells else ''}"
-    return "equal", "; ".join(filter(None, [text, cells, *rest])), _named(voting)
+    return "equal", reason, _named(voting)
 
 
 def _named(metrics: Sequence[MetricComparison]) -> tuple[str, ...]:
@@ -119,24 +130,36 @@ def _empty(metric: MetricComparison) -> int:
 
 
 def _decided(metric: MetricComparison, verdict: str) -> str:
-    """What of ``metric`` is ``verdict``; "" if nothing. Of one with cells of its own, such as
-    prices of objects, the cells rather than their mean."""
-    cells = sum(cell.verdict == verdict for cell in metric.cells)
-    if cells == len(metric.cells) == 1 and metric.verdict == verdict and metric.effect is not None:
-        return f"{metric.metric.words} {verdict}: {effect_text(metric.metric, metric.effect)}"
-    parts = []
-    counts = metric.metric.apart and cells
-    if metric.verdict == verdict and metric.effect is not None and not counts:
-        parts.append(f"{effect_text(metric.metric, metric.effect)} over all cells")
+    """What of ``metric`` is ``verdict``, the cell that differs most first; "" if nothing. Of one
+    with cells of its own, such as prices of objects, the cells rather than their mean."""
+    cells = [cell for cell in metric.cells if cell.verdict == verdict]
+    parts, many = [], len(metric.cells)
     if cells:
-        parts.append(f"{cells} of {len(metric.cells)} cells")
+        most = max(cells, key=lambda cell: abs(cell.effect or 0.0))
+        where = f" at {cell_text(most)} ({len(cells)} of {many} cells)" if many > 1 else ""
+        parts.append(f"{effect_text(metric.metric, most.effect or 0.0)}{where}")
+    whole = metric.verdict == verdict and metric.effect is not None
+    if whole and not (cells and (metric.metric.apart or many == 1)):
+        parts.append(f"{effect_text(metric.metric, metric.effect or 0.0)} over all")
     return f"{metric.metric.words} {verdict}: {', '.join(parts)}" if parts else ""
 
 
 def verdict_line(comparison: Comparison) -> str:
-    """``WORSE: B against A: slowdown worse: +4.1 % over all cells``."""
+    """``WORSE: B against A: slowdown worse: +4.1 % over all``."""
     names = f"{comparison.other} against {comparison.baseline}"
-    return f"{comparison.verdict.upper()}: {names}: {comparison.reason}"
+    return f"{_extent(comparison)}: {names}: {comparison.reason}"
+
+
+def _extent(comparison: Comparison) -> str:
+    """``EQUAL IN PART``, ``EQUAL ON AVERAGE``: what is undecided is not called equal."""
+    voting = [each for each in comparison.metrics if each.vote]
+    if comparison.verdict == "equal" and _undecided_cells(voting):
+        return "EQUAL ON AVERAGE"
+    found = {item.verdict for each in voting for item in (each, *each.cells)}
+    part = next((word for word in ("better", "equal") if word in found), "")
+    if comparison.verdict == "undecided" and part and not any(each.capped for each in voting):
+        return f"{part.upper()} IN PART"
+    return comparison.verdict.upper()
 
 
 def verdict_text(metric: MetricComparison) -> str:

@@ -100,7 +100,7 @@ class CellComparison(ComparedEffect):
         pairs: Programs with a result on both sides: what everything here rests on; 0: no data.
         baseline, other: The metric's mean over these pairs (geometric of what is compared by
             ratios) in the two themselves; the effect is against baseline and A/A repeats together.
-        test: ``student``: what ``p`` and the interval rest on.
+        test: ``student`` or ``poisson``: what ``p`` and the interval rest on.
     """
 
     cores: int

@@ -33,6 +33,7 @@ class Metric:
         higher_is_better: Else lower is.
         apart: For a metric with cells of its own (`Cell.of`) the option that sharpens it; "": it
             has the cells of all others.
+        cellwise: Cells are things of their own, such as threads: it is equal where each of them is.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Metric:
     rare: bool = False
     higher_is_better: bool = False
     apart: str = ""
+    cellwise: bool = False
 
     @property
     def words(self) -> str:
@@ -87,6 +89,7 @@ class Observation:
             compared as a ratio): what an engine cuts off, the width of a histogram's bucket.
         censored: Share of the run's events that this value does not know of because they never
             ended: jobs that did not finish, periods without a wake-up.
+        trials: Number of events that the value of a rare metric is a share of; 0: not known.
         at: When the run began, in seconds; None: not known.
     """
 
@@ -97,6 +100,7 @@ class Observation:
     value: float | None
     slack: float = 0.0
     censored: float = 0.0
+    trials: int = 0
     at: float | None = None
 
 

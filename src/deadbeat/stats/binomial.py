@@ -104,6 +104,6 @@ def chi_squared_p(value: float, freedom: int) -> float:
     return float(special.chdtrc(freedom, value)) if freedom > 0 else 1.0
 
 
-def chi_squared_low(freedom: int) -> float:
-    """What chi-squared stays below with ``ALPHA``."""
-    return 2 * float(special.gammaincinv(freedom / 2, ALPHA))
+def chi_squared_low(freedom: int, share: float = ALPHA) -> float:
+    """What chi-squared stays below with ``share``."""
+    return 2 * float(special.gammaincinv(freedom / 2, share))

@@ -10,8 +10,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.stats import special
-from deadbeat.stats.binomial import Z95
-from deadbeat.stats.intervals import Interval, student_half_width
+from deadbeat.stats.binomial import Z95, chi_squared_low
+from deadbeat.stats.intervals import Interval, clopper_pearson, difference, student_half_width
 
 
 @frozen
@@ -44,6 +44,53 @@ class Count:
             return "no set"
         low, high = self.interval
         return f"{100 * self.share:.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {self.total}"
+
+
+@frozen(eq=False)
+class RareCounts:
+    """Shares of rare events on two sides: events and trials, divided by the design effect, which is
+    how much more runs of a side scatter than by chance (J. N. K. Rao and A. J. Scott, Biometrics
+    48, 1992). Few runs hardly tell: it is taken so large that it is larger in one case of four."""
+
+    seen: NDArray[np.float64]
+    of: NDArray[np.float64]
+
+    @classmethod
+    def over(cls, events: NDArray[np.float64], trials: NDArray[np.float64]) -> RareCounts:
+        """From what each run saw: [side, run]."""
+        shares = (events.sum(axis=1) / trials.sum(axis=1))[:, None]
+        chance = trials * shares * (1 - shares)
+        some = chance > 0
+        square = float(((events - trials * shares)[some] ** 2 / chance[some]).sum())
+        freedom = int(some.any(axis=1).sum()) * (events.shape[1] - 1)
+        design = max(1.0, square / chi_squared_low(freedom, 0.25)) if freedom else 1.0
+        return cls(events.sum(axis=1) / design, trials.sum(axis=1) / design)
+
+    @property
+    def off(self) -> float:
+        """How much larger the second share is."""
+        return float((self.seen / self.of) @ (-1, 1))
+
+    @property
+    def error(self) -> float:
+        """What chance alone makes of ``off``; with an event more a side, as none is no proof."""
+        return float(np.sqrt(((self.seen + 1) / self.of**2).sum()))
+
+    @property
+    def p(self) -> float:
+        """Two-sided, of equal rates: given their sum, Poisson numbers are binomial (J. Przyborowski
+        and H. Wilenski, Biometrika 31, 1940)."""
+        one, two = self.seen
+        share = self.of[1] / self.of.sum()
+        above = float(special.betainc(two, one + 1, share)) if two else 1.0
+        below = float(special.betainc(one, two + 1, 1 - share)) if one else 1.0
+        return min(1.0, 2 * min(above, below))
+
+    @property
+    def interval(self) -> Interval:
+        """95 % of ``off``."""
+        low, high = map(clopper_pearson, self.seen, self.of)
+        return difference(self.seen[1] / self.of[1], high, self.seen[0] / self.of[0], low)
 
 
 def wilson(yes: int, total: int) -> Interval:

@@ -15,9 +15,9 @@ from deadbeat.model.observations import Cell, Metric, Observation, Observations
 
 METRICS = (
     Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
-           unit="share", minimum=0.005, log=False, rare=True),
+           unit="share", minimum=0.005, log=False, rare=True, cellwise=True),
     *(
-        Metric(name=name, title=title, text=text, unit="ns", minimum=0.05)
+        Metric(name=name, title=title, text=text, unit="ns", minimum=0.05, cellwise=True)
         for name, title, text in (
             ("response_max", "Longest response time", "longest response"),
             ("c_mean", "Mean execution time", "mean C"),
@@ -26,7 +26,7 @@ METRICS = (
         )
     ),
     Metric(name="jobs", title="Jobs per second", text="jobs per second", minimum=0.01,
-           higher_is_better=True),
+           higher_is_better=True, cellwise=True),
 )  # fmt: skip
 
 
@@ -82,9 +82,11 @@ def align(lineup: Lineup) -> Aligned:
 def observe(run: ProgramRun) -> Iterator[Observation]:
     """Figures of each task by metric; what it marks itself goes before what was seen."""
     found: dict[tuple[str, str], float | None] = {}
+    counted: dict[str, int] = {}
     seconds = run.traced.seconds if run.traced else 0
     for task in run.traced.known if run.traced else ():
         missed = None if task.misses is None else task.misses / task.jobs
+        counted[task.name] = task.jobs
         longest = max((each.max_ns for each in task.sections), default=None)
         rate = task.jobs / seconds if seconds else None
         values = (missed, task.response_max_ns, task.c_mean_ns, task.c_max_ns, longest, rate)
@@ -92,13 +94,17 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
     for name in {task.name for task in run.tasks}:
         mine = [task for task in run.tasks if task.name == name and task.response.total]
         jobs = sum(task.response.total for task in mine if task.deadline_ns)
+        counted[name] = jobs
         found[name, METRICS[0].name] = sum(t.misses for t in mine) / jobs if jobs else None
         found[name, METRICS[1].name] = max((t.response.max_ns or 0 for t in mine), default=None)
     at = datetime.fromisoformat(run.started).timestamp() if run.started else None
     block = f"{run.key.repeat:04d}"
     for (name, metric), value in found.items():
         row, cell = f"{block} {name}", Cell(name)
-        yield Observation(run=row, cell=cell, block=block, metric=metric, value=value, at=at)
+        yield Observation(
+            run=row, cell=cell, block=block, metric=metric, value=value,
+            trials=counted.get(name, 0), at=at,
+        )  # fmt: skip
 
 
 COMPARABLE = Comparable(
