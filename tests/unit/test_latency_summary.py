@@ -9,7 +9,15 @@ from helpers.latency_series import run_of as run_of_cpus
 from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint, LoadReport, PathSplit, WorstTraced
+from deadbeat.model.latency import (
+    IDLE,
+    Circumstances,
+    LatencyRun,
+    LoadPoint,
+    LoadReport,
+    PathSplit,
+    WorstTraced,
+)
 
 HALF = LoadPoint("cpu", 50)
 
@@ -121,13 +129,19 @@ def test_made_up_runs_are_labelled() -> None:
 
 
 def test_load_that_was_reached_is_told_with_its_range() -> None:
-    loaded = [
-        evolve(run_of(n, [1], load=HALF), load=LoadReport(achieved={"0": 0.4 + 0.1 * n}))
-        for n in range(2)
-    ]
-    cell = summarise_latency(loaded).cells[0]
-    assert (cell.achieved, cell.achieved_min, cell.achieved_max) == pytest.approx((0.45, 0.4, 0.5))
-    assert summarise_latency([run_of(0, [1])]).cells[0].achieved is None
+    """Busy CPUs are no load: of what was asked for, 80 and 100 %; idle asks for nothing."""
+    for load, reached in (
+        (LoadReport(asked=50, judged=True, achieved={"0": 0.97}), (0.9, 0.8, 1.0)),
+        (LoadReport(asked=50, achieved={"0": 0.97}), (None, None, None)),
+        (LoadReport(asked=0, judged=True, achieved={"0": 0.97}), (None, None, None)),
+    ):
+        loaded = [
+            evolve(run_of(n, [1], load=HALF), load=load,
+                   circumstances=Circumstances(load_share=0.4 + 0.1 * n))
+            for n in range(2)
+        ]  # fmt: skip
+        cell = summarise_latency(loaded).cells[0]
+        assert (cell.achieved, cell.achieved_min, cell.achieved_max) == pytest.approx(reached)
 
 
 def test_splits_of_several_runs_are_pooled_and_keep_the_worst() -> None:

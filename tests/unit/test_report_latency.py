@@ -343,7 +343,7 @@ def test_what_the_machine_did_is_drawn_where_it_was_read():
     assert temperature.curves[0].high == (45.0,)
     stolen = [run_on(half, beside(3, steal_share={"0": 0.02, "1": 0.0}))]
     assert [panel.title for panel in machine_charts(stolen)[0].panels] == [
-        "Load reached", "Temperature", "Taken by the host",
+        "Busy", "Temperature", "Taken by the host",
     ]  # fmt: skip
     assert machine_charts([run_of([10])]) == []
 

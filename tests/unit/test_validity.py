@@ -8,9 +8,11 @@ from typing import Any
 
 import attrs
 import pytest
+from helpers.answers import Capture, answer_of
 from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.loads import back_to_back, run_of
 
+from deadbeat.cli.main import main
 from deadbeat.experiment.beside import beside_latency, beside_load
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform
@@ -60,8 +62,6 @@ SHARED = {"load_share": 0.4}
         *(({"problems": (old(name),)}, [name])
           for name in ("steal", "throttled", "rt-throttled", "missed-periods")),
         ({"load": IDLE_BUSY, "problems": (old("not-idle"),)}, ["other-work"]),
-        ({"circumstances": SHARED, "problems": (old("load-starved"),)},
-         ["load-starved", "other-work"]),
         # the host took what the load lacks
         ({"load": {**BUSY, "achieved": {"0": 0.7, "1": 0.7}},
           "circumstances": {"steal_share": {"0": 0.3, "1": 0.3}},
@@ -86,6 +86,7 @@ def test_a_stored_run_beside_which_something_else_happened_counts_again(
         ({"problems": (old("wrong-priority"),)}, "wrong-priority"),
         ({"problems": (old("cpu-missing"), old("steal"))}, "cpu-missing"),
         ({"problems": (old("clock-changed"),)}, "clock-changed"),
+        ({"circumstances": SHARED, "problems": (old("load-starved"),)}, "load-starved"),
         ({"load": {**BUSY, "died": "gone"}, "problems": (old("load-died"),)}, "load-died"),
         *(({"load": load, "problems": (old("load-not-reached"),)}, "load-not-reached")
           for load in ({**BUSY, "achieved": {"0": 0.2, "1": 0.2}}, {})),
@@ -99,6 +100,26 @@ def test_a_stored_run_that_measured_something_else_stays_invalid(
     first = store.load(run.key).problems[0]
     assert (first.id, first.severity) == (name, "invalid")
     assert store.invalid() == {run.key}
+
+
+@pytest.mark.parametrize(
+    ("load", "share", "counted", "reached"),
+    [
+        (BUSY, 0.11, 0, None),
+        (BUSY, 0.96, 1, 0.96),
+        (IDLE_BUSY, 0.0, 1, None),
+    ],
+)
+def test_a_run_without_its_load_decides_nothing(  # noqa: PLR0917  rows and fixtures
+    tmp_path: Path, capsys: Capture, load: Any, share: float, counted: int, reached: float | None
+) -> None:
+    """Whatever else kept the CPUs busy, and though a version before let it count."""
+    starved = Finding(id="load-starved", severity="warning", message="as it was told then")
+    run = made(FULL if load is BUSY else IDLE, load=load, circumstances={"load_share": share})
+    stored(tmp_path, attrs.evolve(run, problems=(starved,)))
+    assert main(("show", "m", "--runs", str(tmp_path), "--json")) == 0
+    rows = answer_of(capsys.readouterr().out)["rows"]
+    assert {(row["runs"], row["achieved"]) for row in rows} == {(counted, reached)}
 
 
 def test_what_was_measured_first_counts_though_it_was_set_aside(tmp_path: Path) -> None:

@@ -164,9 +164,9 @@ class CellSummary:
 
     Attributes:
         warnings: Name of a problem that does not make a run invalid -> runs that have it.
-        achieved: Share of a CPU's time that was busy beside the measuring threads, or that the load
-            had where it got less than it wanted; mean over the valid runs. None: not known.
-        achieved_min, achieved_max: Its range over runs and CPUs.
+        achieved: What the load had of the CPU time that it asked for, mean over the valid runs.
+            None: it asks for none, or it is not known.
+        achieved_min, achieved_max: Its range over runs.
         split: Where latency went, per CPU: the parts of all traced runs pooled, the worst of them.
     """
 

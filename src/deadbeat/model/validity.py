@@ -1,8 +1,8 @@
 """Whether a run measured what it claims, and what else happened beside it.
 
-Invalid is a run with another priority, policy or place than asked, without samples, or beside a
-load that never ran. Other work, the host, heat, and a load that got little of its CPUs are labels:
-such a run counts, and what it shows widens the intervals between runs.
+Invalid is a run with another priority, policy or place than asked, without samples, or without its
+load. Other work, the host and heat are labels: such a run counts, and what it shows widens the
+intervals between runs.
 
 Pure functions of what a run stores, so that runs of an older version are judged by the same rule.
 """
@@ -74,12 +74,13 @@ def load_problems(
         yield problem("load-not-reached", text, "invalid")
     own = circumstances.load_share
     if own is not None and own < least and (load.computes or load.judged):
-        free = 1 - sum(taken.values()) / len(taken)
-        if own < LOAD_NEVER * asked and free > LOAD_TOLERANCE:
+        gone = sum(taken.values()) / len(taken)
+        if own < LOAD_NEVER * asked and gone < 1 - LOAD_TOLERANCE:
             yield problem("load-not-reached", "the load never ran", "invalid")
         else:
             text = f"asked for {100 * asked:.0f} % of each CPU, the load had {100 * own:.1f} %"
-            yield problem("load-starved", text)
+            lacks = load.judged and own + gone < least  # others took it
+            yield problem("load-starved", text, "invalid" if lacks else "warning")
     other = other_work(load, circumstances, seconds)
     if other:
         text = f"something else ran: {other:.2f} CPUs of work of neither the load nor its measuring"
@@ -149,8 +150,8 @@ def rounds_inside(rounds: Rounds, window_ns: tuple[int, int]) -> int:
 
 
 def judged_latency(run: LatencyRun) -> LatencyRun:
-    """``run`` by today's rule, whatever an older version called invalid."""
-    if run.valid:
+    """``run`` by today's rule, whatever an older version called invalid, or starved."""
+    if run.valid and all(each.id != "load-starved" for each in run.problems):
         return run
     known = run.load != LoadReport()
     again = _OF_CYCLES | (_OF_LOAD if known else frozenset())

@@ -180,11 +180,11 @@ _Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
 
 
 def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
-    """One figure of the valid runs: load reached beside what was asked, temperature, ..."""
+    """One figure of the valid runs: how busy CPUs were beside what was asked, temperature, ..."""
     by_load = grouped((run for run in runs if run.valid), attrgetter("key.load"))
     loads = sorted(by_load, key=load_order)
-    reached = {load: pooled(run.load.achieved for run in by_load[load]) for load in loads}
-    busy = [each for each in [_range("reached", loads, reached, scale=100)] if each.x]
+    seen = {load: pooled(run.load.achieved for run in by_load[load]) for load in loads}
+    busy = [each for each in [_range("busy", loads, seen, scale=100)] if each.x]
     asked = [
         CurvePoint(place, load.percent, text=f"{load_words(load)} was asked for")
         for place, load in enumerate(loads)
@@ -192,9 +192,7 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
     ]
     if asked and busy:
         busy.insert(0, curve("asked", asked, look=1, kind="points"))
-    panels = [
-        evolve(_panel("Load reached", "busy, all CPUs (%)", loads, busy), y_limits=(-4.0, 104.0))
-    ]
+    panels = [evolve(_panel("Busy", "busy, all CPUs (%)", loads, busy), y_limits=(-4.0, 104.0))]
     for key, title, axis, factor, each in _READINGS:
         values = {
             load: pooled(getattr(run.circumstances, key) for run in by_load[load]) for load in loads

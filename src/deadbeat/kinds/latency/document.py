@@ -101,9 +101,9 @@ class MatrixLine:
 
 
 def achieved_text(cell: CellSummary, *, ends: bool = True) -> str:
-    """``49 % (48 % to 51 %)``; or that it is not known."""
+    """``98 % (96 % to 100 %)``; or that it is not known."""
     if cell.achieved is None:
-        return "not known"
+        return "not known" if cell.load.percent else "none"
     text = percent(cell.achieved)
     if not ends or cell.achieved_min is None or cell.achieved_max is None:
         return text

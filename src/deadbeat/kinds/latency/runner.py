@@ -153,6 +153,8 @@ class MatrixExperiment(FolderExperiment[LatencyKey, LatencyRun]):
         if isinstance(measured, DeadbeatError):
             return Lost(key, measured), bool(did.died)
         seen = circumstances(before, take(target), between=between, cpus=request.cpus)
+        if isinstance(load, MadeUpLoads):
+            seen = attrs.evolve(seen, load_share=load.point.percent / 100)
         if request.trace and not did.died:
             measured = engine.trace(target, request, measured)
         run = judged_run(

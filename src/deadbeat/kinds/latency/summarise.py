@@ -98,7 +98,7 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int]) -> CellSummar
     first = runs[0].key
     valid = [run for run in runs if run.valid]
     numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
-    shares = [share for run in valid for share in achieved_shares(run)]
+    shares = [share for run in valid if (share := reached(run)) is not None]
     return CellSummary(
         load=first.load,
         engine=first.engine,
@@ -113,13 +113,11 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int]) -> CellSummar
     )
 
 
-def achieved_shares(run: LatencyRun) -> list[float]:
-    """Share of each CPU's time that was busy, as far as it is known; of all together what the load
-    itself had, where that was less than it wanted."""
-    if any(problem.id == "load-starved" for problem in run.problems):
-        share = run.circumstances.load_share
-        return [] if share is None else [share]
-    return list(run.load.achieved.values())
+def reached(run: LatencyRun) -> float | None:
+    """What the load had of the CPU time that it asked for; None: of none, or it is not known."""
+    share, load = run.circumstances.load_share, run.load
+    wants = load.asked and (load.judged or load.computes)
+    return 100 * share / load.asked if wants and share is not None else None
 
 
 def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int]) -> LatencyRow:

@@ -366,14 +366,14 @@ def circumstances(
 
 
 def loads_table(runs: Iterable[LatencyRun]) -> Table:
-    """A row per load: what it reached on each CPU, what it did, and what made it."""
+    """A row per load: how busy each CPU was, what it did, and what made it."""
     ordered = sorted(runs, key=lambda run: load_order(run.key.load))
     return Table(
         name="loads-table",
         title="Loads",
         columns=(
             said("load", lambda own: load_words(own[0].key.load)),
-            said("reached, by CPU", _reached, words=True),
+            said("busy, by CPU", _busy, words=True),
             said("throughput", _throughput, long=True),
             said(
                 "commands",
@@ -400,7 +400,7 @@ def _texts(values: Iterable[str]) -> str:
     return " · ".join(different[:_TEXTS]) + more
 
 
-def _reached(runs: Iterable[LatencyRun]) -> str:
+def _busy(runs: Iterable[LatencyRun]) -> str:
     found = pooled(run.load.achieved for run in runs)
     texts = []
     for cpu in sorted(found, key=lambda name: (len(name), name)):
