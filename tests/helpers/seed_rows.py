@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -68,7 +69,7 @@ class Row:
     err: str = field(default="", init=False)
 
     def run(self, *more: str, status: int | None = 0, **fill: str) -> str:
-        """Standard output of the command: its placeholders filled, ``more`` words behind it.
+        """Standard output of the command: its placeholders filled, ``more`` options behind it.
 
         A task system for FILE is written into a file."""
         words = self.command
@@ -76,10 +77,11 @@ class Row:
             if value.startswith("{"):
                 Path("system.json").write_text(value, encoding="utf-8")
             filled = "system.json" if value.startswith("{") else value
-            words, found = re.subn(rf"\b{name}\b", filled, words)
+            words, found = re.subn(rf"(?<!\w){re.escape(name)}\b", filled, words)
             assert found, f"{self.command}: no {name}"
         self.ran = True
-        return self.main(*shlex.split(words), *more, status=status)
+        words, dashes, program = words.partition(" -- ")
+        return self.main(*shlex.split(words), *more, *shlex.split(dashes + program), status=status)
 
     def main(self, *words: str, status: int | None = 0) -> str:
         """Standard output of any other command, which prepares the row's or reads what it left."""
@@ -93,9 +95,12 @@ class Row:
         """What the command prints with ``--json``; see `run`."""
         return answer_of(self.run(*more, "--json", status=status, **fill))
 
-    def takes(self, seconds: float) -> None:
+    def takes(self) -> None:
         """What it takes in full, by its own plan."""
-        self.seen = f"works, {seconds / 3600:.0f} hours"
+        self.run("--simulated", "--no-figures", "--time-budget", "1s", status=None)
+        found = re.search(r"([\d,]+) runs: .* times (\d+) s", self.err)
+        assert found
+        self.seen = f"works, {int(found[1].replace(',', '')) * int(found[2]) / 3600:.0f} hours"
 
     def keep(self, state: str) -> None:
         """For tools/seedrows.py."""
@@ -133,6 +138,10 @@ def stored(
     Path("runs", name, "doctor.json").write_text(text, encoding="utf-8")
 
 
+#: The shortest measurement of `deadbeat lab run`.
+LAB = ("--quick", "--seeds", "1", "--loads", "idle", "--no-figures")
+
+
 def kernel_here(flavour: str) -> None:
     """Skips where the laboratory has no such kernel: nothing is fetched by a test."""
     if not list(cache_root().glob(f"lab/kernels/*-{flavour}/image")):
@@ -157,10 +166,20 @@ def judged(row: Row, names: str, part: str = "") -> str:
     return next(x["verdict"] for x in found["observations"] if f"{x['number']}{x['part']}" == part)
 
 
-def stated(row: Row, part: str, confirm: str, refute: str, *lacking: str) -> None:
-    """Results that confirm, that refute, and that lack what a measurement needs: the state."""
-    assert judged(row, confirm, part) == "confirmed"
-    assert judged(row, refute, part) in ("not confirmed", "depends")
-    needs = [judged(row, names, part) for names in lacking]
-    assert all(each.startswith("needs ") for each in needs), needs
-    row.seen = " and ".join([*needs[:1], *(each[6:] for each in needs[1:])]) or "works"
+def statements(lacking: Mapping[str, str]) -> Callable[[Row, str], None]:
+    """A test of each observation or statement: the results that confirm and that refute it in
+    tests/unit/statements.txt, and those that lack what a measurement needs, which is its state."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("what", lacking)
+    def test_statement(row: Row, what: str) -> None:
+        cases = (ROOT / "tests/unit/statements.txt").read_text(encoding="utf-8").splitlines()
+        parts = [[part.strip() for part in case.split("|")] for case in cases]
+        for verdicts in (("confirmed",), ("not confirmed", "depends")):
+            names = next(x[1] for x in parts if x[0] == what and x[2] in verdicts)
+            assert judged(row, names, what) in verdicts
+        needs = [judged(row, names, what) for names in lacking[what].split("; ") if names]
+        assert all(each.startswith("needs ") for each in needs), needs
+        row.seen = " and ".join([*needs[:1], *(each[6:] for each in needs[1:])]) or "works"
+
+    return test_statement

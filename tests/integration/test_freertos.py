@@ -140,39 +140,13 @@ def test_a_task_set_runs_twice_alike_and_is_preempted(virtual: FreeRTOSExecutor,
     assert spans[mine & ~solo].mean() > 1.05 * spans[mine & solo].mean()
 
 
-@pytest.mark.slow
-def test_on_two_harts_what_is_contended_is_slower_and_what_is_private_is_not() -> None:
-    known = load_catalog().fragments
-    catalog = Catalog(fragments={name: known[name] for name in ("crc32", "spin")})
-    asked = {"cores": 2, "tasks": 2, "utilisation": Fraction(4, 5), "sync_share": Fraction(1)}
-    with closing(freertos_executor("virtual,cores=2", cpus=None)) as executor:
-        assert "one kernel" in executor.unavailable(load_catalog())["semaphore_posix"]
-        costs = executor.calibrate(catalog, Costing(pool="full", seconds=0.1))
-        requests = [
-            RunRequest(RunKey(Point(2, 1, ratio), 0), synthesise(parameters, catalog, costs, 1))
-            for ratio in (0, 1)
-            for parameters in [SynthesisParameters(**asked, contended_ratio=Fraction(ratio))]
-        ]
-        with executor.open(requests, RunSettings(seconds=0.05)) as session:
-            private, contended = (slowdowns(session.run(each.key).file) for each in requests)
-    assert private == pytest.approx([1, 1], abs=0.02)
-    assert min(contended) > 1.2
-
-
-def slowdowns(file: Path | None) -> list[float]:
-    """Mean span together by that alone, for each task."""
-    jobs = read_job_table(file).jobs
-    jobs = jobs[(jobs["flags"] & j.JOB_COUNTED > 0) & (jobs["flags"] & j.JOB_FINISHED > 0)]
-    spans, solo = jobs["finish_ns"] - jobs["start_ns"], (jobs["flags"] & j.JOB_SOLO) > 0
-    mine = [jobs["task"] == task for task in range(2)]
-    return [spans[task & ~solo].mean() / spans[task & solo].mean() for task in mine]
-
-
 def test_what_freertos_cannot_do_is_refused_by_name(virtual: FreeRTOSExecutor, task_set: TaskSet):
     refused = virtual.unavailable(load_catalog(), policy="fifo")
     assert refused["flock"].endswith("not on FreeRTOS")
     assert "semaphore_posix" not in refused
     assert not set(FRAGMENTS) & set(refused)
+    with closing(freertos_executor("virtual,cores=2", cpus=None)) as several:
+        assert "one kernel" in several.unavailable(load_catalog())["semaphore_posix"]
     with pytest.raises(UsageError, match="--split"):
         virtual.open([RunRequest(KEY, task_set)], RunSettings(seconds=0.1, split=True))
     with pytest.raises(UsageError, match="unknown"):

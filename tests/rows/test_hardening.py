@@ -1,23 +1,20 @@
 """Rows of the article on preemption and hardening: latency results, stored, simulated or booted."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.seed_rows import Row, kernel_here, says, stated, stored
+from helpers.seed_rows import LAB, Row, kernel_here, says, statements, stored
 
 
 def test_hour(row: Row) -> None:
     """The plan says what it takes in full; one second of each is run."""
-    row.run("--simulated", "--no-figures", "--time-budget", "1s", status=None)
-    found = re.search(r"([\d,]+) runs: .* times (\d+) s", row.err)
-    assert found
-    hours = int(found[1].replace(",", "")) * int(found[2])
+    row.takes()
     short = ("--simulated", "--no-figures", "--name", "short", "--repeats", "1")
     answer = row.answer(*short, "--duration", "1s")
     assert {each["load"] for each in answer["rows"]} >= {"idle", "cpu-100", "mixed-100"}
     assert all(each["cycles"] >= 900 for each in answer["rows"])
-    row.takes(hours)
 
 
 def test_load(row: Row) -> None:
@@ -82,23 +79,43 @@ def test_inventory(row: Row) -> None:
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_models(row: Row) -> None:
-    """One kernel that boots with each model; instructions are counted, so figures repeat."""
+    """One kernel that boots with each model, and says so."""
     kernel_here("cloud-amd64")
-    few = ("--kernels", "6.12-cloud-amd64", "--quick", "--seeds", "1", "--loads", "idle")
-    says(row.run(*few, "--no-figures"), "full against .*none +VIRTUAL-TIME", r"p99 +[\d.]+ us")
-    row.seen = "needs QEMU and kernels (lab fetch)"
-
-
-#: Observation or statement -> results that confirm it, that refute it, that lack what it needs.
-STATED = {
-    "rt-below-150us": ("l-rt", "l-late", "l-none-low"),
-    "stronger-preemption": ("l-none l-rt", "l-rt l-none-low"),
-    "minimal-system": ("l-big l-mini", "l-mini l-big-fast"),
-    "hardening-small": ("l-rt l-hard", "l-rt l-harder", "l-rt l-hard-full"),
-}
+    found = row.answer("--kernels", "6.12-cloud-amd64", *LAB)
+    assert [each["preemption"] for each in found["campaigns"]] == ["none", "full"]
+    (p99,) = found["comparisons"][0]["metrics"][0]["cells"]
+    assert 1000 < p99["baseline"] < 100_000 > p99["other"] > 1000  # ns, in virtual time
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", STATED)
-def test_statement(row: Row, what: str) -> None:
-    stated(row, what, *STATED[what])
+@pytest.mark.hardware
+def test_hardened(row: Row) -> None:
+    """Each measure alone and all of them against none, by their effect: all cost most."""
+    kernel_here("rt-amd64")
+    out = row.run(*LAB)
+    effects = dict(re.findall(r"^(\S+) +[\d.]+ µs .*? ([+-][\d.]+)%", out, re.M))
+    assert len(effects) == 12 and float(effects["soft"]) == 0
+    assert float(effects["all"]) >= float(effects["mitigations"]) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.hardware
+def test_rootfs(row: Row, tmp_path: Path) -> None:
+    """A system that starts eight processes beside one that starts none: what runs in each."""
+    kernel_here("cloud-amd64")
+    Path("init.c").write_text(
+        "#include <unistd.h>\n"
+        "int main(void) { for (int i = 0; i < 7 && fork(); i++); for (;;) pause(); }\n"
+    )
+    Path("root/sbin").mkdir(parents=True)
+    subprocess.run(["gcc", "-static", "-o", "root/sbin/init", "init.c"], check=True)
+    subprocess.run(["tar", "cf", "image.tar", "-C", "root", "."], check=True)
+    out = row.run("--kernels", "6.12-cloud-amd64", *LAB, **{"IMAGE.tar": "image.tar"})
+    says(out, r"amd64: .*\b1 processes", r"amd64-image: .*\b9 processes")
+
+
+#: Statement -> results that lack what it needs here.
+test_statement = statements({
+    "rt-below-150us": "l-none-low", "stronger-preemption": "", "minimal-system": "",
+    "hardening-small": "l-rt l-hard-full",
+})  # fmt: skip

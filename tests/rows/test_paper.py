@@ -2,20 +2,36 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.pages import Page
 from helpers.programs import ROOT, command_of
-from helpers.seed_rows import Row, says, stated, table
+from helpers.seed_rows import Row, says, statements, table
+from helpers.sshd import Sshd
+
+from deadbeat.store.jobfile import read_job_table
 
 SIMULATED = ("--simulated", "--no-figures")
 QUICK = (*SIMULATED, "--quick", "--duration", "0.1", "--name", "c")
 GRID = (*QUICK, "--sets", "1", "--sync-share", "0,1", "--contended-ratio", "0,1")
 RANDOM = (*QUICK, "--sets", "4")
+#: On a real machine, as short as it can be.
+HERE = ("--no-figures", "--cores", "2", "--sets", "3", "--duration", "0.2", "--name", "c",
+        "--set", "calibration.seconds=10", "--set", "calibration.prices=0")  # fmt: skip
 Sets = list[dict[str, str]]
+
+
+def surfaces(page: str) -> dict[str, list[float]]:
+    """The heights of each surface of a page: rows of a synchronisation share."""
+    charts = json.loads(Page(Path(page).read_text(encoding="utf-8")).scripts[1])["charts"]
+    heats = {each["name"]: each["panels"][-1]["heat"] for each in charts}
+    return {name: [cell["value"] for cells in heat["cells"] for cell in cells]
+            for name, heat in heats.items() if heat}  # fmt: skip
 
 
 def has(name: str, *values: float) -> Callable[[Sets], bool]:
@@ -122,9 +138,7 @@ def test_packing(row: Row) -> None:
 @pytest.mark.hardware
 def test_memory(row: Row) -> None:
     """By fragments that the made-up machine does not have."""
-    few = ("--random", "--cores", "1", "--sets", "4", "--sync-share", "0", "--duration", "0.1")
-    row.run(*few, "--no-figures", "--name", "c", "--set", "calibration.seconds=10",
-            "--set", "calibration.prices=0")  # fmt: skip
+    row.run("--random", *HERE, "--sync-share", "0")
     used = [use["fragment"] for task in shown(row) for segment in task["segments"]
             for use in segment["uses"]]  # fmt: skip
     memory = {"dijkstra", "pointer_chase", "memory_stream"}
@@ -186,8 +200,15 @@ def test_page(row: Row) -> None:
     axes = ("--sync-share", "0,0.25,0.5,0.75,1", "--contended-ratio", "0,0.25,0.5,0.75,1")
     row.main("contention", *GRID, *axes)
     row.run("--no-figures", RUN="c")
-    page = Path("runs/c/report.html").read_text(encoding="utf-8")
-    assert len(re.findall("surface", page)) > 4
+    heights = surfaces("runs/c/report.html")
+    for cores in (1, 2):
+        found = [float(each["slowdown_mean"]) for each in table("runs/c/summary.csv")
+                 if each["cores"] == str(cores)]  # fmt: skip
+        assert heights[f"slowdown-m{cores:03}"] == pytest.approx(found, rel=1e-4)
+    assert heights["slowdown-m002"][-1] == pytest.approx(1.6, rel=0.05)
+    page = Page(Path("runs/c/report.html").read_text(encoding="utf-8")).data()
+    (counts,) = (each[6] for each in page["distributions"] if each[:4] == [2, 1, 1, "slowdown"])
+    assert sum(counts) == int(table("runs/c/summary.csv")[-1]["jobs"]) > 100
 
 
 def test_identical(row: Row) -> None:
@@ -236,13 +257,21 @@ def test_environment(row: Row) -> None:
     row.main("contention", *GRID)
     row.run("--no-figures", RUN="c")
     page = Path("runs/c/report.html").read_text(encoding="utf-8")
-    for what in ("kernel", "preemption", "governor", "processor|soc", "compiler|toolchain"):
-        says(page, f'<th scope="row">{what}')
+    known = {"soc": "formula", "cpus": "0, 1", "kernel": "none", "preemption": "unknown",
+             "governor": "none", "toolchain": "none"}  # fmt: skip
+    says(page, *(f'<th scope="row">{name}</th><td>{text}<' for name, text in known.items()))
 
 
 def test_doctor(row: Row) -> None:
-    checks = {each["id"]: each for each in row.answer()["checks"]}
-    assert {"power.governor", "clock.source", "scheduler.rt-throttling"} & checks.keys()
+    """What the kernel's own files say of the clock, of the time of real-time priorities, and of
+    CPUs that others may run on."""
+    found = {each["id"]: each["found"] for each in row.answer()["checks"]}
+    for check, path in {
+        "clock.source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "scheduler.rt-bandwidth": "/proc/sys/kernel/sched_rt_runtime_us",
+        "cmdline.isolation": "/sys/devices/system/cpu/isolated",
+    }.items():
+        assert found[check].startswith(Path(path).read_text().strip() or "none")
 
 
 PAPER = ("--no-figures", "--executor", "fake:cores=16")
@@ -256,13 +285,16 @@ PAPER = ("--no-figures", "--executor", "fake:cores=16")
     ],
 )
 def test_as_measured(row: Row, planned: str, more: tuple[str, ...]) -> None:
-    """The plan is the paper's; on fewer points every task has its 200 jobs."""
+    """The plan is the paper's; on fewer points every task has its 200 jobs, or a set its second."""
     row.run(*PAPER, "--time-budget", "1s", "--name", "all", status=None)
     says(row.err, planned, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 cores")
     row.run(*PAPER, *more, "--sets", "1", "--cores", "4", "--name", "c")
     sets = table("runs/c/sets.csv")
-    least = 200 if more else 1  # Mode 2 runs for a second, however many jobs that are
-    assert sets and all(int(each["jobs"]) >= least * int(each["tasks"]) for each in sets)
+    if more:
+        assert all(int(each["jobs"]) >= 200 * int(each["tasks"]) for each in sets)
+    else:
+        releases = read_job_table(Path("runs/c", sets[0]["file"])).jobs["release_ns"]
+        assert 0.5e9 < max(releases) < 1e9
     row.seen = "needs 16 cores"
 
 
@@ -283,16 +315,21 @@ def test_why(row: Row) -> None:
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_program(row: Row) -> None:
-    """The tree builds with make alone, and its program, like any other, under any profiler."""
-    row.main("contention", *GRID)
+    """The tree builds with make alone, and its program, like any other, runs under perf."""
+    if shutil.which("perf") is None:
+        pytest.skip("no perf here")
+    row.main("contention", "--random", *HERE, "--quick")
     row.run(RUN="c", DIR="tree")
-    made = subprocess.run(
-        ["make", "check"], cwd="tree", capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
-    says(made.stdout + made.stderr, r"\d+ jobs")
+    built = subprocess.run(["make", "-C", "tree", "check"], capture_output=True, check=False)
+    assert built.returncode == 0, built.stderr
+    says(row.main("show", "tree/records.jobs"), r"of [1-9]\d+ deadlines missed")
+    perf = ["perf", "stat", "-x", ",", "-e", "task-clock", "tree/task-set"]
+    counted = subprocess.run(perf, capture_output=True, text=True, check=True).stderr
+    clock = re.search(r"^([\d.]+),[^,]*,task-clock", counted, re.M)
+    assert clock and float(clock[1]) > 10  # ms
     row.main("export", "c", "--as", "c", "--port", "template", "--out", "port")
-    assert list(Path("port").rglob("*template*"))
+    subprocess.run(["make", "-C", "port"], capture_output=True, check=True)
+    assert subprocess.run(["port/task-set"], capture_output=True, check=False).returncode < 0
 
 
 @pytest.mark.slow
@@ -301,10 +338,12 @@ def test_own_program(row: Row) -> None:
     """A program that marks nothing becomes tasks, and a twin that the generator's runs measure."""
     source = ROOT / "tests/programs/relative.c"
     (program,) = command_of(source, Path.cwd())
-    found = row.answer("--duration", "3s", **{"./program": program}, status=None)
-    assert any(each["jobs"] > 10 for each in found["tasks"])
-    row.main("export", "--as", "c", "--out", "twin.c")
-    says(Path("twin.c").read_text(encoding="utf-8"), "pthread|clock_nanosleep")
+    found = row.answer("--duration", "3s", "--name", "p", **{"./program": program})
+    (worker,) = (each for each in found["tasks"] if each["name"] == "worker")
+    assert worker["kind"] == "relative" and 150 < worker["jobs"] <= 250  # 2 s, 8 ms + 1.75 ms
+    assert worker["c_mean_ns"] == pytest.approx(1_750_000, rel=0.3)
+    row.main("export", "p", "--as", "c", "--out", "twin.c")
+    says(Path("twin.c").read_text(encoding="utf-8"), rf'"worker", 1, 50, .* {worker["jobs"]}, jobs')
 
 
 @pytest.mark.slow
@@ -319,34 +358,13 @@ def test_kernels(row: Row) -> None:
     row.seen = "out of reach: no package of 5.15, 6.1 stands in"
 
 
-#: Observation or statement -> results that confirm it, that refute it, that lack what it needs.
-STATED = {
-    "1": ("one", "slope"),
-    "2": ("four", "steep"),
-    "3": ("many", "flat", "four"),
-    "4": ("many", "flat", "four"),
-    "5": ("shield", "calm", "shield-8"),
-    "5a": ("follow", "early", "four"),
-    "6": ("mode-1 mode-2", "mode-1 against"),
-    "7": ("old new old-again", "old worse old-again", "four mode-1-old", "old old-again"),
-    "8": ("plain rt plain-again", "plain rt-worse plain-again", "plain old"),
-    "9": ("m-plain m-rt", "m-plain m-rt-bad", "m-plain m-old"),
-    "misses-at-2c": ("rt-2c", "rt-low-2c", "new-2c", "rt-8"),
-    "misses-at-10c": (
-        "old-10c new-10c rt-10c",
-        "old-10c new-10c rt-bad-10c",
-        "old-10c new-10c rt-2c",
-    ),
-    "branch-misses": ("figure-11", "turned", "rt-2c"),
-    "cache-misses": ("figure-11", "turned", "rt-2c"),
-    "context-switches": ("figure-11", "turned"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", STATED)
-def test_statement(row: Row, what: str) -> None:
-    stated(row, what, *STATED[what])
+#: Observation or statement -> results that lack what it needs here.
+test_statement = statements({
+    "1": "", "2": "", "3": "four", "4": "four", "5": "shield-8", "5a": "four", "6": "",
+    "7": "four mode-1-old; old old-again", "8": "plain old", "9": "m-plain m-old",
+    "misses-at-2c": "new-2c; rt-8", "misses-at-10c": "old-10c new-10c rt-2c",
+    "branch-misses": "rt-2c", "cache-misses": "rt-2c", "context-switches": "",
+})  # fmt: skip
 
 
 def test_global_lock(row: Row) -> None:
@@ -373,8 +391,11 @@ def test_surfaces(row: Row) -> None:
     found = row.answer("--quick", "--no-figures", RUN="c", status=None)["observations"]
     assert {each["number"] for each in found} == {1, 2, 3, 4, 5}
     assert all("EXTRAPOLATED" in each["labels"] for each in found if each["runs"])
-    page = Path("runs/observe-replayed-quick/report.html").read_text(encoding="utf-8")
-    says(page, "EXTRAPOLATED")
+    heights = surfaces("runs/observe-replayed-quick/report.html")
+    slowdowns, misses = ([heights[f"{name}-m{cores:03}"][-1] for cores in (1, 4, 8, 16)]
+                         for name in ("slowdown", "deadline_miss_ratio"))  # fmt: skip
+    assert slowdowns == sorted(slowdowns) and slowdowns[0] == pytest.approx(1, abs=0.01)
+    assert slowdowns[2] > 1.5 and misses[0] == 0 < misses[3]
     row.seen = "needs 16 cores"
 
 
@@ -387,11 +408,34 @@ def test_resolution(row: Row) -> None:
 @pytest.mark.slow
 @pytest.mark.hardware
 def test_counters(row: Row) -> None:
-    few = ("--cores", "2", "--sets", "3", "--duration", "0.2", "--no-figures", "--name", "c")
-    short = ("--set", "calibration.seconds=8", "--set", "calibration.prices=0", "--quick")
-    row.run(*few, *short)
-    (sets, *_) = table("runs/c/sets.csv")
-    assert float(sets["counter_context_switches_per_job"]) >= 0
-    if sets["counter_cache_misses_per_job"]:
+    """A task that waits for its next release is switched to once a job at least."""
+    row.run(*HERE, "--quick")
+    sets = table("runs/c/sets.csv")
+    assert all(float(each["counter_context_switches_per_job"]) >= 1 for each in sets)
+    if sets[0]["counter_cache_misses_per_job"]:
         pytest.skip("the processor's counters are here")
     row.seen = "needs a PMU"
+
+
+@pytest.mark.slow
+@pytest.mark.hardware
+def test_over_ssh(row: Row, sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are built here, and run where a login leads to."""
+    monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(sshd.config))
+    row.run(*HERE, "--random", "--quick", **{"ssh://board": sshd.word})
+    says((sshd.folder / "log").read_text(), "Accepted publickey")
+    assert all(int(each["jobs"]) > 10 for each in table("runs/c/sets.csv"))
+    says(next(Path("runs/c/sessions").glob("*before*")).read_text(), sshd.word)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("machine")
+def test_rtos(row: Row) -> None:
+    """On FreeRTOS, too, what is contended is slower and what is private is not."""
+    for program in ("qemu-system-riscv64", "riscv64-linux-gnu-gcc"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} here")
+    few = ("--sets", "1", "--sync-share", "1", "--contended-ratio", "0,1", "--duration", "0.1")
+    row.run("--quick", "--no-figures", *few, "--cores", "2", "--name", "c")
+    private, contended = (float(each["slowdown_mean"]) for each in table("runs/c/summary.csv"))
+    assert private == pytest.approx(1, abs=0.01) and contended > 1.03

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -115,10 +116,13 @@ def test_caches(row: Row) -> None:
     """What the kernel's files say of the CPU that real-time tasks are meant for."""
     cpu = max(os.sched_getaffinity(0))
     folder = Path(f"/sys/devices/system/cpu/cpu{cpu}/cache")
-    shared = {path.read_text().strip() for path in folder.glob("index*/shared_cpu_list")}
+    levels = {(path.parent / "level").read_text().strip(): path.read_text().strip()
+              for path in folder.glob("index*/shared_cpu_list")}  # fmt: skip
     checks = {each["id"]: each for each in row.answer("--rt-cpus", str(cpu))["checks"]}
     found = checks["power.shared-cache"]
-    assert (found["status"] == "pass") == (shared == {str(cpu)}) or found["status"] == "unknown"
+    shared = [level for level, cpus in levels.items() if cpus != str(cpu)]
+    assert found["status"] == ("fail" if shared else "pass" if levels else "unknown")
+    assert {*re.findall(r"L(\d)", found["found"])} == {*shared}
 
 
 @pytest.mark.hardware
