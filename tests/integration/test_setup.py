@@ -165,7 +165,7 @@ def test_run_completes_what_measuring_left_out(machine):
 
 
 def test_run_needs_no_browser_and_no_tools_of_development(machine):
-    machine.remove("chromium", "chromedriver", "apt-get")
+    machine.remove("chromium", "chromedriver", "qemu-arm-static", "apt-get")
     assert machine.setup()[::2] == (0, FIRST_RUN)
 
 
@@ -245,11 +245,6 @@ def test_root_installs_what_is_missing_without_renewing_the_lists(machine):
     assert "installing system packages: gcc libc6-dev make" in said
 
 
-def test_a_compiler_that_cannot_link_statically_is_missing_its_library(machine):
-    machine.add("gcc", "exit 1")
-    assert machine.setup()[2][0] == f"{INSTALL} gcc libc6-dev"
-
-
 def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
     machine.remove("make")
     machine.add(
@@ -261,11 +256,35 @@ def test_the_lists_are_renewed_when_a_package_is_not_found(machine):
     assert "renewing the package lists" in said
 
 
-@pytest.mark.parametrize(("lacks", "package"), [("ensurepip", "venv"), ("Python.h", "dev")])
-def test_what_a_python_lacks_is_in_the_package_of_its_version(machine, lacks, package):
-    script = f'case "$2" in *{lacks}*) exit 1 ;; *print*) echo python3.11 ;; esac\n'
-    machine.add("python3", script + PYTHON)
-    assert machine.setup()[2][0] == f"{INSTALL} python3.11-{package}"
+def lacking(what: str) -> str:
+    """A Python 3.11 without it."""
+    return f'case "$2" in *{what}*) exit 1 ;; *print*) echo python3.11 ;; esac\n{PYTHON}'
+
+
+#: What is set up where which programs are missing and which are as here -> what is installed.
+LACKS: dict[str, tuple[str, list[str], dict[str, str]]] = {
+    "gcc libc6-dev": ("run", [], {"gcc": "exit 1"}),  # links nothing statically
+    "python3.11-venv": ("run", [], {"python3": lacking("ensurepip")}),
+    "python3.11-dev": ("run", [], {"python3": lacking("Python.h")}),
+    "rt-tests stress-ng": ("run", ["cyclictest", "stress-ng"], {}),
+    "libck-dev": ("run", [], {"gcc": 'case "$*" in *-E*) exit 1 ;; esac'}),
+    "chromium chromium-driver": ("dev", ["chromium", "chromedriver"], {}),
+    "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user-static": (
+        "dev", ["arm-linux-gnueabihf-gcc", "qemu-arm-static"], {},
+    ),
+    "libbenchmark-dev cargo": (
+        "bench", ["cargo"], {"g++": 'case "$*" in *-E*) ! grep -q benchmark ;; esac'},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packages", LACKS)
+def test_what_is_missing_is_installed(machine, packages):
+    kind, removed, other = LACKS[packages]
+    machine.remove(*removed)
+    for name, body in other.items():
+        machine.add(name, body)
+    assert machine.setup(kind)[2][0] == f"{INSTALL} {packages}"
 
 
 def test_a_python_that_is_too_old_is_said(machine):
@@ -273,18 +292,6 @@ def test_a_python_that_is_too_old_is_said(machine):
     status, said, _ = machine.setup()
     assert status == 1
     assert "Python 3.11 or newer is needed" in said
-
-
-def test_tests_need_compilers_for_other_machines_and_what_runs_their_programs(machine):
-    machine.remove("arm-linux-gnueabihf-gcc", "qemu-arm-static")
-    wanted = "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user-static"
-    assert machine.setup("dev")[2][0] == f"{INSTALL} {wanted}"
-    assert machine.setup("measure")[2] == []
-
-
-def test_tests_need_a_browser(machine):
-    machine.remove("chromium", "chromedriver")
-    assert machine.setup("dev")[2][0] == f"{INSTALL} chromium chromium-driver"
 
 
 def test_sudo_is_used_where_it_needs_no_password(machine):
@@ -313,22 +320,6 @@ def test_a_machine_without_apt_is_told_what_is_missing(machine):
     status, said, _ = machine.setup()
     assert status == 1
     assert "this machine lacks: gcc libc6-dev" in said
-
-
-def test_what_latencies_are_measured_with_is_installed_too(machine):
-    machine.remove("cyclictest", "stress-ng")
-    assert machine.setup()[::2] == (0, [f"{INSTALL} rt-tests stress-ng", *FIRST_RUN])
-
-
-def test_bench_installs_the_tools_that_primitives_are_compared_with(machine):
-    machine.add("g++", 'case "$*" in *-E*) ! grep -q benchmark ;; esac')
-    machine.remove("cargo")
-    assert machine.setup("bench")[2][0] == f"{INSTALL} libbenchmark-dev cargo"
-
-
-def test_locks_of_concurrency_kit_are_installed_where_the_compiler_does_not_find_them(machine):
-    machine.add("gcc", 'case "$*" in *-E*) exit 1 ;; esac')
-    assert machine.setup()[::2] == (0, [f"{INSTALL} libck-dev", *FIRST_RUN])
 
 
 @pytest.mark.parametrize("root", [True, False])

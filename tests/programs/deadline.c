@@ -38,9 +38,4 @@ static void *greedy(void *unused) /* each fifth job is throttled, and ends in th
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(2, (void *(*const[])(void *)){server, greedy});
-    return print_truth();
-}
+MAIN(server, greedy)

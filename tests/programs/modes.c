@@ -18,9 +18,4 @@ static void *governor(void *unused)
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(1, (void *(*const[])(void *)){governor});
-    return print_truth();
-}
+MAIN(governor)

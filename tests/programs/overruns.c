@@ -38,9 +38,4 @@ static void *catcher(void *unused)
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(2, (void *(*const[])(void *)){skipper, catcher});
-    return print_truth();
-}
+MAIN(skipper, catcher)

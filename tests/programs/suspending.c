@@ -18,9 +18,4 @@ static void *requester(void *unused)
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(1, (void *(*const[])(void *)){requester});
-    return print_truth();
-}
+MAIN(requester)

@@ -29,9 +29,4 @@ static void *poller(void *unused)
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(1, (void *(*const[])(void *)){poller});
-    return print_truth();
-}
+MAIN(poller)

@@ -327,4 +327,14 @@ static inline int print_truth(void)
     printf("]}\n");
     return 0;
 }
+
+/* A program of these threads and nothing else. */
+#define MAIN(...)                                                                                            \
+    int main(int argc, char **argv)                                                                          \
+    {                                                                                                        \
+        void *(*const threads[])(void *) = {__VA_ARGS__};                                                    \
+        setup(argc, argv);                                                                                   \
+        run_threads(sizeof threads / sizeof *threads, threads);                                              \
+        return print_truth();                                                                                \
+    }
 #endif

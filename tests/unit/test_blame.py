@@ -117,52 +117,60 @@ IDLE, ME, PEER = ("swapper/0", 0, 120), ("db-t0", OWN, 29), ("irq/9-disk", OTHER
 R = 100 * MS
 
 
-def test_another_thread_before_it() -> None:
-    peer = ("irq/9-disk", OTHER, 19)
-    events = [
-        waking(R, ("<idle>", 0)),
-        switch(R + 1000, (*IDLE, "R"), peer),
-        switch(R + 5 * MS, (*peer, "S"), ME),
-        switch(R + 6 * MS, (*ME, "S"), IDLE),
-    ]
-    job = ran(R, R + 5 * MS, R + 6 * MS)
-    found = named(late_run(job, events, run_delay_before_ns=5 * MS))
-    assert (found.cause, found.holder) == ("core held", "irq/9-disk")
+PEER_19, WORKER = ("irq/9-disk", OTHER, 19), ("kworker/0:1", OTHER, 120)
+#: What happened to the late job -> it, its events and accounts, and what is said of them.
+RULES = {
+    "another thread before it": (
+        ran(R, R + 5 * MS, R + 6 * MS),
+        [waking(R, ("<idle>", 0)), switch(R + 1000, (*IDLE, "R"), PEER_19),
+         switch(R + 5 * MS, (*PEER_19, "S"), ME), switch(R + 6 * MS, (*ME, "S"), IDLE)],
+        {"run_delay_before_ns": 5 * MS}, "core held", "irq/9-disk",
+    ),
+    "a late timer behind an interrupt-off stretch": (
+        ran(R, R + 4 * MS + 3000, R + 5 * MS + 3000),
+        [switch(R - MS, (*IDLE, "R"), WORKER), waking(R + 4 * MS, WORKER[:2]),
+         switch(R + 4 * MS + 2000, (*WORKER, "R"), ME), switch(R + 5 * MS, (*ME, "S"), IDLE)],
+        {}, "wake-up", "kworker/0:1",
+    ),
+    "the way out of idle": (
+        ran(R, R + 800_000, R + 1_800_000),
+        [switch(R - MS, (*PEER, "S"), IDLE), waking(R, ("<idle>", 0)),
+         switch(R + 800_000, (*IDLE, "R"), ME), switch(R + 1_800_000, (*ME, "S"), IDLE)],
+        {"run_delay_before_ns": 800_000}, "wake-up", "idle",
+    ),
+    "nothing runs for milliseconds although it is ready": (
+        ran(R, R, R + 51 * MS),
+        [switch(R + MS // 2, (*ME, "R"), IDLE), switch(R + 50 * MS, (*IDLE, "R"), ME),
+         switch(R + 51 * MS, (*ME, "S"), IDLE)],
+        {"run_delay_within_ns": 50 * MS - MS // 2}, "throttled", "idle",
+    ),
+    "interrupts in its time": (
+        ran(R, R, R + 5 * MS),
+        [switch(R, (*IDLE, "R"), ME), event("irq_handler_entry", R + MS, OWN, "db-t0", irq=9),
+         event("irq_handler_exit", R + 4 * MS, OWN, "db-t0", irq=9),
+         switch(R + 5 * MS, (*ME, "S"), IDLE)],
+        {"cpu_ns": 5 * MS}, "core held", "interrupt (irq)",
+    ),
+    "time in no account": (
+        ran(R, R, R + 9 * MS),
+        [switch(R, (*IDLE, "R"), ME), switch(R + 9 * MS, (*ME, "S"), IDLE)],
+        {}, "host stall", "",
+    ),
+    "a usual job": (ran(R, R, R + MS), [], {}, "unknown", ""),
+    "events that never show the thread": (
+        ran(R, R + 5 * MS, R + 6 * MS), [switch(R, (*PEER, "S"), IDLE)],
+        {"run_delay_before_ns": 5 * MS}, "core held", "",
+    ),
+}  # fmt: skip
 
 
-def test_a_late_timer_behind_an_interrupt_off_stretch() -> None:
-    peer = ("kworker/0:1", OTHER, 120)
-    events = [
-        switch(R - MS, (*IDLE, "R"), peer),
-        waking(R + 4 * MS, ("kworker/0:1", OTHER)),
-        switch(R + 4 * MS + 2000, (*peer, "R"), ME),
-        switch(R + 5 * MS, (*ME, "S"), IDLE),
-    ]
-    found = named(late_run(ran(R, R + 4 * MS + 3000, R + 5 * MS + 3000), events))
-    assert (found.cause, found.holder) == ("wake-up", "kworker/0:1")
-
-
-def test_the_way_out_of_idle() -> None:
-    events = [
-        switch(R - MS, (*PEER, "S"), IDLE),
-        waking(R, ("<idle>", 0)),
-        switch(R + 800_000, (*IDLE, "R"), ME),
-        switch(R + 1_800_000, (*ME, "S"), IDLE),
-    ]
-    job = ran(R, R + 800_000, R + 1_800_000)
-    found = named(late_run(job, events, run_delay_before_ns=800_000))
-    assert (found.cause, found.holder) == ("wake-up", "idle")
-
-
-def test_nothing_runs_for_milliseconds_although_it_is_ready() -> None:
-    events = [
-        switch(R + MS // 2, (*ME, "R"), IDLE),
-        switch(R + 50 * MS, (*IDLE, "R"), ME),
-        switch(R + 51 * MS, (*ME, "S"), IDLE),
-    ]
-    job = ran(R, R, R + 51 * MS)
-    found = named(late_run(job, events, run_delay_within_ns=50 * MS - MS // 2))
-    assert (found.cause, found.holder) == ("throttled", "idle")
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule(rule: str) -> None:
+    job, events, accounts, *wanted = RULES[rule]
+    found = named(late_run(job, events, **accounts))
+    assert [found.cause, found.holder] == wanted
+    assert rule != "time in no account" or found.parts_ns["stall"] == 8 * MS
+    assert rule != "events that never show the thread" or not found.traced
 
 
 def test_several_fair_threads_in_turns_although_it_is_ready() -> None:
@@ -192,23 +200,6 @@ def test_its_own_previous_job() -> None:
     assert (found.cause, found.holder) == ("core held", "its own previous job")
 
 
-def test_interrupts_in_its_time() -> None:
-    events = [
-        switch(R, (*IDLE, "R"), ME),
-        event("irq_handler_entry", R + MS, OWN, "db-t0", irq=9, name="disk"),
-        event("irq_handler_exit", R + 4 * MS, OWN, "db-t0", irq=9, ret="handled"),
-        switch(R + 5 * MS, (*ME, "S"), IDLE),
-    ]
-    found = named(late_run(ran(R, R, R + 5 * MS), events, cpu_ns=5 * MS))
-    assert (found.cause, found.holder) == ("core held", "interrupt (irq)")
-
-
-def test_time_in_no_account_is_suspected_of_the_host() -> None:
-    events = [switch(R, (*IDLE, "R"), ME), switch(R + 9 * MS, (*ME, "S"), IDLE)]
-    found = named(late_run(ran(R, R, R + 9 * MS), events))
-    assert (found.cause, found.parts_ns["stall"]) == ("host stall", 8 * MS)
-
-
 @pytest.mark.parametrize(("flag", "words"), [(j.DETAIL_SY, "spinning"), (0, "memory")])
 def test_its_own_code_with_the_use_that_took_longest(flag: int, words: str) -> None:
     run = late_run(ran(R, R, R + 4 * MS), [], cpu_ns=4 * MS)
@@ -225,58 +216,30 @@ def test_its_own_code_with_the_use_that_took_longest(flag: int, words: str) -> N
     assert found.details["resource"] == 0
 
 
-def test_a_usual_job_is_put_down_to_nothing() -> None:
-    assert named(late_run(ran(R, R, R + MS), [])).cause == "unknown"
-
-
-def test_events_that_never_show_the_thread_accuse_nobody() -> None:
-    events = [switch(R, (*PEER, "S"), IDLE)]
-    job = ran(R, R + 5 * MS, R + 6 * MS)
-    found = named(late_run(job, events, run_delay_before_ns=5 * MS))
-    assert (found.cause, found.holder, found.traced) == ("core held", "", False)
-
-
-def test_a_task_is_known_by_its_name_where_thread_numbers_mean_nothing() -> None:
-    """As in a namespace of process numbers: the program's own differ from the kernel's."""
-    stranger = ("db-t1", 999, 20)
+#: Another task of the set; a thread of the machine whose number is one of the namespace; no name.
+@pytest.mark.parametrize(
+    ("other", "threads", "said"),
+    [
+        (("db-t1", 999, 20), {7: 0, 8: 1}, ("core held", "t1 of the set")),
+        (("kworker/0:1", 7, 120), {7: 0, 8: 1}, ("throttled", "kworker/0:1")),
+        (("kworker/0:1", 7, 120), {8: 0, 7: 1}, ("throttled", "kworker/0:1")),
+        (("<...>", OTHER, 20), {OWN: 0, OTHER: 1}, ("core held", "t1 of the set")),
+    ],
+)
+def test_a_thread_is_known_by_its_name_or_else_by_its_number(
+    other: tuple[str, int, int], threads: dict[int, int], said: tuple[str, str]
+) -> None:
+    """In a namespace of process numbers the program's own differ from the kernel's."""
     events = [
         waking(R, ("<idle>", 0)),
-        switch(R + 1000, (*IDLE, "R"), stranger),
-        switch(R + 5 * MS, (*stranger, "S"), ME),
+        switch(R + 1000, (*IDLE, "R"), other),
+        switch(R + 5 * MS, (*other, "S"), ME),
         switch(R + 6 * MS, (*ME, "S"), IDLE),
     ]
     run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
     assert run.trace is not None
-    run = attrs.evolve(run, trace=attrs.evolve(run.trace, threads={7: 0, 8: 1}))
-    found = named(run)
-    assert (found.cause, found.holder) == ("core held", "t1 of the set")
-
-
-def test_a_number_of_the_namespace_that_is_another_thread_of_the_machine() -> None:
-    worker = ("kworker/0:1", 7, 120)
-    events = [
-        waking(R, ("<idle>", 0)),
-        switch(R + 1000, (*IDLE, "R"), worker),
-        switch(R + 5 * MS, (*worker, "S"), ME),
-    ]
-    run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
-    assert run.trace is not None
-    for threads in ({7: 0, 8: 1}, {8: 0, 7: 1}):
-        found = named(attrs.evolve(run, trace=attrs.evolve(run.trace, threads=threads)))
-        assert found.holder == "kworker/0:1"
-
-
-def test_a_thread_without_a_name_is_known_by_its_number() -> None:
-    nameless = ("<...>", OTHER, 20)
-    events = [
-        waking(R, ("<idle>", 0)),
-        switch(R + 1000, (*IDLE, "R"), nameless),
-        switch(R + 5 * MS, (*nameless, "S"), ME),
-    ]
-    run = late_run(ran(R, R + 5 * MS, R + 6 * MS), events, run_delay_before_ns=5 * MS)
-    assert run.trace is not None
-    found = named(attrs.evolve(run, trace=attrs.evolve(run.trace, threads={OWN: 0, OTHER: 1})))
-    assert found.holder == "t1 of the set"
+    found = named(attrs.evolve(run, trace=attrs.evolve(run.trace, threads=threads)))
+    assert (found.cause, found.holder) == said
 
 
 def test_a_switch_from_idle_that_was_left_out_is_made_up_for() -> None:

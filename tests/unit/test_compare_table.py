@@ -1,15 +1,18 @@
 """The table of a comparison in a terminal of 80 columns: the widest texts there can be."""
 
+import math
 import sys
 
+import numpy as np
 import pytest
 from attrs import evolve
 
 from deadbeat.compare.page import comparison_document
+from deadbeat.compare.pairs import PairedRuns
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
-from deadbeat.model.observations import Metric
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.report.terminal import print_parts
 
 KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}
@@ -78,3 +81,23 @@ def test_what_the_columns_are_stands_below(lines: list[str]) -> None:
     assert "could have shown: the smallest effect that is found with 80 %" in told
     assert "minimum effect: 10.0 % of p50, p99.9, max and mean" in told
     assert "0.10 points of missed periods" in told
+
+
+LATE = Metric(name="late", title="Late", minimum=0.1)
+TWO, TEN = Cell("2 threads"), Cell("10 threads")
+
+
+def test_runs_are_paired_by_name_metric_by_metric() -> None:
+    rows = [
+        Observation(run="r1", cell=TEN, block="1", metric="late", value=3.0, slack=0.1, at=2.0),
+        Observation(run="r0", cell=TWO, block="0", metric="late", value=None, censored=1.0),
+        Observation(run="r0", cell=TWO, block="0", metric="missed", value=0.5),
+    ]
+    table = Observations(name="a", rows=rows, cells=[Cell("3 threads")])
+    assert table.cells == (TWO, Cell("3 threads"), TEN)
+    pairs = PairedRuns.of(LATE, [table, table])
+    assert pairs.cell.tolist() == [0, 2] and pairs.block.tolist() == [0, 1]
+    assert np.isnan(pairs.values[:, 0]).all() and (pairs.values[:, 1] == math.log(3)).all()
+    assert pairs.ran.all() and pairs.censored[0].tolist() == [1.0, 0.0]
+    assert pairs.slack[0].tolist() == [0.0, 0.1] and pairs.at[1] == 2.0
+    assert not PairedRuns.of(LATE, [Observations(name="b", rows=[])] * 2).cells

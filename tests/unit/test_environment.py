@@ -13,9 +13,9 @@ from deadbeat.host.environment import (
     read_environment,
 )
 from deadbeat.host.kernel import kernel_config
+from deadbeat.host.machine import read_machine
 from deadbeat.host.values import is_unknown, parse_cpu_list
-from deadbeat.targets import LocalTarget
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets import FakeTarget, LocalTarget
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 MACHINES = {"vm": VIRTUAL_MACHINE, "board": ARM_BOARD, "rt": RT_KERNEL, "nothing": {}}
@@ -314,3 +314,34 @@ def test_a_target_is_asked_twice_whatever_its_size():
     )
     assert environment_of(target, now=NOW) == environment(VIRTUAL_MACHINE)
     assert len(asked) == 2  # the second time for what depends on the first
+
+
+_DYNAMIC = "Linux version 6.12.1 #1 SMP PREEMPT_DYNAMIC x"
+
+
+@pytest.mark.parametrize(
+    ("files", "model", "kept_in"),
+    [
+        (
+            {"/proc/version": _DYNAMIC, "/proc/cmdline": "quiet preempt=none\n"},
+            "none",
+            "in the kernel, which preemption model none lets run on to its next voluntary point",
+        ),
+        (
+            {"/proc/version": _DYNAMIC, "/proc/cmdline": "preempt=lazy\n"},
+            "lazy",
+            "in a part of the kernel that cannot be",
+        ),
+        ({"/sys/kernel/realtime": "1\n"}, "rt", "in a part of the kernel that cannot be"),
+        (
+            {"/proc/version": _DYNAMIC},
+            None,
+            "in a part of the kernel that cannot be, or of a kernel that does not preempt",
+        ),
+    ],
+)
+def test_where_a_thread_is_not_preempted_depends_on_the_model(
+    files: dict[str, str], model: str | None, kept_in: str
+) -> None:
+    machine = read_machine(FakeTarget(files=files))
+    assert (machine.preemption, machine.kept_in) == (model, kept_in)

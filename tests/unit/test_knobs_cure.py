@@ -14,7 +14,7 @@ from deadbeat.settings.doctor_summary import Advice, advised
 from deadbeat.settings.knob import all_knobs
 from deadbeat.settings.profile import turns
 from deadbeat.settings.rows import rows
-from deadbeat.settings.tuning_plan import plan
+from deadbeat.settings.tuning_plan import merged, plan
 from deadbeat.targets.fake import FakeTarget
 
 RT = (2, 3)
@@ -183,3 +183,28 @@ def test_what_no_profile_cures_leads_to_none() -> None:
     # By words for the boot, by what has to be asked for by name, and by nothing.
     failing = ["cmdline.irqaffinity", "power.smt-siblings", "scheduler.rt-bandwidth", "x"]
     assert advised(failing, workload="mixed") is None
+
+
+def test_words_come_after_what_is_there_and_before_what_is_for_the_first_process() -> None:
+    line = merged(
+        "BOOT_IMAGE=/vmlinuz initrd=/i root=/dev/sda1 ro quiet -- --verbose", ["a=1", "b"]
+    )
+    assert line.whole == "root=/dev/sda1 ro quiet a=1 b -- --verbose"
+    assert (line.add, line.replaced, line.already) == (("a=1", "b"), (), ())
+
+
+def test_a_word_of_the_same_name_goes_whatever_its_dashes() -> None:
+    line = merged("isolcpus=1 skew-tick=0 rcu_nocbs=2-3 quiet", ["isolcpus=2-3", "skew_tick=1"])
+    assert line.whole == "rcu_nocbs=2-3 quiet isolcpus=2-3 skew_tick=1"
+    assert line.replaced == ("isolcpus=1", "skew-tick=0")
+
+
+def test_what_is_there_already_stays_where_it_is() -> None:
+    line = merged("nosmt quiet", ["nosmt", "nosmt"])
+    assert (line.whole, line.add, line.already) == ("nosmt quiet", (), ("nosmt",))
+
+
+def test_blanks_in_quotes_are_part_of_a_word() -> None:
+    line = merged('dyndbg="file a.c +p" quiet\n', ["dyndbg=x"])
+    assert line.whole == "quiet dyndbg=x"
+    assert line.replaced == ('dyndbg="file a.c +p"',)

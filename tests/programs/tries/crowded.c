@@ -24,9 +24,4 @@ static void *right(void *unused)
     return loop("right", 20 * MS, 9 * MS, 0);
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(2, (void *(*const[])(void *)){left, right});
-    return 0;
-}
+MAIN(left, right)

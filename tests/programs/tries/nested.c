@@ -55,9 +55,4 @@ static void *logger(void *unused)
     return unused;
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(4, (void *(*const[])(void *)){control, relay, middle, logger});
-    return 0;
-}
+MAIN(control, relay, middle, logger)

@@ -24,9 +24,4 @@ static void *report(void *unused)
     return loop("report", 100 * MS, 30 * MS, 60);
 }
 
-int main(int argc, char **argv)
-{
-    setup(argc, argv);
-    run_threads(2, (void *(*const[])(void *)){fast, report});
-    return 0;
-}
+MAIN(fast, report)
