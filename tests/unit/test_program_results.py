@@ -1,6 +1,7 @@
 """Truth: recordings made by hand, and the rules of what their pictures, files and proofs mean."""
 
 import json
+import re
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -171,6 +172,7 @@ def test_what_was_seen_is_in_json_tables_and_python(capsys: Capture) -> None:
     metrics = capsys.readouterr().out
     for thread in ("control", "logger"):
         assert f'name="{thread}"}} ' in metrics
+    assert re.search(r'_every_seconds\{.*name="control"\} 0\.01\b', metrics)
     for name in ("tasks", "threads", "locks", "sections", "late"):
         assert len(Path(f"runs/b/{name}.csv").read_text().splitlines()) > 1, name
 

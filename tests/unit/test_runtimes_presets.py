@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.answers import answer_of
+from helpers.answers import Capture, answer_of
 from helpers.topologies import flat
 
 from deadbeat.cli.main import main
@@ -15,11 +15,12 @@ from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, parts
 from deadbeat.kinds.primitives.document import answer, document
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
+from deadbeat.kinds.primitives.runs import PrimitivesStore, WarmUp
 from deadbeat.kinds.primitives.spec import PrimitivesSpec, presets
 from deadbeat.model.conclusion import CONFIRMED, DEPENDS, NOT_CONFIRMED, UNDECIDED, Judgement, judge
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.specification import read
+from deadbeat.model.specification import plain_of, read
 from deadbeat.stats.intervals import ratio_interval
 from deadbeat_papers.runtimes.presets import FIGURES
 
@@ -397,3 +398,33 @@ def test_one_repeat_tells_nothing() -> None:
     found = verdict("allocation-by-runtime", *cells)
     assert found.verdict == UNDECIDED
     assert "one repeat gives no interval" in found.evidence[0].figures
+
+
+@pytest.mark.parametrize(
+    ("slower", "steady", "expected"),
+    [(9, True, CONFIRMED), (1, True, NOT_CONFIRMED), (9, False, UNDECIDED), (1, False, UNDECIDED)],
+)
+def test_a_jvm_that_never_got_steady_decides_nothing(
+    tmp_path: Path, capsys: Capture, slower: int, steady: bool, expected: str
+) -> None:
+    """From stored runs to the answer."""
+    layer = {"preset": "thesis-fig8", "tests": "copy", "samples": 9, "sizes": "1024"}
+    spec = resolved(read(PrimitivesSpec, layer), TOPOLOGY)
+    PrimitivesStore.create(tmp_path / "r", plain_of(spec), ENGINE.describe())
+    store = PrimitivesStore.open(tmp_path / "r")
+    for key in plan(spec, TOPOLOGY):
+        run = ENGINE.run(spec, key)
+        store.keep(run)
+        threads = [evolve(each, times=scaled(each.times, slower)) for each in run.threads]
+        vm = evolve(key, case=evolve(key.case, runtime="jvm:25:G1"))
+        warm_up = WarmUp(windows=100, steady=steady)
+        store.keep(evolve(run, key=vm, warm_up=warm_up, threads=tuple(threads)))
+    assert main(("show", "r", "--runs", str(tmp_path), "--json")) == 0
+    (_, found) = answer_of(capsys.readouterr().out)["conclusions"]
+    assert found["verdict"] == expected
+    why = "jvm:25:G1 never got steady: "
+    assert {each["figures"].startswith(why) for each in found["evidence"]} == {not steady}
+
+
+def scaled(times: Histogram, factor: int) -> Histogram:
+    return Histogram.of(np.full(times.total, factor * times.sum_ns // times.total))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 CONFIRMED, NOT_CONFIRMED, DEPENDS, UNDECIDED = "confirmed", "not confirmed", "depends", "undecided"
 VERDICTS = (CONFIRMED, NOT_CONFIRMED, DEPENDS, UNDECIDED)
@@ -72,8 +72,11 @@ class LackingError(Exception):
         self.verdict, self.because = verdict, because
 
 
-def judge(conclusion: Conclusion[R], results: R) -> Judgement | None:
-    """The verdict over all variants, or what is needed for one; None where there is no evidence."""
+def judge(
+    conclusion: Conclusion[R], results: R, *, doubt: Callable[[Evidence], str] = lambda _: ""
+) -> Judgement | None:
+    """The verdict over all variants, or what is needed for one; None where there is no evidence.
+    ``doubt``: why evidence decides nothing; "": it may."""
     try:
         evidence = tuple(conclusion.check(results))
     except LackingError as lacking:
@@ -81,6 +84,10 @@ def judge(conclusion: Conclusion[R], results: R) -> Judgement | None:
         return Judgement(conclusion=conclusion, verdict=lacking.verdict, evidence=(shown,))
     if not evidence:
         return None
+    evidence = tuple(
+        evolve(each, holds=None, figures=f"{why}: {each.figures}") if (why := doubt(each)) else each
+        for each in evidence
+    )
     held = [item.holds for item in evidence]
     if True in held and False in held:
         verdict = DEPENDS

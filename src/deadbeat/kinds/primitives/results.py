@@ -15,7 +15,7 @@ from deadbeat.kinds.primitives.lines import REPEATS_LEAST, Line, contradictions,
 from deadbeat.kinds.primitives.runs import LateSample, PrimitiveRun, PrimitivesStore, ThreadRun
 from deadbeat.kinds.primitives.spec import PrimitivesPreset, PrimitivesSpec, presets
 from deadbeat.kinds.primitives.topology import Topology, topology_of
-from deadbeat.model.conclusion import Judgement, judge
+from deadbeat.model.conclusion import Evidence, Judgement, judge
 from deadbeat.model.finding import Finding
 from deadbeat.model.grouping import grouped
 from deadbeat.model.histogram import Histogram, pool
@@ -149,6 +149,8 @@ class PrimitivesSummary:
     resolution_ns: int
     lines: tuple[Line, ...] = ()
     runtimes: tuple[tuple[str, str], ...] = ()
+    #: Runtimes of which a run was not steady when it was measured.
+    unsteady: tuple[str, ...] = ()
 
     @property
     def preset(self) -> PrimitivesPreset[PrimitivesSummary] | None:
@@ -159,8 +161,14 @@ class PrimitivesSummary:
     def judgements(self) -> tuple[Judgement, ...]:
         """What became of the preset's conclusions."""
         asked = self.preset.conclusions if self.preset else ()
-        found = (judge(each, self) for each in asked)
+        found = (judge(each, self, doubt=self._unsteady) for each in asked)
         return tuple(evolve(each, labels=self.labels) for each in found if each)
+
+    def _unsteady(self, evidence: Evidence) -> str:
+        """Why nothing is decided by what a runtime showed that never got steady; "": it did."""
+        said = f"{evidence.variant.get('runtime')} {evidence.figures}"
+        names = [each for each in self.unsteady if each in said]
+        return f"{', '.join(names)} never got steady" if names else ""
 
 
 def summarise(store: PrimitivesStore) -> PrimitivesSummary:
@@ -196,6 +204,9 @@ def summarise(store: PrimitivesStore) -> PrimitivesSummary:
         sample_cost_ps=max((run.sample_cost_ps for run in runs), default=0),
         resolution_ns=max((run.resolution_ns for run in runs), default=0),
         lines=lines,
+        unsteady=tuple(
+            sorted({r.key.case.runtime for r in counted if r.warm_up and not r.warm_up.steady})
+        ),
         # from the last run of each
         runtimes=tuple(
             sorted({run.key.case.runtime: run.runtime.words for run in runs if run.runtime}.items())

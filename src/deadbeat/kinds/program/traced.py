@@ -220,7 +220,7 @@ def _mean_and_most(task: DerivedTask) -> str:
 
 
 #: On the first screen of a page.
-_FIRST = ("name", "every", "c", "deadline_ns", "response_max_ns", "misses")
+_FIRST = ("name", "every_ns", "c", "deadline_ns", "response_max_ns", "misses")
 
 
 def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
@@ -228,7 +228,7 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     columns = (
         _words("name", "thread"),
         _words("kind", "kind"),
-        time_column("every", "every", value=lambda task: task.period_ns or task.min_gap_ns),
+        time_column("every_ns", "every", value=lambda task: task.period_ns or task.min_gap_ns),
         Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
                value=lambda task: task if task.c_max_ns else None),
         *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
