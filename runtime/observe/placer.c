@@ -17,6 +17,8 @@
  * It looks every 2 ms for a second after a thread was new, then every 20 ms, and takes 1 % of a CPU at most.
  * A file of each thread stays open: that one cannot be of another thread that got the same number.
  */
+#include "comm.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CPUS_MOST = 1024, MOST = 100, COMM = 16, LINE = 160, SHARE = 125, ROUNDS = 10 };
+enum { CPUS_MOST = 1024, MOST = 100, COMM = COMM_TEXT, LINE = 208, SHARE = 125, ROUNDS = 10 };
 enum { OTHER = 0, FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 1 };
 static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
 
@@ -255,10 +257,11 @@ static void end(struct thread *thread)
 /* Its name now; false: it has ended. */
 static bool read_comm(struct thread *thread)
 {
-    char comm[COMM + 1];
-    if (text_of(thread->comm_file, comm, sizeof comm) <= 0)
+    char text[COMM_BYTES + 2], comm[COMM];
+    ssize_t length = text_of(thread->comm_file, text, sizeof text);
+    if (length <= 0)
         return false;
-    comm[strcspn(comm, "\n")] = '\0';
+    comm_text(comm, text, (size_t)length - 1); /* without the kernel's end of the line */
     if (strcmp(comm, thread->comm) != 0) {
         memcpy(thread->comm, comm, COMM);
         stale = true;

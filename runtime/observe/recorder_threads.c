@@ -1,4 +1,5 @@
 /* The threads of a program: looked at in /proc, and followed by the events of their making and end. */
+#include "comm.h"
 #include "recorder.h"
 
 #include <dirent.h>
@@ -98,8 +99,11 @@ static bool look_at(struct thread *thread)
     snprintf(path, sizeof path, "/proc/%u/task/%u/comm", thread->pid, thread->tid);
     if (text_of(path, text, sizeof text) <= 0)
         return false;
-    text[strcspn(text, "\n")] = 0;
-    snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
+    text[strlen(text) - 1] = 0; /* the kernel's end of the line */
+    if (*text)
+        snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
+    else
+        snprintf(thread->comm, sizeof thread->comm, "%u", thread->tid);
     uint64_t now = now_ns();
     snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", thread->pid, thread->tid);
     if (text_of(path, text, sizeof text) > 0 && sscanf(text, "%" SCNd64, &cpu_ns) == 1) {
@@ -292,6 +296,7 @@ void say_threads(void)
 {
     for (size_t i = 0; i < thread_count; i++) {
         const struct thread *t = &threads[i];
+        char text[COMM_TEXT];
         if (!*t->comm)
             continue;
         say_call(t->call);
@@ -305,7 +310,8 @@ void say_threads(void)
                 printf("%s%u", comma, cpu);
                 comma = ",";
             }
-        printf("%s %s\n", *comma ? "" : "-", t->comm);
+        comm_text(text, t->comm, sizeof t->comm);
+        printf("%s %s\n", *comma ? "" : "-", text);
     }
 }
 
@@ -331,7 +337,10 @@ void name_of(uint32_t tid, const char *comm)
 
 void say_names(void)
 {
+    char text[COMM_TEXT];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].tid)
-            printf("name %u %.16s\n", names[i].tid, names[i].comm);
+        if (names[i].tid) {
+            comm_text(text, names[i].comm, sizeof names[i].comm);
+            printf("name %u %s\n", names[i].tid, text);
+        }
 }

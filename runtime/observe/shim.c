@@ -39,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,7 +52,8 @@ enum {
     FIXED_KEYS = 32,
     PATH_BYTES = 512,
     COMES = -1,
-    STEP = 16
+    STEP = 16,
+    MAPS_MOST = 1 << 20
 };
 struct record {
     uint64_t ns;
@@ -155,6 +157,14 @@ static char *path_of(char path[PATH_BYTES], char what, uint32_t pid)
     return number(number(path + length + 2, '-', pid), '-', alive->begin_ns);
 }
 
+/* Whether a file may grow so long: the program may have limited its files, and a longer one is a signal. */
+static bool may_grow_to(off_t bytes)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY ||
+           (rlim_t)bytes <= most.rlim_cur;
+}
+
 /* The place is there before it is mapped: a full disk gives an error here, not a signal later. A file grows
  * by as much as it has, up to STEP pieces: asking the file system is most of what a piece costs. */
 static void *mapped(const char *path, off_t from, size_t bytes)
@@ -163,6 +173,8 @@ static void *mapped(const char *path, off_t from, size_t bytes)
     static bool piecewise; /* the file system, or the disk, has no more at once */
     size_t piece = (size_t)from / bytes, more = piece == 0 ? 1 : piece < STEP ? piece : STEP;
     bool grows = piece % STEP == 0 || (piece < STEP && (piece & (piece - 1)) == 0);
+    if (!may_grow_to(from + (off_t)(grows ? more * bytes : bytes)))
+        return NULL;
     int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (file < 0)
         return NULL;
@@ -185,6 +197,8 @@ static void *mapped(const char *path, off_t from, size_t bytes)
 static void save_maps(char which)
 {
     char path[PATH_BYTES], text[4096];
+    if (!may_grow_to(MAPS_MOST))
+        return;
     number(path_of(path, 'm', alive->pid), '-', (uint64_t)which);
     long from = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
     long to = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);

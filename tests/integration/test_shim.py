@@ -111,7 +111,7 @@ def test_every_call_is_recorded_once(here, how, status, threads, sleeps):
 def test_what_cannot_be_seen_is_said(here):
     static, _ = observed(here, (built(here, "-static"),))
     assert static.not_seen == ("locks of locks are not visible: it is static",)
-    beside, _ = observed(here, ("env", built(here, "-fsanitize=address")))
+    beside, _ = observed(here, (built(here, "-fsanitize=address"),))
     assert beside.not_seen == ("locks are not visible: the shim stays out beside a sanitizer",)
     none, _ = observed(here, ("true",))
     assert none.not_seen == ("locks are not visible: the program takes none by pthread or C11",)

@@ -138,8 +138,10 @@ def test_a_thread_that_is_always_late_is_named() -> None:
     made.loop(made.thread("control"), TICKS, [MS] * 60)
     made.call(tid, 1000, 10 * MS, (230, 1, 1), due=10 * MS, wake=10 * MS)
     made.away(tid, 950 * MS, 1250 * MS, by=55)
-    (line,) = derive(made.recording()).not_seen
-    assert line.startswith("jobs of plan, which runs 75% of the time: it hardly waits")
+    plan = task_of(made, "plan")
+    assert plan.left_out == (
+        "it hardly waits: always late, or not in jobs; it runs 75% of the time"
+    )
 
 
 def test_a_runtime_that_moves_work_between_threads() -> None:

@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Extra, str, str]] = {
     "preempted": (away({"by": HOG}), "preempted", "hog"),
     "lock": (lock, "lock", "0x9000, held by logger (0x3)"),
     "interrupt": (interrupt, "interrupt", "interrupt 7"),
-    "throttled": (away({}, {"by": FAIR, "prio": 120}), "throttled", "fifo"),
+    "throttled": (away({}, {"by": FAIR, "prio": 120}), "throttled", "policy fifo"),
     "stolen": (own, "stolen", ""),
     "page fault": (fault, "page fault", ""),
     "late timer": (own, "late timer", "clock_nanosleep (absolute)"),

@@ -17,6 +17,8 @@ BURST_GAP, BURSTS = 0.05, 0.15
 MODE_RUN = 10
 #: Least gaps of n releases, for n = 2..32.
 DELTA_MAX = 32
+#: A release is late that comes later than this many of the shorter gaps after the one before.
+_TIMELY = 1.5
 _ROUNDS, _FAR = 6, 100
 
 
@@ -64,14 +66,15 @@ class Grid:
         return int(np.diff(self.numbers)[self.in_mode].max(initial=1))
 
 
-def fit(releases: Numbers) -> Grid | None:
+def fit(releases: Numbers, period: int = 0) -> Grid | None:
     """The grid that most releases are on; None: fewer than three. From the median gap, and where
-    a second mode has more from a smaller one."""
+    a second mode has more from a smaller one. ``period``: as the kernel has it, 0: it does not."""
     gaps = np.diff(releases)
     gaps = gaps[gaps > 0]
     if len(gaps) < 2:
         return None
-    found = [_fit(releases, float(first)) for first in np.quantile(gaps, [0.5, 0.15])]
+    firsts = [period] if period else np.quantile(gaps, [0.5, 0.15])
+    found = [_fit(releases, float(first)) for first in firsts]
     return max(found, key=lambda grid: round(grid.share, 2))
 
 
@@ -128,10 +131,13 @@ def bursts(releases: Numbers, seen: NDArray[np.bool_]) -> tuple[int, Numbers] | 
 
 
 def constant_sleep(
-    sleeps: NDArray[np.float64], work: NDArray[np.float64], *, on_grid: bool
+    sleeps: NDArray[np.float64], gaps: NDArray[np.float64], *, on_grid: bool
 ) -> bool:
-    """Whether a thread sleeps for as long whatever it worked: not until the next of a schedule."""
+    """Whether a thread sleeps for as long whatever it worked: not until the next of a schedule,
+    which would keep ``gaps`` (from one release to the next) as long, where it is not late."""
     if len(sleeps) < 3 or np.median(sleeps) <= 0:
         return False
-    spread, varied = (float(np.ptp(np.quantile(each, [0.1, 0.9]))) for each in (sleeps, work))
+    timely = gaps <= _TIMELY * np.quantile(gaps, 0.15)
+    of = (sleeps[timely], gaps[timely]) if timely.sum() >= 3 else (sleeps, gaps)
+    spread, varied = (float(np.ptp(np.quantile(each, [0.1, 0.9]))) for each in of)
     return spread < 0.3 * varied or (not on_grid and spread <= 0.02 * float(np.median(sleeps)))

@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
 from deadbeat.derive.records import RecordKind
-from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, OWN, SENDS, Site, Track
+from deadbeat.derive.tracks import (
+    IN_INTERRUPT,
+    NEVER,
+    OWN,
+    PARKED,
+    POLLS,
+    SENDS,
+    Site,
+    Track,
+)
 
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
 #: life only.
@@ -51,13 +60,15 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     waits = track.waits
     if len(waits) < JOBS_MIN:
         return None
-    life = float(track.end - max(int(track.on[0]) if len(track.on) else 0, 0))
+    life = float(track.end - max(int(track.on[0]) if len(track.on) else 0, track.became, 0))
     found: list[tuple[int, int, int, str]] = []
     order = ("yield", "absolute", "timer", "relative", "event", "unknown")
     for place, site in enumerate(track.sites):
         mine = waits[waits["site"] == place]
-        blocked = mine[mine["blocked"] | (site.what == "yield")]
-        if site.what == "lock" or len(blocked) < JOBS_MIN:
+        # a sleep until an instant that is past is one of a thread that is late
+        due = site.what == "sleep" and bool(site.object) and mine["timer"] != 0
+        blocked = mine[mine["blocked"] | (site.what == "yield") | due]
+        if site.what in ("lock", "call") or len(blocked) < JOBS_MIN:
             continue
         last = min(int(mine["exit"][-1]), track.end)
         if last - int(mine["enter"][0]) < LIFE_MIN * life:
@@ -70,7 +81,7 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
                 found.append((order.index("event"), 0, place, what))
                 continue
         elif what == "event":
-            what = _event(blocked)
+            what = _event(blocked, site)
             if what == "event" and _answers(track, blocked, wakers) >= MOST:
                 found.append((len(order), -len(blocked), place, what))
                 continue
@@ -81,8 +92,10 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     return place, what
 
 
-def _event(waits: NDArray[np.void]) -> str:
-    if np.isin(waits["ret"], _TIMEOUTS).mean() >= MOST:
+def _event(waits: NDArray[np.void], site: Site) -> str:
+    ends = [*_TIMEOUTS, *[0] * (site.call in POLLS)]
+    expired = (waits["timer"] != 0) & (waits["wake"] >= waits["timer"])
+    if (np.isin(waits["ret"], ends) | expired).mean() >= MOST:
         return "relative"
     if ((waits["flags"] & IN_INTERRUPT) > 0).mean() >= MOST:
         grid = fit(waits["wake"])
@@ -106,10 +119,11 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     """Complete jobs: those in progress at either end of the recording are left out."""
     site, waits = track.sites[place], track.waits
     mine = waits[waits["site"] == place]
-    if what in ("event", "timer") and site.call == "futex":
+    if what in ("event", "timer") and site.call in ("futex", PARKED):
         mine = mine[mine["blocked"]]  # who finds the word changed goes round again
     elif site.call not in ("condition", "semaphore", "barrier"):
-        mine = mine[mine["blocked"] | (mine["ret"] >= 0)]  # there was nothing: no job
+        least = 1 if site.call in POLLS else 0
+        mine = mine[mine["blocked"] | (mine["ret"] >= least)]  # there was nothing: no job
         if site.what == "event" and len(mine):  # another file had this number before it blocked
             mine = mine[int(mine["blocked"].argmax()) :]
     rows = np.zeros(max(len(mine) - 1, 0), JOB)
@@ -236,6 +250,24 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     if len(single):
         like = np.clip(np.rint(rows["c"] / max(float(np.median(single)), 1.0)), 1, pieces)
         rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), like, 1)
+
+
+def single_jobs(jobs: ThreadJobs, period: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Release and end of every job. Those that nothing separates are released a ``period`` after
+    one another, and follow on; one that another followed had not ended before that was due."""
+    rows = jobs.rows
+    pieces = rows["pieces"]
+    if not period or (pieces == 1).all():
+        return rows["release"], rows["end"]
+    row = np.repeat(np.arange(len(rows)), pieces)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    later = pieces[row] - 1 - place
+    release = rows["release"][row] + np.rint(place * period).astype(np.int64)
+    single = rows["c"][pieces == 1]
+    each = float(np.median(single)) if len(single) else 0.0
+    end = rows["end"][row] - np.rint(later * each).astype(np.int64)
+    due = release + np.rint(period).astype(np.int64) + 1
+    return release, np.where(later > 0, np.maximum(end, due), end)
 
 
 def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:

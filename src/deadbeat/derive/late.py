@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from operator import itemgetter
 
 import numpy as np
 from attrs import frozen
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.sections import LockWait
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import NEVER, Times, Track, whole
+from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, PARKED, Times, Track, whole
 
 #: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
 PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"
@@ -22,9 +23,11 @@ TIMER, FAULT, WAITED = "late timer", "page fault", "waited"
 INTERRUPT, STOLEN = "interrupt", "stolen"
 #: Where no event of interrupts tells, or a steal may lie within one.
 EITHER = "interrupt or stolen"
+#: Where no event of the kernel tells who had the CPU: this is then no cause.
+BLIND = "not seen (no right to trace)"
 WORK, BEFORE = "own work", "the job before"
-#: Jobs that say what is usual.
-_SAMPLE = 50
+#: Jobs that say what is usual; late ones of a task that are looked at.
+_SAMPLE, _MOST = 50, 2000
 _FAIR_PRIO = 100
 #: A charge in an interrupt counts until its begin; over as many that is little.
 _CHARGES = 10
@@ -57,21 +60,60 @@ class Late:
     shares: dict[str, int]
 
 
-def late(recording: Recording, derived: DerivedRun, *, most: int = 20) -> tuple[Late, ...]:
-    """The worst jobs of each task that missed its deadline, at most ``most``, the worst first."""
+@frozen(kw_only=True)
+class MissCause:
+    """``misses`` of a task by a cause, which took ``most_ns`` more than usual at most. ``of``: as
+    many of its misses were looked at, evenly over time."""
+
+    task: str
+    cause: str
+    by: str
+    misses: int
+    most_ns: int
+    of: int
+
+
+def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
+    """The late jobs of each task that missed its deadline, the worst first; of very many some."""
     seen = _Seen(recording, derived)
     found: list[Late] = []
     for task in derived.tasks:
         if task.misses and task.deadline_ns is not None:
-            found += _of_task(seen, task, derived.rows[task.name], task.deadline_ns, most)
+            found += _of_task(seen, task, derived.rows[task.name], task.deadline_ns)
     return tuple(found)
 
 
-def _of_task(
-    seen: _Seen, task: DerivedTask, rows: NDArray[np.void], deadline: int, most: int
-) -> list[Late]:
+def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
+    """Why each task missed: how many misses have which cause, the commonest first. Jobs that
+    nothing separates were late for the same one."""
+    groups: dict[str, list[Late]] = defaultdict(list)
+    for each in found:
+        groups[each.task].append(each)
+    for task in derived.tasks:
+        every, rows = groups.get(task.name, ()), derived.rows.get(task.name)
+        if rows is None or not every:
+            continue
+        before = (rows["pieces"] - 1) * (task.period_ns or 0)
+        last = rows["end"] - rows["release"] - before > (task.deadline_ns or 0)
+        late_jobs = rows["pieces"] - 1 + last
+        many: Counter[tuple[str, str]] = Counter()
+        most: Counter[tuple[str, str]] = Counter()
+        for each in every:
+            key = each.cause, each.by
+            many[key] += int(late_jobs[each.job])
+            most[key] = max(most[key], each.ns)
+        for (cause, by), misses in many.most_common():
+            at_most = most[cause, by]
+            yield MissCause(
+                task=task.name, cause=cause, by=by, misses=misses, most_ns=at_most, of=many.total()
+            )
+
+
+def _of_task(seen: _Seen, task: DerivedTask, rows: NDArray[np.void], deadline: int) -> list[Late]:
     response = rows["end"] - rows["release"]
-    worst = np.argsort(-response, kind="stable")[:most]
+    missed = np.flatnonzero(response > deadline)
+    missed = missed[:: -(-len(missed) // _MOST) or 1]
+    worst = missed[np.argsort(-response[missed], kind="stable")]
     timely = np.flatnonzero(response <= deadline)
     sample = timely[:: max(len(timely) // _SAMPLE, 1)]
     causes = [_by_cause(seen.parts(task.tid, rows[place])) for place in sample]
@@ -89,12 +131,12 @@ def _of_task(
     # late since the one before was: why that one was; no other cause took as much
     before = rows["before"] - rows["release"] - usual.get(BEFORE, 0) > rows["end"] - rows["before"]
     found = []
-    for place in worst[response[worst] > deadline]:
+    for place in worst:
         at = int(place)
         while at > 0 and (before[at] or judged(at)[0] == BEFORE):
             at -= 1
         cause, parts, more = judged(at)
-        by = max((k for k in parts if k[0] == cause), key=lambda each: parts[each])[1]
+        by, took = max(((k[1], ns) for k, ns in parts.items() if k[0] == cause), key=itemgetter(1))
         found.append(
             Late(
                 task=task.name,
@@ -104,7 +146,7 @@ def _of_task(
                 response_ns=int(response[place]),
                 cause=cause,
                 by=by,
-                ns=more[cause],
+                ns=min(more[cause], took),
                 shares={each: ns for each, ns in more.items() if ns > 0},
             )
         )
@@ -138,6 +180,11 @@ class _Seen:
         }
         self.known = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
         self.moves = {tid: track.of(RecordKind.MIGRATE)["ns"] for tid, track in self.tracks.items()}
+        wakes = recording.events[recording.events["kind"] == RecordKind.WAKING]
+        self.blind = not (wakes["b"] & IN_INTERRUPT).any()  # timers wake threads
+        self.quota = "its CPU quota" if recording.throttled else ""
+        #: Who is held back by a quota is away like one that is preempted.
+        self.preempted = f"{PREEMPTED}, or throttled" if self.quota else PREEMPTED
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
         self.faults = {tid: _faults(track) for tid, track in self.tracks.items()}
@@ -155,12 +202,13 @@ class _Seen:
         if row["before"] > begin:  # released while the job before went on
             found[BEFORE, ""] = int(row["before"]) - begin
             begin = int(row["before"])
-        for place in np.flatnonzero((track.off[:-1] < end) & (track.on[1:] > begin)):
+        first = int(np.searchsorted(track.on[1:], begin, "right"))
+        for place in range(first, int(np.searchsorted(track.off[:-1], end))):
             off, on = max(int(track.off[place]), begin), min(int(track.on[place + 1]), end)
             ready = off
             if track.state[place] & 0xFF:
-                ready = self._asleep(found, track, int(place), (begin, on))
-            self._ready(found, track, int(place), ready, on)
+                ready = self._asleep(found, track, place, (begin, on))
+            self._ready(found, track, place, ready, on)
         self._on_cpu(found, track, np.array([begin, end]))
         return found
 
@@ -172,7 +220,7 @@ class _Seen:
         handled, longest = int(lengths[within].sum()), int(lengths[within].max(initial=0))
         gone = max(int(on_cpu - charged) - (0 if self.charged else handled), 0)
         either = RecordKind.INTERRUPT not in self.kinds or (self.charged and 2 * longest > gone)
-        found[EITHER if either else STOLEN, ""] = gone
+        found[BLIND if self.blind else EITHER if either else STOLEN, ""] = gone
         for ns, which, kind in zip(
             lengths[within].tolist(), rows["a"][within], rows["c"][within], strict=True
         ):
@@ -197,14 +245,14 @@ class _Seen:
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
+        mine = self.locks[track.thread.tid]
+        last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
+        held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
         last = self.known[track.thread.tid]
         before = int(np.searchsorted(last["ns"], left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
-        elif inside and site.what == "lock":
-            mine = self.locks[track.thread.tid]
-            last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
-            held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
+        elif inside and (site.what == "lock" or (held and site.call == PARKED)):
             holder = held[0][0].holder if held else int(block["waker"])
             name = held[0][1] if held else str(site)
             at = held[0][0].site.rpartition("(")[2].rstrip(")") if held else ""
@@ -231,9 +279,10 @@ class _Seen:
                 if other == track.thread.tid:
                     continue
                 if other and not (real_time and fair):
-                    found[PREEMPTED, self.name(other)] += ns
+                    found[self.preempted if fair else PREEMPTED, self.name(other)] += ns
                 elif taken:
-                    found[THROTTLED, track.thread.policy] += ns
+                    by = self.quota if not real_time else ""
+                    found[THROTTLED, by or f"policy {track.thread.policy}"] += ns
                 else:
                     found[WAKE_UP, self.name(other) if other else ""] += ns
 

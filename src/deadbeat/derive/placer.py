@@ -82,7 +82,7 @@ class Placer(ClosedAfterwards):
         process, self._process = self._process, None
         if process is None:
             return Placed()
-        *lines, last = process.close(_PATIENCE_S).stdout.splitlines() or [""]
+        *lines, last = process.close(_PATIENCE_S).stdout.removesuffix("\n").split("\n")
         if not last.startswith("ended"):
             hint = "end the program, or set its priorities and CPUs again"
             raise TargetError("the placer was killed: what it changed may still be so", hint)

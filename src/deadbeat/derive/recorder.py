@@ -35,6 +35,7 @@ _WAITS = (
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
     *("sched_yield", "semtimedop", "pause", "ioctl", "io_uring_enter"),
     *("writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd"),
+    *("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64"),
     *("sched_setscheduler", "sched_setattr"),  # no waits: whether a policy was refused
 )
 #: Forms of 32-bit kernels.
@@ -237,7 +238,7 @@ def recorded_alone(
 
 def _lines(completed: Completed) -> list[tuple[str, str]]:
     """First word and rest of all that a recorder said at its end."""
-    said = completed.stdout.splitlines()
+    said = completed.stdout.removesuffix("\n").split("\n")
     found = [(word, rest) for word, _, rest in (line.partition(" ") for line in said)]
     if completed.returncode != 0 or not found or found[-1][0] != "ended":
         raise TargetError(f"the recorder failed: {completed.stdout[-200:].strip()}")

@@ -26,6 +26,9 @@ RECORD = np.dtype(
     ]
 )
 
+#: From here on an object is in memory that processes share, and has one address in all of them.
+SHARED = 1 << 62
+
 
 class RecordKind(IntEnum):
     """What a record says of a, b, c; tid: the thread that it is about."""
@@ -98,9 +101,10 @@ class RecordedThread:
 class Recording:
     """Events in order of time. ``lost``: events that the buffers could not hold; ``gaps``: from
     when to when none are kept, as there were too many; ``not_seen``: what is not in it, a line
-    each; ``symbols``: address -> where in the program, as far as known; ``names``: tid -> name, of
-    what ran in its place; ``event_ns``: what recording an event takes of a thread, from and to, and
-    ``other_call_ns`` of a system call of another program (0: not known)."""
+    each; ``throttled``: quotas that held it back, a sentence each; ``symbols``: address -> where in
+    the program, as far as known; ``names``: tid -> name, of what ran in its place; ``event_ns``:
+    what recording an event takes of a thread, from and to, and ``other_call_ns`` of a system call
+    of another program (0: not known)."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -112,6 +116,7 @@ class Recording:
     lost: int = 0
     gaps: tuple[tuple[int, int], ...] = ()
     not_seen: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
 

@@ -13,9 +13,10 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from deadbeat.derive.outside import BUSY
 from deadbeat.derive.records import Recording
 from deadbeat.derive.sections import lock_spans
-from deadbeat.derive.tasks import BUSY, DerivedRun, DerivedTask
+from deadbeat.derive.tasks import DerivedRun, DerivedTask
 from deadbeat.derive.tracks import NEVER, Times, Track
 from deadbeat.sched.program import COMPUTE, LOCK, OP, SUSPEND, UNLOCK, WAKE
 

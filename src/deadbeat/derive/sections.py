@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
-from deadbeat.derive.records import RecordKind, Row, in_order
-from deadbeat.derive.tracks import NEVER, Times, Track
+from deadbeat.derive.records import SHARED, RecordKind, Row, in_order
+from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, PARKED, Site, Times, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
 #: What became of a mutex that was to have inheritance, as the shim says it.
@@ -22,6 +22,8 @@ _LEFT = (
 )
 CHANGES = ("", "inherit", *(f"left alone: {reason}" for reason in _LEFT))
 _SPIN = 3
+#: Locks that park a thread at a word of its own: they are not told apart.
+PARKING = "parking lock"
 _KINDS = (
     RecordKind.INIT,
     RecordKind.WANT,
@@ -105,10 +107,13 @@ class _Lock:
 
 
 def locks_of(
-    tracks: dict[int, Track], symbols: dict[int, str], jobs: Mapping[int, NDArray[np.void]]
+    tracks: dict[int, Track],
+    symbols: dict[int, str],
+    jobs: Mapping[int, NDArray[np.void]],
+    fixed: Collection[int] = (),
 ) -> tuple[HeldLock, ...]:
     """Every lock that the shim saw, and those that threads waited for in the kernel. ``jobs``: of
-    each thread, as jobs.JOB."""
+    each thread, as jobs.JOB; ``fixed``: threads that keep their jobs."""
     found = _seen(tracks, symbols)
     seen = {*found}
     for tid, track in tracks.items():
@@ -129,9 +134,13 @@ def locks_of(
             lock.waits.append(LockWait(waiter=tid, holder=int(wait["waker"]), at_ns=at, ns=ns))
             if track.sites[number].call == "futex_pi":
                 lock.protocol = "inherit"
+    own = Counter((each.thread.pid, site) for each in tracks.values() for site in each.sites)
+    parked = [wait for tid in fixed for wait in _parked(tracks[tid], jobs[tid], tracks, own)]
+    if parked:
+        found[0, 0].waits = parked
     return tuple(
         HeldLock(
-            name=_word(address, symbols),
+            name=_word(address, symbols) if address else PARKING,
             protocol=lock.protocol,
             changed=lock.changed,
             sections=_sections(_word(address, symbols), lock.spans, tracks, symbols, jobs),
@@ -139,6 +148,31 @@ def locks_of(
         )
         for (_, address), lock in found.items()
     )
+
+
+def _parked(
+    track: Track,
+    rows: NDArray[np.void],
+    tracks: Mapping[int, Track],
+    own: Mapping[tuple[int, Site], int],
+) -> Iterator[LockWait]:
+    """Waits in jobs for a word of the thread's own, until a thread of its process wakes it.
+    ``own``: threads of a process that wait at a site."""
+    places = [
+        n
+        for n, site in enumerate(track.sites)
+        if (site.what, site.call) == ("event", PARKED) and own[track.thread.pid, site] == 1
+    ]
+    waits = track.waits
+    waits = waits[np.isin(waits["site"], places) & waits["blocked"] & (waits["exit"] != NEVER)]
+    job = np.searchsorted(rows["begin"], waits["enter"], "right") - 1
+    within = (job >= 0) & (waits["exit"] <= rows["end"][np.maximum(job, 0)])
+    for wait in waits[within & ((waits["flags"] & IN_INTERRUPT) == 0)]:
+        waker, at = int(wait["waker"]), int(wait["enter"])
+        if waker in tracks and tracks[waker].thread.pid == track.thread.pid:
+            yield LockWait(
+                waiter=track.thread.tid, holder=waker, at_ns=at, ns=int(wait["exit"]) - at
+            )
 
 
 def lock_spans(
@@ -158,7 +192,8 @@ def _seen(tracks: dict[int, Track], symbols: dict[int, str]) -> dict[tuple[int, 
     found: dict[tuple[int, int], _Lock] = defaultdict(_Lock)
     for row in in_order(events_of(tracks, _KINDS)):
         what = row[6] if row[2] == _COND_WAIT else row[4]
-        found[tracks[row[1]].thread.pid, what].take(row, symbols)
+        pid = 0 if what >= SHARED else tracks[row[1]].thread.pid
+        found[pid, what].take(row, symbols)
     return found
 
 

@@ -6,12 +6,14 @@ a program without visible locks is never one without locks.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tarfile
 import tempfile
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import RECORD, Recording, RecordKind
+from deadbeat.derive.records import RECORD, SHARED, Recording, RecordKind
 from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.targets.base import ClosedAfterwards, Target, is_here
 
@@ -50,10 +52,16 @@ _WAITS = (
 )
 #: Bits of an address in a program: callers in the n-th process have n above them.
 _ADDRESS_BITS = 48
-_MAP = re.compile(r"^(\w+)-(\w+) \S+ \S+ \S+ \d+ *(.*)\n", re.MULTILINE)
+#: Kinds of records -> the column of their object.
+_OBJECTS = (
+    ([kind for kind in RecordKind if kind >= RecordKind.INIT], "a"),
+    ([RecordKind.COND_WAIT], "c"),
+)
+_MAP = re.compile(r"^(\w+)-(\w+) (\S+) (\w+) (\S+ \d+) *(.*)\n", re.MULTILINE)
+_FILE = re.compile(r"[pmt](-[0-9]+){2,4}", re.ASCII)
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|/c\+\+/|/bits/")
-_WHICH = 'for word; do case $(command -v -- "$word") in */*) command -v -- "$word";; esac; done'
+_WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
 _TOOL_S = 60.0
 
 
@@ -100,7 +108,8 @@ class Shim(ClosedAfterwards):
         target.run(("sh", "-c", script, "sh", self._folder))
         place = f"{self._folder}.so"
         target.put(library, place)
-        paths = target.run(("sh", "-c", _WHICH, "sh", *command)).stdout.splitlines()
+        # the program alone: an argument may be a FIFO, a device, or have no end
+        paths = target.run(("sh", "-c", _WHICH, "sh", command[0])).stdout.splitlines()
         own, *dumps = _dumps(target, [place, *dict.fromkeys(paths)]).items()
         self.not_seen += [
             f"locks of {Path(path).name} are not visible: {reason}"
@@ -117,6 +126,8 @@ class Shim(ClosedAfterwards):
             "DEADBEAT_SHIM": self._folder,
             "DEADBEAT_SHIM_SLEEPS": str(int(sleeps)),
             "DEADBEAT_SHIM_PROTOCOL": "inherit" if inherit else "",
+            # of what it starts, that wants to be the first library
+            "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
         }
 
     def finish(self, recording: Recording) -> Recording:
@@ -156,40 +167,50 @@ class Shim(ClosedAfterwards):
         self._target.run(("rm", "-rf", "--", *files))
 
 
-def read_folder(folder: Path, target: Target) -> tuple[Recording, set[int]]:
-    """What is in ``folder``, and the processes that the shim was loaded into. Tools of ``target``
-    say where callers and locks are. A caller in the n-th program has n above `_ADDRESS_BITS`."""
+def read_folder(folder: Path, target: Target) -> tuple[Recording, dict[int, int]]:
+    """What is in ``folder``, and the processes that the shim was loaded into, with when last. Tools
+    of ``target`` say where callers and locks are. A caller in the n-th program has n above
+    `_ADDRESS_BITS`."""
     parts: list[NDArray[np.void]] = []
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
-    lost, pids = 0, set()
-    images = sorted(folder.glob("p-*"), key=lambda path: int(path.name.rsplit("-", 1)[1]))
+    lost, pids = 0, dict[int, int]()
+    shared: dict[tuple[str, int], int] = {}
+    files = [path for path in sorted(folder.iterdir()) if _is_ours(path)]
+    images = [path for path in files if path.name.startswith("p-")]
+    images.sort(key=lambda path: int(path.name.rsplit("-", 1)[1]))
     for place, image in enumerate(images):
         process = np.fromfile(image, _PROCESS, 1)
         if not len(process) or process["magic"][0] != b"DBSHIM1":
             continue
         lost += int(process["lost"][0])
-        pids.add(int(process["pid"][0]))
+        pids[int(process["pid"][0])] = int(image.name.rsplit("-", 1)[1])
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
         chunks = []
-        for path in folder.glob(f"t-{image.name[2:]}-*"):
+        for path in (each for each in files if each.name.startswith(f"t-{image.name[2:]}-")):
             whole = path.stat().st_size // _CHUNK
             for chunk in np.memmap(path, _PIECE, "r", shape=(whole,)) if whole else ():
-                chunks.append(chunk["records"][: int(chunk["count"])])
+                chunks.append(chunk["records"][: min(int(chunk["count"]), len(chunk["records"]))])
                 lost += int(chunk["lost"])
         mine = _in_order(chunks)
         locks = mine["kind"] >= RecordKind.INIT
-        files = sorted(folder.glob(f"m-{image.name[2:]}-*"), reverse=True)  # the last is best
-        maps = "".join(path.read_text() for path in files)
+        last_first = (p for p in reversed(files) if p.name.startswith(f"m-{image.name[2:]}-"))
+        maps = "".join(path.read_text(errors="replace") for path in last_first)
         places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
         callers, objects = _where(places[0], places[1], maps, target)
         above = min(place, (1 << 15) - 1) << _ADDRESS_BITS
         mine["b"][locks] += above
         symbols = objects | symbols | {at + above: text for at, text in callers.items()}
+        symbols |= _share(mine, maps, shared)
         parts += [mine, *(_wakings(mine) if process["sleeps"][0] else ())]
     none: dict[str, Any] = {"threads": (), "begin_ns": 0, "end_ns": 0}
     events = _in_order(parts)
     return Recording(events=events, calls=calls, symbols=symbols, lost=lost, **none), pids
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a file as the shim writes it: anything may lie in a folder that all may use."""
+    return bool(_FILE.fullmatch(path.name)) and stat.S_ISREG(path.lstat().st_mode)
 
 
 def with_variables(recording: Recording, maps: str, target: Target) -> Recording:
@@ -239,20 +260,26 @@ def _in_order(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     return together[np.argsort(together["ns"], kind="stable")]
 
 
-def _silent(recording: Recording, seen: Recording, pids: set[int]) -> Iterator[str]:
+def _silent(recording: Recording, seen: Recording, pids: Mapping[int, int]) -> Iterator[str]:
     """Processes without the shim, and programs that took no lock that it knows. What is forked has
     the shim of its parent, and says nothing before its first lock."""
     events = recording.events
-    began = {*events["tid"][events["kind"] == RecordKind.EXEC].tolist()}
+    execs = events[events["kind"] == RecordKind.EXEC]
+    began = dict(zip(execs["tid"].tolist(), execs["ns"].tolist(), strict=True))
     hidden = dict.fromkeys(
         each.name
         for each in recording.threads
-        if each.pid not in pids and (each.pid in began or not len(events))
+        if pids.get(each.pid, -1) < began.get(each.pid, -1 if len(events) else 0)
     )
-    reason = "it is static, runs with other rights (set-user-id, sudo) or ended at once"
+    reason = (
+        "it is static, has a sanitizer, runs with other rights (set-user-id, sudo) or ended at once"
+    )
     for name in hidden:
         yield f"locks of {name} are not visible: {reason}"
-    if pids and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
+    if seen.lost:
+        count = f"{seen.lost:,} records of them could not be written"
+        yield f"all locks: {count}: it limits its files (RLIMIT_FSIZE), or a disk is full"
+    elif pids and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
         yield "locks are not visible: the program takes none by pthread or C11"
 
 
@@ -284,7 +311,7 @@ def _where(
     ranges = {0: (0, "")}
     bases: dict[str, int] = {}
     last = ""
-    for first, until, path in _MAP.findall(maps):
+    for first, until, *_, path in _MAP.findall(maps):
         begin, end = int(first, 16), int(until, 16)
         last = path or last  # what has no name goes on after its module
         ranges.setdefault(begin, (end, last))
@@ -304,6 +331,24 @@ def _where(
         code |= _lines(path, calls, bias, target)
         data |= _variables(path, locks, bias, target)
     return code, data
+
+
+def _share(rows: NDArray[np.void], maps: str, known: dict[tuple[str, int], int]) -> dict[int, str]:
+    """Gives objects in memory that processes share one address in ``rows`` of each, from `SHARED`
+    on; their names. ``known``: file and place in it -> that address, of all processes."""
+    names = {}
+    for first, until, mode, offset, file, path in _MAP.findall(maps):
+        begin = int(first, 16)
+        for kinds, column in _OBJECTS if mode.endswith("s") else ():
+            within = np.isin(rows["kind"], kinds) & (rows[column] >= begin)
+            within &= rows[column] < int(until, 16)
+            for at in np.unique(rows[column][within]).tolist():
+                place = file, int(offset, 16) + at - begin
+                one = known.setdefault(place, SHARED + len(known))
+                what = Path(path.removesuffix(" (deleted)")).name
+                names[one] = f"{'memory' if what == 'zero' else what}+{place[1]:#x}"
+                rows[column][within & (rows[column] == at)] = one
+    return names
 
 
 def _lines(path: str, callers: Sequence[int], bias: int, target: Target) -> dict[int, str]:

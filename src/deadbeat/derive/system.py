@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from deadbeat.derive.outside import REAL_TIME
 from deadbeat.derive.tasks import NOT_SEEN, DerivedLock, DerivedSet, DerivedTask
 from deadbeat.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
-from deadbeat.model.words import time_text
+from deadbeat.model.words import count_of, time_text
 from deadbeat.sched.analysis import TestResult, analyze, tests
 
 #: A jitter or suspension below this is that of switches and of tracing.
 RESOLUTION_NS = 20_000
+#: What a wake-up may take, which no test knows of.
+LATE_NS = 100_000
 #: Of kernel and POSIX mutexes -> of task systems.
 _PROTOCOLS = {"spin": "any"}
-#: Policies above the ordinary ones.
-REAL_TIME = ("fifo", "rr", "deadline")
 #: Of a test, which says nothing then: a tenth of a second.
 _STEPS_MAX = 10_000_000
 
@@ -170,27 +171,51 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     if not reasons and len(ordinary) < len(urgent):
         # ordinary threads have no effect on the others, but for what they lock
         tasks = [task for task in urgent if task.sections or task.name not in ordinary]
-        proved, reason = _proof(evolve(system, tasks=tuple(tasks)), policies)
+        seen = {task.name: task.response_max_ns or 0 for task in derived.tasks}
+        proved, reason = _proof(evolve(system, tasks=tuple(tasks)), policies, seen)
         reasons = [reason] * bool(reason)
+    reasons += _refuted(derived)
+    proved = () if reasons else proved
     reasons += [f"{name}.policy: {policies[name]} bounds no response" for name in ordinary]
     return Reduced(
         system=system, lines=tuple(lines), proved=proved, unproved=tuple(reasons), load=load
     )
 
 
+def _refuted(derived: DerivedSet) -> Iterator[str]:
+    """What was seen that no proof allows: a deadline missed, a lock held by who is not seen."""
+    urgent = {task.name for task in derived.tasks if task.policy in REAL_TIME}
+    for task in derived.tasks:
+        if task.misses and task.name in urgent:
+            yield f"{task.name}.deadline: missed {count_of(task.misses, 'time')} in this run"
+    for lock in derived.locks:
+        for each in lock.waited:
+            if each.holder == NOT_SEEN and each.waiter in urgent:
+                yield f"{each.waiter}.sections: it waited for {lock.name}, held by {NOT_SEEN}"
+
+
 def _load(system: TaskSystem, derived: DerivedSet, cpus: list[int]) -> str:
-    """``U 0.20 on CPU 1``: the CPU time that jobs took."""
-    known = {task.name: (task.charged_mean_ns or 0.0) * task.jobs for task in derived.tasks}
+    """``U 0.20 on CPU 1``: what the tasks ask for."""
+    known = {task.name: _demand(task, derived.seconds * 1e9) for task in derived.tasks}
     load = dict[str, float]()
     for task in system.tasks:
         where = f"{system.processors} CPUs" if task.home is None else f"CPU {cpus[task.home]}"
-        load[where] = load.get(where, 0.0) + known[task.name] / max(derived.seconds * 1e9, 1)
+        load[where] = load.get(where, 0.0) + known[task.name]
     return ", ".join(f"U {load[where]:.2f} on {where}" for where in sorted(load))
 
 
-def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+def _demand(task: DerivedTask, ns: float) -> float:
+    """C over T; of what has no one period the share of the time, ``ns``, that its jobs took."""
+    if task.kind == "periodic" and task.period_ns and task.mode == 1:
+        return (task.charged_mean_ns or 0.0) / task.period_ns
+    return (task.charged_mean_ns or 0.0) * task.jobs / max(ns, 1)
+
+
+def _proof(
+    system: TaskSystem, policies: Mapping[str, str], seen: Mapping[str, int]
+) -> tuple[tuple[str, ...], str]:
     """Tests that accept it, in whichever order equal priorities are served; else why none does, by
-    task and key."""
+    task and key. ``seen``: response times, which no bound may be below."""
     if reason := _torn(system, policies):
         return (), reason
     tasks, found = system.tasks, _results(system, policies)
@@ -201,7 +226,8 @@ def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, 
             also = {each.facts.name: each.answer for each in _results(turned, policies)}
             accepted = [name for name in accepted if also[name] == "accepted"]
     if accepted:
-        return tuple(accepted), ""
+        longer = next(_longer(tasks, found, seen), "")
+        return (() if longer else tuple(accepted)), longer
     for result in found:
         for task, bound in zip(tasks, result.bounds, strict=False):
             if result.answer != "not applicable" and (bound is None or bound > task.deadline):
@@ -210,6 +236,18 @@ def _proof(system: TaskSystem, policies: Mapping[str, str]) -> tuple[tuple[str, 
     keys = ("sections", "jitter", "suspension", "arrivals", "affinity", "deadline")
     task, key = next((task, key) for key in keys for task in tasks if getattr(task, key))
     return (), f"{task.name}.{key}: no test takes it together with the rest"
+
+
+def _longer(
+    tasks: Sequence[TimedTask], found: Sequence[TestResult], seen: Mapping[str, int]
+) -> Iterator[str]:
+    """Response times that tests which accept the tasks have no room for: they lack something."""
+    for each in found:
+        for task, bound in zip(tasks, each.bounds, strict=False):
+            worst = seen[task.name]
+            if each.answer == "accepted" and bound is not None and worst > bound + LATE_NS:
+                most = f"at most {time_text(bound)} by {each.facts.name}"
+                yield f"{task.name}.response: {time_text(worst)} seen, {most}"
 
 
 def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -13,17 +13,19 @@ from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
 from deadbeat.derive.jobs import (
     JOBS_MIN,
-    NAP_NS,
     ThreadJobs,
     backlog,
     job_site,
     jobs_of,
     merge,
     pair,
+    single_jobs,
 )
+from deadbeat.derive.outside import helpers_of, jobless, naps, rests
 from deadbeat.derive.records import RecordedThread, Recording
 from deadbeat.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
+from deadbeat.model.words import time_text
 
 #: First jobs are warm-up where they took so much longer than any later one; at most WARM_UP_MAX.
 WARM_UP, WARM_UP_MAX = 1.2, 3
@@ -37,16 +39,8 @@ ASSUMED = "assumed: the period"
 UNSURE = (0.6, 0.9)
 #: Releases so near their grid, which the thread asks for, are no sum of its sleep and its work.
 PLANNED_NS = 1_000
-#: A thread without a name or a period that works for less is a helper.
-HELPER_NS = 100_000
-#: So does one that has less than this share of what the thread that works most has.
-HELPER_SHARE = 0.1
 #: Holder of a lock that is none of the threads.
 NOT_SEEN = "a thread not seen"
-#: What starts other programs, and waits for them.
-FRONTS = {"bash", "dash", "doas", "sh", "su", "sudo", "time", "timeout", "watch", "xargs", "zsh"}
-#: A thread without jobs that works for this share of the time is named, of so much at least.
-BUSY, BUSY_NS = 0.05, 1_000_000_000
 _CONFIDENCE = 0.05
 
 
@@ -69,6 +63,7 @@ class DerivedTask:
             1 - ``quantile``, with a confidence of 95 %. ``charged``: with system calls and wake-up.
         rests: It hardly runs between the first tenth of the time and the last.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
+        left_out: Why it is not judged though it runs; "": it is a task, or hardly runs.
     """
 
     name: str
@@ -95,6 +90,7 @@ class DerivedTask:
     quantile: float | None = None
     charged_share: float | None = None
     rests: bool = False
+    left_out: str = ""
     deadline_ns: int | None = None
     deadline_from: str = ""
     policy: str
@@ -209,16 +205,25 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
     threads = {thread.tid: thread for thread in recording.threads}
-    moving = {threads[tid].pid for tid, track in all_tracks.items() if _naps(track)}
+    left_out = {
+        tid: why for tid, track in all_tracks.items() if tid not in found if (why := jobless(track))
+    }
+    moving = {threads[tid].pid for tid, track in all_tracks.items() if naps(track)}
     moves = "its runtime moves work between threads"
     apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
-    apart += _restless(all_tracks, found, names)
-    helpers = _helpers(found, threads, moving)
+    apart += [
+        f"what {names[tid]} did before it became another program, {time_text(track.became)} on"
+        for tid, track in all_tracks.items()
+        if (track.wakes["ns"] < track.became).sum() >= SURE_JOBS
+    ]
+    helpers = helpers_of(found, threads, moving)
+    left_out |= dict.fromkeys(helpers, "serves its runtime")
     found = {tid: jobs for tid, jobs in found.items() if tid not in helpers}
     for jobs in found.values():
         merge(jobs, arrivals.fit(jobs.rows["release"]))
     rows = {tid: jobs.rows for tid, jobs in found.items()}
-    held = locks_of(all_tracks, recording.symbols, rows)
+    fixed = {tid for tid in rows if threads[tid].pid not in moving}
+    held = locks_of(all_tracks, recording.symbols, rows, fixed)
     chains = [
         _link(found, names, waker, tid)
         for tid, jobs in found.items()
@@ -232,10 +237,14 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         name = names[tid]
         sections = tuple(each for lock in held for each in lock.sections.get(tid, ()))
         chained = sum(link.share for link in chains if link.to == name) >= CHAINED_MIN
-        plain = _thread(track, name, sections)
+        plain = evolve(_thread(track, name, sections), left_out=left_out.get(tid, ""))
         task = _task(plain, track, found[tid], chained) if tid in found else plain
         if tid in found and track.thread.pid in moving:
-            task = evolve(task, unsure="its runtime may move work between threads")
+            task = evolve(
+                task,
+                unsure="its runtime may move work between threads",
+                left_out="its runtime moves work between threads: mark its jobs",
+            )
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return DerivedRun(
         tasks=tuple(tasks),
@@ -251,54 +260,6 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         waits={lock.name: lock.waits for lock in held},
         tracks=all_tracks,
     )
-
-
-def _naps(track: Track) -> bool:
-    """Whether it looks after other threads of a runtime: it pauses by a call that no C library of
-    today makes."""
-    naps = [place for place, site in enumerate(track.sites) if site.call == "nanosleep"]
-    waits = track.waits[np.isin(track.waits["site"], naps) & (track.waits["timer"] != 0)]
-    return int((waits["timer"] - waits["enter"] < NAP_NS).sum()) >= JOBS_MIN
-
-
-def _restless(
-    tracks: Mapping[int, Track], found: Mapping[int, ThreadJobs], names: Mapping[int, str]
-) -> Iterator[str]:
-    """Threads without jobs that run a lot."""
-    for tid, track in tracks.items():
-        share = track.thread.cpu_ns / max(track.end, 1)
-        if tid not in found and share >= BUSY and track.end > BUSY_NS and not _rests(track):
-            why = "it hardly waits: always late, or not in jobs"
-            yield f"jobs of {names[tid]}, which runs {share:.0%} of the time: {why}"
-
-
-def _rests(track: Track) -> bool:
-    """Whether it hardly runs between the first tenth of the time and the last."""
-    return bool(np.diff(track.on_cpu(np.array([0.1, 0.9]) * track.end))[0] < HELPER_NS)
-
-
-def _helpers(
-    found: Mapping[int, ThreadJobs], threads: Mapping[int, RecordedThread], moving: set[int]
-) -> set[int]:
-    """Threads that serve a runtime: with little work, and without a name of their own (the
-    process's, or a shared one where the runtime moves work), or a period."""
-    names = Counter((thread.pid, thread.name) for thread in threads.values())
-    work = {tid: float(jobs.rows["charged"].sum()) for tid, jobs in found.items()}
-    helpers = set()
-    for tid, jobs in found.items():
-        thread, grid = threads[tid], arrivals.fit(jobs.rows["release"])
-        if tid == thread.pid and thread.name in FRONTS:
-            helpers.add(tid)
-        main = thread.pid in threads and threads[thread.pid].name == thread.name
-        shared = thread.pid in moving and names[thread.pid, thread.name] > 1
-        if tid == thread.pid or not (main or shared) or jobs.what == "absolute":
-            continue
-        most = max(work[other] for other in found if threads[other].pid == thread.pid)
-        little = thread.pid in moving and work[tid] < HELPER_SHARE * most
-        little |= not (grid and grid.fits)
-        if little and np.median(jobs.rows["charged"]) < HELPER_NS:
-            helpers.add(tid)
-    return helpers
 
 
 def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
@@ -358,7 +319,7 @@ def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> De
         cpus=thread.cpus,
         runtime_ns=thread.runtime_ns,
         sections=sections,
-        rests=_rests(track),
+        rests=rests(track),
         charged_share=None
         if len(track.gaps) or thread.cpu_ns <= 0
         else float(charged / thread.cpu_ns),
@@ -372,7 +333,7 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     # what is taken without a wait came since the last one at the earliest
     last = np.maximum.accumulate(np.where(exact, rows["release"], rows["release"][0]))
     releases = rows["release"][exact] if known else last
-    grid = arrivals.fit(releases)
+    grid = arrivals.fit(releases, _dl_period(jobs, track.thread))
     seen = track.known(releases[:-1], releases[1:])
     timed = jobs.what in ("yield", "absolute", "relative")
     bunches = None if timed else arrivals.bursts(releases, seen)
@@ -424,6 +385,11 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     )
 
 
+def _dl_period(jobs: ThreadJobs, thread: RecordedThread) -> int:
+    """Period of SCHED_DEADLINE, where a yield ends each job; 0: it has none."""
+    return thread.period_ns if jobs.what == "yield" and thread.policy == "deadline" else 0
+
+
 def _kind(jobs: ThreadJobs, grid: Grid | None, bursty: bool, chained: bool) -> str:
     if bursty:
         return "bursty"
@@ -432,8 +398,8 @@ def _kind(jobs: ThreadJobs, grid: Grid | None, bursty: bool, chained: bool) -> s
     on_grid = grid is not None and grid.fits
     exact = on_grid and grid is not None and grid.jitter <= PLANNED_NS
     if jobs.what == "relative" or (jobs.what == "absolute" and not exact):
-        work = (jobs.rows["end"] - jobs.rows["begin"]).astype(float)[:-1]
-        if arrivals.constant_sleep(jobs.sleep[1:], work, on_grid=on_grid):
+        gaps = np.diff(jobs.rows["release"]).astype(float)
+        if arrivals.constant_sleep(jobs.sleep[1:], gaps, on_grid=on_grid):
             return "relative"
     return "periodic" if on_grid else "sporadic"
 
@@ -453,13 +419,14 @@ def _judged(
     if jobs is None:
         return task
     named = next((n for n in (task.name, thread.name, "") if n in deadlines), None)
-    deadline = task.period_ns if task.jobs >= SURE_JOBS else None
+    deadline = task.period_ns if task.jobs >= SURE_JOBS and not task.left_out else None
     source = ASSUMED
     if named is not None:
         deadline, source = deadlines[named], "declared"
     elif thread.policy == "deadline" and thread.period_ns:
         deadline, source = thread.deadline_ns or thread.period_ns, "SCHED_DEADLINE"
-    response = jobs.rows["end"] - jobs.rows["release"]
+    release, end = single_jobs(jobs, task.period_ns or 0)
+    response = end - release
     p50, p99 = map(int, np.quantile(response, [0.5, 0.99], method="higher"))
     return evolve(
         task,

@@ -34,9 +34,15 @@ _UNSEEN = 0.002
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
+#: What may wait for a disk or a device, too.
+SLOW = ("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64")
 #: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
 _SWITCH_NS = 100_000
 _SLEEPS = ("clock_nanosleep", "nanosleep")
+#: A wait for a word that others alone wake at: a thread's own, as locks that park threads have it.
+PARKED = "futex_wait"
+#: Calls that look whether there is something, too: then they return 0 at once.
+POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL, _BY_MONOTONIC = 0x7F, 0x17F
@@ -48,8 +54,9 @@ _OTHER_CLOCK_NS = 3_600_000_000_000
 
 @frozen
 class Site:
-    """Where a thread waits. ``what``: yield, sleep, event, lock or unknown; ``call``: name of the
-    call; ``object``: flags of a sleep, file, futex word, condition or semaphore."""
+    """Where a thread waits. ``what``: yield, sleep, event, lock, call (no job begins after it) or
+    unknown; ``call``: name of the call; ``object``: flags of a sleep, file, futex word, condition
+    or semaphore."""
 
     what: str
     call: str
@@ -78,6 +85,7 @@ class Track:
         waits: As WAIT, in order of time; ``sites``: their sites.
         mine: All its records.
         begin, end: Of the recording; ``end`` since ``begin``.
+        became: When it last became another program; -1: it did not.
         gaps: From when to when records are missing, as in `gaps_of`.
     """
 
@@ -92,6 +100,7 @@ class Track:
     end: int
     gaps: Times
     names: Mapping[int, str]
+    became: int = -1
     sites: list[Site] = field(factory=list)
 
     @cached_property
@@ -226,8 +235,9 @@ def _calls(track: Track) -> NDArray[np.void]:
     futexes = np.isin(found["site"], [n for n, s in enumerate(track.sites) if "futex" in s.call])
     work = track.on_cpu(found["enter"][1:]) - track.on_cpu(found["exit"][:-1])
     again = (found["site"][1:] == found["site"][:-1]) & (
-        np.isin(found["ret"][:-1], _RESTARTED) | (futexes[1:] & (work < _SPURIOUS_NS))
+        np.isin(found["ret"][:-1], _RESTARTED) | futexes[1:]
     )
+    again &= work < _SPURIOUS_NS  # else a handler of a signal ran
     first = np.flatnonzero(np.append(True, ~again)) if len(found) else np.array([], int)
     last = np.append(first[1:], len(found)) - 1 if len(first) else first
     merged: NDArray[np.void] = found[first]
@@ -247,14 +257,14 @@ def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -
         site = Site("yield", name, 0) if track.thread.policy == "deadline" else None
     elif name in _SLEEPS:
         site = Site("sleep", name, second & 1 if name == "clock_nanosleep" else 0)
-    elif name in SENDS:
-        site = None
+    elif name in (*SENDS, *SLOW):
+        site = Site("call", name, max(first, 0))
     elif name == "futex" and operation in _FUTEX_PI:
         site = Site("lock", "futex_pi", word)
     elif name == "futex" and (operation == 0 or (second & _BY_MONOTONIC == 9 and first in woken)):
         # Whoever waits for a word and wakes others at it uses it as a lock: so does Rust, by the
         # operation of glibc's conditions, with another clock than is usual there.
-        site = Site("lock" if first in woken else "event", name, word)
+        site = Site("lock" if first in woken else "event", name if first in woken else PARKED, word)
     elif name == "futex":
         # The two words of a condition variable of glibc are one site.
         site = Site("event", name, word & ~7) if operation in _FUTEX_CONDITION else None
@@ -393,9 +403,8 @@ def tracks(recording: Recording) -> dict[int, Track]:
             mine[column][timed] -= begin
         wakes = mine["kind"] == RecordKind.WAKING
         woken, own = mine[wakes], mine[~wakes]
-        became = own["ns"][own["kind"] == RecordKind.EXEC].max(
-            initial=-1
-        )  # another program; it is judged
+        execs = own["ns"][own["kind"] == RecordKind.EXEC]
+        became = int(execs.max(initial=-1))  # another program; it is judged
         own = own[(own["ns"] >= became) | (own["kind"] == RecordKind.RUNTIME)]
         on, off, state, cpu = _runs(switches, thread.tid, end)
         found[thread.tid] = Track(
@@ -410,6 +419,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
             end=end,
             gaps=gaps,
             names=recording.calls,
+            became=became,
         )
     return found
 

@@ -76,10 +76,11 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
             return (*said, "No run that counts has a job.")
         seen = found.traced
         first, *rest = traced.answer(seen, label)
+        ended, said = said, []
         said += [first, *changes.sentences(found.tried), *rest, *traced.verdict(seen)]
         said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
         said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
-        return (*said, *traced.lines(seen))
+        return (*said, *traced.lines(seen), *ended)
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)

@@ -8,7 +8,7 @@ import re
 import shlex
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -83,6 +83,13 @@ from deadbeat.targets.guarded import check_user, ended_words, found
 ADD = (
     "in C, #include <deadbeat.h> and put DEADBEAT_RELEASE(0, 0) and DEADBEAT_FINISH(0) around a"
     " job; in Python, put it in a block: with deadbeat.mark(0)"
+)
+
+#: Without what a repository may have git run.
+_GIT = (
+    "git() { command git --no-optional-locks"
+    ' -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }; '
+    'cd "$1" && git rev-parse --short HEAD && git status --porcelain -uno'
 )
 
 #: Events that take a while, and how many are looked at in a second.
@@ -262,7 +269,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
             text += "; ".join(["", *self._words(key)]) * bool(status)
-            yield problem("program-ended", "invalid" if status < 0 else "warning", text)
+            crashed = status < 0 and bool(self._spec.tries)
+            yield problem("program-ended", "invalid" if crashed else "warning", text)
         for lack in self._lacks:
             yield problem("twin-lacks", "info", lack)
         for each in watch.placed.refused:
@@ -393,20 +401,31 @@ def _comm(pid: int, target: Target | None) -> str:
 
 
 def _commit(command: Sequence[str], target: Target | None) -> str:
-    """Commit of the program's repository, with + where that has changes; "": none."""
-    files = [Path(word).resolve() for word in command if Path(word).is_file()]
+    """Commit of the program's repository, with + where that has changes; "": none. Asked as the
+    owner of its folder, as a repository names programs that git runs."""
+    files = [path.resolve() for path in _files(command)]
     if target is None or not is_here(target) or not files:
         return ""
-    script = 'git -C "$1" log -1 --format=%h && git -C "$1" status --porcelain -uno'
-    said = target.run(("sh", "-c", f"{{ {script}; }} 2>/dev/null", "sh", str(files[-1].parent)))
+    owner = files[-1].parent.stat()
+    other = (f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups")
+    words = ("setpriv", *other) if owner.st_uid != os.geteuid() else ("env",)
+    words = (*words, "sh", "-c", f"{{ {_GIT}; }} 2>/dev/null", "sh", str(files[-1].parent))
+    said = target.run(words)
     commit, *changes = said.stdout.splitlines() or [""]
     return commit + "+" * bool(changes)
 
 
+def _files(command: Sequence[str]) -> Iterator[Path]:
+    """Words that are files; no text that is too long for one."""
+    for word in command:
+        with suppress(OSError, ValueError):
+            if Path(word).is_file():
+                yield Path(word)
+
+
 def _named(command: Sequence[str]) -> str:
     """After the last word that is a file: the script, not the interpreter or ``chrt`` before it."""
-    files = [word for word in command if Path(word).is_file()]
-    name = Path((files or command)[-1 if files else 0]).stem
+    name = [Path(command[0]), *_files(command)][-1].stem
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
     return "program" if plain in ("", "latest") else plain
 

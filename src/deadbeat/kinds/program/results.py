@@ -120,7 +120,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
             facts = json.loads(columns.pop("facts").tobytes())
             threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
             facts["threads"] = tuple(RecordedThread(**each) for each in threads)
-            facts |= {name: tuple(facts[name]) for name in ("not_seen", "event_ns")}
+            facts |= {n: tuple(facts.get(n, ())) for n in ("not_seen", "event_ns", "throttled")}
             facts["gaps"] = tuple((begin, end) for begin, end in facts.get("gaps", ()))
             facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
             columns["ns"] = np.cumsum(columns["ns"], dtype=np.uint64)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import asdict, evolve, fields, frozen
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
-from deadbeat.derive.late import Late, late
+from deadbeat.derive.late import Late, MissCause, causes, late
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive, names_of
@@ -22,8 +21,8 @@ from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table, percent
 
 _POLICIES = ("sched_setscheduler", "sched_setattr")
-#: Late jobs that are kept, of each task.
-_KEPT = 20
+#: Late jobs that are kept, of each task; causes in a sentence.
+_KEPT, _CAUSES = 20, 4
 
 
 @frozen
@@ -40,9 +39,11 @@ class TracingCost:
 class TracedProgram(DerivedSet):
     """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
     ``unproved``, ``load``: as of `deadbeat.derive.system.Reduced`;
-    ``refused``: threads that did not get the policy that they asked for."""
+    ``late``: the worst of each task; ``causes``: of all misses; ``refused``: threads that did not
+    get the policy that they asked for."""
 
     late: tuple[Late, ...] = ()
+    causes: tuple[MissCause, ...] = ()
     end_to_end: tuple[EndToEnd, ...] = ()
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class TracedProgram(DerivedSet):
     unproved: tuple[str, ...] = ()
     load: str = ""
     refused: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
     cost: TracingCost | None = None
 
     @property
@@ -80,14 +82,18 @@ def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
     }
     job_ns = {name: (low * count, high * count) for name, count in each.items()}
     cost = TracingCost((low, high), recording.other_call_ns, job_ns)
+    every = late(recording, found)
+    worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
     return TracedProgram(
         **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
         **{name: getattr(less, name) for name in ("proved", "unproved", "load")},
         taken=less.lines,
-        late=late(recording, found, most=_KEPT),
+        late=tuple(each for mine in worst for each in mine),
+        causes=tuple(causes(every, found)),
         end_to_end=end_to_end(found),
         moments=worst_moments(recording, found),
         cost=cost if high else None,
+        throttled=recording.throttled,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
     )
 
@@ -125,12 +131,13 @@ def _every(task: DerivedTask) -> str:
 
 
 def worst_task(found: TracedProgram) -> DerivedTask | None:
-    """The task that missed most of its deadlines, the stated ones first; None: none has jobs."""
+    """The task that missed most of its deadlines, the stated ones first; those without one last.
+    None: none has jobs."""
     return max(
         found.known,
         key=lambda task: (
             *(bool(task.misses), bool(task.misses) and task.deadline_from != ASSUMED),
-            *(task.misses or 0, task.response_max_ns or 0),
+            *(task.misses or 0, task.deadline_ns is not None, task.response_max_ns or 0),
         ),
         default=None,
     )
@@ -140,6 +147,7 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     """The task that missed most of its deadlines, and why; or that none did."""
     if not found.known:
         yield f"{label}no thread of the program works in jobs: none waits again and again."
+        yield from _unjudged(found)
         return
     by_misses = worst_task(found)
     assert by_misses is not None
@@ -148,13 +156,40 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     if by_misses.misses:
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
         of += " (its period)" * (by_misses.deadline_from == ASSUMED)
+        skipped = count_of(by_misses.skipped, "release")
+        of += f", and skipped {skipped}" * (by_misses.skipped > 0)
         yield f"{label}{who} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
-    elif any(task.deadline_ns for task in found.known):
-        count = count_of(sum(task.jobs for task in found.known if task.deadline_ns), "job")
-        yield f"{label}no deadline was missed in {count}; worst response {worst}, of {who}."
+    elif judged := [task for task in found.known if task.deadline_ns]:
+        count = count_of(sum(task.jobs for task in judged), "job")
+        of = _named([task.name for task in urgent_first(judged)])
+        yield f"{label}no deadline was missed in {count} of {of}; worst response {worst}, of {who}."
     else:
         yield f"{label}no thread has a known deadline: give --deadline NAME=5ms."
+    yield from _unjudged(found)
+
+
+def urgent_first(tasks: Iterable[DerivedTask]) -> list[DerivedTask]:
+    return sorted(tasks, key=lambda task: (task.policy != "deadline", -task.priority))
+
+
+def _named(names: Sequence[str]) -> str:
+    """Three of them, and how many more."""
+    more = [f"{len(names) - 3} more"] * (len(names) > 3)
+    return " and ".join(", ".join([*names[:3], *more]).rsplit(", ", 1))
+
+
+def _unjudged(found: TracedProgram) -> Iterator[str]:
+    """Threads that work and are not judged, most urgent first, by what they lack."""
+    reasons: dict[str, list[str]] = {}
+    for task in urgent_first(found.tasks):
+        why = task.left_out or "no known deadline" * (task.kind != "none" and not task.deadline_ns)
+        if why:
+            who = f"{task.name} ({policy_words(task)})" if task.priority else task.name
+            reasons.setdefault(why, []).append(who)
+    if reasons:
+        every = "; ".join(f"{_named(names)}: {why}" for why, names in reasons.items())
+        yield f"Not judged: {every}."
 
 
 def verdict(found: TracedProgram) -> Iterator[str]:
@@ -169,22 +204,37 @@ def verdict(found: TracedProgram) -> Iterator[str]:
 
 
 def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
-    mine = [each for each in found.late if each.task == task.name]
+    """All its misses by cause, the commonest first."""
+    mine = [each for each in found.causes if each.task == task.name]
     if not mine:
         return
-    causes = Counter((each.cause, each.by) for each in mine)
-    (cause, by), count = causes.most_common(1)[0]
-    most = max(each.ns for each in mine if (each.cause, each.by) == (cause, by))
-    words = f"waited for {by}" if cause == "lock" else f"{cause}{f' by {by}' if by else ''}"
-    words = f"throttled (policy {by})" if cause == "throttled" else words
-    yield f"{count} of the worst {len(mine)}: {words}, up to {time_text(most)}."
-    for lock in found.locks:
-        if cause == "lock" and by.startswith(f"{lock.name},") and lock.protocol == "none":
-            yield f"{lock.name} has no priority inheritance."
+    words = [
+        f"{each.misses:,} {_cause_words(each)}, up to {time_text(each.most_ns)}" for each in mine
+    ]
+    rest = sum(each.misses for each in mine[_CAUSES:])
+    words[_CAUSES:] = [f"{rest:,} by {len(mine) - _CAUSES} other causes"] * (rest > 0)
+    looked = f" (of {mine[0].of:,} looked at)" * (mine[0].of < (task.misses or 0))
+    yield f"Of these{looked}: {'; '.join(words)}."
+    plain = [lock.name for lock in found.locks if lock.protocol == "none"]
+    held = [
+        name for name in plain for e in mine if e.cause == "lock" and e.by.startswith(f"{name},")
+    ]
+    if held:
+        have = "have" if len({*held}) > 1 else "has"
+        yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance."
+
+
+def _cause_words(each: MissCause) -> str:
+    if each.cause == "lock":
+        return f"waited for {each.by}"
+    if each.by.startswith("policy "):
+        return f"{each.cause} ({each.by})"
+    return f"{each.cause}{f' by {each.by}' if each.by else ''}"
 
 
 def lines(found: TracedProgram) -> Iterator[str]:
-    """What is not seen, and what was lost."""
+    """What held it back, what is not seen, and what was lost."""
+    yield from found.throttled
     if found.refused:
         threads = ", ".join(found.refused)
         yield f"the kernel refused {threads} the policy asked for (EPERM): it ran as it was before"

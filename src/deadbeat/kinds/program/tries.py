@@ -7,9 +7,10 @@ from itertools import pairwise, product
 
 from attrs import evolve, field, frozen
 
+from deadbeat.derive.outside import REAL_TIME
 from deadbeat.derive.placer import Placing
 from deadbeat.derive.replica import Replica
-from deadbeat.derive.system import REAL_TIME, system_of
+from deadbeat.derive.system import system_of
 from deadbeat.derive.tasks import DerivedTask
 from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.values import parse_cpu_list

@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.placer import Placed, Placer
+from deadbeat.derive.quota import Quotas
 from deadbeat.derive.recorder import Recorder, recorded_alone
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.shim import Shim, with_variables
@@ -64,6 +65,8 @@ def joined(
         if recorder.blind:
             raise TargetError(f"--pid {pid} cannot be watched: {recorder.missing[0]}", "be root")
         placer.begin(pid)
+        quotas = Quotas(target)
+        quotas.begin(pid)
         recorder.begin(pid)
         maps = target.read_text(f"/proc/{pid}/maps") or ""
         began = time.monotonic()
@@ -75,6 +78,7 @@ def joined(
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recording = with_variables(recorder.finish(), maps, target)
+        recording = evolve(recording, throttled=tuple(quotas.finish()))
         placed = placer.finish()
     return Watched(
         recording=since(recording, placed), seconds=seconds, placed=placed, stopped=stopped
@@ -105,8 +109,10 @@ def watched(
             )
         )
         placer = held.enter_context(_placer(change, target, toolchain))
+        quotas = Quotas(target)
 
         def begin(pid: int) -> None:
+            quotas.begin(pid)
             placer.begin(pid)
             recorder.begin(pid)
 
@@ -140,6 +146,7 @@ def watched(
                 status = program.close()
             placed = placer.finish()
             recording = since(shim.finish(recording), placed)
+            recording = evolve(recording, throttled=tuple(quotas.finish()))
         if ended and status == -signal.SIGINT:  # Ctrl-C reaches what has the terminal
             stopped = stopped or KeyboardInterrupt()
         if not is_here(target):

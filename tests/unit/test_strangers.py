@@ -1,0 +1,55 @@
+"""Truth: what programs that nobody here wrote said of themselves while they were recorded."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.answers import Capture
+from helpers.recorded import recorded
+
+from deadbeat.cli.main import main
+from deadbeat.kinds.program import kind
+
+#: Recording -> how it ended, what the answer has (its own counts), and what it has not.
+ANSWERS = {
+    # two processes, one lock in memory that they share: "control: 400 jobs, 157 late"
+    "shared_mutex": (0, ("missed 157 of 399 deadlines", "157 waited for memory+0x0, held by logger",
+        "memory+0x0 has no priority inheritance"), ("schedulable",)),
+    # sleep_until makes no call where the instant is past: "control: 500 jobs, 216 late"
+    "until": (0, ("missed 216 of 499 deadlines", "216 waited for lock_, held by logger"),
+        ("schedulable",)),
+    # every sleep is until an instant that is past: 800 jobs of 1.3 ms, one each ms
+    "always": (0, ("missed 799 of 799 deadlines (its period)", "799 own work", "U 1.32"), ()),
+    # a poll that returns at once with nothing ends no job: 300 ticks
+    "eventloop": (0, ("of 299 deadlines", "periodic  10 ms"), ("bursty",)),
+    # a thread waits at a word of its own, and another wakes it: "ctl: 800 jobs, 2 over"
+    "parking": (0, ("ctl (FIFO 80, CPU 0, every 5 ms) missed 2 of 799",
+        "2 waited for parking lock, held by map"), ("schedulable",)),
+    # 200 jobs, exec of itself, 200 jobs
+    "exec": (0, ("of 199 deadlines", "what exe did before it became another program"), ()),
+    # 200 jobs, then a bad address
+    "crash": (-11, ("no deadline was missed in 199 jobs", "by signal SIGSEGV"), ()),
+    # 260 threads that live for four jobs
+    "many": (0, ("many#2, many#3, many#4 and 231 more: too few jobs",), ("no deadline was",)),
+    # 3.5 ms every 20 ms in a group that has 12 ms of 100
+    "burn": (0, ("its CPU quota of 12 ms in 100 ms held it back in 50 of 53 periods",
+        "75 throttled by its CPU quota"), ("preempted by",)),
+    # a handler of SIGALRM each 5 ms, and pause: "400 signals"
+    "itimer": (0, ("every 5 ms) missed 23 of 401 deadlines",), ()),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_strangers_count_themselves(
+    name: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, has, lacks = ANSWERS[name]
+    shutil.copy("/bin/true", name)
+    monkeypatch.setattr(kind, "watched", recorded("strangers", status=status))
+    monkeypatch.setenv("COLUMNS", "110")
+    assert main(("run", "--", f"./{name}")) == (128 - status if status else 0)
+    out = capsys.readouterr().out
+    assert [text for text in has if text not in out] == [], out
+    assert [text for text in lacks if text in out] == [], out
+    assert Path("runs").is_dir()
