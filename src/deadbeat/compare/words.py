@@ -130,22 +130,21 @@ def _empty(metric: MetricComparison) -> int:
 
 
 def _decided(metric: MetricComparison, verdict: str) -> str:
-    """What of ``metric`` is ``verdict``, the cell that differs most first; "" if nothing. Of one
-    with cells of its own, such as prices of objects, the cells rather than their mean."""
+    """What of ``metric`` is ``verdict``: the cell that differs most rather than the mean over all;
+    "" if nothing."""
     cells = [cell for cell in metric.cells if cell.verdict == verdict]
-    parts, many = [], len(metric.cells)
+    text, many = f"{metric.metric.words} {verdict}: ", len(metric.cells)
     if cells:
         most = max(cells, key=lambda cell: abs(cell.effect or 0.0))
         where = f" at {cell_text(most)} ({len(cells)} of {many} cells)" if many > 1 else ""
-        parts.append(f"{effect_text(metric.metric, most.effect or 0.0)}{where}")
-    whole = metric.verdict == verdict and metric.effect is not None
-    if whole and not (cells and (metric.metric.apart or many == 1)):
-        parts.append(f"{effect_text(metric.metric, metric.effect or 0.0)} over all")
-    return f"{metric.metric.words} {verdict}: {', '.join(parts)}" if parts else ""
+        return f"{text}{effect_text(metric.metric, most.effect or 0.0)}{where}"
+    if metric.verdict != verdict or metric.effect is None:
+        return ""
+    return f"{text}{effect_text(metric.metric, metric.effect)} over all cells"
 
 
 def verdict_line(comparison: Comparison) -> str:
-    """``WORSE: B against A: slowdown worse: +4.1 % over all``."""
+    """``WORSE: B against A: slowdown worse: +4.1 % over all cells``."""
     names = f"{comparison.other} against {comparison.baseline}"
     return f"{_extent(comparison)}: {names}: {comparison.reason}"
 
