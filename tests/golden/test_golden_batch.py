@@ -1,12 +1,16 @@
-"""The truth is tests/golden/batch.c, read once by a person and kept: same seed, same bytes."""
+"""The truth is tests/golden/batch.c, read once by a person and kept: same seed, same bytes; and
+task-sets.json, made when synthesis knew only its first rules."""
 
+import json
 import os
 import subprocess
 import sys
 
+import golden_task_sets as task_sets
 from golden_batch import GOLDEN, golden_batch
 
 from deadbeat.emit import emit_batch
+from deadbeat.synthesis import GENERATOR_VERSION
 
 
 def test_byte_identical():
@@ -40,3 +44,8 @@ def test_sources_are_ascii_without_trailing_blanks():
     lines = GOLDEN.read_bytes().decode("ascii").split("\n")
     assert lines[-1] == ""
     assert not any(line != line.rstrip() or len(line) > 200 for line in lines)
+
+
+def test_stored_seeds_still_give_stored_programs():
+    stored = json.loads(task_sets.GOLDEN.read_text(encoding="ascii"))
+    assert (task_sets.golden_task_sets(), GENERATOR_VERSION) == (stored, "1")

@@ -10,8 +10,6 @@ import pytest
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.executors.lab import look
-from deadbeat.host.kernel import preemption_model
 from deadbeat.kinds.latency.guest import job_of, run_of
 from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
@@ -82,12 +80,6 @@ def test_every_machine_measures_and_hands_over(label, machine):
     run = run_of(files, spec, keys(spec)[0], found, started="2026-01-01T00:00:00Z")
     assert run.valid and run.cpus[0].cycles == 1000
     assert run.cpus[0].policy == "fifo"
-
-
-@pytest.mark.parametrize(("words", "model"), [("preempt=none", "none"), ("preempt=full", "full")])
-def test_the_kernel_says_how_it_preempts(words, model):
-    target = look(guest("6.12-amd64", words=words), name="lab")
-    assert preemption_model(target.read_text)[0] == model
 
 
 def test_without_pci_the_console_hands_over():

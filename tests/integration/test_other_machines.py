@@ -187,16 +187,11 @@ def test_another_architecture_without_a_compiler_is_told(board: type[PretendedTa
 
 @pytest.mark.slow
 @pytest.mark.hardware
-def test_a_matrix_and_a_profile_are_measured_over_ssh(sshd: Sshd, tmp_path: Path, capsys: Capture):
-    place = ("--runs", str(tmp_path), "--target", sshd.word)
-    status, _, err = measured(capsys, "latency", *TINY, "--name", "l", *place)
+def test_a_matrix_is_measured_over_ssh(sshd: Sshd, tmp_path: Path, capsys: Capture):
+    place = ("--name", "l", "--runs", str(tmp_path), "--target", sshd.word)
+    status, _, err = measured(capsys, "latency", *TINY, *place)
     assert status == 0, err
-    profile = ("--quick", "--sets", "1", "--step", "0.5", "--duration", "0.1")
-    more = ("--calibration-seconds", "3", "--cores", "1", "--name", "p")
-    status, _, err = measured(capsys, "profile", *profile, *more, *place)
-    assert status == 0, err
-    found = answered(capsys, "show", "p", "--runs", str(tmp_path))
-    assert found
+    assert answered(capsys, "show", "l", "--runs", str(tmp_path))["done"] >= 1
 
 
 @pytest.mark.hardware

@@ -20,7 +20,6 @@ from deadbeat.kinds.contention.kind import write_report
 pytestmark = pytest.mark.browser
 
 HEAT, SURFACE = "slowdown-m004-1", "slowdown-m004-0"
-PLOTS = (HEAT, SURFACE, "distribution")
 
 #: Works the controls as far as they are not where a fresh page has them.
 BACK_TO_START = """

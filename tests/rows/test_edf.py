@@ -11,7 +11,7 @@ TIES, DHALL = ((ROOT / f"examples/sched/{name}.json").read_text() for name in ("
 AT_ONCE, IN_TURN = (system(1, (1, 2, 1), (1, 2, 1, offset)) for offset in (0, 1))
 #: U of 0.5 each, and one task of U 0.01 beyond m (1 - umax) + umax = 1.5.
 FULL, OVER = (system(2, *[(1, 2)] * 3, *more) for more in ((), ((1, 100),)))
-UNI, RM_OVER = system(1, (1, 4), (2, 6), (3, 13)), system(1, (2, 4), (2, 6), (2, 12))
+UNI = system(1, (1, 4), (2, 6), (3, 13))
 #: The last one's job moves between the other processors, in one cluster of two or into the next.
 MOVES = ((1, 4), (1, 4), (4, 6), (5, 8))
 CLUSTERS = system(4, (3, 8), (5, 12), (8, 12), (18, 24), (3, 6), (5, 8))
@@ -88,8 +88,8 @@ def test_influence(row: Row) -> None:
 #: Preset -> sets of each cell, and conclusions that come out with them (!: refuted).
 STUDIES = {
     "thesis-fig1": ("20", "distribution-matters narrower-is-better"),
-    "thesis-fig2": ("2", "more-utilisation more-tasks simulation-finds-more"),
-    "thesis-fig3": ("2", "more-utilisation more-tasks simulation-finds-more"),
+    "thesis-fig2": ("8", "more-utilisation more-tasks simulation-finds-more"),
+    "thesis-fig3": ("8", "more-utilisation more-tasks simulation-finds-more"),
     "thesis-grid": ("2", "more-processors-simulated more-processors-equation more-utilisation"
                     " same-pattern parameters-matter !none-with-many-tasks"),
     "thesis-region": ("2", "grows schedulable"),

@@ -1,14 +1,19 @@
 """Truth: docs/howto/find-out-why.md: what `deadbeat why` prints of late jobs."""
 
+import json
 import re
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers.answers import Capture, answer_of
-from helpers.runs import RunTask, Slot, calibration, job_table, ran, skip
+from helpers.answers import Capture, answer, answer_of
+from helpers.goldens import unpack
+from helpers.runs import RunTask, Slot, calibration, job_table, key, new_store, ran, skip
 
 from deadbeat.cli.main import main
 from deadbeat.model import jobs as j
+from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.traces import JobTotals, JobTrace, RunTrace
 from deadbeat.store.campaign import CampaignStore
@@ -58,3 +63,101 @@ def test_a_damaged_file_of_events_does_not_refuse_the_rest(store: CampaignStore,
     out = capsys.readouterr().out
     assert f"no events of run {KEY.text}: trace traces/{KEY.text}.json is damaged" in out
     assert "8 releases in a row skipped" in out
+
+
+SLOTS = (Slot(end=9_000), Slot(solo=0, start=10_000, end=19_000), Slot(solo=1, start=20_000))
+
+
+def disturbed(*, known: bool = True, busy: int = 600) -> JobTable:
+    """Of 100 ns of a task with another, more urgent one on its core, which takes 50 ns of each of
+    its jobs together; a stranger takes ``busy`` ns of one job, which skips a release by that."""
+    least = [
+        ran(0, 0, 150 + busy), skip(200), ran(1000, 1000, 1150), ran(2000, 2000, 2150),
+        ran(10_000, 10_000, 10_100, slot=1), ran(11_000, 11_000, 11_100, slot=1),
+    ]  # fmt: skip
+    urgent = [ran(at, at + 20, at + 70) for at in (0, 1000, 2000)]
+    tasks = (RunTask(period_ns=700), RunTask(wcet_ns=50))
+    table = job_table(tasks, [least, [*urgent, ran(20_000, 20_000, 20_050, slot=2)]], slots=SLOTS)
+    table.tasks["priority"][1] = 61
+    jobs = table.jobs
+    jobs["cpu_ns"] = [100, 0, *[100] * 4, *[50] * 4]
+    jobs["run_delay_within_ns"][:4] = 50 + busy, 0, 50, 50
+    if known:
+        jobs["flags"][jobs["flags"] & j.JOB_FINISHED != 0] |= j.JOB_SPLIT
+    return table
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_strangers_took_stands_beside_the_slowdown(
+    known: bool, tmp_path: Path, capsys: Capture
+) -> None:
+    store = new_store(tmp_path / "beside")
+    for replica in range(2):
+        store.commit(key(1, 500, 0, replica=replica), disturbed(known=known))
+    found = answer(capsys, "show", str(store.path))
+    (row,), said = found["rows"], found["headline"]
+    # the first task: a mean span of (750 + 150 + 150) / 3 of 100; the other: 1
+    mean = row["slowdown_mean" if known else "slowdown_bound"]
+    assert mean == pytest.approx((3.5 + 1) / 2)
+    # one job in seven did not finish in time, by which a stranger is known to be the reason or not
+    assert (row["slowdown_mean"] is None) is not known
+    # its own, more urgent task stays in
+    assert row["slowdown_undisturbed"] == (pytest.approx((1.5 + 1) / 2) if known else None)
+    assert row["others_share"] == (pytest.approx(600 / (1050 + 200 + 150 + 50)) if known else None)
+    assert ("too few task sets for an upper end" in said) is known  # two
+    assert ("Others took 41 % of the jobs' time" in said) is known
+    assert ("slowdown is 1.25 to 1.25 at M = 1" in said) is known
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(tmp_path_factory.mktemp("stored"))
+
+
+def trace(runs: Path, name: str, file: Path) -> list[dict[str, Any]]:
+    """What is written of a result; as Perfetto reads it."""
+    assert main(("export", name, "--runs", str(runs), "--as", "perfetto", "--out", str(file))) == 0
+    records: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["traceEvents"]
+    kinds = {"M": {"args"}, "X": {"ts", "dur", "args", "cat"}, "i": {"ts", "s"}}
+    for each in records:
+        assert set(each) == {"ph", "pid", "tid", "name"} | kinds[each["ph"]]
+    named = {(e["pid"], e["tid"]) for e in records if e["name"] == "thread_name"}
+    spans = defaultdict(list)
+    for each in records:
+        if each["ph"] == "X":
+            spans[each["pid"], each["tid"]].append((each["ts"], each["ts"] + each["dur"]))
+    assert set(spans) <= named
+    for track in spans.values():
+        for (_, end), (begin, _) in zip(sorted(track), sorted(track)[1:], strict=False):
+            assert begin >= end - 1e-6
+    return records
+
+
+def test_the_events_of_a_measured_campaign_are_a_trace(runs: Path, tmp_path: Path) -> None:
+    records = trace(runs, "m-profile", tmp_path / "p.json")
+    jobs = [e for e in records if e["ph"] == "X" and e["name"].startswith("job ")]
+    assert jobs and all(e["args"]["evidence"] for e in jobs)
+    assert {e["args"]["name"] for e in records if e["name"] == "process_name"} <= {
+        f"run {path.stem}" for path in (runs / "m-profile/traces").iterdir()
+    }
+
+
+def test_without_events_nothing_is_written(runs: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "p.json"
+    words = ("export", "profile", "--runs", str(runs), "--as", "perfetto", "--out", str(file))
+    assert main(words) == 2
+    assert "no events of the worst jobs of profile are kept" in capsys.readouterr().err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "source"),
+    [("m-load", "deadline", "measured"), ("load", "deadline", "simulated"),
+     ("m-latency", "timer", "measured")],
+)  # fmt: skip
+def test_the_longest_round_and_the_latest_wake_ups_are_traces(
+    name: str, mark: str, source: str, runs: Path, tmp_path: Path
+) -> None:
+    records = trace(runs, name, tmp_path / "p.json")
+    assert {e["cat"] for e in records if e["ph"] == "X"} == {source}
+    assert mark in {e["name"] for e in records if e["ph"] == "i"}

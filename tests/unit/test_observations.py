@@ -10,7 +10,6 @@ import pytest
 from attrs import evolve, frozen
 from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
-from deadbeat.kinds.contention.observe import METRICS
 from deadbeat.kinds.contention.profile_charts import SURFACE_POINTS
 from deadbeat.kinds.contention.spec import specify
 from deadbeat.model.errors import UsageError
@@ -278,7 +277,6 @@ def test_mode_2_tells_what_mode_1_tells(more: dict[str, Any], expected: str) -> 
     assert "of 2 pairs" in found.because
 
 
-(DELAY_RATIO,) = [each for each in METRICS if each.name == "delay_ratio"]
 OLD = {"kernel": "6.1.170 #1", "preemption": "full"}
 NEW = {"kernel": "6.12.3 #1", "preemption": "full"}
 RT = {"kernel": "6.12.3 #1", "preemption": "rt"}

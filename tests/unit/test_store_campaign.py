@@ -8,17 +8,22 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
+from helpers.latencies import made_up_runs
 from helpers.processes import names
 from helpers.runs import PlannedTask, RunTask, calibration, job_table, key, new_store, ran, task_set
 
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.model.examples import example_platform
+from deadbeat.model.finding import Finding
+from deadbeat.model.latency import IDLE, Circumstances, LatencyKey, PathSplit, WorstTraced
 from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Resource
 from deadbeat.model.traces import COUNTER_EVENTS
 from deadbeat.store.campaign import CampaignStore, estimate_bytes, free_bytes
 from deadbeat.store.files import move_file, tool_version
 from deadbeat.store.jobfile import read_job_table, write_job_table
+from deadbeat.store.latency import LatencyStore
 from deadbeat.store.place import point_latest
 from deadbeat.store.serial import read_calibration, write_calibration
 
@@ -305,3 +310,41 @@ def test_a_calibration_with_a_wrong_key_names_it(
 def test_a_folder_that_is_no_campaign_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no campaign\.json"):
         CampaignStore.open(tmp_path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LatencyStore:
+    return LatencyStore.create(tmp_path / "m", {"name": "m"}, example_platform())
+
+
+def test_a_run_comes_back_as_it_went(store: LatencyStore) -> None:
+    (run,) = made_up_runs(loads=[IDLE], repeats=1)
+    split = PathSplit(
+        cpu=0, parts={"interrupt": run.cpus[0].raw}, worst=WorstTraced(cause="x", exit=3)
+    )
+    run = attrs.evolve(
+        run,
+        split=(split,),
+        problems=(Finding(id="steal", severity="warning", message="2 %"),),
+        circumstances=Circumstances(missing={"temperature": "no such file"}),
+    )
+    store.keep(run)
+    again = LatencyStore.open(store.path)
+    assert (again.spec, again.platform) == ({"name": "m"}, example_platform())
+    (found,) = again.runs()
+    assert found == run
+    assert found.cpus[0].raw.counts.tolist() == run.cpus[0].raw.counts.tolist()
+    assert found.split[0].parts["interrupt"].buckets.tolist() == run.cpus[0].raw.buckets.tolist()
+
+
+def test_a_run_is_never_replaced_and_a_failure_is_forgotten_once_it_is_measured(
+    store: LatencyStore,
+) -> None:
+    (run,) = made_up_runs(loads=[IDLE], repeats=1)
+    store.fail(run.key, "busy")
+    other = LatencyKey(IDLE, "prober", 7)
+    store.fail(other, "lost")
+    store.keep(run)
+    assert store.failed() == {other: "lost"}
+    with pytest.raises(DeadbeatError, match="counts: it is not measured again"):
+        store.keep(run)
