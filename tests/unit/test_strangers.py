@@ -1,5 +1,6 @@
 """Truth: what programs that nobody here wrote said of themselves while they were recorded."""
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from helpers.answers import Capture
 from helpers.recorded import recorded
 
+import deadbeat
 from deadbeat.cli.main import main
 from deadbeat.kinds.program import kind
 
@@ -52,4 +54,17 @@ def test_what_strangers_count_themselves(
     out = capsys.readouterr().out
     assert [text for text in has if text not in out] == [], out
     assert [text for text in lacks if text in out] == [], out
-    assert Path("runs").is_dir()
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_every_job_is_there_to_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "control: 500 jobs, 216 late"; the last one ends with the program."""
+    shutil.copy("/bin/true", "until")
+    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    assert main(("run", "--", "./until")) == 0
+    assert main(("export", "until", "--as", "csv", "--out", "out")) == 0
+    every = csv.DictReader(Path("out/jobs.csv").read_text().splitlines())
+    rows = [row for row in every if row["thread"] == "control"]
+    assert (len(rows), sum(row["late"] == "True" for row in rows)) == (499, 216)
+    late = [int(row["response_ns"]) > int(row["deadline_ns"]) for row in rows]
+    assert sum(late) == 216 and deadbeat.open("runs/until").table("jobs")["late"].sum() == 216

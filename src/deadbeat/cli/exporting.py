@@ -15,6 +15,7 @@ from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
 from deadbeat.derive.rtapp import LACKS, rt_app
 from deadbeat.derive.twin import c_source, twin_of
+from deadbeat.experiment.columns import Columns
 from deadbeat.kinds.base import ExperimentKind, Shown
 from deadbeat.kinds.contention.drawn_set import task_system
 from deadbeat.kinds.program.exported import recorded
@@ -106,7 +107,16 @@ def _tables(kind: ExperimentKind, path: Path, out: Path) -> Shown:
                 writer.writerows([*row, mark] for row, mark in zip(rows, marks, strict=True))
                 atomic_write(out / each.name, text.getvalue())
             return _wrote(*(out / each.name for each in found))
-        return _wrote(*(Path(shutil.copy(each, out / each.name)) for each in found))
+        written = [Path(shutil.copy(each, out / each.name)) for each in found]
+        columns: Columns | None = kind.open(path).every_job
+        if columns:
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*(each.tolist() for each in columns.values()), strict=True))
+            atomic_write(out / "jobs.csv", text.getvalue())
+            written.append(out / "jobs.csv")
+        return _wrote(*written)
 
 
 def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:

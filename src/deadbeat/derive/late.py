@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from deadbeat.derive.jobs import ThreadJobs, single_jobs
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.sections import LockWait
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
@@ -79,7 +80,7 @@ def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
     found: list[Late] = []
     for task in derived.tasks:
         if task.misses and task.deadline_ns is not None:
-            found += _of_task(seen, task, derived.rows[task.name], task.deadline_ns)
+            found += _of_task(seen, task, derived.jobs[task.name], task.deadline_ns)
     return tuple(found)
 
 
@@ -109,8 +110,12 @@ def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
             )
 
 
-def _of_task(seen: _Seen, task: DerivedTask, rows: NDArray[np.void], deadline: int) -> list[Late]:
-    response = rows["end"] - rows["release"]
+def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
+    rows, (release, end) = jobs.rows, single_jobs(jobs, task.period_ns or 0)
+    several = (
+        np.cumsum(rows["pieces"]) - rows["pieces"] if len(end) > len(rows) else np.arange(len(rows))
+    )
+    response = np.maximum.reduceat(end - release, several)
     missed = np.flatnonzero(response > deadline)
     missed = missed[:: -(-len(missed) // _MOST) or 1]
     worst = missed[np.argsort(-response[missed], kind="stable")]

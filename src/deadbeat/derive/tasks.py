@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -159,10 +160,11 @@ class DerivedSet:
 
 @frozen(kw_only=True)
 class DerivedRun(DerivedSet):
-    """``rows``: name -> jobs, as jobs.JOB."""
+    """``rows``: name -> jobs, as jobs.JOB; ``jobs``: the same with their site."""
 
     begin_ns: int
     rows: dict[str, NDArray[np.void]] = field(factory=dict, eq=False, repr=False)
+    jobs: dict[str, ThreadJobs] = field(factory=dict, eq=False, repr=False)
     waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)
     tracks: dict[int, Track] = field(factory=dict, eq=False, repr=False)
 
@@ -257,6 +259,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         not_seen=(*recording.not_seen, *apart),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
+        jobs={names[tid]: mine for tid, mine in found.items()},
         waits={lock.name: lock.waits for lock in held},
         tracks=all_tracks,
     )
@@ -383,6 +386,24 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
         suspension_mean_ns=float(kept["suspension"].sum() / pieces),
         suspension_max_ns=int(single["suspension"].max()),
     )
+
+
+def jobs_table(derived: DerivedRun) -> dict[str, NDArray[Any]]:
+    """Every job of every task, in columns: thread, number, release since the recording's begin,
+    response, deadline (-1: not known), in ns, and whether it was late."""
+    columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    for task in derived.tasks:
+        if (jobs := derived.jobs.get(task.name)) is None:
+            continue
+        release, end = single_jobs(jobs, task.period_ns or 0)
+        deadline = -1 if task.deadline_ns is None else task.deadline_ns
+        columns["thread"].append(np.repeat(np.array(task.name), len(release)))
+        columns["job"].append(np.arange(len(release)))
+        columns["release_ns"].append(release)
+        columns["response_ns"].append(end - release)
+        columns["deadline_ns"].append(np.repeat(deadline, len(release)))
+        columns["late"].append((end - release > deadline) & (deadline >= 0))
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
 
 
 def _dl_period(jobs: ThreadJobs, thread: RecordedThread) -> int:

@@ -341,11 +341,19 @@ class OpenedResult(ABC):
         return Columns.of(self.rows)
 
     def table(self, name: str) -> Columns:
-        """A table of the page. Raises UsageError: it has none of this name."""
+        """A table of the page, or ``jobs``: every one, of a kind that keeps them. Raises
+        UsageError: it has none of this name."""
+        if name == "jobs" and (jobs := self.every_job) is not None:
+            return jobs
         found = {part.name: part for part in self.document.parts() if isinstance(part, Table)}
         if name not in found:
             raise UsageError(f"{self.path} has no table {shown(name)}", nearest(name, found))
         return Columns.of([*records(found[name].columns, found[name].rows)])
+
+    @property
+    def every_job(self) -> Columns | None:
+        """Every job, where the kind keeps them."""
+        return None
 
     @property
     def simulated(self) -> bool:
@@ -379,6 +387,11 @@ class Stored(OpenedResult, Generic[S, T]):
     @property
     def path(self) -> Path:
         return Path(getattr(self.store, "path"))  # noqa: B009  every store has a folder
+
+    @property
+    def every_job(self) -> Columns | None:
+        read: Callable[[], Columns] | None = getattr(self.store, "every_job", None)
+        return read() if read else None
 
     def __repr__(self) -> str:
         return f"<{self.path}: {self.headline}>"

@@ -11,7 +11,12 @@ from attrs import evolve
 from deadbeat.kinds.program import traced, twin
 from deadbeat.kinds.program import tried as changes
 from deadbeat.kinds.program.graph import chain_graph
-from deadbeat.kinds.program.results import ProgramCell, ProgramStore, ProgramSummary
+from deadbeat.kinds.program.results import (
+    ProgramCell,
+    ProgramStore,
+    ProgramSummary,
+    ThreadResponses,
+)
 from deadbeat.kinds.program.traced import time_column
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
@@ -107,17 +112,24 @@ def _table(found: ProgramSummary) -> Table:
 
 
 def _charts(found: ProgramSummary) -> list[Chart]:
-    if not found.cells:
+    """Response times of what is marked, else of the threads that were seen."""
+    rows: list[tuple[str, ProgramCell | ThreadResponses]] = [
+        (f"{each.name}, CPU {each.cpu}", each) for each in found.cells
+    ]
+    if not rows:
+        rows = [(each.name, each) for each in found.responses if each.response.total]
+    if not rows:
         return []
-    known = [cell.response.lows_ns() / 1e3 for cell in found.cells]
-    edges = log_edges([*np.concatenate(known).tolist(), found.cells[0].max_ns / 1e3])
+    known = [each.response.lows_ns() / 1e3 for _, each in rows]
+    edges = log_edges([*np.concatenate(known).tolist(), (rows[0][1].response.max_ns or 0) / 1e3])
     curves = [
         evolve(
-            histogram(values.tolist(), edges, of=cell.jobs, weights=cell.response.counts),
-            label=f"{cell.name}, CPU {cell.cpu} (n = {cell.jobs:,})",
+            histogram(values.tolist(), edges, of=total, weights=each.response.counts),
+            label=f"{label} (n = {total:,})",
             look=look,
         )
-        for look, (cell, values) in enumerate(zip(found.cells, known, strict=True))
+        for look, ((label, each), values) in enumerate(zip(rows, known, strict=True))
+        for total in [each.response.total]
     ]
     panel = Panel(
         title="Response times",
@@ -126,12 +138,12 @@ def _charts(found: ProgramSummary) -> list[Chart]:
         curves=tuple(curves),
         marks=tuple(
             Mark(axis="x", at=limit / 1e3, label=f"deadline {time_text(limit)}")
-            for limit in sorted({cell.deadline_ns for cell in found.cells if cell.deadline_ns})
+            for limit in sorted({each.deadline_ns for _, each in rows if each.deadline_ns})
         ),
         x_log=True,
     )
-    jobs = sum(cell.jobs for cell in found.cells)
-    caption = f"{count_of(jobs, 'job')} in {count_of(found.done, 'run')}."
+    jobs = sum(each.response.total for _, each in rows)
+    caption = f"{count_of(jobs, 'job')} in {count_of(found.done if found.cells else 1, 'run')}."
     return [Chart(name="response", title="Response times", caption=caption, panels=(panel,))]
 
 

@@ -18,7 +18,7 @@ from attrs import define, evolve, field
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import derive
+from deadbeat.derive.tasks import derive, jobs_table
 from deadbeat.derive.timeline import kept
 from deadbeat.derive.twin import twin_of
 from deadbeat.executors.programs import toolchain_of
@@ -205,7 +205,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         watch = self._watch(key, target, made)
         if (count := len(watch.recording.events)) > _MANY:
             tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
-        seen = traced(watch.recording, dict(spec.deadline))
+        derived = derive(watch.recording, deadlines=dict(spec.deadline))
+        seen = traced(watch.recording, derived)
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
                 raise watch.stopped
@@ -224,6 +225,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         part = kept(watch.recording, worst[0][1] if worst else 0)
         if not key.change:
             store.keep_events(key, part)
+            store.keep_jobs(key, jobs_table(derived))
         if len(part.events) < len(watch.recording.events):
             count, whole = len(part.events), len(watch.recording.events)
             text = f"{count:,} of {whole:,} events are kept for export, around the worst job"

@@ -7,12 +7,14 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from attrs import asdict, field, frozen
+from numpy.typing import NDArray
 
 from deadbeat.derive.records import RECORD, RecordedThread, Recording
+from deadbeat.experiment.columns import Columns
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.traced import TracedProgram
@@ -94,12 +96,12 @@ _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
-    """``events/KEY.npz``: what was recorded of a run, compressed."""
+    """``events/KEY.npz``: what was recorded of a run, compressed; ``jobs/KEY.npz``: its jobs."""
 
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
     CONVERTER = run_converter(ProgramKey)
-    FOLDERS = (*RunFolder.FOLDERS, "events", "output")
+    FOLDERS = (*RunFolder.FOLDERS, "events", "jobs", "output")
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
         events, facts = recording.events, asdict(recording, filter=lambda a, _: a.name != "events")
@@ -130,6 +132,23 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
             return Recording(events=events, **facts)
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"events {path} are damaged: {error!s:.80}", _EVENTS_HINT) from error
+
+    def keep_jobs(self, key: ProgramKey, columns: Mapping[str, NDArray[Any]]) -> None:
+        with self.lock():
+            write_columns(self.path / "jobs" / f"{key.text}.npz", columns)
+
+    def every_job(self) -> Columns:
+        """Every job of the runs as they are, as `deadbeat.derive.tasks.jobs_table` has them, behind
+        the number of its run. Raises DataError: a file of them is damaged."""
+        parts = []
+        for key in sorted(key for key in self.committed() if not key.change):
+            path = self.path / "jobs" / f"{key.text}.npz"
+            if path.is_file():
+                found = read_columns(path, what="jobs", hint="delete the file")
+                count = len(next(iter(found.values()), ()))
+                parts.append({"run": np.repeat(key.repeat, count), **found})
+        names = list(parts[0]) if parts else []
+        return Columns({name: np.concatenate([each[name] for each in parts]) for name in names})
 
     def output(self, key: ProgramKey) -> BinaryIO:
         """File for what a program writes in a run."""
@@ -241,6 +260,16 @@ class ProgramCell:
 
 
 @frozen(kw_only=True)
+class ThreadResponses:
+    """Response times of a thread that was seen, in the run of ``traced``; ``deadline_ns``: 0: not
+    known."""
+
+    name: str
+    deadline_ns: int
+    response: Histogram
+
+
+@frozen(kw_only=True)
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
     it. ``traced``: of the run that missed most deadlines; None: no run has jobs. ``sharing``:
@@ -256,6 +285,7 @@ class ProgramSummary:
     cells: tuple[ProgramCell, ...]
     status: int = 0
     traced: TracedProgram | None = None
+    responses: tuple[ThreadResponses, ...] = ()
     sharing: Mapping[str, float] = field(factory=dict)
     tried: tuple[Tried, ...] = ()
     agreed: tuple[Agreed, ...] = ()
@@ -286,6 +316,17 @@ def worst_run(store: ProgramStore) -> ProgramRun | None:
     """The one that missed most deadlines, of those that count and have jobs."""
     runs = (r for r in originals(store.runs()) if r.valid and r.traced and r.traced.known)
     return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
+
+
+def _responses(store: ProgramStore, worst: ProgramRun) -> tuple[ThreadResponses, ...]:
+    jobs, found = store.every_job(), []
+    for task in worst.traced.known if jobs and worst.traced else ():
+        mine = (jobs["run"] == worst.key.repeat) & (jobs["thread"] == task.name)
+        response = Histogram.of(np.maximum(jobs["response_ns"][mine], 0))
+        found.append(
+            ThreadResponses(name=task.name, deadline_ns=task.deadline_ns or 0, response=response)
+        )
+    return tuple(found)
 
 
 def _agreed(store: ProgramStore, worst: ProgramRun | None) -> tuple[Agreed, ...]:
@@ -338,6 +379,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         cells=tuple(cells),
         agreed=_agreed(store, worst),
         traced=worst.traced if worst else None,
+        responses=_responses(store, worst) if worst else (),
         sharing=_sharing(store),
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
     )

@@ -13,7 +13,14 @@ from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, MissCause, causes, late
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import ASSUMED, DerivedLock, DerivedSet, DerivedTask, derive, names_of
+from deadbeat.derive.tasks import (
+    ASSUMED,
+    DerivedLock,
+    DerivedRun,
+    DerivedSet,
+    DerivedTask,
+    names_of,
+)
 from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import UsageError
 from deadbeat.model.traces import WorstMoment
@@ -67,9 +74,8 @@ class TracedProgram(DerivedSet):
 NOTHING = TracedProgram(tasks=(), locks=(), chains=())
 
 
-def traced(recording: Recording, deadlines: dict[str, int]) -> TracedProgram:
+def traced(recording: Recording, found: DerivedRun) -> TracedProgram:
     """The task set of what was recorded, and why its jobs were late."""
-    found = derive(recording, deadlines=deadlines)
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
