@@ -205,8 +205,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         watch = self._watch(key, target, made)
         if (count := len(watch.recording.events)) > _MANY:
             tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
-        derived = derive(watch.recording, deadlines=dict(spec.deadline))
-        seen = traced(watch.recording, derived)
+        deadlines = dict(spec.deadline)
+        derived = derive(watch.recording, deadlines=deadlines)
+        seen = traced(watch.recording, deadlines, derived=derived)
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
                 raise watch.stopped

@@ -19,6 +19,7 @@ from deadbeat.derive.tasks import (
     DerivedRun,
     DerivedSet,
     DerivedTask,
+    derive,
     names_of,
 )
 from deadbeat.derive.timeline import worst_moments
@@ -74,8 +75,11 @@ class TracedProgram(DerivedSet):
 NOTHING = TracedProgram(tasks=(), locks=(), chains=())
 
 
-def traced(recording: Recording, found: DerivedRun) -> TracedProgram:
-    """The task set of what was recorded, and why its jobs were late."""
+def traced(
+    recording: Recording, deadlines: Mapping[str, int], *, derived: DerivedRun | None = None
+) -> TracedProgram:
+    """The task set of what was recorded, and why its jobs were late. ``derived``: if known."""
+    found = derived or derive(recording, deadlines=deadlines)
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
