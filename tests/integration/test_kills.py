@@ -61,8 +61,7 @@ def check(arguments: tuple[str, ...], number: signal.Signals, after_s: float, fo
         assert "interrupted" in ended.errors, where
 
 
-#: In ``make test``; every kind ended by a signal: test_every_kind; killed: test_cli_process,
-#: test_cli_process.
+#: In ``make test``; every kind ended by a signal: test_every_kind; killed: test_cli_process.
 _QUICK = (("latency", signal.SIGQUIT), ("load", signal.SIGKILL))
 _PAIRS = [
     pytest.param(
