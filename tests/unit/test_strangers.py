@@ -68,3 +68,13 @@ def test_every_job_is_there_to_be_counted(monkeypatch: pytest.MonkeyPatch) -> No
     assert (len(rows), sum(row["late"] == "True" for row in rows)) == (499, 216)
     late = [int(row["response_ns"]) > int(row["deadline_ns"]) for row in rows]
     assert sum(late) == 216 and deadbeat.open("runs/until").table("jobs")["late"].sum() == 216
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_the_answer_is_of_all_runs(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy("/bin/true", "until")
+    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    assert main(("run", "--repeats", "2", "--", "./until")) == 0
+    said = capsys.readouterr().out
+    assert "Over 2 runs control missed 216 to 216; worst responses 105 ms to 105 ms" in said
+    assert "shown is run 1." in said

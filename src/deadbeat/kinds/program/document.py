@@ -82,7 +82,13 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         seen = found.traced
         first, *rest = traced.answer(seen, label)
         ended, said = said, []
-        said += [first, *changes.sentences(found.tried), *rest, *traced.verdict(seen)]
+        said += [
+            first,
+            *_runs(found),
+            *changes.sentences(found.tried),
+            *rest,
+            *traced.verdict(seen),
+        ]
         said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
         said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
         return (*said, *traced.lines(seen), *ended)
@@ -102,6 +108,29 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         f" a typical one {time_text(worst.p50_ns)}."
     )
     return tuple(said)
+
+
+def _runs(found: ProgramSummary) -> list[str]:
+    """How the runs differ, of which one is shown."""
+    if not found.seen or found.tried:
+        return []
+    many = [each.misses for each in found.seen if each.misses is not None]
+    worst = [each.response_max_ns or 0 for each in found.seen]
+    place = next((each.run for each in found.seen if each.shown), 0)
+    spread = f"missed {min(many):,} to {max(many):,}; " if many else ""
+    ends = f"worst responses {time_text(min(worst))} to {time_text(max(worst))}"
+    return [
+        f"Over {len(found.seen)} runs {found.seen[0].name} {spread}{ends}; shown is run {place}."
+    ]
+
+
+_RUNS = (
+    Column(key="run", heading="run"),
+    Column(key="name", heading="thread", words=True),
+    Column(key="jobs", heading="jobs"),
+    Column(key="misses", heading="missed"),
+    time_column("response_max_ns", "worst"),
+)
 
 
 def _table(found: ProgramSummary) -> Table:
@@ -198,6 +227,8 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
     tables = [changes.table(found.tried)] * bool(found.tried)
+    by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True)
+    tables += [by_run] * bool(found.seen and not found.tried)
     tables += [twin.table(found.agreed)] * bool(found.agreed)
     return tables + (traced.tables(found.traced, found.sharing) if found.traced else [])
 

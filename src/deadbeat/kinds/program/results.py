@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ from deadbeat.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.experiment.columns import Columns
 from deadbeat.experiment.folders import RunFolders
 from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import TracedProgram
+from deadbeat.kinds.program.traced import TracedProgram, worst_task
 from deadbeat.kinds.program.tries import ProgramChange, Tried
 from deadbeat.kinds.program.twin import Agreed, agreed
 from deadbeat.model.errors import DataError, UsageError
@@ -260,6 +260,18 @@ class ProgramCell:
 
 
 @frozen(kw_only=True)
+class SeenRun:
+    """What a thread did in one run; ``shown``: the answer is of this one."""
+
+    run: int
+    name: str
+    jobs: int
+    misses: int | None
+    response_max_ns: int | None
+    shown: bool
+
+
+@frozen(kw_only=True)
 class ThreadResponses:
     """Response times of a thread that was seen, in the run of ``traced``; ``deadline_ns``: 0: not
     known."""
@@ -286,6 +298,7 @@ class ProgramSummary:
     status: int = 0
     traced: TracedProgram | None = None
     responses: tuple[ThreadResponses, ...] = ()
+    seen: tuple[SeenRun, ...] = ()
     sharing: Mapping[str, float] = field(factory=dict)
     tried: tuple[Tried, ...] = ()
     agreed: tuple[Agreed, ...] = ()
@@ -316,6 +329,22 @@ def worst_run(store: ProgramStore) -> ProgramRun | None:
     """The one that missed most deadlines, of those that count and have jobs."""
     runs = (r for r in originals(store.runs()) if r.valid and r.traced and r.traced.known)
     return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
+
+
+def _seen(runs: Sequence[ProgramRun], worst: ProgramRun) -> Iterator[SeenRun]:
+    """The thread that is worst in ``worst``, in every run."""
+    task = worst_task(worst.traced) if worst.traced else None
+    for run in runs:
+        for mine in run.traced.known if run.traced and run.valid and task else ():
+            if mine.name == task.name:
+                yield SeenRun(
+                    run=run.key.repeat,
+                    name=mine.name,
+                    jobs=mine.jobs,
+                    misses=mine.misses,
+                    response_max_ns=mine.response_max_ns,
+                    shown=run.key == worst.key,
+                )
 
 
 def _responses(store: ProgramStore, worst: ProgramRun) -> tuple[ThreadResponses, ...]:
@@ -380,6 +409,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         agreed=_agreed(store, worst),
         traced=worst.traced if worst else None,
         responses=_responses(store, worst) if worst else (),
+        seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 else (),
         sharing=_sharing(store),
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
     )
