@@ -334,12 +334,13 @@ def worst_run(store: ProgramStore) -> ProgramRun | None:
 def _seen(runs: Sequence[ProgramRun], worst: ProgramRun) -> Iterator[SeenRun]:
     """The thread that is worst in ``worst``, in every run."""
     task = worst_task(worst.traced) if worst.traced else None
+    name = task.name if task else ""
     for run in runs:
-        for mine in run.traced.known if run.traced and run.valid and task else ():
-            if mine.name == task.name:
+        for mine in run.traced.known if run.traced and run.valid else ():
+            if mine.name == name:
                 yield SeenRun(
                     run=run.key.repeat,
-                    name=mine.name,
+                    name=name,
                     jobs=mine.jobs,
                     misses=mine.misses,
                     response_max_ns=mine.response_max_ns,
