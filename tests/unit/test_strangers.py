@@ -36,6 +36,9 @@ ANSWERS = {
     # 3.5 ms every 20 ms in a group that has 12 ms of 100
     "burn": (0, ("its CPU quota of 12 ms in 100 ms held it back in 50 of 53 periods",
         "75 throttled by its CPU quota"), ("preempted by",)),
+    # examples/inverted.c, without the right to trace: "control: 198 of 1000 jobs late"
+    "blind": (0, ("missed 198 of 999 deadlines", "not seen (no right to trace)",
+        "waited for map_lock, held by logger"), ("stolen", "late timer", "own work", "thread 0")),
     # a handler of SIGALRM each 5 ms, and pause: "400 signals"
     "itimer": (0, ("every 5 ms) missed 23 of 401 deadlines",), ()),
 }  # fmt: skip

@@ -7,9 +7,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
-from deadbeat.derive.records import RecordKind
+from deadbeat.derive.records import IN_INTERRUPT, RecordKind
 from deadbeat.derive.tracks import (
-    IN_INTERRUPT,
     NEVER,
     OWN,
     PARKED,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from deadbeat.derive.jobs import ThreadJobs, single_jobs
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.sections import LockWait
-from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, PARKED, Times, Track, whole
+from deadbeat.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
+from deadbeat.derive.tracks import NEVER, PARKED, Times, Track, whole
 
 #: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
 PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"
@@ -141,6 +141,10 @@ def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) ->
         while at > 0 and (before[at] or judged(at)[0] == BEFORE):
             at -= 1
         cause, parts, more = judged(at)
+        lateness = int(response[at]) - deadline
+        if seen.blind and more[cause] < lateness / 2:  # what took it is not in the recording
+            parts, more = Counter({(BLIND, ""): lateness}), {BLIND: lateness}
+            cause = BLIND
         by, took = max(((k[1], ns) for k, ns in parts.items() if k[0] == cause), key=itemgetter(1))
         found.append(
             Late(
@@ -185,8 +189,7 @@ class _Seen:
         }
         self.known = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
         self.moves = {tid: track.of(RecordKind.MIGRATE)["ns"] for tid, track in self.tracks.items()}
-        wakes = recording.events[recording.events["kind"] == RecordKind.WAKING]
-        self.blind = not (wakes["b"] & IN_INTERRUPT).any()  # timers wake threads
+        self.blind = recording.blind
         self.quota = "its CPU quota" if recording.throttled else ""
         #: Who is held back by a quota is away like one that is preempted.
         self.preempted = f"{PREEMPTED}, or throttled" if self.quota else PREEMPTED
@@ -198,7 +201,7 @@ class _Seen:
         self.charged = bool(np.concatenate([[True], *each]).mean() > 1 / 2)
 
     def name(self, tid: int) -> str:
-        return self.names.get(tid, f"thread {tid}")
+        return self.names.get(tid, f"thread {tid}" if tid else NOT_SEEN)
 
     def parts(self, tid: int, row: NDArray[np.void]) -> Parts:
         """What a job's time went to."""
@@ -265,7 +268,7 @@ class _Seen:
             found[LOCK, f"{name}, held by {self.name(holder)}{where}"] += ns
         elif inside and wait["timer"] and wait["exit"] != NEVER and begin < wait["timer"] + ns + 1:
             after = max(woken - max(int(wait["timer"]), begin, left), 0)
-            found[TIMER, str(site)] += after
+            found[(BLIND, "") if self.blind else (TIMER, str(site))] += after
             found[WAITED, str(site)] += ns - after
         else:
             found[WAITED, str(site)] += ns

@@ -34,10 +34,11 @@ def naps(track: Track) -> bool:
     return int((waits["timer"] - waits["enter"] < NAP_NS).sum()) >= JOBS_MIN
 
 
-def jobless(track: Track) -> str:
-    """Why a thread without jobs is no task; "": it hardly runs, or only begins and ends."""
-    ran = float(track.on_cpu(np.array([track.end]))[0])
-    share = max(track.thread.cpu_ns, ran) / max(track.end, 1)
+def jobless(track: Track, blind: bool) -> str:
+    """Why a thread without jobs is no task; "": it hardly runs, or only begins and ends. ``blind``:
+    without events of the kernel, where it seems to run on."""
+    ran = float(track.thread.cpu_ns if blind else track.on_cpu(np.array([track.end]))[0])
+    share = ran / max(track.end, 1)
     away = (track.on[1:] - track.off[:-1]).max(initial=0)  # while others work, as in a join
     idle = away > track.end / 2 or (rests(track) and not len(track.of(RecordKind.END)))
     if ran < HELPER_NS or idle:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from attrs import field, frozen
@@ -97,7 +98,7 @@ class RecordedThread:
     begin_ns: int = 0
 
 
-@frozen(kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False, slots=False)
 class Recording:
     """Events in order of time. ``lost``: events that the buffers could not hold; ``gaps``: from
     when to when none are kept, as there were too many; ``not_seen``: what is not in it, a line
@@ -120,7 +121,15 @@ class Recording:
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
 
+    @cached_property
+    def blind(self) -> bool:
+        """Whether it has no events of the kernel: timers wake threads in interrupts."""
+        wakes = self.events[self.events["kind"] == RecordKind.WAKING]
+        return not (wakes["b"] & IN_INTERRUPT).any()
 
+
+#: Of common_flags: in an interrupt or a softirq.
+IN_INTERRUPT = 0x18
 #: A record as Python has it: ns, tid, kind, cpu, a, b, c.
 Row = tuple[int, int, int, int, int, int, int]
 

@@ -11,8 +11,8 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
-from deadbeat.derive.records import SHARED, RecordKind, Row, in_order
-from deadbeat.derive.tracks import IN_INTERRUPT, NEVER, PARKED, Site, Times, Track
+from deadbeat.derive.records import IN_INTERRUPT, SHARED, RecordKind, Row, in_order
+from deadbeat.derive.tracks import NEVER, PARKED, Site, Times, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
 #: What became of a mutex that was to have inheritance, as the shim says it.

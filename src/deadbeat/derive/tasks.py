@@ -208,7 +208,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
     threads = {thread.tid: thread for thread in recording.threads}
     left_out = {
-        tid: why for tid, track in all_tracks.items() if tid not in found if (why := jobless(track))
+        tid: why
+        for tid, track in all_tracks.items()
+        if tid not in found
+        if (why := jobless(track, recording.blind))
     }
     moving = {threads[tid].pid for tid, track in all_tracks.items() if naps(track)}
     moves = "its runtime moves work between threads"

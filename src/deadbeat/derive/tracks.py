@@ -23,8 +23,6 @@ WAIT = np.dtype(
         *(("wake", "<i8"), ("waker", "<i8"), ("flags", "<i8"), ("timer", "<i8"), ("ret", "<i8")),
     ]
 )
-#: Of common_flags: in an interrupt or a softirq.
-IN_INTERRUPT = 0x18
 #: The call has not returned when recording ends.
 NEVER = np.iinfo(np.int64).max
 #: What the kernel itself calls again.
