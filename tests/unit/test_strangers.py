@@ -31,6 +31,10 @@ ANSWERS = {
     "exec": (0, ("of 199 deadlines", "what exe did before it became another program"), ()),
     # 200 jobs, then a bad address
     "crash": (-11, ("no deadline was missed in 199 jobs", "by signal SIGSEGV"), ()),
+    # 100 jobs of 5 ms, then kill(getpid(), SIGSTOP)
+    "stopper": (0, ("in 99 jobs", "from 502 ms on: a signal stopped it (SIGSTOP)"), ()),
+    # FIFO 50 under RLIMIT_RTTIME of 50 ms: 150 jobs, then a loop
+    "rttime": (-24, ("in 150 jobs", "rttime had computed for 54.3 ms without a wait"), ()),
     # 260 threads that live for four jobs
     "many": (0, ("many#2, many#3, many#4 and 231 more: too few jobs",), ("no deadline was",)),
     # 3.5 ms every 20 ms in a group that has 12 ms of 100

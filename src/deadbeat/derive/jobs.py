@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
 from deadbeat.derive.records import IN_INTERRUPT, RecordKind
+from deadbeat.derive.switches import OWN
 from deadbeat.derive.tracks import (
     NEVER,
-    OWN,
     PARKED,
     POLLS,
     SENDS,
@@ -59,7 +59,8 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     waits = track.waits
     if len(waits) < JOBS_MIN:
         return None
-    life = float(track.end - max(int(track.on[0]) if len(track.on) else 0, track.became, 0))
+    until = track.end if track.stopped is None else track.stopped
+    life = float(until - max(int(track.on[0]) if len(track.on) else 0, track.became, 0))
     found: list[tuple[int, int, int, str]] = []
     order = ("yield", "absolute", "timer", "relative", "event", "unknown")
     for place, site in enumerate(track.sites):

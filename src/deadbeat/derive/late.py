@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from deadbeat.derive.jobs import ThreadJobs, single_jobs
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.sections import LockWait
+from deadbeat.derive.switches import Times, whole
 from deadbeat.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import NEVER, PARKED, Times, Track, whole
+from deadbeat.derive.tracks import NEVER, PARKED, Track
 
 #: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
 PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"

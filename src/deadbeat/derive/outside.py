@@ -50,6 +50,12 @@ def jobless(track: Track, blind: bool) -> str:
     return "too few jobs" if again >= JOBS_MIN or track.thread.policy in REAL_TIME else ""
 
 
+def computed(track: Track) -> float:
+    """CPU time since its last wait, ns."""
+    last = track.blocks["exit"][-1] if len(track.blocks) else 0
+    return float(np.diff(track.on_cpu(np.array([last, track.end])))[0])
+
+
 def rests(track: Track) -> bool:
     """Whether it hardly runs between the first tenth of the time and the last."""
     return bool(np.diff(track.on_cpu(np.array([_EDGE, 1 - _EDGE]) * track.end))[0] < HELPER_NS)

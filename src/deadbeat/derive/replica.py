@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from deadbeat.derive.outside import BUSY
 from deadbeat.derive.records import Recording
 from deadbeat.derive.sections import lock_spans
+from deadbeat.derive.switches import Times
 from deadbeat.derive.tasks import DerivedRun, DerivedTask
-from deadbeat.derive.tracks import NEVER, Times, Track
+from deadbeat.derive.tracks import NEVER, Track
 from deadbeat.sched.program import COMPUTE, LOCK, OP, SUSPEND, UNLOCK, WAKE
 
 Ops = NDArray[np.void]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import events_of
 from deadbeat.derive.records import IN_INTERRUPT, SHARED, RecordKind, Row, in_order
-from deadbeat.derive.tracks import NEVER, PARKED, Site, Times, Track
+from deadbeat.derive.switches import Times
+from deadbeat.derive.tracks import NEVER, PARKED, Site, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
 #: What became of a mutex that was to have inheritance, as the shim says it.

@@ -272,7 +272,8 @@ def _silent(recording: Recording, seen: Recording, pids: Mapping[int, int]) -> I
         if pids.get(each.pid, -1) < began.get(each.pid, -1 if len(events) else 0)
     )
     reason = (
-        "it is static, has a sanitizer, runs with other rights (set-user-id, sudo) or ended at once"
+        "it is static, has a sanitizer, runs with other rights (set-user-id, sudo) or in a"
+        " container, or ended at once"
     )
     for name in hidden:
         yield f"locks of {name} are not visible: {reason}"

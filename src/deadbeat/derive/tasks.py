@@ -217,6 +217,11 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     moves = "its runtime moves work between threads"
     apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
     apart += [
+        f"{names[tid]} from {time_text(track.stopped)} on: a signal stopped it (SIGSTOP)"
+        for tid, track in all_tracks.items()
+        if track.stopped is not None
+    ]
+    apart += [
         f"what {names[tid]} did before it became another program, {time_text(track.became)} on"
         for tid, track in all_tracks.items()
         if (track.wakes["ns"] < track.became).sum() >= SURE_JOBS

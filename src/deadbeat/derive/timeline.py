@@ -10,8 +10,9 @@ from attrs import evolve, frozen
 
 from deadbeat.derive.records import Recording
 from deadbeat.derive.sections import LockWait, lock_spans
+from deadbeat.derive.switches import whole
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
-from deadbeat.derive.tracks import Track, tracks, whole
+from deadbeat.derive.tracks import Track, tracks
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import time_text
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind, in_order
+from deadbeat.derive.records import RecordedThread, Recording, RecordKind, in_order
+from deadbeat.derive.switches import Times, gaps_of, runs_of, since_begin, whole
 
-Times = NDArray[np.int64]
-
-#: Records with instants since the recording's begin.
-OWN = np.dtype([(name, "<i8" if name == "ns" else RECORD[name]) for name in RECORD.names or ()])
 #: A wait: at which site (place in ``Track.sites``), when; ``blocked``: it left its CPU; when and by
 #: whom it was woken (0: not seen); expiry of its timer (0: none); what the call returned.
 WAIT = np.dtype(
@@ -36,6 +33,8 @@ SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
 SLOW = ("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64")
 #: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
 _SWITCH_NS = 100_000
+#: State of a thread that a signal stopped.
+_STOPPED = 0x4
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 #: A wait for a word that others alone wake at: a thread's own, as locks that park threads have it.
 PARKED = "futex_wait"
@@ -150,6 +149,12 @@ class Track:
         """CPU time until ``at``: between charges in proportion to the time on CPUs."""
         known, *sums = self._charges
         return np.asarray(np.interp(self.on_cpu(at), known, sums[stolen]))
+
+    @property
+    def stopped(self) -> int | None:
+        """Since when it was stopped by a signal at the end; None: it was not."""
+        last = len(self.off) and self.state[-1] & _STOPPED and self.off[-1] < self.end
+        return int(self.off[-1]) if last else None
 
     def of(self, *kinds: RecordKind) -> NDArray[np.void]:
         return self.mine[np.isin(self.mine["kind"], kinds)]
@@ -389,13 +394,13 @@ def tracks(recording: Recording) -> dict[int, Track]:
     events, begin = recording.events, recording.begin_ns
     end = recording.end_ns - begin
     gaps = gaps_of(recording)
-    switches = _since(whole(events, [thread.tid for thread in recording.threads]), begin)
+    switches = since_begin(whole(events, [thread.tid for thread in recording.threads]), begin)
     place = np.argsort(events["tid"], kind="stable")
     tids = events["tid"][place]
     found = {}
     for thread in recording.threads:  # one at a time: there may be a GB of events
         mine = events[place[slice(*np.searchsorted(tids, [thread.tid, thread.tid + 1]))]]
-        mine = _since(mine[mine["kind"] != RecordKind.SWITCH], begin)
+        mine = since_begin(mine[mine["kind"] != RecordKind.SWITCH], begin)
         timed = np.isin(mine["kind"], (RecordKind.SLEEP_TIMER, RecordKind.DEADLINE_TIMER))
         for column in ("a", "b"):
             mine[column][timed] -= begin
@@ -404,7 +409,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
         execs = own["ns"][own["kind"] == RecordKind.EXEC]
         became = int(execs.max(initial=-1))  # another program; it is judged
         own = own[(own["ns"] >= became) | (own["kind"] == RecordKind.RUNTIME)]
-        on, off, state, cpu = _runs(switches, thread.tid, end)
+        on, off, state, cpu = runs_of(switches, thread.tid, end)
         found[thread.tid] = Track(
             thread=thread,
             on=on,
@@ -420,77 +425,3 @@ def tracks(recording: Recording) -> dict[int, Track]:
             became=became,
         )
     return found
-
-
-def gaps_of(recording: Recording) -> Times:
-    """From when to when, since the recording's begin, records are missing: they were too many, or
-    a CPU's were lost since its last one before; both columns in order."""
-    events, found = recording.events, [np.array(recording.gaps, np.int64).reshape(-1, 2)]
-    lost = events[events["kind"] == RecordKind.LOST]
-    for cpu in np.unique(lost["cpu"]):
-        ends = lost["ns"][lost["cpu"] == cpu]
-        ns = events["ns"][events["cpu"] == cpu]
-        last = np.searchsorted(ns, ends) - 1
-        begins = np.where(last < 0, recording.begin_ns, ns[np.maximum(last, 0)])
-        found.append(np.column_stack([begins, ends]).astype(np.int64))
-    return np.asarray(np.sort(np.concatenate(found), axis=0) - recording.begin_ns)
-
-
-def _since(rows: NDArray[np.void], begin: int) -> NDArray[np.void]:
-    """``rows`` with instants since ``begin``, as they may come before it."""
-    found = np.asarray(rows).astype(OWN)
-    found["ns"] -= begin
-    return found
-
-
-def _instants(rows: NDArray[np.void], column: str) -> Callable[[int], Times]:
-    """When there are rows with a value in this column."""
-    place = np.argsort(rows[column], kind="stable")
-    values = rows[column][place]
-    return lambda value: rows["ns"][place[slice(*np.searchsorted(values, [value, value + 1]))]]
-
-
-def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
-    """SWITCH records, with those of own threads that are missing: who comes is who goes next on
-    that CPU. The first own record of a thread proves that it ran."""
-    switches = np.asarray(events[events["kind"] == RecordKind.SWITCH])
-    comes = _instants(switches, "a")
-    wakes = _instants(events[events["kind"] == RecordKind.WAKING], "tid")
-    added = []
-    for cpu in np.unique(switches["cpu"]):
-        here = switches[switches["cpu"] == cpu]
-        mine = np.isin(here["a"][:-1], own_tids) | np.isin(here["tid"][1:], own_tids)
-        for place in np.flatnonzero(mine & (here["a"][:-1] != here["tid"][1:])):
-            row = here[place].copy()
-            left, after = int(row["a"]), here[place + 1]
-            between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
-            own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
-            own = own[own["kind"] != RecordKind.WAKING]
-            row["ns"] = own["ns"][0] if len(own) else after["ns"]
-            woken, back = (
-                each[np.searchsorted(each, here[place]["ns"], "right") :][:1]
-                for each in (wakes(left), comes(left))
-            )
-            asleep = len(woken) > 0 and (not len(back) or woken[0] <= back[0])
-            row["tid"], row["a"], row["b"] = left, after["tid"], int(asleep)
-            added.append(row)
-    if added:
-        switches = np.concatenate([switches, np.array(added, switches.dtype)])
-    ordered: NDArray[np.void] = switches[np.argsort(switches["ns"], kind="stable")]
-    return ordered
-
-
-def _runs(switches: NDArray[np.void], tid: int, end: int) -> tuple[Times, Times, Times, Times]:
-    comes, goes = switches[switches["a"] == tid], switches[switches["tid"] == tid]
-    on, cpu = comes["ns"].copy(), comes["cpu"].astype(np.int64)  # without the rows
-    off, state = goes["ns"].copy(), goes["b"].copy()
-    if len(off) and (not len(on) or off[0] < on[0]):
-        on, cpu = np.append(0, on), np.append(goes["cpu"][0], cpu)
-    # What is still missing on either side: a thread is on one CPU at a time.
-    later = np.append(on[1:], end)[: len(on)]
-    place = np.searchsorted(off, on, "right")
-    known = place < len(off)
-    left = np.where(known, off[np.minimum(place, len(off) - 1)], end) if len(off) else later
-    why = np.where(known, state[np.minimum(place, len(off) - 1)], 0) if len(off) else 0 * on
-    state = np.where(left <= later, why, 0)
-    return on, np.minimum(left, later), state, cpu

@@ -15,8 +15,8 @@ from attrs import evolve, frozen
 from deadbeat.build.native import native_root
 from deadbeat.derive.records import Recording
 from deadbeat.derive.replica import WOKEN, Ops, ReplicaThread, replica
+from deadbeat.derive.switches import Times
 from deadbeat.derive.tasks import DerivedRun
-from deadbeat.derive.tracks import Times
 from deadbeat.sched.program import COMPUTE, LOCK, SUSPEND, UNLOCK, WAKE
 
 #: Jobs and operations of a thread at most: those around the worst job, and its longest one.

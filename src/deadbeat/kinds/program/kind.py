@@ -16,9 +16,10 @@ import numpy as np
 from attrs import define, evolve, field
 
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.outside import computed
 from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
-from deadbeat.derive.tasks import derive, jobs_table
+from deadbeat.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.derive.timeline import kept
 from deadbeat.derive.twin import twin_of
 from deadbeat.executors.programs import toolchain_of
@@ -68,7 +69,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
 from deadbeat.model.specification import read
 from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import duration, shortened
+from deadbeat.model.words import duration, shortened, time_text
 from deadbeat.report.document import csv_of
 from deadbeat.report.machines import Verdicted
 from deadbeat.settings.profile import turns
@@ -221,7 +222,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error
-        problems = [*self._problems(watch, key), *self._unlike(change, seen)]
+        problems = [*self._problems(watch, key, derived), *self._unlike(change, seen)]
         worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
         part = kept(watch.recording, worst[0][1] if worst else 0)
         if not key.change:
@@ -261,7 +262,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         last = self._folder.last_words(key)
         return [f"it said: {last}"] * bool(last)
 
-    def _problems(self, watch: Watched, key: ProgramKey) -> Iterator[Finding]:
+    def _problems(self, watch: Watched, key: ProgramKey, derived: DerivedRun) -> Iterator[Finding]:
         def problem(id: str, severity: Severity, message: str) -> Finding:
             return Finding(id=id, severity=severity, message=message)
 
@@ -271,6 +272,13 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         elif status is not None and (status or (self._spec.duration and not self._spec.tries)):
             text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
             text += f", {count} jobs marked" * (status < 0)
+            if status == -signal.SIGXCPU and derived.tracks:
+                tid, took = max(
+                    ((tid, computed(track)) for tid, track in derived.tracks.items()),
+                    key=lambda each: each[1],
+                )
+                who = names_of(watch.recording.threads)[tid]
+                text += f"; {who} had computed for {time_text(took)} without a wait (RLIMIT_RTTIME)"
             text += "; ".join(["", *self._words(key)]) * bool(status)
             crashed = status < 0 and bool(self._spec.tries)
             yield problem("program-ended", "invalid" if crashed else "warning", text)

@@ -9,8 +9,8 @@ from attrs import evolve, frozen
 
 from deadbeat.derive.placer import Placing
 from deadbeat.derive.replica import Replica, ReplicaThread
+from deadbeat.derive.switches import Times
 from deadbeat.derive.tasks import DerivedTask
-from deadbeat.derive.tracks import Times
 from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_program
 
 #: Weight of an ordinary thread of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
