@@ -68,8 +68,7 @@ static void run(struct db_context *context)
             db_sy_fault(context, "pthread_rwlock_rdlock or wrlock failed", error);
             return;
         }
-        const bool intact =
-            writer ? db_guard_update(NULL, &object->guard) : db_guard_intact(&object->guard);
+        const bool intact = writer ? db_guard_update(NULL, &object->guard) : db_guard_intact(&object->guard);
         error = pthread_rwlock_unlock(&object->lock);
         if (error || !intact) {
             db_sy_fault(context, error ? "pthread_rwlock_unlock failed" : "a writer was not alone", error);
