@@ -18,6 +18,8 @@ from deadbeat.derive.tracks import (
     Track,
 )
 
+#: Jobs below this number leave the kind of arrival unsure, and a thread that ended is not judged.
+SURE_JOBS = 10
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
 #: life only.
 JOBS_MIN, LIFE_MIN = 3, 0.5
@@ -59,8 +61,9 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     waits = track.waits
     if len(waits) < JOBS_MIN:
         return None
+    begins = max(int(track.on[0]) if len(track.on) else 0, track.became, 0)
+    ends = track.of(RecordKind.END)["ns"]
     until = track.end if track.stopped is None else track.stopped
-    life = float(until - max(int(track.on[0]) if len(track.on) else 0, track.became, 0))
     found: list[tuple[int, int, int, str]] = []
     order = ("yield", "absolute", "timer", "relative", "event", "unknown")
     for place, site in enumerate(track.sites):
@@ -71,7 +74,8 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
         if site.what in ("lock", "call") or len(blocked) < JOBS_MIN:
             continue
         last = min(int(mine["exit"][-1]), track.end)
-        if last - int(mine["enter"][0]) < LIFE_MIN * life:
+        lived = int(ends[-1]) if len(ends) and len(blocked) >= SURE_JOBS else until
+        if last - int(mine["enter"][0]) < LIFE_MIN * (lived - begins):
             continue
         what = site.what
         if what == "sleep":

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deadbeat.derive.jobs import ThreadJobs, single_jobs
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.sections import LockWait
-from deadbeat.derive.switches import Times, whole
+from deadbeat.derive.switches import Times, switches_of
 from deadbeat.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
 from deadbeat.derive.tracks import NEVER, PARKED, Track
 
@@ -182,7 +182,7 @@ class _Seen:
             key=lambda each: each[0].at_ns,
         ):
             self.locks[wait.waiter].append((wait, name))
-        switches = whole(recording.events, [*self.tracks])
+        switches = switches_of(recording)
         on = {int(cpu): switches[switches["cpu"] == cpu] for cpu in np.unique(switches["cpu"])}
         self.switches = {
             cpu: (rows, rows["ns"].astype(np.int64) - recording.begin_ns)

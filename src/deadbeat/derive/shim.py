@@ -176,8 +176,11 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, dict[int, int]
     symbols: dict[int, str] = {}
     lost, pids = 0, dict[int, int]()
     shared: dict[tuple[str, int], int] = {}
-    files = [path for path in sorted(folder.iterdir()) if _is_ours(path)]
-    images = [path for path in files if path.name.startswith("p-")]
+    files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+    for path in sorted(folder.iterdir()):
+        if _is_ours(path):
+            files[tuple(path.name.split("-", 3)[:3])].append(path)
+    images = [path for key, (path, *_) in files.items() if key[0] == "p"]
     images.sort(key=lambda path: int(path.name.rsplit("-", 1)[1]))
     for place, image in enumerate(images):
         process = np.fromfile(image, _PROCESS, 1)
@@ -187,14 +190,15 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, dict[int, int]
         pids[int(process["pid"][0])] = int(image.name.rsplit("-", 1)[1])
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
         chunks = []
-        for path in (each for each in files if each.name.startswith(f"t-{image.name[2:]}-")):
+        own = tuple(image.name.split("-")[1:])
+        for path in files["t", *own]:
             whole = path.stat().st_size // _CHUNK
             for chunk in np.memmap(path, _PIECE, "r", shape=(whole,)) if whole else ():
                 chunks.append(chunk["records"][: min(int(chunk["count"]), len(chunk["records"]))])
                 lost += int(chunk["lost"])
         mine = _in_order(chunks)
         locks = mine["kind"] >= RecordKind.INIT
-        last_first = (p for p in reversed(files) if p.name.startswith(f"m-{image.name[2:]}-"))
+        last_first = reversed(files["m", *own])
         maps = "".join(path.read_text(errors="replace") for path in last_first)
         places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
         callers, objects = _where(places[0], places[1], maps, target)

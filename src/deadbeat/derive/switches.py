@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,12 @@ def _instants(rows: NDArray[np.void], column: str) -> Callable[[int], Times]:
     place = np.argsort(rows[column], kind="stable")
     values = rows[column][place]
     return lambda value: rows["ns"][place[slice(*np.searchsorted(values, [value, value + 1]))]]
+
+
+@lru_cache(maxsize=1)
+def switches_of(recording: Recording) -> NDArray[np.void]:
+    """All of a recording that is asked about again and again, as `whole` has them."""
+    return whole(recording.events, [thread.tid for thread in recording.threads])
 
 
 def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:

@@ -14,6 +14,7 @@ from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
 from deadbeat.derive.jobs import (
     JOBS_MIN,
+    SURE_JOBS,
     ThreadJobs,
     backlog,
     job_site,
@@ -32,8 +33,6 @@ from deadbeat.model.words import time_text
 WARM_UP, WARM_UP_MAX = 1.2, 3
 #: A link has this share of the jobs at least; of a chained task all links have the second.
 LINK_MIN, CHAINED_MIN = 0.05, 0.5
-#: Jobs below this number leave the kind of arrival unsure.
-SURE_JOBS = 10
 #: Where a deadline is from that nothing states, of a task with no fewer jobs.
 ASSUMED = "assumed: the period"
 #: So does such a share on the grid.

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from deadbeat.derive.records import Recording
 from deadbeat.derive.sections import LockWait, lock_spans
-from deadbeat.derive.switches import whole
+from deadbeat.derive.switches import switches_of
 from deadbeat.derive.tasks import DerivedRun, DerivedTask, names_of
 from deadbeat.derive.tracks import Track, tracks
 from deadbeat.model.traces import Activity, WorstMoment
@@ -52,7 +52,7 @@ def stretches(
         yield from _of_thread(track, names, mine)
     for tid, name, begin, end in lock_spans(seen, recording.symbols):
         yield LaneStretch(f"{name}, held by {names[tid]}", HELD, begin, end)
-    switches = whole(recording.events, [*seen])
+    switches = switches_of(recording)
     for cpu in np.unique(switches["cpu"]):
         here = switches[switches["cpu"] == cpu]
         at = np.append(here["ns"], recording.end_ns).astype(np.int64) - recording.begin_ns

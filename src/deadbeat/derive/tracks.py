@@ -10,7 +10,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.records import RecordedThread, Recording, RecordKind, in_order
-from deadbeat.derive.switches import Times, gaps_of, runs_of, since_begin, whole
+from deadbeat.derive.switches import Times, gaps_of, runs_of, since_begin, switches_of
 
 #: A wait: at which site (place in ``Track.sites``), when; ``blocked``: it left its CPU; when and by
 #: whom it was woken (0: not seen); expiry of its timer (0: none); what the call returned.
@@ -394,7 +394,7 @@ def tracks(recording: Recording) -> dict[int, Track]:
     events, begin = recording.events, recording.begin_ns
     end = recording.end_ns - begin
     gaps = gaps_of(recording)
-    switches = since_begin(whole(events, [thread.tid for thread in recording.threads]), begin)
+    switches = since_begin(switches_of(recording), begin)
     place = np.argsort(events["tid"], kind="stable")
     tids = events["tid"][place]
     found = {}
