@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
 from deadbeat.derive.records import IN_INTERRUPT, RecordKind
-from deadbeat.derive.switches import OWN
+from deadbeat.derive.switches import OWN, Times
 from deadbeat.derive.tracks import (
     NEVER,
     PARKED,
@@ -256,22 +256,24 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
         rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), like, 1)
 
 
-def single_jobs(jobs: ThreadJobs, period: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Release and end of every job. Those that nothing separates are released a ``period`` after
-    one another, and follow on; one that another followed had not ended before that was due."""
+def single_jobs(jobs: ThreadJobs, period: float) -> tuple[Times, Times, Times]:
+    """Release and end of every job, and which is the first of each row. Those that nothing
+    separates are released a ``period`` after one another, and follow on; one that another followed
+    had not ended before that was due."""
     rows = jobs.rows
     pieces = rows["pieces"]
     if not period or (pieces == 1).all():
-        return rows["release"], rows["end"]
+        return rows["release"], rows["end"], np.arange(len(rows))
+    first = np.cumsum(pieces) - pieces
     row = np.repeat(np.arange(len(rows)), pieces)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    place = np.arange(len(row)) - first[row]
     later = pieces[row] - 1 - place
     release = rows["release"][row] + np.rint(place * period).astype(np.int64)
     single = rows["c"][pieces == 1]
     each = float(np.median(single)) if len(single) else 0.0
     end = rows["end"][row] - np.rint(later * each).astype(np.int64)
     due = release + np.rint(period).astype(np.int64) + 1
-    return release, np.where(later > 0, np.maximum(end, due), end)
+    return release, np.where(later > 0, np.maximum(end, due), end), first
 
 
 def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:

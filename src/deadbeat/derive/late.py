@@ -92,12 +92,11 @@ def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
     for each in found:
         groups[each.task].append(each)
     for task in derived.tasks:
-        every, rows = groups.get(task.name, ()), derived.rows.get(task.name)
-        if rows is None or not every:
+        every = groups.get(task.name, ())
+        if not every:
             continue
-        before = (rows["pieces"] - 1) * (task.period_ns or 0)
-        last = rows["end"] - rows["release"] - before > (task.deadline_ns or 0)
-        late_jobs = rows["pieces"] - 1 + last
+        release, end, first = single_jobs(derived.jobs[task.name], task.period_ns or 0)
+        late_jobs = np.add.reduceat((end - release > (task.deadline_ns or 0)).astype(int), first)
         many: Counter[tuple[str, str]] = Counter()
         most: Counter[tuple[str, str]] = Counter()
         for each in every:
@@ -112,11 +111,8 @@ def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
 
 
 def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
-    rows, (release, end) = jobs.rows, single_jobs(jobs, task.period_ns or 0)
-    several = (
-        np.cumsum(rows["pieces"]) - rows["pieces"] if len(end) > len(rows) else np.arange(len(rows))
-    )
-    response = np.maximum.reduceat(end - release, several)
+    rows, (release, end, first) = jobs.rows, single_jobs(jobs, task.period_ns or 0)
+    response = np.maximum.reduceat(end - release, first)
     missed = np.flatnonzero(response > deadline)
     missed = missed[:: -(-len(missed) // _MOST) or 1]
     worst = missed[np.argsort(-response[missed], kind="stable")]

@@ -123,9 +123,12 @@ class Recording:
 
     @cached_property
     def blind(self) -> bool:
-        """Whether it has no events of the kernel: timers wake threads in interrupts."""
-        wakes = self.events[self.events["kind"] == RecordKind.WAKING]
-        return not (wakes["b"] & IN_INTERRUPT).any()
+        """Whether it has no events of the kernel: none of a kind that the shim cannot write, nor a
+        thread that an interrupt woke."""
+        kinds, of_kernel = self.events["kind"], range(RecordKind.FORK, RecordKind.INIT)
+        if np.isin(kinds, [kind for kind in of_kernel if kind != RecordKind.END]).any():
+            return False
+        return not (self.events["b"][kinds == RecordKind.WAKING] & IN_INTERRUPT).any()
 
 
 #: Of common_flags: in an interrupt or a softirq.

@@ -402,7 +402,7 @@ def jobs_table(derived: DerivedRun) -> dict[str, NDArray[Any]]:
     for task in derived.tasks:
         if (jobs := derived.jobs.get(task.name)) is None:
             continue
-        release, end = single_jobs(jobs, task.period_ns or 0)
+        release, end, _ = single_jobs(jobs, task.period_ns or 0)
         deadline = -1 if task.deadline_ns is None else task.deadline_ns
         columns["thread"].append(np.repeat(np.array(task.name), len(release)))
         columns["job"].append(np.arange(len(release)))
@@ -453,7 +453,7 @@ def _judged(
         deadline, source = deadlines[named], "declared"
     elif thread.policy == "deadline" and thread.period_ns:
         deadline, source = thread.deadline_ns or thread.period_ns, "SCHED_DEADLINE"
-    release, end = single_jobs(jobs, task.period_ns or 0)
+    release, end, _ = single_jobs(jobs, task.period_ns or 0)
     response = end - release
     p50, p99 = map(int, np.quantile(response, [0.5, 0.99], method="higher"))
     return evolve(

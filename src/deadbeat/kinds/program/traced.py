@@ -193,8 +193,8 @@ def _unjudged(found: TracedProgram) -> Iterator[str]:
     """Threads that work and are not judged, most urgent first, by what they lack."""
     reasons: dict[str, list[str]] = {}
     for task in urgent_first(found.tasks):
-        why = task.left_out or "no known deadline" * (task.kind != "none" and not task.deadline_ns)
-        if why:
+        why = task.left_out or "no known deadline" * (task.kind != "none")
+        if why and not task.deadline_ns:
             who = f"{task.name} ({policy_words(task)})" if task.priority else task.name
             reasons.setdefault(why, []).append(who)
     if reasons:
