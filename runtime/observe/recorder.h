@@ -10,6 +10,7 @@
 
 #define CPUS_MOST 1024
 #define TEXT_BYTES 16384
+#define STARTS 16
 
 enum kind {
     SWITCH = 1,
@@ -55,6 +56,16 @@ void set_up(const char *names);
 pid_t at_gate(char **command, int *gate);
 void begin_command(pid_t pid, int gate, const char *most_ns);
 void end_command(pid_t pid);
+
+/* Addresses that calls return to, on a thread's stack down to here, those of the first calls first; how
+ * many. */
+unsigned find_starts(uint32_t pid, uint32_t tid, uintptr_t stack, uintptr_t found[STARTS]);
+
+/* A process has other code from now on. */
+void forget_code(uint32_t pid);
+
+/* Lines of the maps of processes in which starts were sought. */
+void say_code(void);
 
 uint64_t now_ns(void);
 

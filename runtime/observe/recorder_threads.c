@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define THREADS_MOST (1u << 16)
+#define SETTLED_NS 20000000
 
 struct thread {
     uint32_t tid, pid;
@@ -24,6 +25,8 @@ struct thread {
     int call, votes; /* where looks found it asleep most often, by majority vote; -1: nowhere */
     uint64_t begin_ns, sampled_ns;
     uint64_t cpus[CPUS_MOST / 64];
+    uintptr_t starts[STARTS];
+    unsigned start_count;
 };
 
 /* Names of threads that ran, by their numbers; where two share a place, the last one. */
@@ -84,6 +87,31 @@ void know_process(uint32_t pid)
     new_thread(pid, pid, now_ns());
 }
 
+/* Where it waits, and once it had time to get there, where it began: if its name does not say it. */
+static void look_into(struct thread *thread)
+{
+    char path[64], text[256];
+    int call;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", thread->pid, thread->tid);
+    if (text_of(path, text, sizeof text) <= 0 || sscanf(text, "%d", &call) != 1)
+        return; /* it runs */
+    if (call >= 0) {
+        if (thread->votes == 0)
+            thread->call = call;
+        thread->votes += thread->call == call ? 1 : -1;
+    }
+    const struct thread *main = thread->start_count ? NULL : thread_of(thread->pid);
+    if (!main || main == thread || strcmp(main->comm, thread->comm) != 0 ||
+        thread->begin_ns + SETTLED_NS > now_ns())
+        return;
+    const char *last = strrchr(text, ' ');
+    while (last > text && *--last != ' ')
+        ;
+    if (last)
+        thread->start_count =
+            find_starts(thread->pid, thread->tid, (uintptr_t)strtoull(last, NULL, 16), thread->starts);
+}
+
 /* What the kernel says of a thread now; false where it is gone: what was known stays. */
 static bool look_at(struct thread *thread)
 {
@@ -119,13 +147,7 @@ static bool look_at(struct thread *thread)
         thread->deadline_ns = deadline ? attr.deadline : 0;
         thread->period_ns = deadline ? attr.period : 0;
     }
-    int call;
-    snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", thread->pid, thread->tid);
-    if (text_of(path, text, sizeof text) > 0 && sscanf(text, "%d", &call) == 1 && call >= 0) {
-        if (thread->votes == 0)
-            thread->call = call;
-        thread->votes += thread->call == call ? 1 : -1;
-    }
+    look_into(thread);
     uint64_t cpus[CPUS_MOST / 64] = {0};
     if (syscall(SYS_sched_getaffinity, thread->tid, sizeof cpus, cpus) > 0)
         memcpy(thread->cpus, cpus, sizeof cpus);
@@ -212,8 +234,10 @@ void follow(const struct record *record)
     struct thread *thread = thread_of(record->tid);
     if (!thread)
         return;
-    if (record->kind == EXEC)
+    if (record->kind == EXEC) {
         thread->pid = record->tid;
+        forget_code(thread->pid);
+    }
     if (record->kind == END) {
         if (!look_at(thread)) {
             int64_t prio = record->c;
@@ -312,7 +336,10 @@ void say_threads(void)
             }
         comm_text(text, t->comm, sizeof t->comm);
         printf("%s %s\n", *comma ? "" : "-", text);
+        for (unsigned n = 0; n < t->start_count; n++)
+            printf("start %u %" PRIxPTR "\n", t->tid, t->starts[n]);
     }
+    say_code();
 }
 
 void say_present(bool count_from_now)

@@ -25,14 +25,14 @@ PROGRAMS = {
 }
 
 
-def command_of(source: Path, folder: Path) -> tuple[str, ...]:
-    """Builds a program in ``folder``; skips the test where its compiler is missing."""
+def command_of(source: Path, folder: Path, *more: str) -> tuple[str, ...]:
+    """Builds a program, of ``more`` files too, in ``folder``; skips where there is no compiler."""
     if source.suffix == ".py":
         return (sys.executable, str(source))
     compiler = COMPILERS[source.suffix]
     if shutil.which(compiler[0]) is None:
         pytest.skip(f"no {compiler[0]} here")
-    argv = (*compiler, str(folder / source.stem), str(source))
+    argv = (*compiler, str(folder / source.stem), str(source), *more)
     built = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return (str(folder / source.stem),)

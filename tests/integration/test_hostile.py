@@ -1,5 +1,6 @@
 """Truth: what a program does without deadbeat: its status, its data, and who runs what."""
 
+import json
 import os
 import subprocess
 import sys
@@ -54,3 +55,23 @@ def test_what_a_repository_has_git_run_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
     git("status")
     assert (tmp_path / "ran").exists()  # it would have been
+
+
+@pytest.mark.hardware
+def test_threads_and_locks_have_the_names_of_their_author(tmp_path: Path) -> None:
+    """The function of a thread; the variable, file or maker of a lock: in each run the same."""
+    folder = ROOT / "tests/programs/strangers"
+    (program,) = command_of(folder / "names.c", tmp_path, str(folder / "names2.c"))
+    done = run(
+        tmp_path, "--repeats", "2", "--deadline", "control=4ms", "--deadline", "vision=9ms",
+        "--", program,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "known deadline" not in done.stdout
+    for run_file in sorted((tmp_path / "runs/names/runs").iterdir()):
+        traced = json.loads(run_file.read_text())["run"]["traced"]
+        assert {each["name"] for each in traced["locks"] if each["count"]} == {
+            "lock (names.c)", "lock (names2.c)", "lock of main (names.c:42)",
+        }  # fmt: skip
+        starts = {each["name"]: each["starts"] for each in traced["tasks"]}
+        assert starts["vision"].startswith("vision (names.c:2")

@@ -36,7 +36,24 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
     elif "|" in metavar and "type" not in more:
         more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
-    return click.Option([name, to] if to else [name], help=text, **more)
+    made = _List if name in _ADDED else click.Option
+    return made([name, to] if to else [name], help=text, **more)
+
+
+#: What is given several times is one list.
+_ADDED = ("--deadline", "--try", "--scale")
+
+
+class _List(click.Option):
+    """One of `_ADDED`."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        self.multiple = True
+        super().add_to_parser(parser, ctx)
+        self.multiple = False
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, ",".join(value) if isinstance(value, list) else value)
 
 
 def arg(name: str, metavar: str, **more: Any) -> click.Argument:

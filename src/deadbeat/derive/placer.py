@@ -22,9 +22,11 @@ _PATIENCE_S = 30.0
 @frozen(kw_only=True)
 class Placing:
     """What threads of a name get, as `tasks.names_of` has it; a name without number: all of it; *:
-    all others. What is not given stays. ``policy``: other, fifo, rr, deadline."""
+    all others. What is not given stays. ``policy``: other, fifo, rr, deadline; ``comm``: the name
+    by the kernel, if that is another."""
 
     name: str
+    comm: str = ""
     policy: str = ""
     priority: int | None = None
     cpus: tuple[int, ...] = ()
@@ -103,7 +105,7 @@ class Placer(ClosedAfterwards):
 def _word(rule: Placing) -> str:
     numbers = (rule.priority, rule.runtime_ns, rule.deadline_ns, rule.period_ns)
     fields = (rule.policy, *(str(n or "") for n in numbers), ",".join(map(str, rule.cpus)))
-    return f"{rule.name}={':'.join(fields)}"
+    return f"{rule.comm or rule.name}={':'.join(fields)}"
 
 
 def _thread(line: str) -> PlacedThread:

@@ -7,18 +7,22 @@ Without the right to trace, those looks are all there is, and ``not_seen`` says 
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, RecordedThread, Recording
+from deadbeat.derive.symbols import where
 from deadbeat.host.proc import online_cpus
 from deadbeat.host.values import gathered, parse_cpu_list
 from deadbeat.model.errors import TargetError, UsageError
@@ -86,6 +90,11 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 #: Of a sleep: call, timer, charge, away, woken, back, return.
 _SLEEP_EVENTS = 7
 _PATIENCE_S = 30.0
+#: Where those of runtimes begin.
+_RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime\.|node::|v8::|uv__)"
+#: Where a thread begins, and what libraries have between that and the function that it is made for.
+_THREADS = r"\b(libc|libpthread|ld-musl|_*clone3?|start_thread)\b"
+_STARTERS = r"^(void |int )?(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
 
 
 class Recorder(ClosedAfterwards):
@@ -178,6 +187,7 @@ class Recorder(ClosedAfterwards):
             lost=lost,
             event_ns=self._cost[:2],
             other_call_ns=self._cost[2],
+            target=self._target,
         )
 
     def close(self) -> None:
@@ -246,7 +256,11 @@ def _lines(completed: Completed) -> list[tuple[str, str]]:
 
 
 def _recording(
-    lines: Sequence[tuple[str, str]], events: NDArray[np.void], missing: list[str], **facts: Any
+    lines: Sequence[tuple[str, str]],
+    events: NDArray[np.void],
+    missing: list[str],
+    target: Target | None = None,
+    **facts: Any,
 ) -> Recording:
     stride, window = map(int, lines[-1][1].split())
     ns = events["ns"]
@@ -262,15 +276,46 @@ def _recording(
         dict(text.split(" ", 1) for word, text in lines if word == kind)
         for kind in ("call", "name")
     )
+    threads = tuple(_thread(text) for word, text in lines if word == "thread")
+    starts = _starts(lines, threads, target) if target else {}
     return Recording(
         events=events,
-        threads=tuple(_thread(text) for word, text in lines if word == "thread"),
+        threads=tuple(evolve(each, start=starts.get(each.tid, "")) for each in threads),
         calls={int(number): name for number, name in calls.items()},
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),
         gaps=tuple((begin, end) for begin, end in gaps),
         **facts,
     )
+
+
+def _starts(
+    lines: Sequence[tuple[str, str]], threads: Sequence[RecordedThread], target: Target
+) -> dict[int, str]:
+    """tid -> the function that it starts in, and where that is, as far as known."""
+    maps: dict[int, str] = defaultdict(str)
+    returns: dict[int, list[int]] = defaultdict(list)
+    for word, text in lines:
+        first, _, rest = text.partition(" ")
+        if word == "map":
+            maps[int(first)] += f"{rest}\n"
+        elif word == "start":
+            returns[int(first)].append(int(rest, 16))
+    found = {}
+    for pid, files in maps.items():
+        mine = [each.tid for each in threads if each.pid == pid and each.tid in returns]
+        code, _ = where({at for tid in mine for at in returns[tid]}, (), files, target, outer=True)
+        for tid in mine:
+            first, *calls = (code.get(at, "") for at in returns[tid])
+            own = [each for each in calls if _is_start(each)]
+            if own and re.search(_THREADS, first) and not re.match(_RUNTIMES, own[0]):
+                found[tid] = own[0]
+    return found
+
+
+def _is_start(text: str) -> bool:
+    """Whether it is a function with a name, of no library that starts threads."""
+    return " (" in text and not re.search(f"{_THREADS}|{_STARTERS}", text)
 
 
 def _fetched(target: Target, file: str) -> NDArray[np.void]:

@@ -80,6 +80,8 @@ class RecordedThread:
         cpu_ns: CPU time it had since recording began, by the kernel, at ``sampled_ns``; -1: not
             known. A thread that ended was last looked at up to 50 ms before.
         begin_ns: When it was made, or recording began.
+        start: The function that it starts in, and where, if its name is that of its process; "":
+            not known.
         sleeps_in: Number of the call in which looks found it most often; -1: in none.
     """
 
@@ -96,6 +98,7 @@ class RecordedThread:
     sampled_ns: int = 0
     sleeps_in: int = -1
     begin_ns: int = 0
+    start: str = ""
 
 
 @frozen(kw_only=True, eq=False, slots=False)

@@ -11,7 +11,6 @@ import re
 import stat
 import tarfile
 import tempfile
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,8 @@ from numpy.typing import NDArray
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, SHARED, Recording, RecordKind
-from deadbeat.model.errors import BuildError, TargetError
+from deadbeat.derive.symbols import MAP, headers_of, tool, where
+from deadbeat.model.errors import BuildError
 from deadbeat.targets.base import ClosedAfterwards, Target, is_here
 
 _CHUNK = 1 << 16
@@ -57,12 +57,9 @@ _OBJECTS = (
     ([kind for kind in RecordKind if kind >= RecordKind.INIT], "a"),
     ([RecordKind.COND_WAIT], "c"),
 )
-_MAP = re.compile(r"^(\w+)-(\w+) (\S+) (\w+) (\S+ \d+) *(.*)\n", re.MULTILINE)
 _FILE = re.compile(r"[pmt](-[0-9]+){2,4}", re.ASCII)
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
-_ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|/c\+\+/|/bits/")
 _WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
-_TOOL_S = 60.0
 
 
 class Shim(ClosedAfterwards):
@@ -110,14 +107,14 @@ class Shim(ClosedAfterwards):
         target.put(library, place)
         # the program alone: an argument may be a FIFO, a device, or have no end
         paths = target.run(("sh", "-c", _WHICH, "sh", command[0])).stdout.splitlines()
-        own, *dumps = _dumps(target, [place, *dict.fromkeys(paths)]).items()
+        own, *dumps = headers_of(target, [place, *dict.fromkeys(paths)]).items()
         self.not_seen += [
             f"locks of {Path(path).name} are not visible: {reason}"
             for path, dump in dumps
             if (reason := _hidden(dump, own[1]))
         ]
         beside = [*paths, *preloaded.replace(":", " ").split()]
-        if beside and _tool(target, "grep", "-lE", _SANITIZERS, *beside):
+        if beside and tool(target, "grep", "-lE", _SANITIZERS, *beside):
             self.not_seen = ["locks are not visible: the shim stays out beside a sanitizer"]
             self.close()
             return
@@ -201,8 +198,9 @@ def read_folder(folder: Path, target: Target) -> tuple[Recording, dict[int, int]
         last_first = reversed(files["m", *own])
         maps = "".join(path.read_text(errors="replace") for path in last_first)
         places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
-        callers, objects = _where(places[0], places[1], maps, target)
+        callers, objects = where(places[0], places[1], maps, target)
         above = min(place, (1 << 15) - 1) << _ADDRESS_BITS
+        objects |= _by_site(mine[locks], callers, objects)
         mine["b"][locks] += above
         symbols = objects | symbols | {at + above: text for at, text in callers.items()}
         symbols |= _share(mine, maps, shared)
@@ -223,7 +221,7 @@ def with_variables(recording: Recording, maps: str, target: Target) -> Recording
     futexes = [number for number, name in recording.calls.items() if name.startswith("futex")]
     events = recording.events
     calls = (events["kind"] == RecordKind.ENTER) & np.isin(events["a"], futexes)
-    _, objects = _where((), np.unique(events["b"][calls]).tolist(), maps, target)
+    _, objects = where((), np.unique(events["b"][calls]).tolist(), maps, target)
     return evolve(recording, symbols=objects | recording.symbols)
 
 
@@ -288,20 +286,6 @@ def _silent(recording: Recording, seen: Recording, pids: Mapping[int, int]) -> I
         yield "locks are not visible: the program takes none by pthread or C11"
 
 
-def _tool(target: Target, *words: str) -> str:
-    """What a tool prints of whatever it can read; "": there is no such tool."""
-    try:
-        return target.run(("sh", "-c", '"$@" 2>/dev/null', "sh", *words), timeout=_TOOL_S).stdout
-    except TargetError:  # too slow
-        return ""
-
-
-def _dumps(target: Target, paths: Sequence[str]) -> dict[str, str]:
-    """Path -> what readelf says of it; "": nothing, as it is no program or there is no readelf."""
-    parts = _tool(target, "readelf", "-hlW", *paths, paths[0]).split("\nFile: ")[1:]
-    return dict.fromkeys(paths, "") | dict(part.split("\n", 1) for part in parts)
-
-
 def _hidden(dump: str, own: str) -> str:
     """Why the program with this dump cannot take the shim; "": it can, or is no program."""
     if any(line not in own for line in re.findall(r"^ *(?:Class|Machine): .*$", dump, re.M)):
@@ -309,40 +293,33 @@ def _hidden(dump: str, own: str) -> str:
     return "it is static" if dump and "program interpreter: " not in dump else ""
 
 
-def _where(
-    callers: Sequence[int], objects: Sequence[int], maps: str, target: Target
-) -> tuple[dict[int, str], dict[int, str]]:
-    """Addresses of ``callers`` and of ``objects`` -> where they are, as far as ``maps`` know."""
-    ranges = {0: (0, "")}
-    bases: dict[str, int] = {}
-    last = ""
-    for first, until, *_, path in _MAP.findall(maps):
-        begin, end = int(first, 16), int(until, 16)
-        last = path or last  # what has no name goes on after its module
-        ranges.setdefault(begin, (end, last))
-        bases[last] = min(begin, bases.get(last, begin))
-    begins = sorted(ranges)
-    found: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for kind, addresses in enumerate((callers, objects)):
-        for at in addresses:
-            end, path = ranges[begins[bisect_right(begins, at) - 1]]
-            if at < end and path.startswith("/"):
-                found[path][kind].append(at)
-    code: dict[int, str] = {}
-    data: dict[int, str] = {}
-    dumps = _dumps(target, list(found)) if found else {}
-    for path, (calls, locks) in found.items():
-        bias = 0 if re.search(r"^ *Type: *EXEC", dumps[path], re.M) else bases[path]
-        code |= _lines(path, calls, bias, target)
-        data |= _variables(path, locks, bias, target)
-    return code, data
+def _by_site(
+    rows: NDArray[np.void], callers: Mapping[int, str], known: Mapping[int, str]
+) -> dict[int, str]:
+    """Names of objects that are in no variable: the function that makes or first takes them, one
+    with a line before others, so that they are the same in each run."""
+    names: dict[str, list[int]] = defaultdict(list)
+    pairs = np.unique(rows[["a", "kind", "b"]][~np.isin(rows["a"], [*known])])
+    for at in np.unique(pairs["a"]).tolist():
+        sites = [
+            ("+" in text or " (" not in text, kind != RecordKind.INIT, text)
+            for _, kind, caller in pairs[pairs["a"] == at].tolist()
+            if (text := callers.get(caller))
+        ]
+        if sites:
+            names[f"lock of {min(sites)[2]}"].append(at)
+    return {
+        at: text + f"#{place + 1}" * (len(each) > 1)
+        for text, each in names.items()
+        for place, at in enumerate(each)
+    }
 
 
 def _share(rows: NDArray[np.void], maps: str, known: dict[tuple[str, int], int]) -> dict[int, str]:
     """Gives objects in memory that processes share one address in ``rows`` of each, from `SHARED`
     on; their names. ``known``: file and place in it -> that address, of all processes."""
     names = {}
-    for first, until, mode, offset, file, path in _MAP.findall(maps):
+    for first, until, mode, offset, file, path in MAP.findall(maps):
         begin = int(first, 16)
         for kinds, column in _OBJECTS if mode.endswith("s") else ():
             within = np.isin(rows["kind"], kinds) & (rows[column] >= begin)
@@ -354,32 +331,3 @@ def _share(rows: NDArray[np.void], maps: str, known: dict[tuple[str, int], int])
                 names[one] = f"{'memory' if what == 'zero' else what}+{place[1]:#x}"
                 rows[column][within & (rows[column] == at)] = one
     return names
-
-
-def _lines(path: str, callers: Sequence[int], bias: int, target: Target) -> dict[int, str]:
-    """Return addresses -> ``function (file.c:212)``, or as much of it as is known."""
-    module = Path(path).name
-    found = {at: f"{module}+{at - bias:#x}" for at in callers}
-    words = [f"{at - bias - 1:#x}" for at in callers]  # of the call, not of what comes after it
-    text = _tool(target, "addr2line", "-afiC", "-e", path, *words) if words else ""
-    for at, part in zip(callers, re.split(r"^0x[0-9a-f]+\n", text, flags=re.M)[1:], strict=False):
-        lines = part.splitlines()
-        frames = list(zip(lines[::2], lines[1::2], strict=False))
-        own = [frame for frame in frames if not _ELSEWHERE.search(frame[1])] or frames
-        if own and own[0][0] != "??":
-            place = own[0][1].split(" (")[0].rpartition("/")[2]
-            function = own[0][0].split("(")[0]
-            found[at] = f"{function} ({found[at] if '?' in place else place})"
-    return found
-
-
-def _variables(path: str, objects: Sequence[int], bias: int, target: Target) -> dict[int, str]:
-    """Addresses of ``objects``, in order -> the variables that they are in."""
-    found: dict[int, str] = {}
-    for line in _tool(target, "nm", "-SC", path).splitlines() if objects else ():
-        words = line.split(None, 3)
-        if len(words) == 4 and words[2] in "bBdD":
-            begin, size = int(words[0], 16) + bias, int(words[1], 16)
-            for at in objects[bisect_left(objects, begin) : bisect_left(objects, begin + size)]:
-                found[at] = words[3] + (f"+{at - begin}" if at > begin else "")
-    return found

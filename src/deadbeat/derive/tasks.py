@@ -64,10 +64,13 @@ class DerivedTask:
         rests: It hardly runs between the first tenth of the time and the last.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
         left_out: Why it is not judged though it runs; "": it is a task, or hardly runs.
+        comm: Its name by the kernel, where it has that of the function it ``starts`` in.
     """
 
     name: str
     tid: int
+    comm: str = ""
+    starts: str = ""
     kind: str
     unsure: str = ""
     site: str = ""
@@ -168,15 +171,20 @@ class DerivedRun(DerivedSet):
     tracks: dict[int, Track] = field(factory=dict, eq=False, repr=False)
 
 
-def names_of(threads: tuple[RecordedThread, ...]) -> dict[int, str]:
-    """tid -> name; several of one name are numbered in order of creation."""
-    count = Counter(thread.name for thread in threads)
+def names_of(threads: tuple[RecordedThread, ...], *, kernel: bool = False) -> dict[int, str]:
+    """tid -> name, several of one name numbered in order of creation: that of its own, or the
+    function in which it starts. ``kernel``: its own always."""
+    functions = {thread.tid: thread.start.partition(" (")[0] for thread in threads}
+    every = {
+        each.tid: each.name if kernel else functions[each.tid] or each.name for each in threads
+    }
+    count = Counter(every.values())
     place: Counter[str] = Counter()
     found = {}
     for thread in sorted(threads, key=lambda each: (each.begin_ns, each.tid)):
-        place[thread.name] += 1
-        several = f"#{place[thread.name]}" * (count[thread.name] > 1)
-        found[thread.tid] = thread.name + several
+        name = every[thread.tid]
+        place[name] += 1
+        found[thread.tid] = name + f"#{place[name]}" * (count[name] > 1)
     return found
 
 
@@ -188,6 +196,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             every task that is not named.
     """
     all_tracks, names = tracks(recording), recording.names | names_of(recording.threads)
+    by_kernel = names_of(recording.threads, kernel=True)
     found = {}
     for tid, track in all_tracks.items():
         if (chosen := job_site(track, all_tracks)) is not None:
@@ -254,6 +263,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
                 unsure="its runtime may move work between threads",
                 left_out="its runtime moves work between threads: mark its jobs",
             )
+        if track.thread.start:
+            task = evolve(task, comm=by_kernel[tid], starts=track.thread.start)
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return DerivedRun(
         tasks=tuple(tasks),
@@ -446,7 +457,8 @@ def _judged(
     """With its deadline and how often it missed it."""
     if jobs is None:
         return task
-    named = next((n for n in (task.name, thread.name, "") if n in deadlines), None)
+    known = (task.name, task.name.partition("#")[0], task.comm, thread.name, "")
+    named = next((n for n in known if n in deadlines), None)
     deadline = task.period_ns if task.jobs >= SURE_JOBS and not task.left_out else None
     source = ASSUMED
     if named is not None:

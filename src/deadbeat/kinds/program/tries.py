@@ -129,13 +129,15 @@ def changes_of(
     except UsageError as error:  # such as too many CPUs
         ground = evolve(ground, replica=evolve(ground.replica, lacks=(error.message,)))
     chosen, unfit = [evolve(ORIGINAL, expected=_expected(ground, ORIGINAL))], dict[str, str]()
+    comms = {task.name: task.comm for task in ground.found.tasks}
     for name in names:
         head, _, rest = name.partition(":")
         made = CHANGES[head](ground, rest)
         if isinstance(made, str):
             unfit[name] = made
             continue
-        made = evolve(made, name=name)
+        rules = (evolve(each, comm=comms.get(each.name, "")) for each in made.placings)
+        made = evolve(made, name=name, placings=tuple(rules))
         same = [each.name for each in chosen[1:] if {*each.placings} == {*made.placings} != set()]
         if same:
             unfit[name] = f"it does what {same[0]} does"
