@@ -28,6 +28,7 @@ _POLICIES = {"other": 0, "fifo": 1, "rr": 2, "batch": 3, "idle": 5, "deadline": 
 #: A lock by its variable, and where in that it is.
 _VARIABLE = re.compile(r"([A-Za-z_]\w{2,62})(?:\+(\d{1,4}))?")
 _LOCK_BYTES = 64
+_NAME_MOST = 15
 _PHASES_NS = 100_000_000
 _TABLES = re.compile(r"/\* -- tables \*/\n.*?/\* -- end of tables \*/\n", re.DOTALL)
 
@@ -44,7 +45,7 @@ class TwinThread:
     """A thread and the jobs that it repeats.
 
     Attributes:
-        name: As the kernel has it.
+        name: As the kernel can have it.
         site: How it waits for a job: AT an instant, AFTER a while, until it is WOKEN, by YIELD.
         first: Release of its first job, number ``begin`` of them; ns since the twin's start.
         gaps: From the release before to that of each job; AFTER: from the end before.
@@ -91,7 +92,7 @@ def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
     worst = max(((int(n.max()), int(at[n.argmax()])) for n, at in late), default=(0, 0))[1]
     threads = []
     for number in order:
-        thread, name = found.threads[number], known[found.threads[number].task.tid].name
+        thread = found.threads[number]
         rows, woken = derived.rows.get(thread.task.name), thread.releases == WOKEN
         releases = thread.releases if rows is None else rows["release"].astype(np.int64)
         chosen = np.flatnonzero(woken) if sites[number] == "WOKEN" else np.arange(len(woken))
@@ -103,7 +104,7 @@ def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
                          f" {thread.task.name}: they come at the same instants")  # fmt: skip
         made = _thread(thread, sites[number], chosen, releases, (worst, found.end_ns))
         jobs = tuple(_to(ops, place) for ops in made.jobs)
-        threads.append(evolve(made, name=name, jobs=jobs))
+        threads.append(evolve(made, name=short(thread.task.name), jobs=jobs))
     last = [int(rows["end"].max()) for rows in derived.rows.values()]
     base = min((each.begins for each in threads if each.site != "WOKEN"), default=0)
     return Twin(
@@ -113,6 +114,12 @@ def twin_of(recording: Recording, derived: DerivedRun) -> Twin:
         phase_ns=(recording.begin_ns + base) % _PHASES_NS,
         lacks=(*found.lacks, *lacks),
     )
+
+
+def short(name: str) -> str:
+    """A thread's name as the kernel can keep it, with its number."""
+    head, mark, number = name.partition("#")
+    return head[: _NAME_MOST - len(mark + number)] + mark + number
 
 
 def _to(ops: Ops, place: Times) -> Ops:

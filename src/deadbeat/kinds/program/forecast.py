@@ -92,11 +92,12 @@ def scales_of(words: str, program: Replica) -> tuple[list[TimeScale], tuple[int,
             raise UsageError(f"--scale: {shown(word)} is no NAME=FACTOR", "logger.C=0.5") from None
         if not 0 < factor <= 1000:
             raise UsageError(f"--scale: {shown(word)} is not in (0, 1000]", "logger.C=0.5")
-        thread, _, part = what.rpartition(".")
-        if part == "C" and (not thread or thread in threads):
-            scales.append(TimeScale(factor=factor, thread=thread))
-        elif part in locks and (not thread or thread in threads):
-            scales.append(TimeScale(factor=factor, thread=thread, lock=part))
+        for thread in ("", *threads):  # any name may have a full stop
+            part = what.removeprefix(f"{thread}.") if thread else what
+            if part in ("C", *locks) and (part != what or not thread):
+                lock = part if part in locks else ""
+                scales.append(TimeScale(factor=factor, thread=thread, lock=lock))
+                break
         else:
             known = ["C", *(f"{name}.C" for name in sorted(threads)), *sorted(locks)]
             raise UsageError(f"--scale: no {shown(what)} in it", nearest(what, known))

@@ -11,7 +11,7 @@ from deadbeat.build.native import STANDARD, cache_root, key_of, made, text_sourc
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.system import RESOLUTION_NS
 from deadbeat.derive.tasks import DerivedSet, DerivedTask
-from deadbeat.derive.twin import Twin, c_source
+from deadbeat.derive.twin import Twin, c_source, short
 from deadbeat.model.words import time_text
 from deadbeat.report.document import Column, Table
 
@@ -55,11 +55,11 @@ def agreed(original: DerivedSet, twin: DerivedSet) -> tuple[Agreed, ...]:
     """A row for each thread that has jobs in both, by name."""
     theirs = {task.name: dict(_figures(task)) for task in twin.tasks if task.jobs}
     return tuple(
-        Agreed(thread=task.name, figure=figure, original=value, twin=theirs[task.name][figure])
+        Agreed(thread=task.name, figure=figure, original=value, twin=theirs[name][figure])
         for task in original.tasks
-        if task.name in theirs
+        if (name := short(task.name)) in theirs
         for figure, value in _figures(task)
-        if figure in theirs[task.name]
+        if figure in theirs[name]
     )
 
 
