@@ -161,22 +161,28 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         return
     by_misses = worst_task(found)
     assert by_misses is not None
-    who = f"{by_misses.name} ({policy_words(by_misses)}, {_cpus(by_misses)}, {_every(by_misses)})"
-    worst = time_text(by_misses.response_max_ns or 0)
     if by_misses.misses:
+        worst = time_text(by_misses.response_max_ns or 0)
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
         of += " (its period)" * (by_misses.deadline_from == ASSUMED)
         skipped = count_of(by_misses.skipped, "release")
         of += f", and skipped {skipped}" * (by_misses.skipped > 0)
-        yield f"{label}{who} missed {of}; worst response {worst}."
+        yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
     elif judged := [task for task in found.known if task.deadline_ns]:
         count = count_of(sum(task.jobs for task in judged), "job")
         of = _named([task.name for task in urgent_first(judged)])
-        yield f"{label}no deadline was missed in {count} of {of}; worst response {worst}, of {who}."
+        near = max(judged, key=lambda task: (task.response_max_ns or 0) / (task.deadline_ns or 1))
+        worst, limit = time_text(near.response_max_ns or 0), time_text(near.deadline_ns or 0)
+        who = f"{worst} of {limit}, {_who(near)}"
+        yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}."
     else:
         yield f"{label}no thread has a known deadline: give --deadline NAME=5ms."
     yield from _unjudged(found)
+
+
+def _who(task: DerivedTask) -> str:
+    return f"{task.name} ({policy_words(task)}, {_cpus(task)}, {_every(task)})"
 
 
 def urgent_first(tasks: Iterable[DerivedTask]) -> list[DerivedTask]:

@@ -154,13 +154,18 @@ def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
 
 
 def _inherit(ground: Ground, _: str) -> ProgramChange | str:
-    locks = [lock for lock in ground.found.locks if lock.count and lock.waited]
-    plain = [lock for lock in locks if lock.protocol == "none"]
+    locks = [lock for lock in ground.found.locks if lock.count and lock.protocol == "none"]
+    plain = [lock for lock in locks if lock.waited or len(lock.users) > 1]
     if ground.pid is not None:
         return "a process that runs takes no shim, which changes its mutexes"
     if not plain:
-        return "no thread waited for a mutex without inheritance"
-    names = [lock.name for lock in sorted(plain, key=lambda each: not inverts(ground.found, each))]
+        return "no threads share a mutex without inheritance"
+    names = [
+        lock.name
+        for lock in sorted(
+            plain, key=lambda each: (not inverts(ground.found, each), not each.waited)
+        )
+    ]
     where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
     code = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
     return ProgramChange(words="all mutexes inherit priority", inherit=True, last=(code, where))
