@@ -43,6 +43,10 @@ ANSWERS = {
     # examples/inverted.c, without the right to trace: "control: 198 of 1000 jobs late"
     "blind": (0, ("missed 198 of 999 deadlines", "not seen (no right to trace)",
         "waited for map_lock, held by logger"), ("stolen", "late timer", "own work", "thread 0")),
+    # "late 32: hog 9 map 9 log 12 other 2": by the names of functions that threads start in
+    "causes": (0, ("control (FIFO 80, CPU 1, every 5 ms) missed 32 of 599 deadlines",
+        "12 waited for log_lock, held by logger (inv.c:19)", "9 preempted by hog",
+        "9 waited for map_lock, held by mapper (inv.c:18)"), ("late wake-up",)),
     # a handler of SIGALRM each 5 ms, and pause: "400 signals"
     "itimer": (0, ("every 5 ms) missed 23 of 401 deadlines",), ()),
 }  # fmt: skip

@@ -73,6 +73,7 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             )
             asleep = len(woken) > 0 and (not len(back) or woken[0] <= back[0])
             row["tid"], row["a"], row["b"] = left, after["tid"], int(asleep)
+            row["c"] = (row["c"] >> 32) | (after["c"] & 0xFFFFFFFF) << 32
             added.append(row)
     if added:
         switches = np.concatenate([switches, np.array(added, switches.dtype)])
