@@ -21,8 +21,8 @@ from deadbeat.kinds.program.traced import time_column
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
-from deadbeat.report.building import histogram, log_edges, moment_chart
-from deadbeat.report.charts import Chart, Mark, Panel
+from deadbeat.report.building import moment_chart
+from deadbeat.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.report.document import (
     Column,
     Document,
@@ -46,6 +46,9 @@ def _maxima(cell: ProgramCell) -> str:
     low, high = min(cell.maxima_ns), max(cell.maxima_ns)
     return time_text(high) if low == high else f"{time_text(low)} to {time_text(high)}"
 
+
+#: Threads in a picture.
+_PANELS = 4
 
 COLUMNS = (
     Column(key="name", heading="task", words=True),
@@ -141,39 +144,70 @@ def _table(found: ProgramSummary) -> Table:
 
 
 def _charts(found: ProgramSummary) -> list[Chart]:
-    """Response times of what is marked, else of the threads that were seen."""
+    """Response times of what is marked, else of the threads that were seen, one panel each."""
     rows: list[tuple[str, ProgramCell | ThreadResponses]] = [
         (f"{each.name}, CPU {each.cpu}", each) for each in found.cells
     ]
     if not rows:
-        rows = [(each.name, each) for each in found.responses if each.response.total]
+        known = [each for each in found.responses if each.response.total]
+        known.sort(key=lambda each: not each.deadline_ns)
+        rows = [(each.name, each) for each in known]
+    more = f" Of {len(rows)} threads." if len(rows) > _PANELS else ""
+    rows = rows[:_PANELS]
     if not rows:
         return []
-    known = [each.response.lows_ns() / 1e3 for _, each in rows]
-    edges = log_edges([*np.concatenate(known).tolist(), (rows[0][1].response.max_ns or 0) / 1e3])
-    curves = [
-        evolve(
-            histogram(values.tolist(), edges, of=total, weights=each.response.counts),
-            label=f"{label} (n = {total:,})",
-            look=look,
-        )
-        for look, ((label, each), values) in enumerate(zip(rows, known, strict=True))
-        for total in [each.response.total]
-    ]
-    panel = Panel(
-        title="Response times",
-        x_label="response time, µs",
-        y_label="jobs, %",
-        curves=tuple(curves),
-        marks=tuple(
-            Mark(axis="x", at=limit / 1e3, label=f"deadline {time_text(limit)}")
-            for limit in sorted({each.deadline_ns for _, each in rows if each.deadline_ns})
-        ),
-        x_log=True,
-    )
     jobs = sum(each.response.total for _, each in rows)
-    caption = f"{count_of(jobs, 'job')} in {count_of(found.done if found.cells else 1, 'run')}."
-    return [Chart(name="response", title="Response times", caption=caption, panels=(panel,))]
+    runs = count_of(found.done if found.cells else 1, "run")
+    caption = f"{count_of(jobs, 'job')} in {runs}; the last took longest.{more}"
+    panels = tuple(_longer(name, each) for name, each in rows)
+    charts = [Chart(name="response", title="Response times", caption=caption, panels=panels)]
+    timed = tuple(_over_time(each) for _, each in rows if isinstance(each, ThreadResponses))
+    caption = f"Of each stretch of time the longest job, and the longest late one.{more}"
+    last = Chart(name="time", title="Response times over time", caption=caption, panels=timed)
+    return charts + [last] * bool(timed)
+
+
+def _longer(name: str, each: ProgramCell | ThreadResponses) -> Panel:
+    """How many jobs took longer than a time."""
+    response, limit = each.response, each.deadline_ns
+    size, unit = (1e6, "ms") if (response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
+    left = 100 * (1 - np.cumsum(response.counts) / response.total)
+    points = [(at / size, y) for at, y in zip(response.lows_ns(), left, strict=True) if y > 0]
+    last = ((response.max_ns or 0) / size, 100 / response.total)
+    x, y = zip(*points, last, strict=True)
+    curve = Curve(label="jobs", x=x, y=tuple(map(float, y)), kind="steps")
+    return Panel(
+        title=f"{name} (n = {response.total:,})",
+        x_label=f"response time, {unit}",
+        y_label="jobs that took longer, %",
+        curves=(curve,),
+        marks=(Mark(axis="x", at=limit / size, label=f"deadline {time_text(limit)}"),)
+        * bool(limit),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _over_time(each: ThreadResponses) -> Panel:
+    late = each.deadline_ns > 0
+    size, unit = (1e6, "ms") if (each.response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
+    curves = []
+    for look, (label, chosen) in enumerate(
+        (("in time" if late else "jobs", False), ("late", True))
+    ):
+        points = [(at, took / size) for at, took, was in each.over_time if was == chosen]
+        if points:
+            x, y = zip(*points, strict=True)
+            curves.append(Curve(label=label, x=x, y=y, kind="points", look=look))
+    text = f"deadline {time_text(each.deadline_ns)}"
+    return Panel(
+        title=each.name,
+        x_label="release, s since the begin",
+        y_label=f"response time, {unit}",
+        curves=tuple(curves),
+        marks=(Mark(axis="y", at=each.deadline_ns / size, label=text),) * late,
+        y_log=True,
+    )
 
 
 def _moments(found: ProgramSummary) -> list[Chart]:

@@ -92,6 +92,8 @@ class ProgramRun(StoredRun):
 
 
 _BY_NUMBER = ("calls", "symbols", "names")
+#: Of the time of a run, in a picture of its jobs.
+_STRETCHES = 300
 _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
@@ -274,11 +276,13 @@ class SeenRun:
 @frozen(kw_only=True)
 class ThreadResponses:
     """Response times of a thread that was seen, in the run of ``traced``; ``deadline_ns``: 0: not
-    known."""
+    known. ``over_time``: s since the run's begin, ns, whether it was late; the longest of
+    each stretch, of those in time and of late ones."""
 
     name: str
     deadline_ns: int
     response: Histogram
+    over_time: tuple[tuple[float, int, bool], ...] = ()
 
 
 @frozen(kw_only=True)
@@ -352,11 +356,26 @@ def _responses(store: ProgramStore, worst: ProgramRun) -> tuple[ThreadResponses,
     jobs, found = store.every_job(), []
     for task in worst.traced.known if jobs and worst.traced else ():
         mine = (jobs["run"] == worst.key.repeat) & (jobs["thread"] == task.name)
-        response = Histogram.of(np.maximum(jobs["response_ns"][mine], 0))
+        at, took, late = (jobs[name][mine] for name in ("release_ns", "response_ns", "late"))
         found.append(
-            ThreadResponses(name=task.name, deadline_ns=task.deadline_ns or 0, response=response)
+            ThreadResponses(
+                name=task.name,
+                deadline_ns=task.deadline_ns or 0,
+                response=Histogram.of(np.maximum(took, 0)),
+                over_time=tuple(_over_time(at, took, late)),
+            )
         )
     return tuple(found)
+
+
+def _over_time(
+    at: NDArray[Any], took: NDArray[Any], late: NDArray[Any]
+) -> Iterator[tuple[float, int, bool]]:
+    stretch = (at - at.min(initial=0)) * _STRETCHES // (np.ptp(at) + 1 if len(at) else 1)
+    order = np.lexsort((-took, late, stretch))
+    first = np.diff(stretch[order] * 2 + late[order], prepend=-1) != 0
+    for place in np.sort(order[first]).tolist():
+        yield float(at[place] / 1e9), int(took[place]), bool(late[place])
 
 
 def _agreed(store: ProgramStore, worst: ProgramRun | None) -> tuple[Agreed, ...]:
