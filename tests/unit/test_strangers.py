@@ -91,3 +91,25 @@ def test_the_answer_is_of_all_runs(capsys: Capture, monkeypatch: pytest.MonkeyPa
     said = capsys.readouterr().out
     assert "Over 2 runs control missed 216 to 216; worst responses 105 ms to 105 ms" in said
     assert "shown is run 1." in said
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_what_was_recorded_outlives_ctrl_c(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same command looks at it again, and runs nothing."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    shutil.copy("/bin/true", "until")
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "watched", recorded("strangers"))
+        patch.setattr(kind, "derive", interrupted)
+        assert main(("run", "--", "./until")) == 130
+    monkeypatch.setattr(kind, "watched", interrupted)
+    capsys.readouterr()
+    assert main(("run", "--", "./until")) == 0
+    said = capsys.readouterr()
+    assert "missed 216 of 499 deadlines" in said.out and "look again" in said.err
+    assert not [*Path("runs/until/events").glob("*unseen*")]

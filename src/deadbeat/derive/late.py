@@ -77,10 +77,11 @@ class MissCause:
 
 def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
     """The late jobs of each task that missed its deadline, the worst first; of very many some."""
-    seen = _Seen(recording, derived)
+    tasks = [task for task in derived.tasks if task.misses]
+    seen = _Seen(recording, derived) if tasks else None
     found: list[Late] = []
-    for task in derived.tasks:
-        if task.misses and task.deadline_ns is not None:
+    for task in tasks:
+        if seen and task.deadline_ns is not None:
             found += _of_task(seen, task, derived.jobs[task.name], task.deadline_ns)
     return tuple(found)
 

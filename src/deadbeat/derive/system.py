@@ -165,7 +165,7 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     reasons += [
         f"{task.name}.period: none is known, and it runs as {task.policy}"
         for task in derived.tasks
-        if task.name not in there | resting and task.policy in REAL_TIME
+        if task.policy in REAL_TIME and task.name not in there | resting
     ]
     proved: tuple[str, ...] = ()
     if not reasons and len(ordinary) < len(urgent):

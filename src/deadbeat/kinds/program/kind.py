@@ -61,7 +61,7 @@ from deadbeat.kinds.program.traced import (
 from deadbeat.kinds.program.tried import summarised
 from deadbeat.kinds.program.tries import ORIGINAL, Ground, ProgramChange, changes_of, knobs_of
 from deadbeat.kinds.program.twin import built
-from deadbeat.kinds.program.watching import Watched, alone, joined, watched
+from deadbeat.kinds.program.watching import Watched, again, alone, joined, looks, watched
 from deadbeat.kinds.program.whatif import placed, rule_of
 from deadbeat.kinds.table import TableKind, begun_store, opened
 from deadbeat.model.errors import DeadbeatError, UsageError
@@ -92,9 +92,6 @@ _GIT = (
     ' -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }; '
     'cd "$1" && git rev-parse --short HEAD && git status --porcelain -uno'
 )
-
-#: Events that take a while, and how many are looked at in a second.
-_MANY, _EVENTS_S = 1_000_000, 200_000
 
 #: Turns of changes, and the longest run where neither is given.
 _TURNS, _TURN_S = 5, 10.0
@@ -203,12 +200,18 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         spec, started = self._spec, datetime.now(UTC).isoformat()
         change, store = self._changes[key.change], self._folder
         assert isinstance(store, ProgramStore)
-        watch = self._watch(key, target, made)
-        if (count := len(watch.recording.events)) > _MANY:
-            tell(Phase(name=f"look at {count:,} events, about {duration(count / _EVENTS_S)}"))
+        before = store.unseen(key)
+        watch = self._watch(key, target, made) if before is None else again(before)
+        for name in looks(watch, again=before is not None):
+            tell(Phase(name=name))
         deadlines = dict(spec.deadline)
-        derived = derive(watch.recording, deadlines=deadlines)
-        seen = traced(watch.recording, deadlines, derived=derived)
+        try:
+            derived = derive(watch.recording, deadlines=deadlines)
+            seen = traced(watch.recording, deadlines, derived=derived)
+        except KeyboardInterrupt:
+            if not (spec.tries or len(watch.marks.records)):
+                store.keep_unseen(key, watch.recording)
+            raise
         if not len(watch.marks.records) and not seen.known:
             if watch.stopped is not None:
                 raise watch.stopped
@@ -228,9 +231,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if not key.change:
             store.keep_events(key, part)
             store.keep_jobs(key, jobs_table(derived))
-        if len(part.events) < len(watch.recording.events):
-            count, whole = len(part.events), len(watch.recording.events)
-            text = f"{count:,} of {whole:,} events are kept for export, around the worst job"
+        if len(part.events) < (count := len(watch.recording.events)):
+            text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
             problems.append(Finding(id="events-cut", severity="info", message=text))
         yield ProgramRun(
             key=key,
@@ -241,6 +243,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             traced=seen,
             problems=tuple(problems),
         )
+        store.forget_unseen(key)
         require_named(seen, dict(spec.deadline), (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped

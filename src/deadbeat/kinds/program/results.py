@@ -106,17 +106,32 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     FOLDERS = (*RunFolder.FOLDERS, "events", "jobs", "output")
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
+        self._keep(self._events(key), recording)
+
+    def keep_unseen(self, key: ProgramKey, recording: Recording) -> None:
+        """What was recorded of a run, until it is looked at."""
+        self._keep(self._unseen(key), recording)
+
+    def unseen(self, key: ProgramKey) -> Recording | None:
+        return self._read_events(self._unseen(key))
+
+    def forget_unseen(self, key: ProgramKey) -> None:
+        self._unseen(key).unlink(missing_ok=True)
+
+    def _keep(self, path: Path, recording: Recording) -> None:
         events, facts = recording.events, asdict(recording, filter=lambda a, _: a.name != "events")
         facts |= {name: [*facts[name].items()] for name in _BY_NUMBER}
         columns = {name: events[name] for name in RECORD.names or ()}
         columns["ns"] = np.diff(events["ns"], prepend=np.uint64(0))  # small numbers
         columns["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
         with self.lock():
-            write_columns(self._events(key), columns)
+            write_columns(path, columns)
 
     def events(self, key: ProgramKey) -> Recording | None:
         """What was recorded of a run; None: nothing is kept. Raises DataError: it is damaged."""
-        path = self._events(key)
+        return self._read_events(self._events(key))
+
+    def _read_events(self, path: Path) -> Recording | None:
         if not path.is_file():
             return None
         columns = read_columns(path, what="events", hint=_EVENTS_HINT)
@@ -167,6 +182,9 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
 
     def _events(self, key: ProgramKey) -> Path:
         return self.path / "events" / f"{key.text}.npz"
+
+    def _unseen(self, key: ProgramKey) -> Path:
+        return self.path / "events" / f"{key.text}-unseen.npz"
 
 
 def shell_status(status: int) -> int:

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.tries import ORIGINAL, ProgramChange
 from deadbeat.model.errors import TargetError
+from deadbeat.model.words import count_of, duration
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target, is_here
@@ -31,6 +33,8 @@ from deadbeat.targets.local import HostKeeper, LocalTarget
 
 #: From the end of a program on until what it started is followed, too.
 _LINGERS_S = 0.5
+#: Events and threads that are looked at in a second; it is said where it takes so long.
+_EVENTS_S, _THREADS_S, _LONG_S = 200_000, 1_000, 5.0
 #: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
 _FEW_MARKS = 1 << 16
 #: Places of threads that are given in this share of the time are from its begin.
@@ -51,6 +55,21 @@ class Watched:
     stood: str = ""
     stopped: KeyboardInterrupt | None = None
     placed: Placed = field(factory=Placed)
+
+
+def again(recording: Recording) -> Watched:
+    """What was recorded before; how it ended is not known."""
+    return Watched(recording=recording, seconds=(recording.end_ns - recording.begin_ns) / 1e9)
+
+
+def looks(watch: Watched, *, again: bool) -> Iterator[str]:
+    """What is about to be done with it, where that takes a while."""
+    events, threads = len(watch.recording.events), len(watch.recording.threads)
+    if again:
+        yield "look again at what was recorded before it was interrupted"
+    if (seconds := events / _EVENTS_S + threads / _THREADS_S) > _LONG_S:
+        text = f"look at {events:,} events of {count_of(threads, 'thread')}"
+        yield f"{text}, about {duration(seconds)}"
 
 
 def joined(
