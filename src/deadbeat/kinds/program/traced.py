@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from attrs import asdict, evolve, fields, frozen
+from numpy.typing import NDArray
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.late import Late, MissCause, causes, late
@@ -31,6 +32,8 @@ from deadbeat.report.document import Column, Table, percent
 _POLICIES = ("sched_setscheduler", "sched_setattr")
 #: Late jobs that are kept, of each task; causes in a sentence.
 _KEPT, _CAUSES = 20, 4
+#: Of the execution time of a job, what tracing took of it is said as a share of it.
+_MUCH = 0.1
 
 
 @frozen
@@ -84,14 +87,12 @@ def traced(
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
     refused &= abs(events["b"]) == errno.EPERM
-    low, high = recording.event_ns
-    each = {
-        task.name: int((events["tid"] == task.tid).sum()) / task.jobs
+    job_ns = {
+        task.name: _tracing(recording, events[events["tid"] == task.tid], found.rows[task.name])
         for task in found.tasks
-        if task.jobs
+        if task.name in found.rows
     }
-    job_ns = {name: (low * count, high * count) for name, count in each.items()}
-    cost = TracingCost((low, high), recording.other_call_ns, job_ns)
+    cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
     every = late(recording, found)
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
     return TracedProgram(
@@ -102,10 +103,24 @@ def traced(
         causes=tuple(causes(every, found)),
         end_to_end=end_to_end(found),
         moments=worst_moments(recording, found),
-        cost=cost if high else None,
+        cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
     )
+
+
+def _tracing(
+    recording: Recording, mine: NDArray[np.void], rows: NDArray[np.void]
+) -> tuple[float, float]:
+    """What the events of a thread took of one of its jobs, from and to, ns. An event of the shim
+    takes no longer than one of the kernel, nor than from one to the next."""
+    low, high = recording.event_ns
+    at = mine["ns"].astype(np.int64) - recording.begin_ns
+    mine = mine[(at >= rows["before"].min()) & (at <= rows["end"].max())]
+    own = mine["ns"][mine["kind"] >= RecordKind.INIT]
+    most = min(high, float(np.median(np.diff(own)))) if len(own) > 1 else high
+    jobs, kernel = rows["pieces"].sum(), len(mine) - len(own)
+    return low * kernel / jobs, (high * kernel + most * len(own)) / jobs
 
 
 def require_named(found: TracedProgram, wanted: Iterable[str], marked: Iterable[str]) -> None:
@@ -257,10 +272,16 @@ def lines(found: TracedProgram) -> Iterator[str]:
     if found.lost:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
     if found.cost and found.cost.job_ns:
-        name, ends = max(found.cost.job_ns.items(), key=lambda each: each[1])
+        shares = {task.name: found.cost.job_ns.get(task.name, (0, 0))[1] / task.c_mean_ns
+                  for task in found.known if task.c_mean_ns}  # fmt: skip
+        name = max(shares or found.cost.job_ns, key=lambda each: shares.get(each, 0))
+        ends = found.cost.job_ns[name]
         low, high = map(time_text, ends)
         many = f"{low} to {high}" if ends[0] else f"at most {high}"
-        yield f"tracing took {many} of a job of {name} (95 %)"
+        much = (
+            f": up to {percent(share)} of its C" if (share := shares.get(name, 0)) > _MUCH else ""
+        )
+        yield f"tracing took {many} of a job of {name} (95 %){much}"
     for line in found.not_seen:
         yield f"not seen: {line}"
 
