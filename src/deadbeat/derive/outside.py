@@ -74,6 +74,7 @@ def helpers_of(
         if tid == thread.pid and thread.name in FRONTS:
             helpers.add(tid)
         main = thread.pid in threads and threads[thread.pid].name == thread.name
+        main &= not thread.start or ".so" in thread.start  # else its author's
         shared = thread.pid in moving and names[thread.pid, thread.name] > 1
         timed = jobs.what == "absolute" or (jobs.site.what == "sleep" and thread.pid not in moving)
         if tid == thread.pid or not (main or shared) or timed or thread.policy in REAL_TIME:

@@ -57,6 +57,13 @@ _OBJECTS = (
     ([kind for kind in RecordKind if kind >= RecordKind.INIT], "a"),
     ([RecordKind.COND_WAIT], "c"),
 )
+#: Kinds of records up to which an object is of a sort.
+_WORDS = (
+    (RecordKind.UNLOCK, "lock"),
+    (RecordKind.POST, "semaphore"),
+    (RecordKind.SIGNAL, "condition"),
+    (RecordKind.BARRIER, "barrier"),
+)
 _FILE = re.compile(r"[pmt](-[0-9]+){2,4}", re.ASCII)
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
@@ -301,13 +308,15 @@ def _by_site(
     names: dict[str, list[int]] = defaultdict(list)
     pairs = np.unique(rows[["a", "kind", "b"]][~np.isin(rows["a"], [*known])])
     for at in np.unique(pairs["a"]).tolist():
+        kinds = pairs["kind"][pairs["a"] == at].tolist()
         sites = [
             ("+" in text or " (" not in text, kind != RecordKind.INIT, text)
             for _, kind, caller in pairs[pairs["a"] == at].tolist()
             if (text := callers.get(caller))
         ]
         if sites:
-            names[f"lock of {min(sites)[2]}"].append(at)
+            word = next(word for most, word in _WORDS if max(kinds) <= most)
+            names[f"{word} of {min(sites)[2]}"].append(at)
     return {
         at: text + f"#{place + 1}" * (len(each) > 1)
         for text, each in names.items()
