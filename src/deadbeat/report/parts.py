@@ -99,9 +99,11 @@ def table(part: Table) -> str:
     )
     kind = ' class="dense"' if part.dense else ""
     name = escape(part.title or part.name.removesuffix("-table").capitalize())
+    above = "" if part.title in f"{part.note}{part.hint}" else part.title
+    caption = f"<caption>{text(above[0].upper() + above[1:])}</caption>" if above else ""
     made = (
         f'<div class="scroll" role="region" aria-label="{name}" tabindex="0">'
-        f'<table id="{part.name}"{kind}><thead><tr>{head}</tr></thead>'
+        f'<table id="{part.name}"{kind}>{caption}<thead><tr>{head}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
     )
     below = filter(None, (part.note, part.hint))

@@ -370,7 +370,6 @@ def loads_table(runs: Iterable[LatencyRun]) -> Table:
     ordered = sorted(runs, key=lambda run: load_order(run.key.load))
     return Table(
         name="loads-table",
-        title="Loads",
         columns=(
             said("load", lambda own: load_words(own[0].key.load)),
             said("busy, by CPU", _busy, words=True),

@@ -386,8 +386,8 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
         Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
         Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
         _locks(found, sharing),
-        Table(name="sections", columns=_SECTIONS, rows=sections),
-        Table(name="late", columns=_LATE, rows=found.late),
+        Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
+        Table(name="late", columns=_LATE, rows=found.late, title="Late jobs, the worst first"),
     )
     return [tasks_table(found), *(table for table in made if table.rows)]
 
