@@ -3,6 +3,7 @@
 #define DB_OBSERVE_SHIM_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum kind {
@@ -52,11 +53,15 @@ void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c);
 
 #define PUT(...) put(now(), __VA_ARGS__)
 
-/* Number of the thread that calls. */
+/* Number of the thread that calls; 0: it may not be asked for. */
 uint32_t own_tid(void);
 
 /* The folder to write into; NULL: the shim stays out. */
 const char *wanted(void);
+
+/* Before the program filters its calls: whether that is new. And where it then could not. */
+bool will_filter(bool is_strict);
+void filters_not(void);
 
 /* Whether mutexes are to inherit. */
 extern int inheritance;

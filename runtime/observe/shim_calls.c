@@ -2,12 +2,15 @@
 #include "shim.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
@@ -283,3 +286,27 @@ CALLED(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param
        sched_setscheduler, pid, policy, 0)
 CALLED(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *how),
        (thread, policy, how), sched_setscheduler, 0, policy, 0)
+
+/* --- filters of calls ------------------------------------------------------------------------------ */
+
+#define FILTERS(type, name, first_type, more, last, when, strict)                                            \
+    EXPORT type name(first_type first, ...)                                                                  \
+    {                                                                                                        \
+        long a[6] = {0};                                                                                     \
+        va_list list;                                                                                        \
+        va_start(list, first);                                                                               \
+        for (int i = 0; i < (more); i++)                                                                     \
+            a[i] = va_arg(list, long);                                                                       \
+        va_end(list);                                                                                        \
+        bool is_new = (when) && will_filter(strict);                                                         \
+        type result = REAL(name)(first, a[0], a[1], a[2], a[3] last);                                        \
+        if (is_new && result != 0)                                                                           \
+            filters_not();                                                                                   \
+        return result;                                                                                       \
+    }
+#define AND_TWO , a[4], a[5]
+#define NO_MORE
+
+FILTERS(long, syscall, long, 6, AND_TWO, first == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER,
+        a[0] == SECCOMP_SET_MODE_STRICT)
+FILTERS(int, prctl, int, 4, NO_MORE, first == PR_SET_SECCOMP, a[0] == SECCOMP_MODE_STRICT)

@@ -156,6 +156,6 @@ void take_over(pthread_mutex_t *lock)
     if ((kind & ~TYPE) != INHERIT || type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)
         return;
     uint32_t word = __atomic_load_n(WORD(lock), __ATOMIC_RELAXED), tid = own_tid();
-    if (word != 0 && (word & ~FUTEX_TID_MASK) == 0 && word != tid)
+    if (word != 0 && (word & ~FUTEX_TID_MASK) == 0 && word != tid && tid != 0)
         __atomic_compare_exchange_n(WORD(lock), &word, tid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

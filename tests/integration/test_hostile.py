@@ -8,9 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from helpers.kills import TOKEN, started_with
 from helpers.programs import ROOT, command_of
 
 DEADBEAT = str(Path(sys.executable).with_name("deadbeat"))
+SOURCE = ROOT / "tests/programs/strangers/odd.c"
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -20,12 +22,83 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+#: Arguments of odd.c; the first few in ``make test``, too.
+QUICK = ("fsize", "filter", "strict", "fork-killed", "dup2", "inherited", "jumps", "faults")
+MODES = (
+    *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
+    *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
+    *("fork-one", "vfork", "spawn", "daemon", "traceme", "undumpable", "subreaper", "pdeathsig"),
+    *("title", "deepbind", "robust", "stack", "cancel", "threads", "abort", "segfault"),
+    "end-of-main",
+)
+#: How a shell starts it otherwise.
+WAYS = {
+    "limits before": "ulimit -f 0; ulimit -n 4; ulimit -c 0; exec ./odd inherited",
+    "ignored signals": "trap '' HUP INT TERM USR1 PIPE; umask 077; exec ./odd inherited",
+    "no environment": "exec env -i ./odd inherited",
+    "huge environment": "MORE=$(head -c 100000 /dev/zero | tr '\\0' x) exec ./odd none",
+    "a folder that is gone": "mkdir gone; cd gone; rmdir ../gone; exec ../odd inherited",
+    "closed output": "exec ./odd none >&- 2>&-",
+    "closed input": "exec ./odd inherited <&-",
+    "input by a pipe": "seq 1000 | { ./odd none; tail -1; }",
+    "nobody reads": "{ ./odd none; yes; } | head -1",
+    "another's library": "LD_PRELOAD=libm.so.6 exec ./odd none",
+    "static": "exec ./odd.static spawn",
+    "a sanitizer": "exec ./odd.asan none",
+    "a sanitizer below": "./odd.asan none; exit 4",
+    "set-user-id": "exec setpriv --reuid 65534 --clear-groups --no-new-privs ./odd none",
+    "background": "./odd none & wait; exit 3",
+    "killed from within": "./odd none & sleep 0.02; kill -9 $!; wait $!",
+    "a mount namespace": "exec unshare -m sh -c 'mount -t tmpfs none /dev/shm; exec ./odd none'",
+    "kills itself": "kill -QUIT $$",
+}  # fmt: skip
+EVERY = [
+    *(pytest.param(f"exec ./odd {mode}", id=mode) for mode in QUICK),
+    *(pytest.param(f"exec ./odd {mode}", id=mode, marks=pytest.mark.slow) for mode in MODES),
+    *(pytest.param(way, id=name, marks=pytest.mark.slow) for name, way in WAYS.items()),
+]
+
+
+def ended(folder: Path, *before: str) -> tuple[int, str, str, list[str]]:
+    """Status, output and errors of what is run in ``folder``, and what it left there."""
+    token = f"{folder}-{len(before)}"
+    done = subprocess.run(
+        (*before, "sh", "-c", (folder / "way").read_text()),
+        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+        stdin=subprocess.DEVNULL, env={**os.environ, TOKEN: token},
+    )  # fmt: skip
+    assert not before or not started_with(token)
+    files = {each.name for each in folder.iterdir()} - {"runs"}
+    status = 128 - done.returncode if done.returncode < 0 else done.returncode
+    return status, done.stdout, done.stderr, sorted(files)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("odd")
+    command_of(SOURCE, folder)
+    for name in ("static", "asan"):
+        words = {"static": "-static", "asan": "-fsanitize=address"}[name]
+        how = ("gcc", "-O1", "-pthread", words, "-w", SOURCE, "-o", folder / f"odd.{name}")
+        subprocess.run(how, check=True)
+    return folder
+
+
 @pytest.mark.hardware
-def test_limits_on_files_and_names_that_end_lines_harm_nothing(tmp_path: Path) -> None:
-    (program,) = command_of(ROOT / "tests/programs/strangers/odd.c", tmp_path)
-    done = run(tmp_path, "--", program)
-    assert done.returncode == 7, done.stderr
-    assert r"\x0aname 7 x" in done.stdout and "\nname 7 x" not in done.stdout
+@pytest.mark.parametrize("way", EVERY)
+def test_a_program_is_as_it_is_alone(way: str, programs: Path, tmp_path: Path) -> None:
+    """Output and errors begin as they are without, then comes the answer."""
+    for program in programs.iterdir():
+        (tmp_path / program.name).symlink_to(program)
+    (tmp_path / "way").write_text(way)
+    status, output, errors, files = ended(tmp_path)
+    found = ended(tmp_path, DEADBEAT, "run", "--no-figures", "--")
+    unmarked = status == 0 and "no job" in found[2]
+    assert (found[0], found[3]) == (3 if unmarked else status, files), found
+    assert found[1].startswith(output)
+    lines = iter(found[2].splitlines())
+    assert all(line in lines for line in errors.splitlines()), (errors, found[2])
+    assert "Traceback" not in found[2] and "\nname 7" not in found[1]
 
 
 @pytest.mark.hardware

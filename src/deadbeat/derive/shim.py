@@ -1,7 +1,7 @@
 """Locks of a program that runs: the library that is preloaded into it, and what that wrote.
 
-runtime/observe/shim.c says which files it writes. Whatever it cannot see is said in ``not_seen``:
-a program without visible locks is never one without locks.
+runtime/observe/shim.c says which files it writes, and drain.c empties them. Whatever it cannot see
+is said in ``not_seen``: a program without visible locks is never one without locks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +25,31 @@ from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.records import RECORD, SHARED, Recording, RecordKind
 from deadbeat.derive.symbols import MAP, headers_of, tool, where
-from deadbeat.model.errors import BuildError
+from deadbeat.host.proc import STATUS, colon_fields
+from deadbeat.model.errors import BuildError, TargetError
 from deadbeat.targets.base import ClosedAfterwards, Target, is_here
+from deadbeat.targets.keeper import REMOVE, keeping
 
-_CHUNK = 1 << 16
+_HEADER, _CHUNK, _CHUNKS_MOST = 1 << 14, 1 << 12, 16256
 _PIECE = np.dtype(
     [
-        *(("magic", "S8"), ("count", "<u8"), ("lost", "<u8"), ("spare", "<u8", 2)),
+        *(("process_ns", "<u8"), ("thread_ns", "<u8"), ("pid", "<u4"), ("tid", "<u4")),
+        *(("turn", "<u4"), ("count", "<u4"), ("spare", "<u8")),
         *(("records", RECORD, _CHUNK // RECORD.itemsize - 1), ("rest", "S16")),
     ]
 )
+#: Fields that no two chunks share, the least first.
+_NAME = ("turn", "tid", "thread_ns", "pid", "process_ns")
+_TAKEN = 2
 _CALLS = (
     *("clock_nanosleep", "read", "epoll_pwait", "ppoll", "sched_yield", "futex"),
     "sched_setscheduler",
 )
 _PROCESS = np.dtype(
     [
-        *(("magic", "S8"), ("chunks", "<u8"), ("lost", "<u8"), ("pid", "<u4"), ("sleeps", "<u4")),
-        ("call", "<i4", len(_CALLS)),
+        *(("magic", "S8"), ("lost", "<u8"), ("pid", "<u4"), ("sleeps", "<u4"), ("chunks", "<u4")),
+        *(("next", "<u4"), ("filtered", "<u4"), ("call", "<i4", len(_CALLS)), ("spare", "S64")),
+        ("state", "u1", _CHUNKS_MOST),
     ]
 )
 #: Begin and end of a wait, and what ends it.
@@ -64,9 +72,18 @@ _WORDS = (
     (RecordKind.SIGNAL, "condition"),
     (RecordKind.BARRIER, "barrier"),
 )
-_FILE = re.compile(r"[pmt](-[0-9]+){2,4}", re.ASCII)
+_FILE = re.compile(r"[pmd](-[0-9]+){2,3}", re.ASCII)
+_LOST = "it limits its files (RLIMIT_FSIZE), or a disk is full"
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
+_FOLDERS = """d=/dev/shm; [ -w $d ] || d="$0/.."
+mkdir -p -m 711 "$0" "$d/$1" && chmod a+x "$0/.." && mkdir -m 1777 "$d/$1/$2"
+echo "$d/$1/$2"
+"""
+
+
+def _random() -> str:
+    return os.urandom(6).hex()
 
 
 class Shim(ClosedAfterwards):
@@ -94,23 +111,20 @@ class Shim(ClosedAfterwards):
         inherit: bool = False,
     ) -> None:
         self._target = target
-        self._folder = f"{target.folder}/shim"
+        self._kept = f"{target.folder}/shim"
+        self._held = ExitStack()
         self.environment: dict[str, str] = {}
         self.not_seen: list[str] = []
+        made = toolchain or Toolchain.find()
         try:
-            library = tool_program(toolchain or Toolchain.find(), "shim", preloaded=True)
+            library = tool_program(made, "shim", preloaded=True)
         except BuildError as error:
             self.not_seen.append(f"locks are not visible: {error.message.splitlines()[0]}")
             return
-        if re.search(r"[\s:]", self._folder):  # each ends a path of LD_PRELOAD
-            self.not_seen.append(
-                f"locks are not visible: {self._folder!r} holds a blank or a colon"
-            )
+        if re.search(r"[\s:]", self._kept):  # each ends a path of LD_PRELOAD
+            self.not_seen.append(f"locks are not visible: {self._kept!r} holds a blank or a colon")
             return
-        # whoever the program runs as writes into it
-        script = 'mkdir -m 1777 -- "$1" && chmod a+x -- "$1/.."'
-        target.run(("sh", "-c", script, "sh", self._folder))
-        place = f"{self._folder}.so"
+        place = f"{self._kept}.so"
         target.put(library, place)
         # the program alone: an argument may be a FIFO, a device, or have no end
         paths = target.run(("sh", "-c", _WHICH, "sh", command[0])).stdout.splitlines()
@@ -125,28 +139,53 @@ class Shim(ClosedAfterwards):
             self.not_seen = ["locks are not visible: the shim stays out beside a sanitizer"]
             self.close()
             return
+        self._begin(made)
+        status = colon_fields(target.read_text(STATUS) or "")
         self.environment = {
             "LD_PRELOAD": f"{place}:{preloaded}".rstrip(":"),
             "DEADBEAT_SHIM": self._folder,
+            "DEADBEAT_SHIM_FILTERS": status.get("Seccomp_filters", "0"),
             "DEADBEAT_SHIM_SLEEPS": str(int(sleeps)),
             "DEADBEAT_SHIM_PROTOCOL": "inherit" if inherit else "",
             # of what it starts, that wants to be the first library
             "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
         }
 
+    def _begin(self, toolchain: Toolchain) -> None:
+        """What it writes into is memory where there is some: whoever the program runs as may
+        write there, and no other knows its name."""
+        drain, name = str(tool_program(toolchain, "drain")), f"deadbeat-{os.getpid()}-{_random()}"
+        self._held.enter_context(keeping(self._target, REMOVE, f"/dev/shm/{name}"))
+        words = ("sh", "-c", _FOLDERS, self._kept, name, _random())
+        self._folder = self._target.run(words).stdout.strip()
+        outer = self._folder.rpartition("/")[0]
+        self._held.callback(self._target.run, ("rm", "-rf", "--", outer))
+        if not is_here(self._target):
+            self._target.put(Path(drain), drain := f"{self._target.folder}/drain")
+        self._drain = self._held.enter_context(
+            self._target.start((drain, self._folder, self._kept))
+        )
+
     def finish(self, recording: Recording) -> Recording:
         """``recording`` with what the shim wrote; its files are removed."""
         missing = [*recording.not_seen, *self.not_seen]
         if not self.environment:
             return evolve(recording, not_seen=tuple(missing))
+        with suppress(TargetError):  # it was killed: then chunks are where they were
+            self._drain.close()
+        places = [self._kept, self._folder]
         if is_here(self._target):
-            seen, pids = read_folder(Path(self._folder), self._target)
+            seen, pids = read_folders([*map(Path, places)], self._target)
         else:
             with tempfile.TemporaryDirectory() as here:
-                seen, pids = read_folder(self._fetched(Path(here)), self._target)
+                folders = [
+                    self._fetched(place, Path(here, str(n))) for n, place in enumerate(places)
+                ]
+                seen, pids = read_folders(folders, self._target)
         self.close()
         if not self.not_seen:
             missing += _silent(recording, seen, pids)
+        missing += seen.not_seen
         return evolve(
             recording,
             events=_merged(recording.events, seen.events),
@@ -156,65 +195,84 @@ class Shim(ClosedAfterwards):
             not_seen=tuple(missing),
         )
 
-    def _fetched(self, here: Path) -> Path:
-        """Its folder, sent here."""
-        packed = f"{self._folder}.tar"
-        self._target.run(("tar", "-C", self._folder, "-cf", packed, "."))
-        self._target.get(packed, here / "shim.tar")
-        with tarfile.open(here / "shim.tar") as files:
-            files.extractall(here / "shim", filter="data")
-        return here / "shim"
+    def _fetched(self, folder: str, here: Path) -> Path:
+        """A folder, sent here."""
+        packed = f"{self._kept}.tar"
+        self._target.run(("tar", "-C", folder, "-cf", packed, "."))
+        self._target.get(packed, here.with_suffix(".tar"))
+        with tarfile.open(here.with_suffix(".tar")) as files:
+            files.extractall(here, filter="data")
+        return here
 
     def close(self) -> None:
         """Remove its files. Safe to call again."""
-        files = (f"{self._folder}{end}" for end in ("", ".so", ".tar"))
-        self._target.run(("rm", "-rf", "--", *files))
+        self._held.close()
+        self._target.run(
+            ("rm", "-rf", "--", *(f"{self._kept}{end}" for end in ("", ".so", ".tar")))
+        )
 
 
-def read_folder(folder: Path, target: Target) -> tuple[Recording, dict[int, int]]:
-    """What is in ``folder``, and the processes that the shim was loaded into, with when last. Tools
-    of ``target`` say where callers and locks are. A caller in the n-th program has n above
+def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, dict[int, int]]:
+    """What is in ``folders``, and the processes that the shim was loaded into, with when last.
+    Tools of ``target`` say where callers and locks are. A caller in the n-th program has n above
     `_ADDRESS_BITS`."""
     parts: list[NDArray[np.void]] = []
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
-    lost, pids = 0, dict[int, int]()
+    lost, pids, above, filtered = 0, dict[int, int](), 0, False
     shared: dict[tuple[str, int], int] = {}
     files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
-    for path in sorted(folder.iterdir()):
+    for path in sorted(each for folder in folders for each in folder.iterdir()):
         if _is_ours(path):
             files[tuple(path.name.split("-", 3)[:3])].append(path)
     images = [path for key, (path, *_) in files.items() if key[0] == "p"]
     images.sort(key=lambda path: int(path.name.rsplit("-", 1)[1]))
-    for place, image in enumerate(images):
+    for image in images:
         process = np.fromfile(image, _PROCESS, 1)
-        if not len(process) or process["magic"][0] != b"DBSHIM1":
+        if not len(process) or process["magic"][0] != b"DBSHIM2":
             continue
         lost += int(process["lost"][0])
-        pids[int(process["pid"][0])] = int(image.name.rsplit("-", 1)[1])
-        calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
-        chunks = []
+        filtered |= bool(process["filtered"][0])
         own = tuple(image.name.split("-")[1:])
-        for path in files["t", *own]:
-            whole = path.stat().st_size // _CHUNK
-            for chunk in np.memmap(path, _PIECE, "r", shape=(whole,)) if whole else ():
-                chunks.append(chunk["records"][: min(int(chunk["count"]), len(chunk["records"]))])
-                lost += int(chunk["lost"])
-        mine = _in_order(chunks)
-        locks = mine["kind"] >= RecordKind.INIT
-        last_first = reversed(files["m", *own])
-        maps = "".join(path.read_text(errors="replace") for path in last_first)
-        places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
-        callers, objects = where(places[0], places[1], maps, target)
-        above = min(place, (1 << 15) - 1) << _ADDRESS_BITS
-        objects |= _by_site(mine[locks], callers, objects)
-        mine["b"][locks] += above
-        symbols = objects | symbols | {at + above: text for at, text in callers.items()}
-        symbols |= _share(mine, maps, shared)
-        parts += [mine, *(_wakings(mine) if process["sleeps"][0] else ())]
+        pids[int(own[0])] = int(own[1])
+        calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
+        for chunks in _by_process(process[0], image, files["d", *own]):
+            whole = np.arange(chunks["records"].shape[1]) < chunks["count"][:, None]
+            mine = _in_order([chunks["records"][whole]])
+            locks = mine["kind"] >= RecordKind.INIT
+            pid, ns = int(chunks[0]["pid"]), int(chunks[0]["process_ns"])
+            pids[pid] = max(ns, pids.get(pid, 0))
+            last_first = reversed(files["m", str(pid), str(ns)] or files["m", *own])
+            maps = "".join(path.read_text(errors="replace") for path in last_first)
+            places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
+            callers, objects = where(places[0], places[1], maps, target)
+            objects |= _by_site(mine[locks], callers, objects)
+            mine["b"][locks] += above
+            symbols = objects | symbols | {at + above: text for at, text in callers.items()}
+            symbols |= _share(mine, maps, shared)
+            parts += [mine, *(_wakings(mine) if process["sleeps"][0] else ())]
+            above = min(above + (1 << _ADDRESS_BITS), ((1 << 15) - 1) << _ADDRESS_BITS)
     none: dict[str, Any] = {"threads": (), "begin_ns": 0, "end_ns": 0}
     events = _in_order(parts)
-    return Recording(events=events, calls=calls, symbols=symbols, lost=lost, **none), pids
+    reason = "it filters its calls (seccomp)" if filtered else _LOST
+    why = (f"all locks: {lost:,} records of them could not be written: {reason}",) * bool(lost)
+    found = Recording(events=events, calls=calls, symbols=symbols, lost=lost, not_seen=why, **none)
+    return found, pids
+
+
+def _by_process(process: np.void, image: Path, kept: Sequence[Path]) -> Iterator[NDArray[np.void]]:
+    """Chunks of each process in a file: those that were kept, and those that are still there."""
+    with image.open("rb") as file:
+        file.seek(_HEADER)
+        there = np.fromfile(file, _PIECE, min(int(process["chunks"]), _CHUNKS_MOST))
+    there = there[process["state"][: len(there)] >= _TAKEN]
+    every = np.concatenate([*(np.fromfile(path, _PIECE) for path in kept), there])
+    every = every[np.lexsort([every[name] for name in _NAME])]
+    heads = np.column_stack([every[name].astype("u8") for name in _NAME])
+    new = np.ones(len(every), bool)  # one may be in both
+    new[1:] = (heads[1:] != heads[:-1]).any(axis=1)
+    begins = np.flatnonzero(np.diff(every["process_ns"][new])) + 1
+    yield from np.split(every[new], begins) if len(every) else ()
 
 
 def _is_ours(path: Path) -> bool:
@@ -286,10 +344,7 @@ def _silent(recording: Recording, seen: Recording, pids: Mapping[int, int]) -> I
     )
     for name in hidden:
         yield f"locks of {name} are not visible: {reason}"
-    if seen.lost:
-        count = f"{seen.lost:,} records of them could not be written"
-        yield f"all locks: {count}: it limits its files (RLIMIT_FSIZE), or a disk is full"
-    elif pids and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
+    if pids and not seen.lost and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
         yield "locks are not visible: the program takes none by pthread or C11"
 
 

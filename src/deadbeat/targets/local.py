@@ -24,7 +24,7 @@ from weakref import WeakSet
 from deadbeat.model.errors import TargetError
 from deadbeat.model.refused import OTHER_TMPDIR, refusal
 from deadbeat.targets.base import LOCAL, ClosedAfterwards, Completed, Process
-from deadbeat.targets.keeper import DONE, keeper
+from deadbeat.targets.keeper import DONE, REMOVE, keeper
 from deadbeat.targets.readings import Readings, ask
 
 _READ_BYTES = 65536
@@ -35,8 +35,6 @@ _WORK_PREFIX = "deadbeat-work-"
 _REAP_SECONDS = 1.0
 #: How often the size of what a process said is looked at where it is limited.
 _LOOK_S = 1.0
-#: Removes the folder of a killed process; what measured there has half a second to end.
-_REMOVE = 'for try in 1 2 3 4 5; do rm -rf -- "$0"; [ -e "$0" ] || exit 0; sleep 0.1; done'
 
 
 def _text(data: bytes) -> str:
@@ -304,7 +302,7 @@ class LocalTarget(ClosedAfterwards):
             if self._closed:
                 raise TargetError(f"{self.name} was given back")
             self._folder, self._owner = _work_folder()
-            self._keeper = HostKeeper(_REMOVE, str(self._folder))
+            self._keeper = HostKeeper(REMOVE, str(self._folder))
         return str(self._folder)
 
     def run(self, argv: Sequence[str], *, timeout: float | None = None) -> Completed:
