@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -132,19 +133,21 @@ def test_what_a_repository_has_git_run_is_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.hardware
 def test_threads_and_locks_have_the_names_of_their_author(tmp_path: Path) -> None:
-    """The function of a thread; the variable, file or maker of a lock: in each run the same."""
+    """The function of a thread; the variable, its file or a user of a lock: the same in each
+    run."""
     folder = ROOT / "tests/programs/strangers"
-    (program,) = command_of(folder / "names.c", tmp_path, str(folder / "names2.c"))
+    (program,) = command_of(folder / "names.cpp", tmp_path, str(folder / "names2.cpp"))
     done = run(
         tmp_path, "--repeats", "2", "--deadline", "control=4ms", "--deadline", "vision=9ms",
-        "--", program,
+        "--deadline", "main::lambda1=7ms", "--", program,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "known deadline" not in done.stdout
     for run_file in sorted((tmp_path / "runs/names/runs").iterdir()):
         traced = json.loads(run_file.read_text())["run"]["traced"]
-        assert {each["name"] for each in traced["locks"] if each["count"]} == {
-            "lock (names.c)", "lock (names2.c)", "lock of main (names.c:42)",
+        assert {re.sub(r"\d+\)", "n)", each["name"]) for each in traced["locks"]} == {
+            "lock (names.cpp)", "lock (names2.cpp)", "lock of update (names.cpp:n)",
         }  # fmt: skip
         starts = {each["name"]: each["starts"] for each in traced["tasks"]}
-        assert starts["vision"].startswith("vision (names.c:2")
+        assert {*starts} == {"names", "control", "vision", "main::lambda1"}
+        assert starts["vision"].startswith("vision (names.cpp:2")

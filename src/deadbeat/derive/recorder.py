@@ -94,7 +94,7 @@ _PATIENCE_S = 30.0
 _RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime\.|node::|v8::|uv__)"
 #: Where a thread begins, and what libraries have between that and the function that it is made for.
 _THREADS = r"\b(libc|libpthread|ld-musl|_*clone3?|start_thread)\b"
-_STARTERS = r"^(void |int )?(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
+_STARTERS = r"^(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
 
 
 class Recorder(ClosedAfterwards):

@@ -14,10 +14,14 @@ from deadbeat.targets.base import Target
 
 MAP = re.compile(r"^(\w+)-(\w+) (\S+) (\w+) (\S+ \d+) *(.*)\n", re.MULTILINE)
 _ELSEWHERE = re.compile(r"^/usr/(include|lib/gcc)/|^/rustc/|/c\+\+/|/bits/")
-#: What a compiler calls a function without a name, within another -> in words; what is in none.
-_CLOSURES = (
-    (re.compile(r"::\{(lambda)\(.*\)#(\d+)\}.*|::\{+(closure)#?(\d*)\}+.*"), r"::\1\2\3\4"),
-    (re.compile(r"\(anonymous namespace\)::|\(.*"), ""),
+#: Within another function one without a name, in words; what is in none; types in angle brackets,
+#: arguments; a type that is not behind a name, with its trait.
+_PLAIN = (
+    (re.compile(r"\(anonymous namespace\)::| const$"), ""),
+    (re.compile(r"^.*?([\w:~]+)(\([^()]*\))?::\{(lambda)\([^{}]*\)#(\d+)\}.*"), r"\1::\3\4"),
+    (re.compile(r"::\{+(closure)#?(\d*)\}+.*"), r"::\1\2"),
+    (re.compile(r"(?<=[\w:])<[^<>]*>|\([^()]*\)"), ""),
+    (re.compile(r"^<([^<>]*?)(?: as [^<>]*)?>"), r"\1"),
 )
 _TOOL_S = 60.0
 
@@ -92,11 +96,20 @@ def _lines(
             begin, size = functions[bisect_right(functions, (at - bias, 0)) - 1]
             if not begin < at - bias <= begin + size:
                 continue
-        for closure, word in _CLOSURES:
-            function = closure.sub(word, function)
+        function = _plain(function)
         place = place.split(" (")[0].rpartition("/")[2]
         found[at] = f"{function} ({found[at] if '?' in place else place})"
     return found
+
+
+def _plain(function: str) -> str:
+    """A function as its author names it, without types and arguments."""
+    before = ""
+    while before != function:
+        before = function
+        for pattern, word in _PLAIN:
+            function = pattern.sub(word, function)
+    return function.rpartition(" ")[2]
 
 
 def _functions(path: str, target: Target) -> list[tuple[int, int]]:
@@ -118,7 +131,8 @@ def _variables(path: str, objects: Sequence[int], bias: int, target: Target) -> 
         elif len(words) == 4 and words[2] in "bBdD":
             begin, size = int(words[0], 16) + bias, int(words[1], 16)
             for at in objects[bisect_left(objects, begin) : bisect_left(objects, begin + size)]:
-                of = words[3] + (f"+{at - begin}" if at > begin else "")
+                name = words[3].replace("(anonymous namespace)::", "")
+                of = name + (f"+{at - begin}" if at > begin else "")
                 found[at] = of, f" ({file})" * (words[2] in "bd")
     several = Counter(of for of, _ in found.values())
     return {at: of + file * (several[of] > 1) for at, (of, file) in found.items()}
