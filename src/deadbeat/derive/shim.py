@@ -94,6 +94,7 @@ class Shim(ClosedAfterwards):
         preloaded: LD_PRELOAD of the program, which stays.
         sleeps: Record sleeps and CPU times too, as there are no events of the kernel.
         inherit: Give every mutex priority inheritance, as far as one can take it.
+        out: It is not wanted.
 
     Attributes:
         environment: What the program gets; {}: the shim stays out.
@@ -109,12 +110,16 @@ class Shim(ClosedAfterwards):
         preloaded: str = "",
         sleeps: bool = False,
         inherit: bool = False,
+        out: bool = False,
     ) -> None:
         self._target = target
         self._kept = f"{target.folder}/shim"
         self._held = ExitStack()
         self.environment: dict[str, str] = {}
         self.not_seen: list[str] = []
+        if out:
+            self.not_seen.append("locks are not visible: --set no-locks=true leaves them out")
+            return
         made = toolchain or Toolchain.find()
         try:
             library = tool_program(made, "shim", preloaded=True)

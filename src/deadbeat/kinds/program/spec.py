@@ -76,6 +76,9 @@ class ProgramSpec:
         "Run it as this user, which root alone can.  [who runs deadbeat]",
         default=None,
     )
+    no_locks: bool = fields.flag(
+        "--no-locks", "Leave out the library that sees locks, where it takes too much of a job."
+    )
     period: int | None = keyed(
         _TIME,
         "--period TIME",

@@ -278,9 +278,11 @@ def lines(found: TracedProgram) -> Iterator[str]:
         ends = found.cost.job_ns[name]
         low, high = map(time_text, ends)
         many = f"{low} to {high}" if ends[0] else f"at most {high}"
-        much = (
-            f": up to {percent(share)} of its C" if (share := shares.get(name, 0)) > _MUCH else ""
-        )
+        much, share = "", shares.get(name, 0)
+        if share > _MUCH:
+            own = any(task.sections for task in found.known if task.name == name)
+            cure = "; --set no-locks=true leaves locks out" * own
+            much = f": up to {percent(share)} of its C{cure}"
         yield f"tracing took {many} of a job of {name} (95 %){much}"
     for line in found.not_seen:
         yield f"not seen: {line}"

@@ -125,6 +125,7 @@ def watched(
                 preloaded=own,
                 sleeps=blind,
                 inherit=change.inherit,
+                out=spec.no_locks and not (blind or change.inherit),
             )
         )
         placer = held.enter_context(_placer(change, target, toolchain))
