@@ -140,7 +140,7 @@ def test_a_thread_that_is_always_late_is_named() -> None:
     made.away(tid, 950 * MS, 1250 * MS, by=55)
     plan = task_of(made, "plan")
     assert plan.left_out == (
-        "it hardly waits: always late, or not in jobs; it runs 75% of the time"
+        "it hardly waits: it spins, is always late, or has no jobs; it runs 75% of the time"
     )
 
 

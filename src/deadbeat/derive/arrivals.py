@@ -47,7 +47,7 @@ class Grid:
     def skipped(self, seen: NDArray[np.bool_]) -> int:
         """Places between two releases at which nothing was released, other modes apart. ``seen``:
         of each two whether no record is missing between them."""
-        return int(np.maximum(np.diff(self.numbers)[~self.in_mode & seen] - 1, 0).sum())
+        return max(int((np.diff(self.numbers)[~self.in_mode & seen] - 1).sum()), 0)
 
     @property
     def near(self) -> NDArray[np.bool_]:

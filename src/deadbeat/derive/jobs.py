@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
 from deadbeat.derive.records import IN_INTERRUPT, RecordKind
 from deadbeat.derive.switches import OWN, Times
-from deadbeat.derive.tracks import (
-    NEVER,
-    PARKED,
-    POLLS,
-    SENDS,
-    Site,
-    Track,
-)
+from deadbeat.derive.tracks import NEVER, PARKED, POLLS, SENDS, Site, Track
+from deadbeat.model.words import time_text
 
 #: Jobs below this number leave the kind of arrival unsure, and a thread that ended is not judged.
 SURE_JOBS = 10
@@ -25,11 +19,24 @@ SURE_JOBS = 10
 JOBS_MIN, LIFE_MIN = 3, 0.5
 #: A shorter sleep is a pause of a thread that looks for work, where it waits for other things too.
 NAP_NS = 100_000
+#: Waits off the grid before a loop begins.
+_STARTS = 3
+#: A sleep until an instant so shortly before it began asks for no time, or its job is just late.
+_NO_TIME_NS = 50_000
+#: Naps are such a share of waits at least, and work is so much longer than what follows a nap;
+#: gaps that are as even are equal. Who looks whether it is time does so again after less: event
+#: loops count in ms.
+_NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.1, 2_500_000
+#: What a thread does in a job, as far as it is recorded.
+_ACTS = (RecordKind.ENTER, *(kind for kind in RecordKind if kind >= RecordKind.INIT))
 #: Most waits of a kind.
 MOST = 0.8
 #: So much longer than jobs that are merged are they at most, as work varies.
 _AS_LONG = 1.05
-_TIMEOUTS = (-110, -62)
+#: A cold cache makes a shorter job as long as several.
+_TELLS_NS = 20_000
+#: A call that waited and has nothing.
+_TIMEOUTS = (-110, -62, -11)
 
 #: ``before``: when the wait for it began; ``c``: CPU time from begin to end; ``charged``: with that
 #: of the wait before; ``pieces``: jobs that nothing separates, 1 or more; ``exact``: the release
@@ -47,12 +54,13 @@ JOB = np.dtype(
 @frozen(kw_only=True, eq=False)
 class ThreadJobs:
     """Jobs of a thread at a site. ``sleep``: what is asked of a sleep, ns (of each but the first
-    job)."""
+    job). ``doubt``: why jobs may be others; "": none is known."""
 
     site: Site
     what: str
     rows: NDArray[np.void]
     sleep: NDArray[np.float64]
+    doubt: str = ""
 
 
 def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
@@ -137,10 +145,14 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     rows["before"], rows["begin"], rows["end"] = mine["enter"][:-1], mine["exit"][:-1], ends
     first = mine[:-1]
     timed = (first["timer"] != 0) & (what in ("yield", "absolute", "relative"))
+    timed &= ~first["blocked"] | (first["wake"] >= first["timer"])  # else another woke it
     rows["release"] = np.where(
         timed, first["timer"], np.where(first["blocked"], first["wake"], first["enter"])
     )
-    rows["exact"], rows["waited"] = timed | first["blocked"], first["blocked"]
+    none = (what == "absolute") & timed & (first["enter"] - first["timer"] < _NO_TIME_NS)
+    none &= first["timer"] <= first["enter"]
+    rows["exact"] = (timed | first["blocked"]) & ~none
+    rows["waited"] = first["blocked"]
     by_thread = first["blocked"] & ((first["flags"] & IN_INTERRUPT) == 0)
     rows["waker"] = np.where(by_thread, first["waker"], 0)
     leave, end = (track.cpu_time(rows[name]) for name in ("begin", "end"))
@@ -170,6 +182,13 @@ def _sums(
     sums = np.append(0, np.cumsum(amounts, dtype=np.float64))
     begin, end = (np.searchsorted(at, rows[name], "left") for name in ("begin", "end"))
     return np.asarray(sums[np.maximum(begin, end)] - sums[begin])
+
+
+def released(jobs: ThreadJobs, tracks: dict[int, Track], tid: int) -> ThreadJobs:
+    """With what released each job, as far as it is known."""
+    pair(jobs, tracks)
+    freshest(jobs)
+    return without_naps(backlog(jobs), tracks[tid])
 
 
 def pair(jobs: ThreadJobs, tracks: dict[int, Track]) -> None:
@@ -215,15 +234,18 @@ def _triggers(jobs: ThreadJobs, tracks: dict[int, Track]) -> NDArray[np.void]:
     return ordered
 
 
-def backlog(jobs: ThreadJobs) -> None:
-    """Releases of jobs that did not wait, where the grid has a place for each."""
+def backlog(jobs: ThreadJobs) -> ThreadJobs:
+    """Releases of jobs that did not wait, where the grid has a place for each. Those without one
+    are the work of the job before: the loop found more to do."""
     rows = jobs.rows
     exact = np.flatnonzero(rows["exact"])
     if len(exact) == len(rows) or len(exact) < JOBS_MIN:
-        return
+        return jobs
+    if jobs.what == "relative":
+        return _joined(jobs, exact)
     grid = fit(rows["release"][exact])
     if grid is None or not grid.fits:
-        return
+        return jobs
     for left, right, before, after in zip(
         exact[:-1], exact[1:], grid.numbers[:-1], grid.numbers[1:], strict=True
     ):
@@ -232,15 +254,80 @@ def backlog(jobs: ThreadJobs) -> None:
             rows["release"][left + 1 : right] = np.rint(grid.offset + places * grid.period)
             rows["exact"][left + 1 : right] = True
     ticks = grid.offset + np.floor((rows["begin"] - grid.offset) / grid.period) * grid.period
-    for place in np.flatnonzero(~rows["exact"]):  # the last tick before it
+    first = rows["exact"].copy()
+    after = np.append(rows["release"][exact], NEVER)[np.searchsorted(exact, np.arange(len(rows)))]
+    free = ticks < after - grid.period / 2
+    for place in np.flatnonzero(~rows["exact"] & free):  # the last tick before it
         if place == 0 or ticks[place] > rows["release"][place - 1] + grid.period / 2:
-            rows["release"][place] = round(ticks[place])
+            rows["release"][place], first[place] = round(ticks[place]), True
+    known = jobs.site.call in ("semaphore", "condition", "barrier")
+    return jobs if known else _joined(jobs, np.flatnonzero(first))
+
+
+def _joined(jobs: ThreadJobs, first: NDArray[np.int64]) -> ThreadJobs:
+    """With each row that is not among the ``first`` ones in the row before it, which ends with the
+    last of them that worked."""
+    rows, kept = jobs.rows, jobs.rows[first]
+    worked = np.where(rows["c"] >= _TELLS_NS, np.arange(len(rows)), 0)
+    kept["end"] = rows["end"][np.maximum(np.maximum.reduceat(worked, first), first)]
+    for name in ("c", "charged", "suspension", "lock_wait"):
+        kept[name] = np.add.reduceat(rows[name], first)
+    return evolve(jobs, rows=kept, sleep=jobs.sleep[first])
+
+
+def freshest(jobs: ThreadJobs) -> None:
+    """A read of a timer is of its last expiry: after a late one the next one waits."""
+    rows = jobs.rows
+    grid = fit(rows["release"]) if jobs.what == "timer" and jobs.site.call == "read" else None
+    if grid and grid.fits:
+        over = np.floor((rows["begin"] - rows["release"]) / grid.period) * rows["waited"]
+        after = rows["waited"][1:][over[:-1] > 0]
+        if len(after) and after.mean() > 1 / 2:
+            rows["release"] += np.rint(over * grid.period).astype(np.int64)
+
+
+def started(jobs: ThreadJobs) -> int:
+    """The first job of its loop. Before it are jobs of unknown release, and, where a grid fits,
+    some that are off it: a few, or as many as came at once."""
+    rows = jobs.rows
+    known = int(rows["exact"].argmax())
+    grid = fit(rows["release"][known:])
+    off = int(grid.near.argmax()) if grid and grid.fits else 0
+    gaps = np.diff(rows["release"][known : known + off + 1])
+    if off > _STARTS and grid and np.median(gaps) > grid.period / 2:
+        off = _STARTS
+    return known + off
+
+
+def without_naps(jobs: ThreadJobs, track: Track) -> ThreadJobs:
+    """Without the waits of a loop that looks again and again whether it is time: after them it does
+    clearly less than after others, which come in equal gaps, and soon looks again."""
+    rows, records = jobs.rows, track.of(*_ACTS)["ns"]
+    if jobs.what != "relative" or len(rows) < SURE_JOBS:
+        return jobs
+    acts = np.searchsorted(records, rows["end"]) - np.searchsorted(records, rows["begin"], "right")
+    least, most = np.maximum(np.quantile(rows["c"], [0.02, 0.995]), 1.0)
+    light = (acts <= np.quantile(acts, 0.02)) & (rows["c"] <= np.sqrt(least * most))
+    heavy = rows[~light]
+    if len(heavy) < SURE_JOBS or light.mean() < _NAPS:
+        return jobs
+    gaps, grid = np.diff(heavy["release"]), fit(heavy["release"])
+    even = np.abs(np.append(gaps, gaps.mean()) / np.median(gaps) - 1) < EVEN
+    clear = np.median(heavy["c"]) >= _CLEAR * np.median(rows["c"][light])
+    many, every = int(light.sum()) / len(heavy), time_text(round(gaps.mean()))
+    looks = np.median(np.append(jobs.sleep[1:], 0)[light]) <= _LOOK_NS
+    if not (clear and looks and even[-1] and even.mean() >= MOST):
+        doubt = f"{len(heavy):,} of {len(rows):,} jobs do more, one every {every}: naps?"
+        return evolve(jobs, doubt=doubt) if clear and even.mean() > 1 / 2 else jobs
+    sleep = jobs.sleep[~light] * (not (grid and grid.fits))  # until an instant, if they do
+    doubt = f"it naps, {many:.3g} times a job: jobs by their work"
+    return evolve(jobs, rows=heavy, sleep=sleep, doubt=doubt)
 
 
 def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     """Finds jobs that nothing separates: the loop skipped its wait since it was late. Such a job
-    reaches into k periods and took at most k times as long as the longest single one; it is as many
-    as it took typical ones."""
+    reaches into k periods and took at most k times as long as the longest single one. A loop makes
+    up for what it is late, or skips it: what they took together tells, if one is long enough."""
     rows = jobs.rows
     if grid is None or not grid.fits or len(rows) < JOBS_MIN:
         return
@@ -248,12 +335,16 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
     gap = np.append(np.diff(grid.numbers), late[-1] + 1)
     slept = np.append(rows["waited"][1:], True)  # else the next wait separates the jobs
     near = np.append(grid.near[1:], True) & grid.near & ~np.append(grid.in_mode, False)
-    several = (late > 0) & (gap > 1) & slept & rows["exact"] & near
-    pieces = np.where(several, np.minimum(late + 1, gap), 1)
+    # the first one of several was late: it worked until the next release, or stood still
+    stood = rows["end"] - rows["release"] - rows["c"]
     single = rows["c"][late == 0]  # a late one may be several, or the long one
-    if len(single):
-        like = np.clip(np.rint(rows["c"] / max(float(np.median(single)), 1.0)), 1, pieces)
-        rows["pieces"] = np.where(rows["c"] <= _AS_LONG * pieces * single.max(), like, 1)
+    several = stood + _AS_LONG * single.max(initial=0) >= grid.period
+    several &= (late > 0) & (gap > 1) & slept & rows["exact"] & near
+    pieces = np.where(several, np.minimum(late + 1, gap), 1)
+    if len(single) and (typical := float(np.median(single))) >= _TELLS_NS:
+        several &= rows["c"] <= _AS_LONG * pieces * single.max()
+        more, most = ((each[several] - 1).sum() for each in (rows["c"] / typical, pieces))
+        rows["pieces"] = np.where(several & (more > most / 2), pieces, 1)
 
 
 def single_jobs(jobs: ThreadJobs, period: float) -> tuple[Times, Times, Times]:

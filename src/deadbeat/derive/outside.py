@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from deadbeat.derive import arrivals
-from deadbeat.derive.jobs import JOBS_MIN, NAP_NS, ThreadJobs
+from deadbeat.derive.jobs import JOBS_MIN, NAP_NS, SURE_JOBS, ThreadJobs
 from deadbeat.derive.records import RecordedThread, RecordKind
 from deadbeat.derive.tracks import Track
 
@@ -44,10 +44,13 @@ def jobless(track: Track, blind: bool) -> str:
     if ran < HELPER_NS or idle:
         return ""
     if share >= BUSY and track.end > BUSY_NS and not rests(track):
-        return f"it hardly waits: always late, or not in jobs; it runs {share:.0%} of the time"
+        why = "it hardly waits: it spins, is always late, or has no jobs"
+        return f"{why}; it runs {share:.0%} of the time"
     waits = track.waits[track.waits["blocked"]]
-    again = np.bincount(waits["site"]).max(initial=0) if len(waits) else 0
-    return "too few jobs" if again >= JOBS_MIN or track.thread.policy in REAL_TIME else ""
+    count = np.bincount(waits["site"], minlength=1)
+    if track.sites and track.sites[int(count.argmax())].what == "lock" and count.max() >= SURE_JOBS:
+        return "it waits for locks alone"
+    return "too few jobs" if count.max() >= JOBS_MIN or track.thread.policy in REAL_TIME else ""
 
 
 def computed(track: Track) -> float:

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from deadbeat.derive import arrivals
 from deadbeat.derive.arrivals import Grid
 from deadbeat.derive.jobs import (
+    EVEN,
     JOBS_MIN,
     SURE_JOBS,
     ThreadJobs,
-    backlog,
     job_site,
     jobs_of,
     merge,
-    pair,
+    released,
     single_jobs,
+    started,
 )
 from deadbeat.derive.outside import helpers_of, jobless, naps, rests
-from deadbeat.derive.records import RecordedThread, Recording
+from deadbeat.derive.records import RecordedThread, Recording, RecordKind
 from deadbeat.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.derive.tracks import Track, tracks
 from deadbeat.model.words import time_text
@@ -42,6 +43,8 @@ PLANNED_NS = 1_000
 #: Holder of a lock that is none of the threads.
 NOT_SEEN = "a thread not seen"
 _CONFIDENCE = 0.05
+#: A thread that ends later than these periods after its last wait may have had more jobs.
+_REST = 3
 
 
 @frozen(kw_only=True)
@@ -52,6 +55,7 @@ class DerivedTask:
         kind: One of arrivals.KINDS; ``unsure``: why it may be another; "": it is sure.
         site: Where it waits for its next job.
         gaps_ns: Least time in which n jobs were released, n = 2..32.
+        typical_gap_ns: Median from one release to the next; ``even``: half are about as long.
         jitter_ns: From the earliest release to the latest, by the grid.
         jobs: With those that nothing separates from the job before: ``merged`` of them.
         skipped: Releases left out.
@@ -76,7 +80,9 @@ class DerivedTask:
     site: str = ""
     period_ns: int | None = None
     min_gap_ns: int | None = None
+    typical_gap_ns: int | None = None
     gaps_ns: tuple[int, ...] = ()
+    even: bool = False
     jitter_ns: int | None = None
     offset_ns: int | None = None
     jobs: int = 0
@@ -203,15 +209,16 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             jobs = jobs_of(track, *chosen)
             if len(jobs.rows) >= JOBS_MIN:
                 found[tid] = jobs
-    dropped = 0
-    for tid, jobs in found.items():
-        pair(jobs, all_tracks)
-        backlog(jobs)
+    dropped, early = 0, list[str]()
+    for tid, every in found.items():
+        jobs = released(every, all_tracks, tid)
         whole = all_tracks[tid].known(jobs.rows["before"], jobs.rows["end"])
         dropped += int((~whole).sum())
-        grid = arrivals.fit(jobs.rows["release"])
-        if grid and grid.fits:  # a wait or two before its loop began
-            whole[: min(int(grid.near.argmax()), WARM_UP_MAX)] = False
+        first = started(jobs)
+        whole[:first] = False
+        if first > WARM_UP_MAX:
+            since = time_text(int(jobs.rows["release"][first]))
+            early.append(f"jobs of {names[tid]} before {since}: its loop had not begun")
         found[tid] = evolve(jobs, rows=jobs.rows[whole], sleep=jobs.sleep[whole])
     found = {tid: jobs for tid, jobs in found.items() if len(jobs.rows) >= JOBS_MIN}
     threads = {thread.tid: thread for thread in recording.threads}
@@ -228,11 +235,6 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         f"{names[tid]} from {time_text(track.stopped)} on: a signal stopped it (SIGSTOP)"
         for tid, track in all_tracks.items()
         if track.stopped is not None
-    ]
-    apart += [
-        f"what {names[tid]} did before it became another program, {time_text(track.became)} on"
-        for tid, track in all_tracks.items()
-        if (track.wakes["ns"] < track.became).sum() >= SURE_JOBS
     ]
     helpers = helpers_of(found, threads, moving)
     left_out |= dict.fromkeys(helpers, "serves its runtime")
@@ -265,6 +267,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             )
         if track.thread.start:
             task = evolve(task, comm=by_kernel[tid], starts=track.thread.start)
+        early += _at_last(task, track, found.get(tid))
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return DerivedRun(
         tasks=tuple(tasks),
@@ -274,13 +277,23 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         dropped=dropped,
         seconds=(recording.end_ns - recording.begin_ns - sum(e - b for b, e in recording.gaps))
         / 1e9,
-        not_seen=(*recording.not_seen, *apart),
+        not_seen=(*recording.not_seen, *apart, *early),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         jobs={names[tid]: mine for tid, mine in found.items()},
         waits={lock.name: lock.waits for lock in held},
         tracks=all_tracks,
     )
+
+
+def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[str]:
+    """Its time after the last wait, if it could have had jobs then."""
+    if jobs is None or not task.period_ns:
+        return []
+    last = int(jobs.rows["end"][-1])
+    rest = int(track.of(RecordKind.END)["ns"].max(initial=last)) - last
+    text = f"jobs of {task.name} in its last {time_text(rest)}: it did not wait again"
+    return [text] * (rest > _REST * task.period_ns)
 
 
 def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
@@ -368,13 +381,15 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
     single = kept[kept["pieces"] == 1] if (kept["pieces"] == 1).any() else kept
     pieces = int(kept["pieces"].sum())
     measured = len(track.on) > 0
-    gaps = arrivals.least_gaps(releases)
+    gaps, apart = arrivals.least_gaps(releases), np.diff(releases)
+    typical = int(np.median(apart))
     relative = kind == "relative"
     unsure = "few jobs" if len(rows) < SURE_JOBS else ""
     if grid and UNSURE[0] < grid.share < UNSURE[1]:
         unsure = f"{grid.share:.0%} of the releases are on its grid"
     if jobs.what == "absolute" and np.median(jobs.sleep) <= 0:
         unsure = "most of its sleeps were over before they began: it is late all the time"
+    unsure = jobs.doubt or unsure
     unsure = unsure if known else f"{1 - exact.mean():.0%} of the releases are not known"
     unsure = f"jobs by {jobs.site}" if jobs.what == "unknown" else unsure
     return evolve(
@@ -384,12 +399,14 @@ def _task(plain: DerivedTask, track: Track, jobs: ThreadJobs, chained: bool) -> 
         site=str(jobs.site),
         period_ns=round(on_grid.period) if on_grid and not relative else None,
         min_gap_ns=gaps[0] if gaps else None,
+        typical_gap_ns=typical,
+        even=bool((np.abs(apart / max(typical, 1) - 1) < EVEN).mean() > 1 / 2),
         gaps_ns=gaps,
         jitter_ns=on_grid.jitter if on_grid and not relative else None,
         offset_ns=round(on_grid.offset) if on_grid and not relative else None,
         jobs=int(rows["pieces"].sum()),
         merged=int((rows["pieces"] - 1).sum()),
-        skipped=max(on_grid.skipped(seen) - int((rows["pieces"] - 1).sum()), 0)
+        skipped=max(on_grid.skipped(seen) - int(rows["pieces"].sum()) + len(releases), 0)
         if on_grid and kind == "periodic"
         else 0,
         mode=on_grid.mode if on_grid and kind == "periodic" else 1,

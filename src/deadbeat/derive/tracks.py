@@ -9,7 +9,13 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.derive.records import RecordedThread, Recording, RecordKind, in_order
+from deadbeat.derive.records import (
+    IN_INTERRUPT,
+    RecordedThread,
+    Recording,
+    RecordKind,
+    in_order,
+)
 from deadbeat.derive.switches import Times, gaps_of, runs_of, since_begin, switches_of
 
 #: A wait: at which site (place in ``Track.sites``), when; ``blocked``: it left its CPU; when and by
@@ -26,6 +32,7 @@ NEVER = np.iinfo(np.int64).max
 _RESTARTED = (-512, -513, -514, -516)
 #: Of a thread's CPU time: more than this share is missing in events.
 _UNSEEN = 0.002
+_TIMED_OUT = -110
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
@@ -45,8 +52,8 @@ _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL, _BY_MONOTONIC = 0x7F, 0x17F
 _LOCKS = RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT
 _WANT, _GOT, _UNLOCK, _COND_WAIT = map(int, _LOCKS)
-#: A clock with readings so far from the records' is another one.
-_OTHER_CLOCK_NS = 3_600_000_000_000
+#: A clock with readings so far from the records' is that of the time of day.
+_OTHER_CLOCK_NS = 3 * 365 * 86_400 * 10**9
 
 
 @frozen
@@ -244,7 +251,8 @@ def _calls(track: Track) -> NDArray[np.void]:
     again = (found["site"][1:] == found["site"][:-1]) & (
         np.isin(found["ret"][:-1], _RESTARTED) | futexes[1:]
     )
-    again &= work < _SPURIOUS_NS  # else a handler of a signal ran
+    # else a handler of a signal ran, or it had waited for as long as it wanted
+    again &= (work < _SPURIOUS_NS) & (found["ret"][:-1] != _TIMED_OUT)
     first = np.flatnonzero(np.append(True, ~again)) if len(found) else np.array([], int)
     last = np.append(first[1:], len(found)) - 1 if len(first) else first
     merged: NDArray[np.void] = found[first]
@@ -348,11 +356,19 @@ def _conditions(rows: NDArray[np.void]) -> tuple[dict[int, int], set[tuple[int, 
 
 
 def _semaphores(track: Track) -> list[tuple[Site, int, int]]:
-    """What is taken without waiting has no call: each take begins a job."""
+    """What is taken without waiting has no call: each take begins a job, but of what the thread
+    itself gave back."""
     futexes = track.of(RecordKind.ENTER)
     found = []
-    for row in track.of(RecordKind.TAKE):
+    given = set[int]()
+    for row in track.of(RecordKind.TAKE, RecordKind.POST):
         since = ns = int(row["ns"])
+        if row["kind"] == RecordKind.POST:
+            given.add(int(row["a"]))
+            continue
+        if int(row["a"]) in given and not row["c"]:
+            continue
+        given.discard(int(row["a"]))
         last = int(np.searchsorted(futexes["ns"], ns)) - 1
         if row["c"] and last >= 0 and _name(track, futexes["a"][last]) == "futex":
             since = int(futexes["ns"][last])
@@ -386,11 +402,12 @@ def _fill(track: Track, waits: NDArray[np.void]) -> None:
         there = which & (last >= 0)
         there &= mine["ns"][np.maximum(last, 0)] >= waits["enter"]
         waits["timer"][there] = mine[column][last[there]]
-    known = (waits["timer"] != 0) & (waits["exit"] != NEVER)
-    apart = waits["exit"][known] - waits["timer"][known]
-    other = np.abs(apart) > _OTHER_CLOCK_NS
-    if other.any():  # of a sleep by the time of day
-        waits["timer"][np.flatnonzero(known)[other]] += apart[other].min()
+    apart = waits["wake"] - waits["timer"]
+    other = (waits["timer"] != 0) & waits["blocked"] & (np.abs(apart) > _OTHER_CLOCK_NS)
+    expired = other & ((waits["flags"] & IN_INTERRUPT) > 0)
+    # those of sleeps by the time of day are known where one of them expired
+    shifted = waits["timer"] + apart[expired].min() if expired.any() else 0
+    waits["timer"] = np.where(other, shifted, waits["timer"])
 
 
 def tracks(recording: Recording) -> dict[int, Track]:

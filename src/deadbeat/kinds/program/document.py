@@ -224,6 +224,9 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
     again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
+    if of and of.known and not any(task.deadline_ns for task in of.known):
+        given = f"deadbeat run --deadline {shlex.quote(traced.offer(of))} -- {command}"
+        again = given, "how many jobs took longer"
     if found.spec.twin_of:
         again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
     missed = of is not None and of.misses > 0

@@ -16,6 +16,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.derive.lives import lives
 from deadbeat.derive.outside import computed
 from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
@@ -54,6 +55,7 @@ from deadbeat.kinds.program.traced import (
     NOTHING,
     TracedProgram,
     how,
+    instead,
     require_named,
     traced,
     worst_jobs,
@@ -202,6 +204,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         assert isinstance(store, ProgramStore)
         before = store.unseen(key)
         watch = self._watch(key, target, made) if before is None else again(before)
+        watch = evolve(watch, recording=lives(watch.recording))
         for name in looks(watch, again=before is not None):
             tell(Phase(name=name))
         deadlines = dict(spec.deadline)
@@ -219,9 +222,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 f"no job of {spec.name} was found in {watch.seconds:.1f} s"
                 if watch.status is None
                 else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
-                "; ".join(
-                    self._words(key) or [*(f"not seen: {line}" for line in seen.not_seen), ADD]
-                ),
+                "; ".join(self._words(key) or [*instead(seen), ADD]),
             )
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error

@@ -11,6 +11,7 @@ from attrs import asdict, evolve, fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
+from deadbeat.derive.jobs import SURE_JOBS
 from deadbeat.derive.late import Late, MissCause, causes, late
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
@@ -152,7 +153,9 @@ def _every(task: DerivedTask) -> str:
     if task.period_ns:
         word = "a burst every" if task.kind == "bursty" else "every"
         return f"{word} {time_text(task.period_ns)}"
-    return f"at least {time_text(task.min_gap_ns)} apart" if task.min_gap_ns else "once"
+    if not task.typical_gap_ns:
+        return "once"
+    return f"every {time_text(task.typical_gap_ns)}, at least {time_text(task.min_gap_ns)} apart"
 
 
 def worst_task(found: TracedProgram) -> DerivedTask | None:
@@ -180,8 +183,8 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         worst = time_text(by_misses.response_max_ns or 0)
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
         of += " (its period)" * (by_misses.deadline_from == ASSUMED)
-        skipped = count_of(by_misses.skipped, "release")
-        of += f", and skipped {skipped}" * (by_misses.skipped > 0)
+        skipped = f", and skipped {count_of(by_misses.skipped, 'release')}, or served them late"
+        of += skipped * (by_misses.skipped > 0)
         yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
     elif judged := [task for task in found.known if task.deadline_ns]:
@@ -189,10 +192,12 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         of = _named([task.name for task in urgent_first(judged)])
         near = max(judged, key=lambda task: (task.response_max_ns or 0) / (task.deadline_ns or 1))
         worst, limit = time_text(near.response_max_ns or 0), time_text(near.deadline_ns or 0)
+        left = count_of(lone := sum(task.skipped for task in judged), "more release")
+        left = f"; {left} had no job: skipped, or served late" * (lone > 0)
         who = f"{worst} of {limit}, {_who(near)}"
-        yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}."
+        yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}{left}."
     else:
-        yield f"{label}no thread has a known deadline: give --deadline NAME=5ms."
+        yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
     yield from _unjudged(found)
 
 
@@ -208,6 +213,21 @@ def _named(names: Sequence[str]) -> str:
     """Three of them, and how many more."""
     more = [f"{len(names) - 3} more"] * (len(names) > 3)
     return " and ".join(", ".join([*names[:3], *more]).rsplit(", ", 1))
+
+
+def offer(found: TracedProgram) -> str:
+    """A deadline to give: the distance of jobs of the thread that works most."""
+    even = [task for task in found.known if task.even and task.jobs >= SURE_JOBS]
+    if not even:
+        return "NAME=5ms"
+    most = max(even, key=lambda task: (task.charged_mean_ns or 0.0) * task.jobs)
+    return f"{most.name}={time_text(most.typical_gap_ns or 0).replace(' ', '').replace('µ', 'u')}"
+
+
+def instead(found: TracedProgram) -> Iterator[str]:
+    """What it has where no job was found."""
+    yield from _unjudged(found)
+    yield from (f"not seen: {line}" for line in found.not_seen)
 
 
 def _unjudged(found: TracedProgram) -> Iterator[str]:
@@ -317,7 +337,7 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     columns = (
         _words("name", "thread"),
         _words("kind", "kind"),
-        time_column("every_ns", "every", value=lambda task: task.period_ns or task.min_gap_ns),
+        time_column("every_ns", "every", value=lambda task: task.period_ns or task.typical_gap_ns),
         Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
                value=lambda task: task if task.c_max_ns else None),
         *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
@@ -346,6 +366,7 @@ _THREADS = (
     Column(key="longer", heading="longer", terminal=False, format=percent,
            value=lambda task: None if task.quantile is None else 1 - task.quantile,
            help="share of jobs that take longer than the largest seen, at most (95 %)"),
+    time_column("min_gap_ns", "least gap"),
     time_column("jitter_ns", "jitter", terminal=False),
     time_column("suspension_mean_ns", "suspended"),
     _words("unsure", "unsure"),
