@@ -48,6 +48,11 @@ ANSWERS = {
     "causes": (0, ("control (FIFO 80, CPU 1, every 5 ms) missed 32 of 599 deadlines",
         "12 waited for log_lock, held by logger (inv.c:19)", "9 preempted by hog",
         "9 waited for map_lock, held by mapper (inv.c:18)"), ("late wake-up",)),
+    # two FIFO threads of 50 us that the program did not name: "365 cycles"
+    "pingpong": (0, ("Not judged: ping (FIFO 70), pong (FIFO 70)", "1.1 ms    30/49.3",
+        "   365"), ("no deadline was",)),
+    # write and fsync of a log, 40 of them in each tenth job: "100 jobs, 13 late"
+    "sync": (0, ("missed 13 of 99 deadlines", "12 waited by fsync of 3"), ("not traced",)),
     # a handler of SIGALRM each 5 ms, and pause: "400 signals"
     "itimer": (0, ("every 5 ms) missed 21 of 399 deadlines",), ()),
     # usleep(1000) until its instant is there: "100 jobs, 5 late, 724 naps"; nothing separates two
