@@ -351,7 +351,7 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
     return Table(
         name="tasks",
         columns=[evolve(each, page=not first or each.key in _FIRST) for each in columns],
-        rows=found.known,
+        rows=sorted(found.known, key=lambda task: task.deadline_ns is None),
         terminal=True,
         title="C: execution time of a job in the program, mean and largest",
     )
