@@ -68,7 +68,7 @@ ANSWERS = {
     # read of a timerfd beside two busy processes: "545 jobs, 16 late, 55 expiries lost"
     "ltfd": (0, ("missed 16 of 544 deadlines", "skipped 55 releases, or served them late"), ()),
     # "46 late: hog 22, map 11, log 13, other 0"
-    "cause": (0, ("missed 46 of 599", "22 preempted by hog", "13 waited for log_lock, held by logger",
+    "cause": (0, ("missed 46 of 599", "22 preempted by hog", "13 waited for log_lock, held",
         "11 waited for map_lock, held by mapper"), ("other causes",)),
     # pthread_cond_timedwait by the time of day, once a million seconds away: "150 jobs"
     "timed": (0, ("in 151 jobs of loop; nearest: 9.57 ms", "every 10 ms)"), ()),

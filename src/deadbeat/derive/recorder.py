@@ -94,7 +94,7 @@ _PATIENCE_S = 30.0
 _RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime\.|node::|v8::|uv__)"
 #: Where a thread begins, and what libraries have between that and the function that it is made for.
 _THREADS = r"\b(libc|libpthread|ld-musl|_*clone3?|start_thread)\b"
-_STARTERS = r"^(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
+_BEFORE = rf"{_THREADS}|^(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
 
 
 class Recorder(ClosedAfterwards):
@@ -307,15 +307,12 @@ def _starts(
         code, _ = where({at for tid in mine for at in returns[tid]}, (), files, target, outer=True)
         for tid in mine:
             first, *calls = (code.get(at, "") for at in returns[tid])
-            own = [each for each in calls if _is_start(each)]
-            if own and re.search(_THREADS, first) and not re.match(_RUNTIMES, own[0]):
-                found[tid] = own[0]
+            # what a function without a name calls is not where it starts
+            own = next((each for each in calls if each and not re.search(_BEFORE, each)), "")
+            known = " (" in own and not re.match(_RUNTIMES, own)
+            if known and re.search(_THREADS, first):
+                found[tid] = own
     return found
-
-
-def _is_start(text: str) -> bool:
-    """Whether it is a function with a name, of no library that starts threads."""
-    return " (" in text and not re.search(f"{_THREADS}|{_STARTERS}", text)
 
 
 def _fetched(target: Target, file: str) -> NDArray[np.void]:
