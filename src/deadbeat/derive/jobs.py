@@ -29,6 +29,8 @@ _NO_TIME_NS = 50_000
 _NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.1, 2_500_000
 #: What a thread does in a job, as far as it is recorded.
 _ACTS = (RecordKind.ENTER, *(kind for kind in RecordKind if kind >= RecordKind.INIT))
+#: A few waits at a site are of no loop, beside so many times more at another.
+_SELDOM = 0.05
 #: Most waits of a kind.
 MOST = 0.8
 #: So much longer than jobs that are merged are they at most, as work varies.
@@ -100,7 +102,9 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
         found.append((order.index(what), -len(blocked), place, what))
     if not found:
         return None
-    _, _, place, what = min(found)
+    most = min(count for _, count, _, _ in found)  # they are below 0
+    often = [each for each in found if -each[1] >= SURE_JOBS or each[1] < most * _SELDOM]
+    _, _, place, what = min(often or found)
     return place, what
 
 
