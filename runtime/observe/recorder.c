@@ -9,7 +9,7 @@
  *
  *   recorder watch --out FILE --seconds-ns N EVENTS COMMAND...
  *       The same of a command, for at most N ns (0: until it ends), where tracefs and all else is
- *       ours. EVENTS: a file, a line each, the filter of timer/hrtimer_start behind a blank.
+ *       ours. EVENTS: a file, a line each, its filter behind a blank.
  *   recorder cost INSTANCE
  *       Says what its events add to a system call of others, and to a sleep of the program, in ns.
  *
@@ -96,6 +96,7 @@ static const struct {
     {"sched/sched_process_fork", FORK, {"parent_pid", "child_pid", 0, 0, 0, 0}, 0},
     {"sched/sched_process_exec", EXEC, {"pid", "old_pid", 0, 0, 0, 0}, 0},
     {"sched/sched_process_exit", END, {"pid", 0, 0, "prio", 0, "comm"}, 0},
+    {"signal/signal_deliver", KILLED, {"common_pid", "sig", 0, 0, 0, 0}, 0},
     {"sched/sched_pi_setprio", PRIORITY, {"pid", "oldprio", "newprio", 0, 0, 0}, 0},
     {"sched/sched_migrate_task", MIGRATE, {"pid", "orig_cpu", "dest_cpu", 0, 0, 0}, 0},
 };

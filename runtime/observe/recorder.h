@@ -29,7 +29,8 @@ enum kind {
     INTERRUPT,
     INTERRUPT_END,
     FAULT,
-    FAULT_END
+    FAULT_END,
+    KILLED
 };
 
 struct record {

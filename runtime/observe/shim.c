@@ -69,7 +69,8 @@ struct alive {
 
 struct mine {
     uint32_t pid, tid, chunks;
-    bool busy; /* a handler of a signal that comes meanwhile loses its records */
+    uint32_t forked; /* the thread that it was before it was forked */
+    bool busy;       /* a handler of a signal that comes meanwhile loses its records */
     struct record *next, *end;
     struct head *head;
     uint32_t place; /* of the chunk */
@@ -337,11 +338,19 @@ uint32_t own_tid(void)
     return known ? mine.tid : filtered ? 0 : (uint32_t)syscall(SYS_gettid);
 }
 
+uint32_t own_tid_before(void)
+{
+    return mine.forked;
+}
+
 static bool begin_thread(void)
 {
     if (filtered)
         return false;
-    mine = (struct mine){.pid = alive->pid, .tid = (uint32_t)syscall(SYS_gettid), .busy = true};
+    mine = (struct mine){.pid = alive->pid,
+                         .forked = mine.pid != 0 ? mine.tid : 0,
+                         .tid = (uint32_t)syscall(SYS_gettid),
+                         .busy = true};
     mine.begin_ns = now();
     if (has_ending)
         pthread_setspecific(ending, &mine);

@@ -56,6 +56,9 @@ void put_edge(enum kind kind, int64_t a, int64_t b, int64_t c);
 /* Number of the thread that calls; 0: it may not be asked for. */
 uint32_t own_tid(void);
 
+/* The same of the thread that it was before a fork, whose locks it has; 0: none. */
+uint32_t own_tid_before(void);
+
 /* The folder to write into; NULL: the shim stays out. */
 const char *wanted(void);
 

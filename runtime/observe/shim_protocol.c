@@ -156,6 +156,8 @@ void take_over(pthread_mutex_t *lock)
     if ((kind & ~TYPE) != INHERIT || type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK)
         return;
     uint32_t word = __atomic_load_n(WORD(lock), __ATOMIC_RELAXED), tid = own_tid();
+    if ((word & FUTEX_TID_MASK) == own_tid_before() && word != 0 && tid != 0)
+        __atomic_store_n(WORD(lock), word = tid, __ATOMIC_RELAXED); /* who waits, waits in its parent */
     if (word != 0 && (word & ~FUTEX_TID_MASK) == 0 && word != tid && tid != 0)
         __atomic_compare_exchange_n(WORD(lock), &word, tid, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

@@ -28,7 +28,17 @@ QUICK = ("fsize", "filter", "strict", "fork-killed", "dup2", "inherited", "jumps
 MODES = (
     *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
     *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
-    *("fork-one", "vfork", "spawn", "daemon", "traceme", "undumpable", "subreaper", "pdeathsig"),
+    *(
+        "fork-one",
+        "fork-handlers",
+        "vfork",
+        "spawn",
+        "daemon",
+        "traceme",
+        "undumpable",
+        "subreaper",
+        "pdeathsig",
+    ),
     *("title", "deepbind", "robust", "stack", "cancel", "threads", "abort", "segfault"),
     "end-of-main",
 )

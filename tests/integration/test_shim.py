@@ -227,6 +227,14 @@ def test_mutexes_inherit_only_where_they_are_asked_to(here, inherit):
     assert len(raced) == 200
 
 
+def test_what_a_child_gives_back_of_its_parent_can_inherit(here):
+    """pthread_atfork(take, give, give), while two threads wait for the same lock."""
+    program = built(here, source=ROOT / "tests/programs/strangers/odd.c")
+    seen, output = observed(here, (program, "fork-handlers"), 7, inherit=True)
+    assert output.splitlines() == [*["child 500"] * 10, "made 0"]
+    assert locks_in(seen)["lock"].foreign
+
+
 def test_mutexes_of_other_libraries_stay_and_are_named(here):
     seen, _ = observed(here, (built(here, compiler="musl-gcc"),), inherit=True)
     locks = locks_in(seen)

@@ -159,6 +159,23 @@ def test_a_verdict_is_of_all_turns_and_all_threads() -> None:
     assert judged(near) == NONE  # surely shorter, and by too little
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ({"killed": 10}, "a signal ended 10 of its processes in 3 of 3 turns"),
+        ({"status": -6}, "it ended by signal SIGABRT in 3 of 3 turns"),
+        ({"status": None}, ""),  # it went on until its time was over
+    ],
+)
+def test_a_change_that_breaks_the_program_helps_nobody(ends: dict[str, Any], said: str) -> None:
+    runs = [a_run("", n, 9, 20.0) for n in range(1, 4)]
+    runs += [evolve(a_run("c", n, 0, 3.0), **ends) for n in range(1, 4)]
+    changes = (ORIGINAL, ProgramChange(name="c", words="x", last=("a", "b")))
+    (found,) = tried(runs, evolve(runs[0], changes=changes), "control")
+    words = f"it breaks the program: {said}, and never without the change"
+    assert (found.verdict, found.last) == ((words, ("", "")) if said else (HELPED, ("a", "b")))
+
+
 @pytest.mark.statistical
 def test_what_does_nothing_is_seldom_called_a_help() -> None:
     draw, said = np.random.default_rng(3), []

@@ -60,6 +60,7 @@ _LOSSES = {
     "sched/sched_process_exec": "when a thread becomes another program",
     "sched/sched_process_exit": "when threads end",
     "sched/sched_pi_setprio": "priority inheritance",
+    "signal/signal_deliver": "signals that end processes",
     "sched/sched_migrate_task": "migrations",
     "irq/irq_handler_entry": "interrupts",
     "exceptions/page_fault_user": "page faults that do not wait",
@@ -75,9 +76,13 @@ _MORE = (
     *(f"{name}_{side}" for name in _HANDLERS for side in ("entry", "exit")),
     *("exceptions/page_fault_kernel", "kmem/rss_stat"),
 )
-_TIMER = "timer/hrtimer_start"
 EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
-_FILTER = "function.function == hrtimer_wakeup || function.function == dl_task_timer"
+_FILTERS = {
+    "timer/hrtimer_start": " || ".join(
+        f"function.function == {name}" for name in ("hrtimer_wakeup", "dl_task_timer")
+    ),
+    "signal/signal_deliver": "sa_handler == 0",
+}
 _BUFFER_KB = 16_384
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 #: Of a thread, as the recorder says them.
@@ -146,7 +151,8 @@ class Recorder(ClosedAfterwards):
             raise UsageError(f"no process {pid} on {self._target.name}", "check the number: ps -e")
         if tracer is not None:
             tracer.set("options/event-fork", "1")
-            tracer.set("events/timer/hrtimer_start/filter", _FILTER)
+            for event, text in _FILTERS.items():
+                tracer.set(f"events/{event}/filter", text)
             chosen = tracer.set("set_event_pid", " ".join(present))
             _, again = self._ask("look")
             if again != present:  # made before event-fork knew their maker
@@ -229,7 +235,7 @@ def recorded_alone(
     tool, out, names = (f"{target.folder}/{name}" for name in ("recorder", "events", "names"))
     target.put(tool_program(toolchain, "recorder"), tool)
     with tempfile.TemporaryDirectory() as folder:
-        text = "\n".join(EVENTS).replace(_TIMER, f"{_TIMER} {_FILTER}")
+        text = "\n".join(f"{name} {_FILTERS.get(name, '')}".strip() for name in EVENTS)
         atomic_write(Path(folder, "names"), f"{text}\n")
         target.put(Path(folder, "names"), names)
     most = ("--seconds-ns", str(round(seconds * 1e9))) if seconds else ("--until-its-end", "0")

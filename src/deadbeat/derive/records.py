@@ -55,6 +55,7 @@ class RecordKind(IntEnum):
     INTERRUPT_END = 15
     FAULT = 16  # tid has a page fault; a: its address
     FAULT_END = 17  # tid got or gave memory: ends its last page fault
+    KILLED = 18  # signal a ends tid: it has no handler
     # Of the shim; a: object, b: caller's address, c: more
     # c: protocol | type << 8 | robust << 16 | process-shared << 24 | sections.CHANGES << 25
     INIT = 32
@@ -144,3 +145,11 @@ def in_order(rows: NDArray[np.void]) -> Iterator[Row]:
     """Each of ``rows``, some at a time."""
     for begin in range(0, len(rows), 1 << 16):
         yield from rows[begin : begin + (1 << 16)].tolist()
+
+
+def killed(recording: Recording) -> int:
+    """How many processes a signal ended."""
+    events = recording.events
+    pids = {each.tid: each.pid for each in recording.threads}
+    ended = events["tid"][events["kind"] == RecordKind.KILLED].tolist()
+    return len({pids.get(tid, tid) for tid in ended})

@@ -22,7 +22,7 @@ _LEFT = (
     "it did not read back",
 )
 CHANGES = ("", "inherit", *(f"left alone: {reason}" for reason in _LEFT))
-_SPIN = 3
+_SPIN, _MUTEXES = 3, (0, 4)
 #: Locks that park a thread at a word of its own: they are not told apart.
 PARKING = "parking lock"
 _KINDS = (
@@ -32,7 +32,7 @@ _KINDS = (
     RecordKind.UNLOCK,
     RecordKind.COND_WAIT,
 )
-_INIT, _WANT, _GOT, _, _COND_WAIT = map(int, _KINDS)  # there are millions of records
+_INIT, _WANT, _GOT, _UNLOCK, _COND_WAIT = map(int, _KINDS)  # there are millions of records
 
 
 @frozen(kw_only=True)
@@ -64,11 +64,12 @@ class LockWait:
 @frozen(kw_only=True)
 class HeldLock:
     """A lock: ``protocol`` (none, inherit, protect, spin), ``sections`` by tid, and ``waits``;
-    ``changed``: one of `CHANGES`."""
+    ``changed``: one of `CHANGES`; ``foreign``: a thread unlocked it that had not locked it."""
 
     name: str
     protocol: str
     changed: str = ""
+    foreign: bool = False
     sections: dict[int, tuple[DerivedSection, ...]] = field(factory=dict)
     waits: tuple[LockWait, ...] = ()
 
@@ -77,7 +78,7 @@ class _Lock:
     """What records say of one lock."""
 
     def __init__(self) -> None:
-        self.protocol, self.changed = "none", ""
+        self.protocol, self.changed, self.foreign = "none", "", False
         self.spans: dict[tuple[int, int], array[int]] = {}  # (tid, caller) -> from, to, from, to
         self.waits: list[LockWait] = []
         self.held: dict[int, list[int]] = {}  # tid -> since, caller, depth
@@ -105,6 +106,9 @@ class _Lock:
             if self.held[tid][2] == 0 or kind == _COND_WAIT:
                 since, caller, _ = self.held.pop(tid)
                 self.spans.setdefault((tid, caller), array("q")).extend((since, ns))
+        elif kind == _UNLOCK and more in _MUTEXES:  # a child's: its parent held it at the fork
+            self.foreign |= bool(self.held) or not self.spans
+            self.held.clear()
 
 
 def locks_of(
@@ -144,6 +148,7 @@ def locks_of(
             name=_word(address, symbols) if address else PARKING,
             protocol=lock.protocol,
             changed=lock.changed,
+            foreign=lock.foreign,
             sections=_sections(_word(address, symbols), lock.spans, tracks, symbols, jobs),
             waits=tuple(lock.waits),
         )

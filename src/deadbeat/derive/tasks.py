@@ -129,11 +129,12 @@ class Waited:
 @frozen(kw_only=True)
 class DerivedLock:
     """``count`` sections, the ``longest_ns`` in CPU time; ``waited``: the longest wait first;
-    ``changed``: one of sections.CHANGES."""
+    ``changed``, ``foreign``: see sections.HeldLock."""
 
     name: str
     protocol: str
     changed: str = ""
+    foreign: bool = False
     users: tuple[str, ...]
     longest_ns: int
     count: int
@@ -316,6 +317,7 @@ def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
         name=lock.name,
         protocol=lock.protocol,
         changed=lock.changed,
+        foreign=lock.foreign,
         users=tuple(names[tid] for tid in sorted(users)),
         longest_ns=max((each.max_ns for each in sections), default=0),
         count=sum(each.count for each in sections),

@@ -111,19 +111,40 @@ static void inherited(void)
            sched_getscheduler(0), getpriority(PRIO_PROCESS, 0), getcwd(text, sizeof text) ? text : "gone");
 }
 
-static void gives_back(void *none)
+static void take(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void give(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void cancelled(void *none)
 {
     (void)none;
-    pthread_mutex_unlock(&lock);
+    give();
 }
 
 static void *waits(void *none)
 {
     pthread_mutex_lock(&lock);
-    pthread_cleanup_push(gives_back, NULL);
+    pthread_cleanup_push(cancelled, NULL);
     for (;;)
         pthread_cond_wait(&never, &lock);
     pthread_cleanup_pop(0);
+    return none;
+}
+
+static void *hogs(void *none)
+{
+    for (int n = 0; n < 200; n++) {
+        take();
+        for (volatile int busy = 0; busy < 300000; busy++)
+            ;
+        give();
+    }
     return none;
 }
 
@@ -263,10 +284,14 @@ static int odd(void)
         printf("%d\n", unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET) + child(4));
     else if (is("exec-empty"))
         execle(self, self, "none", NULL, (char *[]){NULL});
-    else if (strstr(mode, "fork-") || is("chroot-child"))
-        for (int n = 0; n < 5; n++)
+    else if (strstr(mode, "fork-") || is("chroot-child")) {
+        for (int n = 0; is("fork-handlers") && n < 2; n++)
+            pthread_create(&thread, NULL, hogs, NULL);
+        pthread_atfork(is("fork-handlers") ? take : NULL, is("fork-handlers") ? give : NULL,
+                       is("fork-handlers") ? give : NULL);
+        for (int n = 0; n < 10; n++)
             child(5);
-    else if (is("vfork") || is("spawn"))
+    } else if (is("vfork") || is("spawn"))
         spawned();
     else if (is("daemon"))
         printf("%d\n", daemon(1, 1));

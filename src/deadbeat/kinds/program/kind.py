@@ -18,6 +18,7 @@ from attrs import define, evolve, field
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.lives import lives
 from deadbeat.derive.outside import computed
+from deadbeat.derive.records import killed
 from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import DerivedRun, derive, jobs_table, names_of
@@ -240,6 +241,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             started=started,
             seconds=watch.seconds,
             status=-signal.SIGINT if watch.stopped else watch.status,
+            killed=killed(watch.recording),
             tasks=tasks_of(watch.marks, spec),
             traced=seen,
             problems=tuple(problems),

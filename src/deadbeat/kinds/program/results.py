@@ -79,7 +79,7 @@ class TaskRun:
 class ProgramRun(StoredRun):
     """``tasks``: what it marked; ``traced``: what was seen of it. Of the first run where changes
     are tried, ``changes``: it, then those that apply; ``unfit``: why others do not; ``lacks``: why
-    nothing is predicted."""
+    nothing is predicted. ``killed``: processes that a signal ended while it was watched."""
 
     key: ProgramKey
     seconds: float
@@ -89,6 +89,7 @@ class ProgramRun(StoredRun):
     changes: tuple[ProgramChange, ...] = ()
     unfit: dict[str, str] = field(factory=dict)
     lacks: tuple[str, ...] = ()
+    killed: int = 0
 
 
 _BY_NUMBER = ("calls", "symbols", "names")

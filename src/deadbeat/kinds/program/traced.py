@@ -272,7 +272,11 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
     ]
     if held:
         have = "have" if len({*held}) > 1 else "has"
-        yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance."
+        foreign = [lock.name for lock in found.locks if lock.foreign and lock.name in held]
+        but = (
+            f"; {foreign[0]} must not: a thread unlocks it that did not lock it" if foreign else ""
+        )
+        yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance{but}."
 
 
 def _cause_words(each: MissCause) -> str:

@@ -19,6 +19,7 @@ from deadbeat.kinds.program.results import (
 )
 from deadbeat.kinds.program.traced import worst_task
 from deadbeat.kinds.program.tries import (
+    BROKE,
     FEW,
     HELPED,
     MIXED,
@@ -32,6 +33,7 @@ from deadbeat.kinds.program.whatif import Foreseen
 from deadbeat.model.words import time_text
 from deadbeat.report.document import Column, Table
 from deadbeat.stats.intervals import t_quantile
+from deadbeat.targets.guarded import ended_words
 
 _MISSES, _WORST = METRICS[0].name, METRICS[1].name
 _FEWEST = 2
@@ -61,7 +63,9 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
     """Each change of ``first``, in its order, then those that do not apply."""
     by_turn: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
     every: dict[str, list[ProgramRun]] = {}
+    ends: dict[str, list[ProgramRun]] = {}
     for run in runs:
+        ends.setdefault(run.key.change, []).append(run)
         if run.valid:
             known = {(o.cell.group, o.metric): o.value for o in observe(run) if o.value is not None}
             by_turn[run.key.change, run.key.repeat] = known
@@ -72,7 +76,10 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
     for change in first.changes[1:]:
         turns = [n for name, n in sorted(by_turn) if name == change.name and ("", n) in by_turn]
         sides = [[by_turn[name, turn] for turn in turns] for name in ("", change.name)]
-        found.append(_judged(change, first, task, sides, every.get(change.name, ())))
+        each = _judged(change, first, task, sides, every.get(change.name, ()))
+        if broke := _broke(ends.get(change.name, ()), ends[""]):
+            each = evolve(each, verdict=f"{BROKE}: {broke}", last=("", ""))
+        found.append(each)
     return (
         *found,
         *(Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
@@ -111,6 +118,20 @@ def _judged(
         left=_left_alone(runs),
         last=change.last if down else ("", ""),
     )
+
+
+def _broke(runs: Sequence[ProgramRun], originals: Sequence[ProgramRun]) -> str:
+    """How turns ended with a change, and none without; "": as those."""
+    known = {run.status for run in originals}
+    known |= {None, 0} if known & {None, 0} else set()
+    most = max(run.killed for run in originals)
+    odd = [run for run in runs if run.status not in known or run.killed > most]
+    if not odd:
+        return ""
+    status, how = odd[0].status, f"a signal ended {odd[0].killed:,} of its processes"
+    if status is not None and status not in known:
+        how = f"it ended {ended_words(status)}"
+    return f"{how} in {len(odd)} of {len(runs)} turns, and never without the change"
 
 
 def _difference(

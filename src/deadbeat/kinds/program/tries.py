@@ -28,6 +28,8 @@ _TOP = 49
 #: Of a reservation beyond the largest execution time.
 _SPARE = 1.1
 _AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
+#: Of a lock that must not inherit: the kernel refuses who is not its owner.
+FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or another): it must not"
 #: Placements of a search.
 _LOOKS = 200
 
@@ -59,7 +61,7 @@ class ProgramChange:
 
 ORIGINAL = ProgramChange()
 HELPED, WORSE, MIXED = "helped", "made it worse", "helped, and harmed"
-NONE, FEW = "no difference shown", "too few turns"
+NONE, FEW, BROKE = "no difference shown", "too few turns", "it breaks the program"
 
 
 @frozen(kw_only=True)
@@ -160,6 +162,8 @@ def _inherit(ground: Ground, _: str) -> ProgramChange | str:
         return "a process that runs takes no shim, which changes its mutexes"
     if not plain:
         return "no threads share a mutex without inheritance"
+    if foreign := [lock.name for lock in locks if lock.foreign]:
+        return f"{foreign[0]} {FOREIGN}"
     names = [
         lock.name
         for lock in sorted(
