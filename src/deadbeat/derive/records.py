@@ -6,6 +6,7 @@ The recorder (runtime/observe/recorder.c) writes events of the kernel, the shim
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from enum import IntEnum
 from functools import cached_property
@@ -148,8 +149,9 @@ def in_order(rows: NDArray[np.void]) -> Iterator[Row]:
 
 
 def killed(recording: Recording) -> int:
-    """How many processes a signal ended."""
-    events = recording.events
+    """How many processes a signal ended; one that SIGKILL ends says so of each of its threads."""
+    rows = recording.events[recording.events["kind"] == RecordKind.KILLED]
     pids = {each.tid: each.pid for each in recording.threads}
-    ended = events["tid"][events["kind"] == RecordKind.KILLED].tolist()
-    return len({pids.get(tid, tid) for tid in ended})
+    by_signal = {int(row["tid"]) for row in rows if row["a"] != signal.SIGKILL}
+    ended = {pids.get(tid, tid) for tid in by_signal}
+    return len(by_signal) + len({pids.get(int(row["tid"]), 0) for row in rows} - ended)
