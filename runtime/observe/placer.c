@@ -16,6 +16,9 @@
  *
  * It looks every 2 ms for a second after a thread was new, then every 20 ms, and takes 1 % of a CPU at most.
  * A file of each thread stays open: that one cannot be of another thread that got the same number.
+ *
+ * Two processes do it: one waits for the other, knows what that changed, and puts it back where that is
+ * killed; then it says "killed". Each ends with the other.
  */
 #include "comm.h"
 
@@ -30,13 +33,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { CPUS_MOST = 1024, MOST = 100, COMM = COMM_TEXT, LINE = 208, SHARE = 125, ROUNDS = 10 };
+enum {
+    CPUS_MOST = 1024,
+    THREADS_MOST = 1 << 16,
+    MOST = 100,
+    COMM = COMM_TEXT,
+    LINE = 208,
+    SHARE = 125,
+    ROUNDS = 10
+};
 enum { OTHER = 0, FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 1 };
 static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
 
@@ -70,6 +84,7 @@ struct thread {
     DIR *tasks;    /* of a process */
     nlink_t links; /* of this folder */
     bool ended, is_root;
+    uint64_t slack_ns; /* of its timers: the kernel forgets it of a real-time thread; 0: not known */
     const struct rule *rule;
     struct state own, asked, set; /* as it would be; as we wanted it; as it then was */
     struct {
@@ -79,8 +94,12 @@ struct thread {
     } parts[PARTS];
 };
 
-static struct thread *threads;
-static size_t count, room;
+static struct {
+    size_t count;
+    struct thread all[THREADS_MOST];
+} *shared; /* with the other process */
+#define threads (shared->all)
+#define count (shared->count)
 static struct rule *rules;
 static int rule_count;
 static char (*lines)[LINE];
@@ -188,6 +207,31 @@ static struct state ruled(const struct thread *thread)
     return to;
 }
 
+static void with_slack(uint32_t tid, uint64_t *ns, bool write_it)
+{
+    char path[64], text[24] = "";
+    snprintf(path, sizeof path, "/proc/%u/timerslack_ns", tid);
+    int file = open(path, (write_it ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (write_it)
+        (void)!write(file, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, *ns));
+    else if (read(file, text, sizeof text - 1) > 0)
+        *ns = strtoull(text, NULL, 10);
+    close(file);
+}
+
+static int change_part(struct thread *thread, const struct state *to, enum part part)
+{
+    bool is_fair = !is_real_time(to->attr.policy) && to->attr.policy != DEADLINE;
+    if (part == POLICY && !thread->parts[POLICY].touched)
+        with_slack(thread->tid, &thread->slack_ns, false);
+    int error = change(thread->tid, to, part);
+    if (part == POLICY && error == 0 && is_fair && thread->slack_ns != 0)
+        with_slack(thread->tid, &thread->slack_ns, true);
+    return error;
+}
+
 /* --- what is said -------------------------------------------------------------------------------- */
 
 static void say(const char *word, const struct thread *thread, int error, const struct state *to,
@@ -285,6 +329,7 @@ static void inherit(struct thread *made, uint32_t parent)
                 copy(&made->asked, &by->asked, part);
                 copy(&made->set, &by->set, part);
                 made->parts[part].touched = made->parts[part].was_set = true;
+                made->slack_ns = by->slack_ns;
             }
     }
 }
@@ -294,7 +339,7 @@ static void add(uint32_t tid, uint32_t pid)
     for (size_t i = count; i-- > 0;)
         if (threads[i].tid == tid && !threads[i].ended)
             return;
-    if (tid == (uint32_t)getpid() || !grown((void **)&threads, &room, count, sizeof *threads))
+    if (tid == (uint32_t)getpid() || tid == (uint32_t)getppid() || count == THREADS_MOST)
         return;
     struct thread *made = &threads[count];
     *made = (struct thread){.tid = tid, .pid = pid, .found = looks, .comm_file = opened(pid, tid, "comm")};
@@ -309,7 +354,7 @@ static void add(uint32_t tid, uint32_t pid)
     unsigned parent = 0;
     if (!read_comm(made) || !read_state(tid, &made->own) ||
         sscanf(stat_of(made, text, sizeof text),
-               "%*c %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &parent,
+               "%*c %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &parent,
                &made->start) != 2) {
         end(made);
         return;
@@ -386,7 +431,7 @@ static bool settle(struct thread *thread, const struct state *to, const bool tod
             if (!left[part])
                 continue;
             struct state now;
-            errors[part] = change(thread->tid, to, part);
+            errors[part] = change_part(thread, to, part);
             if (errors[part] == 0 && !read_state(thread->tid, &now))
                 errors[part] = ESRCH;
             else if (errors[part] == 0 && phase != PLACING && !same(&now, to, part))
@@ -478,6 +523,26 @@ static void put_back(void)
     }
 }
 
+/* Where the one that placed was killed; its files are closed, so that a thread is known by its begin. */
+static void put_back_alone(void)
+{
+    char text[1024];
+    for (size_t i = 0; i < count; i++) {
+        struct thread *each = &threads[i];
+        struct state now;
+        uint64_t start = 0;
+        if (each->ended ||
+            sscanf(stat_of(each, text, sizeof text),
+                   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+                   &start) != 1 ||
+            start != each->start || !read_state(each->tid, &now))
+            continue;
+        for (enum part part = 0; part < PARTS; part++)
+            if (each->parts[part].touched && same(&now, &each->set, part))
+                (void)change_part(each, &each->own, part);
+    }
+}
+
 /* --- its life ------------------------------------------------------------------------------------ */
 
 static uint64_t number_in(const char *text)
@@ -518,18 +583,23 @@ static void stop(int signal_number)
     stopped = 1;
 }
 
-/* First among all, or as near to it as we may; files for many threads; no terminal's signals. */
-static void be_first(void)
+/* Signals; none of a terminal. */
+static void heed(void)
 {
-    struct sched_param first = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
-    struct rlimit files;
     struct sigaction action = {.sa_handler = stop};
-    struct state own;
     setsid();
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+/* First among all, or as near to it as we may; files for many threads. */
+static void be_first(void)
+{
+    struct sched_param first = {.sched_priority = sched_get_priority_max(SCHED_FIFO)};
+    struct rlimit files;
+    struct state own;
     if (read_state(0, &own) && own.attr.policy == OTHER)
         slice_ns = own.attr.runtime;
     may_reset = sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
@@ -557,17 +627,9 @@ static bool goes_on(uint64_t cost_ns)
     return !stopped;
 }
 
-int main(int argc, char **argv)
+static int places(uint32_t pid)
 {
-    if (argc < 2 || !(rules = calloc((size_t)argc, sizeof *rules)))
-        return 2;
-    for (; rule_count < argc - 2; rule_count++)
-        if (!parse(argv[rule_count + 2], &rules[rule_count])) {
-            printf("no rule: %s\n", argv[rule_count + 2]);
-            return 2;
-        }
     be_first();
-    uint32_t pid = (uint32_t)number_in(argv[1]);
     add(pid, pid);
     if (count == 0) {
         puts("gone");
@@ -590,4 +652,33 @@ int main(int argc, char **argv)
         puts(lines[i]);
     printf("ended %" PRIu64 "\n", clock_ns(CLOCK_PROCESS_CPUTIME_ID));
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (argc < 2 || shared == MAP_FAILED || !(rules = calloc((size_t)argc, sizeof *rules)))
+        return 2;
+    for (; rule_count < argc - 2; rule_count++)
+        if (!parse(argv[rule_count + 2], &rules[rule_count])) {
+            printf("no rule: %s\n", argv[rule_count + 2]);
+            return 2;
+        }
+    int status = 0;
+    pid_t first = getpid(), worker;
+    fflush(stdout);
+    heed();
+    if ((worker = fork()) == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        return getppid() == first ? places((uint32_t)number_in(argv[1])) : 1;
+    }
+    while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
+        kill(worker, SIGTERM);
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    be_first();
+    put_back_alone();
+    puts("killed");
+    return 1;
 }

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from helpers.processes import names, python, until
+from helpers.processes import children, names, python, until
 from helpers.programs import ROOT, command_of
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.placer import Placer, Placing
-from deadbeat.model.errors import UsageError
+from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.local import LocalTarget
 
 ALL = os.sched_getaffinity(0)
@@ -81,6 +81,24 @@ def test_threads_are_placed_corrected_and_put_back(program):
     assert said.count(("alpha", "fifo:50")) == 2
     last = max(each.ns for each in placed.changes if each.word == "set")
     assert (placed.last_change_ns, placed.refused) == (last, ())
+
+
+def test_all_is_put_back_where_it_is_killed(program):
+    """The one that places, then the one that knows what that changed."""
+    _, alpha, *_ = tids(program.pid)
+    slack = Path(f"/proc/{alpha}/timerslack_ns")
+    slack.write_text("7000")
+    for which in (0, 1):
+        with LocalTarget() as here, Placer(here, Toolchain.find(), RULES) as placer:
+            placer.begin(program.pid)
+            assert threads(program.pid) == [ALPHA, BETA, MAIN, FIRST, SECOND]
+            knows = placer._process.pid
+            os.kill((*children(knows), knows)[which], signal.SIGKILL)
+            if which == 0:
+                with pytest.raises(TargetError, match="placer was killed"):
+                    placer.finish()
+        until(lambda: threads(program.pid) == BEFORE)
+        assert slack.read_text() == "7000\n"
 
 
 def test_all_is_put_back_where_its_parent_is_killed(program):
