@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -161,3 +162,19 @@ def test_threads_and_locks_have_the_names_of_their_author(tmp_path: Path) -> Non
         starts = {each["name"]: each["starts"] for each in traced["tasks"]}
         assert {*starts} == {"names", "control", "vision", "main::lambda1"}
         assert starts["vision"].startswith("vision (names.cpp:2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_recorder_decodes_any_bytes(compiler: str, tmp_path: Path) -> None:
+    """strangers/fuzz.c, which makes them; with clang libFuzzer does."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    here, fuzzer = ROOT / "runtime/observe", ["-DLIBFUZZER", "-fsanitize=fuzzer"]
+    words = ("-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-fsanitize=address,undefined", "-w")
+    words += ("-fno-sanitize-recover=all", f"-I{here}", *fuzzer * (compiler == "clang"))
+    sources = (SOURCE.with_name("fuzz.c"), *here.glob("recorder_*.c"))
+    subprocess.run((compiler, *words, *sources, "-o", tmp_path / "fuzz"), check=True)
+    seed = ("-seed=1", "-runs=200000") if compiler == "clang" else ("1", "50000")
+    done = subprocess.run((tmp_path / "fuzz", *seed), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -86,7 +86,7 @@ class Placer(ClosedAfterwards):
             return Placed()
         *lines, last = process.close(_PATIENCE_S).stdout.removesuffix("\n").split("\n")
         if last == "killed":
-            raise TargetError("the placer was killed: what it had changed is as it was", "repeat it")
+            raise TargetError("the placer was killed: what it changed is back", "repeat it")
         if not last.startswith("ended"):
             hint = "end the program, or set its priorities and CPUs again"
             raise TargetError("the placer was killed: what it changed may still be so", hint)
