@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.kills import TOKEN, started_with
+from helpers.processes import running, words_of
 from helpers.programs import ROOT, command_of
 
 DEADBEAT = str(Path(sys.executable).with_name("deadbeat"))
@@ -122,6 +123,14 @@ def test_arguments_are_not_opened(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "sh", "-c", f"cat fifo > data; exit 5 # {'x' * 300}", "fifo")
     writer.join()
     assert (done.returncode, (tmp_path / "data").read_text()) == (5, "all of it\n"), done.stderr
+
+
+def test_what_left_its_session_ends_with_it(tmp_path: Path) -> None:
+    length = f"1000.{os.getpid()}"
+    script = f"env -i setsid sleep {length} & sleep 9"
+    done = run(tmp_path, "--duration", "0.5", "--", "sh", "-c", script)
+    assert "ended what had left the program's session: sleep" in done.stderr
+    assert not running(lambda entry: length.encode() in words_of(entry))
 
 
 def test_what_a_repository_has_git_run_is_not_run(tmp_path: Path) -> None:

@@ -291,6 +291,20 @@ class GuardedProgram:
         return found
 
 
+def end_rest(known: Mapping[int, int]) -> list[int]:
+    """Ends those of ``known`` that live; of each process when it began at the latest, on
+    `time.monotonic_ns`: a later one has its number by chance. Returns which."""
+    ended, slept_ns = [], time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+    for pid, at_ns in known.items():
+        with suppress(OSError), os.fdopen(os.pidfd_open(pid)) as file:
+            ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            began_ns = int(ticks[19]) * 10**9 // os.sysconf("SC_CLK_TCK") - slept_ns
+            if ticks[0] != "Z" and began_ns <= at_ns:
+                signal.pidfd_send_signal(file.fileno(), signal.SIGKILL)
+                ended.append(pid)
+    return ended
+
+
 class TargetProgram:
     """Starts ``command`` on another machine, where it has no input; what it writes comes line by
     line, its errors at its end. It ends with the connection; see `GuardedProgram`.

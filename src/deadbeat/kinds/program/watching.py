@@ -28,7 +28,7 @@ from deadbeat.model.words import count_of, duration
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target, is_here
-from deadbeat.targets.guarded import GuardedProgram, TargetProgram, shared_path
+from deadbeat.targets.guarded import GuardedProgram, TargetProgram, end_rest, shared_path
 from deadbeat.targets.local import HostKeeper, LocalTarget
 
 #: From the end of a program on until what it started is followed, too.
@@ -164,6 +164,8 @@ def watched(
                 recording = recorder.finish()
             finally:
                 status = program.close()
+            if is_here(target):
+                _end_rest(recording)
             placed = placer.finish()
             recording = since(shim.finish(recording), placed)
             recording = evolve(recording, throttled=tuple(quotas.finish()))
@@ -181,6 +183,15 @@ def watched(
         stopped=stopped,
         placed=placed,
     )
+
+
+def _end_rest(recording: Recording) -> None:
+    """What left the program's group and session without its environment: the recorder knows it."""
+    processes = {each.pid: each for each in recording.threads if each.tid == each.pid}
+    known = {pid: each.begin_ns or recording.begin_ns for pid, each in processes.items()}
+    if names := [processes[pid].name for pid in end_rest(known)]:
+        text = ", ".join(dict.fromkeys(names))
+        os.write(2, f"deadbeat: ended what had left the program's session: {text}\n".encode())
 
 
 def _placer(change: ProgramChange, target: Target, toolchain: Toolchain) -> Placer:
