@@ -108,6 +108,8 @@ static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
 static const struct record *order[PENDING_MOST];
 static size_t window = FILE_MOST / WINDOWS, stride = 1; /* windows are kept that stride divides */
 static size_t pending_count, written, come;
+static uint64_t full_ns; /* from then on there was no room; 0: there is */
+static int full_why;
 size_t lost_count;
 const char *instance;
 static int out = -1;
@@ -315,8 +317,17 @@ static int flush_until(uint64_t until)
         n = n < count - i ? n : count - i;
         if (come / window % stride != 0)
             continue;
-        if ((written == WINDOWS * window && thin() != 0) || write_all(sorted + i, n * sizeof *sorted) != 0)
-            return -1;
+        if (full_ns)
+            continue;
+        if ((written == WINDOWS * window && thin() != 0) || write_all(sorted + i, n * sizeof *sorted) != 0) {
+            if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+                return -1;
+            full_ns = sorted[i].ns; /* what there is, is kept */
+            full_why = errno;
+            if (ftruncate(out, (off_t)(written * sizeof *sorted)) != 0)
+                return -1;
+            continue;
+        }
         written += n;
     }
     pending_count -= count;
@@ -594,6 +605,8 @@ int main(int argc, char **argv)
             printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
     say_threads();
     say_names();
+    if (full_ns)
+        printf("full %" PRIu64 " %s\n", full_ns, strerror(full_why));
     printf("ended %zu %zu\n", stride, window);
     return 0;
 }

@@ -278,6 +278,10 @@ def _recording(
         share = 1 - sum(end - begin for begin, end in gaps) / whole_ns
         each = time_text(share * whole_ns / len(gaps))
         missing.append(f"{1 - share:.0%} of the time: too many events; windows of {each} are kept")
+    for full in (rest for word, rest in lines if word == "full"):
+        at, why = full.split(" ", 1)
+        gaps.append([int(at), max(int(at), facts["end_ns"])])
+        missing.append(f"all that came after {(int(at) - facts['begin_ns']) / 1e9:.1f} s: {why}")
     calls, names = (
         dict(text.split(" ", 1) for word, text in lines if word == kind)
         for kind in ("call", "name")

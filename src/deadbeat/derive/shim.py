@@ -322,7 +322,11 @@ def _merged(events: NDArray[np.void], seen: NDArray[np.void]) -> NDArray[np.void
     rest = np.ones(len(events) + len(seen), bool)
     rest[at] = False
     with tempfile.TemporaryFile() as file:
-        found: NDArray[np.void] = np.memmap(file, RECORD, "w+", shape=rest.shape)
+        try:  # a full disk gives an error here, not a signal later
+            os.posix_fallocate(file.fileno(), 0, rest.size * RECORD.itemsize)
+            found: NDArray[np.void] = np.memmap(file, RECORD, "r+", shape=rest.shape)
+        except OSError:
+            found = np.empty(rest.shape, RECORD)
     found[rest], found[at] = events, seen
     return found
 
