@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.kills import TOKEN, started_with
-from helpers.processes import running, words_of
+from helpers.processes import running, until, words_of
 from helpers.programs import ROOT, command_of
 
 DEADBEAT = str(Path(sys.executable).with_name("deadbeat"))
@@ -131,6 +132,34 @@ def test_what_left_its_session_ends_with_it(tmp_path: Path) -> None:
     done = run(tmp_path, "--duration", "0.5", "--", "sh", "-c", script)
     assert "ended what had left the program's session: sleep" in done.stderr
     assert not running(lambda entry: length.encode() in words_of(entry))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_full_disk_and_lost_marks_leave_the_rest(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    program = f'rm "$DEADBEAT_MARKS"; exec {programs / "odd"} none'
+    words = shlex.join((DEADBEAT, "run", "--no-figures", "--", "sh", "-c", program))
+    script = f"mount -t tmpfs -o size=300k none small; TMPDIR=$PWD/small exec {words}"
+    done = subprocess.run(
+        ("unshare", "-m", "sh", "-c", script),
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 7, done.stderr
+    assert "not seen: marks of jobs: cannot read file of marks" in done.stdout
+    assert "s: No space left on device" in done.stdout and "relative" in done.stdout
+
+
+def test_runs_at_once_say_so(programs: Path, tmp_path: Path) -> None:
+    def words(name: str, more: str) -> tuple[str, ...]:
+        return ("--name", name, "--", "sh", "-c", f"{programs / 'odd'} none; {more}")
+
+    first = subprocess.Popen(
+        (DEADBEAT, "run", "--no-figures", *words("first", "sleep 6")),
+        cwd=tmp_path, stdout=-1, stderr=-1, text=True,
+    )  # fmt: skip
+    until((tmp_path / "runs/first/runs").exists)
+    assert "Another deadbeat ran meanwhile" in run(tmp_path, *words("second", "true")).stdout
+    assert "Another deadbeat ran meanwhile" in first.communicate(timeout=60)[0]
 
 
 def test_what_a_repository_has_git_run_is_not_run(tmp_path: Path) -> None:

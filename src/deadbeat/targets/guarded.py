@@ -150,6 +150,7 @@ class GuardedProgram:
         quiet: It has no input; else ours, and the terminal's foreground.
         output, errors: Files that its standard output and errors go to; None: ours.
         ready: Called with its process id before it begins, while it sleeps.
+        look: Called now and then while it is waited for.
 
     Raises:
         UsageError: There is no such program.
@@ -166,8 +167,10 @@ class GuardedProgram:
         errors: int | None = None,
         user: str = "",
         ready: Callable[[int], None] | None = None,
+        look: Callable[[], None] = lambda: None,
     ) -> None:
         found(command[0])
+        self._look = look
         self._own = os.urandom(8).hex()
         gate, go = os.pipe()
         given = [f"{name}={value}" for name, value in (more or {}).items()]
@@ -234,6 +237,7 @@ class GuardedProgram:
                 if poll.poll(max(0, due - _now_s()) * 1000):
                     self._take_terminal()
                     return True
+                self._look()
                 late = _now_s() - due - (_waited_s() - waited)
                 if late > _STOOD_S:
                     self.stood = f"did not run for {late:.1f} s (frozen, or its machine paused)"

@@ -76,7 +76,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
     said = [
         f"{each.message[0].upper()}{each.message[1:]}."
         for each in found.findings
-        if each.id in ("program-ended", "ended-early", "stood-still")
+        if each.id in ("program-ended", "ended-early", "stood-still", "another-run")
     ]
     label = "".join(f"{each.capitalize()}: " for each in found.labels)
     if not found.cells:

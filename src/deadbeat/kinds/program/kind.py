@@ -290,6 +290,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             yield problem("program-ended", "invalid" if crashed else "warning", text)
         for lack in self._lacks:
             yield problem("twin-lacks", "info", lack)
+        if watch.beside:
+            text = f"another deadbeat ran meanwhile (process {', '.join(map(str, watch.beside))})"
+            yield problem("another-run", "warning", text)
         for each in watch.placed.refused:
             why = os.strerror(each.error) if each.error else each.word
             text = f"{key.change}: {each.name} did not get {each.what} ({why})"

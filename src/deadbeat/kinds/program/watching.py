@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.tries import ORIGINAL, ProgramChange
-from deadbeat.model.errors import TargetError
+from deadbeat.model.errors import DataError, TargetError
 from deadbeat.model.words import count_of, duration
 from deadbeat.store.files import read_bytes
 from deadbeat.targets import marks
@@ -35,6 +35,7 @@ from deadbeat.targets.local import HostKeeper, LocalTarget
 _LINGERS_S = 0.5
 #: Events and threads that are looked at in a second; it is said where it takes so long.
 _EVENTS_S, _THREADS_S, _LONG_S = 200_000, 1_000, 5.0
+_MARKS = "deadbeat-marks"
 #: Jobs that a program elsewhere can mark: 2 MB, which are sent there and back.
 _FEW_MARKS = 1 << 16
 #: Places of threads that are given in this share of the time are from its begin.
@@ -46,7 +47,7 @@ _NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
 class Watched:
     """What was recorded of a program. ``status``: as `subprocess` has it; None: it did not end.
     ``stood``: how it stood still; ``stopped``: the interrupt that ended it; ``placed``: what was
-    changed of its threads."""
+    changed of its threads; ``beside``: processes of other runs meanwhile."""
 
     recording: Recording
     seconds: float
@@ -55,6 +56,7 @@ class Watched:
     stood: str = ""
     stopped: KeyboardInterrupt | None = None
     placed: Placed = field(factory=Placed)
+    beside: tuple[int, ...] = ()
 
 
 def again(recording: Recording) -> Watched:
@@ -137,6 +139,7 @@ def watched(
             recorder.begin(pid)
 
         path, place = _marks(spec, target, held)
+        others = _others(path)
         options: dict[str, Any] = {
             "more": {marks.VARIABLE: place, **shim.environment},
             "output": output,
@@ -147,7 +150,14 @@ def watched(
         if is_here(target):
             user = spec.user or ""
             errors = output if spec.tries or spec.against else None
-            program = GuardedProgram(spec.command, quiet=False, user=user, errors=errors, **options)
+            program = GuardedProgram(
+                spec.command,
+                quiet=False,
+                user=user,
+                errors=errors,
+                look=lambda: others.update(_others(path)),
+                **options,
+            )
         else:
             program = TargetProgram(target, spec.command, **options)
         ended = False
@@ -173,16 +183,38 @@ def watched(
             stopped = stopped or KeyboardInterrupt()
         if not is_here(target):
             target.get(place, path)
-        data = read_bytes(path, what="file of marks", hint="did the program remove it?")
+        found, lost = _read(path, place)
+        recording = evolve(recording, not_seen=(*recording.not_seen, *lost))
     return Watched(
         recording=recording,
-        marks=marks.read(data, place),
+        marks=found,
         seconds=seconds,
         status=status if ended else None,
         stood=program.stood,
         stopped=stopped,
         placed=placed,
+        beside=tuple(sorted(others)),
     )
+
+
+def _read(path: Path, place: str) -> tuple[marks.Marks, tuple[str, ...]]:
+    """What was marked, and why not: what was recorded is there."""
+    try:
+        data = read_bytes(path, what="file of marks", hint="did the program remove it?")
+        return marks.read(data, place), ()
+    except DataError as error:
+        return _NO_MARKS, (f"marks of jobs: {error}",)
+
+
+def _others(own: Path) -> set[int]:
+    """Processes of other runs, by their files for marks beside ``own``."""
+    found = set()
+    for path in own.parent.glob(f"{_MARKS}-*"):
+        pid = path.name.removeprefix(f"{_MARKS}-").partition("-")[0]
+        with suppress(OSError, ValueError):  # it has ended, or is nothing of ours
+            if path != own and Path("/proc", pid).stat().st_uid == path.lstat().st_uid:
+                found.add(int(pid))
+    return found
 
 
 def _end_rest(recording: Recording) -> None:
@@ -236,7 +268,7 @@ def alone(spec: ProgramSpec, target: Target, toolchain: Toolchain) -> Watched:
 def _marks(spec: ProgramSpec, target: Target, held: ExitStack) -> tuple[Path, str]:
     """The file for marks, here and there, removed at the end of ``held`` or if we are killed."""
     capacity = marks.CAPACITY if is_here(target) else _FEW_MARKS
-    path = shared_path("deadbeat-marks", marks.bytes_of(capacity))
+    path = shared_path(_MARKS, marks.bytes_of(capacity))
     held.callback(HostKeeper('rm -f -- "$0"', str(path)).call_off)
     held.callback(path.unlink, missing_ok=True)
     marks.create(path, capacity)
