@@ -20,7 +20,7 @@
  * Two processes do it: one waits for the other, knows what that changed, and puts it back where that is
  * killed; then it says "killed". Each ends with the other.
  */
-#include "comm.h"
+#include "placer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,57 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    CPUS_MOST = 1024,
-    THREADS_MOST = 1 << 16,
-    MOST = 100,
-    COMM = COMM_TEXT,
-    LINE = 208,
-    SHARE = 125,
-    ROUNDS = 10
-};
-enum { OTHER = 0, FIFO = 1, RR = 2, DEADLINE = 6, RESET_ON_FORK = 1 };
 static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
-
-enum part { POLICY, CPUS, PARTS };
-
-struct state {
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attr;
-    uint64_t cpus[CPUS_MOST / 64];
-};
-
-struct rule {
-    const char *name;
-    int policy, priority; /* -1: as it is */
-    uint64_t runtime, deadline, period;
-    bool has_cpus;
-    uint64_t cpus[CPUS_MOST / 64];
-};
-
-struct thread {
-    uint32_t tid, pid;
-    uint64_t start; /* when it was made, ticks */
-    size_t found;   /* in which look */
-    char comm[COMM];
-    int comm_file, children_file;
-    DIR *tasks;    /* of a process */
-    nlink_t links; /* of this folder */
-    bool ended, is_root;
-    uint64_t slack_ns; /* of its timers: the kernel forgets it of a real-time thread; 0: not known */
-    const struct rule *rule;
-    struct state own, asked, set; /* as it would be; as we wanted it; as it then was */
-    struct {
-        bool touched, gave_up;
-        bool was_set; /* once: set stays */
-        int changes, refused;
-    } parts[PARTS];
-};
 
 static struct {
     size_t count;
@@ -104,11 +54,10 @@ static struct rule *rules;
 static int rule_count;
 static char (*lines)[LINE];
 static size_t line_count, line_room;
-static uint64_t slice_ns, fast_until_ns;
+static uint64_t fast_until_ns;
 static size_t looks;
-static bool may_reset; /* RESET_ON_FORK, which an ordinary user cannot take back */
-static bool joined;    /* the process ran already: its threads rarely start with their own choices */
-static bool stale;     /* threads came, or have other names */
+static bool joined; /* the process ran already: its threads rarely start with their own choices */
+static bool stale;  /* threads came, or have other names */
 static volatile sig_atomic_t stopped;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -128,108 +77,6 @@ static bool grown(void **all, size_t *have, size_t used, size_t bytes)
         *have = (*have + 64) * 2;
     }
     return more;
-}
-
-/* --- states -------------------------------------------------------------------------------------- */
-
-static const char *const POLICIES[] = {
-    [OTHER] = "other", [FIFO] = "fifo", [RR] = "rr", [DEADLINE] = "deadline"};
-
-static bool is_real_time(uint32_t policy)
-{
-    return policy == FIFO || policy == RR;
-}
-
-static bool read_state(uint32_t tid, struct state *state)
-{
-    memset(state, 0, sizeof *state);
-    if (syscall(SYS_sched_getattr, tid, &state->attr, (unsigned)sizeof state->attr, 0) != 0 ||
-        syscall(SYS_sched_getaffinity, tid, sizeof state->cpus, state->cpus) <= 0)
-        return false;
-    state->attr.flags &= 7;
-    if (state->attr.policy != DEADLINE &&
-        (is_real_time(state->attr.policy) || state->attr.runtime == slice_ns))
-        state->attr.runtime = 0; /* a slice that nothing asked for */
-    return true;
-}
-
-static bool same(const struct state *a, const struct state *b, enum part part)
-{
-    return part == CPUS ? memcmp(a->cpus, b->cpus, sizeof a->cpus) == 0
-                        : memcmp(&a->attr, &b->attr, sizeof a->attr) == 0;
-}
-
-static void copy(struct state *to, const struct state *from, enum part part)
-{
-    if (part == CPUS)
-        memcpy(to->cpus, from->cpus, sizeof to->cpus);
-    else
-        to->attr = from->attr;
-}
-
-static int change(uint32_t tid, const struct state *to, enum part part)
-{
-    long result = part == CPUS ? syscall(SYS_sched_setaffinity, tid, sizeof to->cpus, to->cpus)
-                               : syscall(SYS_sched_setattr, tid, &to->attr, 0);
-    return result == 0 ? 0 : errno;
-}
-
-/* What a rule makes of a state. */
-static struct state ruled(const struct thread *thread)
-{
-    const struct rule *rule = thread->rule;
-    const struct state *own = &thread->own;
-    struct state to = *own;
-    bool was_fair = own->attr.policy != DEADLINE && !is_real_time(own->attr.policy), is_fair = was_fair;
-    if (rule->has_cpus)
-        memcpy(to.cpus, rule->cpus, sizeof to.cpus);
-    if (rule->policy >= 0) {
-        to.attr.policy = (uint32_t)rule->policy;
-        to.attr.runtime = to.attr.deadline = to.attr.period = 0;
-        is_fair = rule->policy == OTHER;
-        to.attr.nice = !is_fair ? 0 : was_fair ? own->attr.nice : getpriority(PRIO_PROCESS, thread->tid);
-    }
-    if (rule->policy == DEADLINE || /* may make no threads without it */
-        (may_reset && thread->is_root && is_real_time(to.attr.policy) && own->attr.policy == OTHER &&
-         own->attr.nice >= 0)) /* those that it makes are as if it had no other policy */
-        to.attr.flags |= RESET_ON_FORK;
-    if (rule->policy == DEADLINE) {
-        to.attr.runtime = rule->runtime;
-        to.attr.deadline = rule->deadline ? rule->deadline : rule->period;
-        to.attr.period = rule->period ? rule->period : to.attr.deadline;
-    }
-    if (!is_real_time(to.attr.policy))
-        to.attr.priority = 0;
-    else if (rule->priority > 0)
-        to.attr.priority = (uint32_t)rule->priority;
-    else if (to.attr.priority == 0)
-        to.attr.priority = 1;
-    return to;
-}
-
-static void with_slack(uint32_t tid, uint64_t *ns, bool write_it)
-{
-    char path[64], text[24] = "";
-    snprintf(path, sizeof path, "/proc/%u/timerslack_ns", tid);
-    int file = open(path, (write_it ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-    if (file < 0)
-        return;
-    if (write_it)
-        (void)!write(file, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, *ns));
-    else if (read(file, text, sizeof text - 1) > 0)
-        *ns = strtoull(text, NULL, 10);
-    close(file);
-}
-
-static int change_part(struct thread *thread, const struct state *to, enum part part)
-{
-    bool is_fair = !is_real_time(to->attr.policy) && to->attr.policy != DEADLINE;
-    if (part == POLICY && !thread->parts[POLICY].touched)
-        with_slack(thread->tid, &thread->slack_ns, false);
-    int error = change(thread->tid, to, part);
-    if (part == POLICY && error == 0 && is_fair && thread->slack_ns != 0)
-        with_slack(thread->tid, &thread->slack_ns, true);
-    return error;
 }
 
 /* --- what is said -------------------------------------------------------------------------------- */

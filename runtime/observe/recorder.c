@@ -121,13 +121,6 @@ void on_term(int signal_number)
     stopped = 1;
 }
 
-static int fail(const char *what)
-{
-    printf("failed %s: %s\n", what, strerror(errno));
-    fflush(stdout);
-    return 1;
-}
-
 /* -- formats */
 
 /* The n-th field of a format, and its name without type and brackets; whether there is one. */
@@ -266,19 +259,6 @@ static int earlier(const void *a, const void *b)
     return x < y ? -1 : x > y; /* as they came: the order of one CPU stays */
 }
 
-static int write_all(const void *data, size_t bytes)
-{
-    const char *at = data;
-    while (bytes) {
-        ssize_t n = write(out, at, bytes);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 /* Gives up every second window of a file that is full, and of what comes. */
 static int thin(void)
 {
@@ -319,7 +299,8 @@ static int flush_until(uint64_t until)
             continue;
         if (full_ns)
             continue;
-        if ((written == WINDOWS * window && thin() != 0) || write_all(sorted + i, n * sizeof *sorted) != 0) {
+        if ((written == WINDOWS * window && thin() != 0) ||
+            write_all(out, sorted + i, n * sizeof *sorted) != 0) {
             if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
                 return -1;
             full_ns = sorted[i].ns; /* what there is, is kept */

@@ -73,6 +73,12 @@ uint64_t now_ns(void);
 /* A small file as text; its length, -1 where it cannot be read. */
 ssize_t text_of(const char *path, char *text, size_t bytes);
 
+/* All of it; -1: errno says why not. */
+int write_all(int file, const void *data, size_t bytes);
+
+/* Says why there is no recording: 1. */
+int fail(const char *what);
+
 /* Knows process ``pid``: the next look finds its threads. */
 void know_process(uint32_t pid);
 

@@ -3,6 +3,7 @@
 #include "recorder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +58,26 @@ ssize_t text_of(const char *path, char *text, size_t bytes)
     close(file);
     text[length] = 0;
     return n < 0 ? -1 : (ssize_t)length;
+}
+
+int write_all(int file, const void *data, size_t bytes)
+{
+    const char *at = data;
+    while (bytes) {
+        ssize_t n = write(file, at, bytes);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+int fail(const char *what)
+{
+    printf("failed %s: %s\n", what, strerror(errno));
+    fflush(stdout);
+    return 1;
 }
 
 static struct thread *thread_of(uint32_t tid)

@@ -18,7 +18,6 @@ from attrs import define, evolve, field
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.lives import lives
 from deadbeat.derive.outside import computed
-from deadbeat.derive.records import killed
 from deadbeat.derive.replica import replica
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import DerivedRun, derive, jobs_table, names_of
@@ -241,7 +240,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             started=started,
             seconds=watch.seconds,
             status=-signal.SIGINT if watch.stopped else watch.status,
-            killed=killed(watch.recording),
+            killed=watch.killed,
             tasks=tasks_of(watch.marks, spec),
             traced=seen,
             problems=tuple(problems),
@@ -288,11 +287,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             text += "; ".join(["", *self._words(key)]) * bool(status)
             crashed = status < 0 and bool(self._spec.tries)
             yield problem("program-ended", "invalid" if crashed else "warning", text)
-        for lack in self._lacks:
-            yield problem("twin-lacks", "info", lack)
-        if watch.beside:
-            text = f"another deadbeat ran meanwhile (process {', '.join(map(str, watch.beside))})"
-            yield problem("another-run", "warning", text)
+        yield from (problem("twin-lacks", "info", lack) for lack in self._lacks)
+        yield from [problem("another-run", "warning", watch.beside)] * bool(watch.beside)
         for each in watch.placed.refused:
             why = os.strerror(each.error) if each.error else each.word
             text = f"{key.change}: {each.name} did not get {each.what} ({why})"

@@ -19,7 +19,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.placer import Placed, Placer
 from deadbeat.derive.quota import Quotas
 from deadbeat.derive.recorder import Recorder, recorded_alone
-from deadbeat.derive.records import Recording, RecordKind
+from deadbeat.derive.records import Recording, RecordKind, killed
 from deadbeat.derive.shim import Shim, with_variables
 from deadbeat.kinds.program.spec import ProgramSpec
 from deadbeat.kinds.program.tries import ORIGINAL, ProgramChange
@@ -47,7 +47,7 @@ _NO_MARKS = marks.Marks(tasks=(), records=np.zeros(0, marks.FIELDS), dropped=0)
 class Watched:
     """What was recorded of a program. ``status``: as `subprocess` has it; None: it did not end.
     ``stood``: how it stood still; ``stopped``: the interrupt that ended it; ``placed``: what was
-    changed of its threads; ``beside``: processes of other runs meanwhile."""
+    changed of its threads; ``beside``: which other runs there were meanwhile."""
 
     recording: Recording
     seconds: float
@@ -56,7 +56,11 @@ class Watched:
     stood: str = ""
     stopped: KeyboardInterrupt | None = None
     placed: Placed = field(factory=Placed)
-    beside: tuple[int, ...] = ()
+    beside: str = ""
+
+    @property
+    def killed(self) -> int:
+        return killed(self.recording)
 
 
 def again(recording: Recording) -> Watched:
@@ -193,7 +197,8 @@ def watched(
         stood=program.stood,
         stopped=stopped,
         placed=placed,
-        beside=tuple(sorted(others)),
+        beside=f"another deadbeat ran meanwhile (process {', '.join(map(str, sorted(others)))})"
+        * bool(others),
     )
 
 
