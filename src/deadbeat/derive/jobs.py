@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.derive.arrivals import Grid, fit
-from deadbeat.derive.records import IN_INTERRUPT, RecordKind
+from deadbeat.derive.records import IN_INTERRUPT, NEXT, RecordKind
 from deadbeat.derive.switches import OWN, Times
 from deadbeat.derive.tracks import NEVER, PARKED, POLLS, SENDS, Site, Track
 from deadbeat.model.words import time_text
@@ -29,7 +29,7 @@ _NO_TIME_NS = 50_000
 _NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.1, 2_500_000
 #: What a thread does in a job, as far as it is recorded.
 _ACTS = (RecordKind.ENTER, *(kind for kind in RecordKind if kind >= RecordKind.INIT))
-#: A few waits at a site are of no loop, beside so many times more at another.
+#: A few waits at a site, at most this share of those at another, are of no loop.
 _SELDOM = 0.05
 #: Most waits of a kind.
 MOST = 0.8
@@ -81,7 +81,8 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
         # a sleep until an instant that is past is one of a thread that is late
         due = site.what == "sleep" and bool(site.object) and mine["timer"] != 0
         blocked = mine[mine["blocked"] | (site.what == "yield") | due]
-        if site.what in ("lock", "call") or len(blocked) < JOBS_MIN:
+        within = track.thread.sleeps_in == NEXT and site.what != "unknown"  # a job
+        if within or site.what in ("lock", "call") or len(blocked) < JOBS_MIN:
             continue
         last = min(int(mine["exit"][-1]), track.end)
         lived = int(ends[-1]) if len(ends) and len(blocked) >= SURE_JOBS else until

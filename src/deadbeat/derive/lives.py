@@ -10,15 +10,14 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.derive.jobs import JOBS_MIN, SURE_JOBS
-from deadbeat.derive.records import RecordedThread, Recording, RecordKind
+from deadbeat.derive.records import NEXT, RecordedThread, Recording, RecordKind
 
 Rows = NDArray[np.void]
 Threads = dict[int, RecordedThread]
 
 #: Above the number of any thread: of the programs before the last one.
 _IMAGE = 1 << 24
-#: A number of no call: what the one that is many waits for.
-_NEXT, _TEXT = -2, "threads that live for one job"
+_TEXT = "threads that live for one job"
 #: Most of them that go on at once.
 _LANES = 4
 #: State of a thread that ended; priority of an ordinary one.
@@ -35,7 +34,7 @@ def lives(recording: Recording) -> Recording:
     if events is recording.events:
         return recording
     ordered = sorted(threads.values(), key=lambda thread: thread.begin_ns)
-    calls = recording.calls | {_NEXT: _TEXT}
+    calls = recording.calls | {NEXT: _TEXT}
     return evolve(recording, events=events, threads=tuple(ordered), calls=calls)
 
 
@@ -97,5 +96,5 @@ def _joined(events: Rows, threads: Threads, by: int, lane: list[int]) -> Rows:
     events["kind"][made], events["tid"][made], events["a"][made] = RecordKind.WAKING, one, by
     for tid in lane[1:]:
         del threads[tid]
-    threads[one] = evolve(threads[one], cpu_ns=-1, sleeps_in=_NEXT)
+    threads[one] = evolve(threads[one], cpu_ns=-1, sleeps_in=NEXT)
     return events

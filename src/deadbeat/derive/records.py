@@ -32,6 +32,10 @@ RECORD = np.dtype(
 SHARED = 1 << 62
 
 
+#: A number of no call: of a thread that is several, which live for a job each.
+NEXT = -2
+
+
 class RecordKind(IntEnum):
     """What a record says of a, b, c; tid: the thread that it is about."""
 
@@ -84,7 +88,7 @@ class RecordedThread:
         begin_ns: When it was made, or recording began.
         start: The function that it starts in, and where, if its name is that of its process; "":
             not known.
-        sleeps_in: Number of the call in which looks found it most often; -1: in none.
+        sleeps_in: Number of the call in which looks found it most often; -1: in none; NEXT.
     """
 
     tid: int
