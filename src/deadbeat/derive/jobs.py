@@ -26,7 +26,7 @@ _NO_TIME_NS = 50_000
 #: Naps are such a share of waits at least, and work is so much longer than what follows a nap;
 #: gaps that are as even are equal. Who looks whether it is time does so again after less: event
 #: loops count in ms.
-_NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.1, 2_500_000
+_NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.2, 2_500_000
 #: What a thread does in a job, as far as it is recorded.
 _ACTS = (RecordKind.ENTER, *(kind for kind in RecordKind if kind >= RecordKind.INIT))
 #: A few waits at a site, at most this share of those at another, are of no loop.
@@ -321,9 +321,11 @@ def without_naps(jobs: ThreadJobs, track: Track) -> ThreadJobs:
     clear = np.median(heavy["c"]) >= _CLEAR * np.median(rows["c"][light])
     many, every = int(light.sum()) / len(heavy), time_text(round(gaps.mean()))
     looks = np.median(np.append(jobs.sleep[1:], 0)[light]) <= _LOOK_NS
-    if not (clear and looks and even[-1] and even.mean() >= MOST):
+    if not (clear and even[-1] and even.mean() > 1 / 2):
+        return jobs
+    if not looks or even.mean() < MOST:
         doubt = f"{len(heavy):,} of {len(rows):,} jobs do more, one every {every}: naps?"
-        return evolve(jobs, doubt=doubt) if clear and even.mean() > 1 / 2 else jobs
+        return evolve(jobs, doubt=doubt)
     sleep = jobs.sleep[~light] * (not (grid and grid.fits))  # until an instant, if they do
     doubt = f"it naps, {many:.3g} times a job: jobs by their work"
     return evolve(jobs, rows=heavy, sleep=sleep, doubt=doubt)
