@@ -118,7 +118,7 @@ class Shim(ClosedAfterwards):
         self.environment: dict[str, str] = {}
         self.not_seen: list[str] = []
         if out:
-            self.not_seen.append("locks are not visible: --set no-locks=true leaves them out")
+            self.not_seen.append("locks are not visible: --set no_locks=true leaves them out")
             return
         made = toolchain or Toolchain.find()
         try:

@@ -76,8 +76,11 @@ class ProgramSpec:
         "Run it as this user, which root alone can.  [who runs deadbeat]",
         default=None,
     )
-    no_locks: bool = fields.flag(
-        "--no-locks", "Leave out the library that sees locks, where it takes too much of a job."
+    no_locks: bool = keyed(
+        rules.Flag(),
+        "true|false",
+        "Leave out the library that sees locks, where it takes too much of a job.",
+        default=False,
     )
     period: int | None = keyed(
         _TIME,

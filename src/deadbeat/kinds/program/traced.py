@@ -305,7 +305,7 @@ def lines(found: TracedProgram) -> Iterator[str]:
         much, share = "", shares.get(name, 0)
         if share > _MUCH:
             own = any(task.sections for task in found.known if task.name == name)
-            cure = "; --set no-locks=true leaves locks out" * own
+            cure = "; --set no_locks=true leaves locks out" * own
             much = f": up to {percent(share)} of its C{cure}"
         yield f"tracing took {many} of a job of {name} (95 %){much}"
     for line in found.not_seen:
