@@ -36,11 +36,11 @@ def opt(names: str, text: str, *, to: str = "", **more: Any) -> click.Option:
     elif "|" in metavar and "type" not in more:
         more["type"] = OneOf(*metavar.split("|"))
     more = {"metavar": metavar, **more} if metavar else {"is_flag": True, **more}
-    made = _List if name in _ADDED else click.Option
+    made = _List if metavar == "LIST" and name in _ADDED else click.Option
     return made([name, to] if to else [name], help=text, **more)
 
 
-#: What is given several times is one list.
+#: Lists of names: given several times they are one; of numbers the last one counts.
 _ADDED = ("--deadline", "--try", "--scale")
 
 
