@@ -137,9 +137,10 @@ def test_what_left_its_session_ends_with_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_full_disk_and_lost_marks_leave_the_rest(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
-    program = f'rm "$DEADBEAT_MARKS"; exec {programs / "odd"} none'
+    fills = 'rm "$DEADBEAT_MARKS"; cat /dev/zero >$TMPDIR/fill 2>/dev/null'
+    program = "; ".join((f"{programs / 'odd'} none", fills, f"exec {programs / 'odd'} none"))
     words = shlex.join((DEADBEAT, "run", "--no-figures", "--", "sh", "-c", program))
-    script = f"mount -t tmpfs -o size=300k none small; TMPDIR=$PWD/small exec {words}"
+    script = f"mount -t tmpfs -o size=3m none small; TMPDIR=$PWD/small exec {words}"
     done = subprocess.run(
         ("unshare", "-m", "sh", "-c", script),
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
