@@ -16,6 +16,7 @@ from helpers.processes import running, until, words_of
 from helpers.programs import ROOT, command_of
 
 DEADBEAT = str(Path(sys.executable).with_name("deadbeat"))
+KILLS = int(os.environ.get("DEADBEAT_KILLS", "1"))
 SOURCE = ROOT / "tests/programs/strangers/odd.c"
 
 
@@ -113,6 +114,21 @@ def test_a_program_is_as_it_is_alone(way: str, programs: Path, tmp_path: Path) -
     lines = iter(found[2].splitlines())
     assert all(line in lines for line in errors.splitlines()), (errors, found[2])
     assert "Traceback" not in found[2] and "\nname 7" not in found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.hardware
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_names_of_a_stranger_forge_nothing(programs: Path, tmp_path: Path) -> None:
+    """``DEADBEAT_KILLS=200``: beside so many runs."""
+    with subprocess.Popen((programs / "odd", "stranger")) as stranger:
+        for _ in range(KILLS):
+            done = run(tmp_path, "--fresh", "--name", "own", "--", f"{programs / 'odd'}", "none")
+            assert (done.returncode, "Traceback" in done.stderr) == (7, False), done.stderr
+            assert not re.search(r"(?<!\\x0a)(?<!\S)forged|^(ended|gone|set) ", done.stdout, re.M)
+            kept = json.loads((tmp_path / "runs/own/runs/0001.json").read_text())["run"]
+            assert {each["name"] for each in kept["traced"]["tasks"]} == {r"\x0aname 7 x"}
+        stranger.kill()
 
 
 @pytest.mark.hardware

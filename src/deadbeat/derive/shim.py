@@ -76,8 +76,9 @@ _FILE = re.compile(r"[pmd](-[0-9]+){2,3}", re.ASCII)
 _LOST = "it limits its files (RLIMIT_FSIZE), or a disk is full"
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
+#: It may outlive us for an instant: it makes nothing where the first folder is already gone again.
 _FOLDERS = """d=/dev/shm; [ -w $d ] || d="$0/.."
-mkdir -p -m 711 "$0" "$d/$1" && chmod a+x "$0/.." && mkdir -m 1777 "$d/$1/$2"
+mkdir -m 711 "$0" && mkdir -m 711 "$d/$1" && chmod a+x "$0/.." && mkdir -m 1777 "$d/$1/$2"
 echo "$d/$1/$2"
 """
 
@@ -160,7 +161,7 @@ class Shim(ClosedAfterwards):
         """What it writes into is memory where there is some: whoever the program runs as may
         write there, and no other knows its name."""
         drain, name = str(tool_program(toolchain, "drain")), f"deadbeat-{os.getpid()}-{_random()}"
-        self._held.enter_context(keeping(self._target, REMOVE, f"/dev/shm/{name}"))
+        self._held.enter_context(keeping(self._target, f"sleep 0.2; {REMOVE}", f"/dev/shm/{name}"))
         words = ("sh", "-c", _FOLDERS, self._kept, name, _random())
         self._folder = self._target.run(words).stdout.strip()
         outer = self._folder.rpartition("/")[0]

@@ -244,6 +244,40 @@ static void jumps(void)
     printf("jumped %d\n", count);
 }
 
+/* Beside a program that is recorded: each name would forge a line of whoever prints it. */
+static void *renames(void *none)
+{
+    static const char *const names[] = {"\nname 7 forged",
+                                        "\nthread 7 7 1 1",
+                                        "\nended 1 1",
+                                        "\ngone",
+                                        "\nfailed forged",
+                                        "\ncall 7 forged",
+                                        "\nmissing forged",
+                                        "\nfull 1 forged",
+                                        "\\x0aforged",
+                                        "",
+                                        "\xff\xfe",
+                                        "\xe2\x80\xa8"
+                                        "forged",
+                                        "forged\r\v\x1c",
+                                        "\nset 1 1 0 x y"};
+    for (unsigned n = 0;; n++, usleep(300))
+        prctl(PR_SET_NAME, names[n % (sizeof names / sizeof *names)]);
+    return none;
+}
+
+static void stranger(void)
+{
+    pthread_t thread;
+    if (setgid(65534) + setuid(65534) != 0)
+        exit(1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int n = 0; n < 3; n++)
+        pthread_create(&thread, NULL, renames, NULL);
+    renames(NULL);
+}
+
 /* In the table's order of what is harmed: limits, filters, files, rights, processes, threads, signals. */
 static int odd(void)
 {
@@ -317,6 +351,8 @@ static int odd(void)
         jumps();
     else if (is("faults"))
         faults();
+    else if (is("stranger"))
+        stranger();
     else if (is("inherited"))
         inherited();
     else if (is("cancel"))
