@@ -18,6 +18,7 @@
 
 struct thread {
     uint32_t tid, pid;
+    uint32_t inside; /* its number in the innermost PID namespace that it is in; 0: not asked yet */
     bool ended;
     char comm[17];
     uint32_t policy, priority;
@@ -133,6 +134,22 @@ static void look_into(struct thread *thread)
             find_starts(thread->pid, thread->tid, (uintptr_t)strtoull(last, NULL, 16), thread->starts);
 }
 
+/* Its process, and its number inside. */
+static void ask_numbers(struct thread *thread)
+{
+    char status[TEXT_BYTES], path[64];
+    snprintf(path, sizeof path, "/proc/%u/status", thread->tid);
+    if (text_of(path, status, sizeof status) <= 0)
+        return;
+    char *group = strstr(status, "\nTgid:"), *inside = strstr(status, "\nNSpid:");
+    if (group)
+        thread->pid = (uint32_t)strtoul(group + 6, NULL, 10);
+    if (inside) {
+        inside[1 + strcspn(inside + 1, "\n")] = '\0';
+        thread->inside = (uint32_t)strtoul(strrchr(inside, '\t'), NULL, 10);
+    }
+}
+
 /* What the kernel says of a thread now; false where it is gone: what was known stays. */
 static bool look_at(struct thread *thread)
 {
@@ -149,6 +166,8 @@ static bool look_at(struct thread *thread)
     if (text_of(path, text, sizeof text) <= 0)
         return false;
     text[strlen(text) - 1] = 0; /* the kernel's end of the line */
+    if (!thread->inside)
+        ask_numbers(thread);
     if (*text)
         snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
     else
@@ -239,12 +258,8 @@ void follow(const struct record *record)
             child = new_thread(tid, parent.pid, record->ns);
         if (!child)
             return;
-        char status[TEXT_BYTES], path[64];
-        snprintf(path, sizeof path, "/proc/%u/status", tid);
-        const char *at = text_of(path, status, sizeof status) > 0 ? strstr(status, "\nTgid:") : NULL;
         child->begin_ns = record->ns;
-        if (at)
-            child->pid = (uint32_t)strtoul(at + 6, NULL, 10);
+        ask_numbers(child);
         if (!look_at(child) && !child->sampled_ns) { /* inherited */
             memcpy(child->comm, parent.comm, sizeof child->comm);
             memcpy(child->cpus, parent.cpus, sizeof child->cpus);
@@ -357,6 +372,8 @@ void say_threads(void)
             }
         comm_text(text, t->comm, sizeof t->comm);
         printf("%s %s\n", *comma ? "" : "-", text);
+        if (t->inside && t->inside != t->tid)
+            printf("inside %u %u\n", t->tid, t->inside);
         for (unsigned n = 0; n < t->start_count; n++)
             printf("start %u %" PRIxPTR "\n", t->tid, t->starts[n]);
     }

@@ -31,7 +31,16 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 QUICK = ("fsize", "filter", "strict", "fork-killed", "dup2", "inherited", "jumps", "faults")
 MODES = (
     *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
-    *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
+    *(
+        "closefrom",
+        "chroot",
+        "chroot-child",
+        "setuid",
+        "unshare",
+        "exec-empty",
+        "exec-filtered",
+        "fork-exit",
+    ),
     *(
         "fork-one",
         "fork-handlers",
@@ -59,6 +68,7 @@ WAYS = {
     "nobody reads": "{ ./odd none; yes; } | head -1",
     "another's library": "LD_PRELOAD=libm.so.6 exec ./odd none",
     "static": "exec ./odd.static spawn",
+    "no name in UTF-8": "d=$(printf 'b\\351d'); mkdir -p $d; cp odd $d/o; exec $d/o none",
     "a sanitizer": "exec ./odd.asan none",
     "a sanitizer below": "./odd.asan none; exit 4",
     "set-user-id": "exec setpriv --reuid 65534 --clear-groups --no-new-privs ./odd none",
@@ -120,19 +130,29 @@ def test_a_program_is_as_it_is_alone(way: str, programs: Path, tmp_path: Path) -
 @pytest.mark.hardware
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_names_of_a_stranger_forge_nothing(programs: Path, tmp_path: Path) -> None:
-    """``DEADBEAT_KILLS=200``: beside so many runs."""
+    """Beside as many runs as DEADBEAT_KILLS says."""
     stranger = subprocess.Popen((programs / "odd", "stranger"))
     try:
         for _ in range(KILLS):
             done = run(tmp_path, "--fresh", "--name", "own", "--", f"{programs / 'odd'}", "none")
             assert (done.returncode, "Traceback" in done.stderr) == (7, False), done.stderr
             assert not re.search(r"(?<!\\x0a)(?<!\S)forged|^(ended|gone|set) ", done.stdout, re.M)
-            kept = json.loads((tmp_path / "runs/own/runs/0001.json").read_text())["run"]
+            kept = json.loads((tmp_path / "runs/latest/runs/0001.json").read_text())["run"]
             names = {each["name"] for each in kept["traced"]["tasks"]}
             assert {r"\x0aname 7 x"} <= names <= {r"\x0aname 7 x", "odd"}
     finally:
         stranger.kill()
         stranger.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces")
+def test_locks_in_a_pid_namespace_are_those_of_its_threads(programs: Path, tmp_path: Path) -> None:
+    words = ("unshare", "-pf", "--mount-proc", str(programs / "odd"), "none")
+    done = run(tmp_path, "--name", "own", "--", *words)
+    assert done.returncode == 7 and "not visible" not in done.stdout, done.stdout
+    kept = json.loads((tmp_path / "runs/own/runs/0001.json").read_text())["run"]["traced"]
+    (lock,) = (each for each in kept["locks"] if each["name"].startswith("lock"))
+    assert (lock["count"], lock["users"]) == (4000, [r"\x0aname 7 x"])
 
 
 @pytest.mark.hardware
