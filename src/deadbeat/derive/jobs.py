@@ -26,7 +26,7 @@ _NO_TIME_NS = 50_000
 #: Naps are such a share of waits at least, and work is so much longer than what follows a nap;
 #: gaps that are as even are equal. Who looks whether it is time does so again after less: event
 #: loops count in ms.
-_NAPS, _CLEAR, EVEN, _LOOK_NS = 0.05, 3, 0.2, 2_500_000
+_NAPS, _CLEAR, EVEN, _LOOK_NS = 0.1, 3, 0.2, 2_500_000
 #: What a thread does in a job, as far as it is recorded.
 _ACTS = (RecordKind.ENTER, *(kind for kind in RecordKind if kind >= RecordKind.INIT))
 #: A few waits at a site, at most this share of those at another, are of no loop.

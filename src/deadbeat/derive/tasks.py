@@ -289,9 +289,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
 
 def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[str]:
     """Its time after the last wait, if it could have had jobs then."""
-    if jobs is None or not task.period_ns:
+    if jobs is None or not task.period_ns or task.jobs < SURE_JOBS:
         return []
-    last = int(jobs.rows["end"][-1])
+    waits = track.waits[track.waits["enter"] >= jobs.rows["end"][-1]]
+    last = int(waits["exit"][0]) if len(waits) else track.end
     rest = int(track.of(RecordKind.END)["ns"].max(initial=last)) - last
     text = f"jobs of {task.name} in its last {time_text(rest)}: it did not wait again"
     return [text] * (rest > _REST * task.period_ns)

@@ -187,6 +187,9 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         of += skipped * (by_misses.skipped > 0)
         yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
+        rest = [task.skipped for task in found.known if task.deadline_ns and task != by_misses]
+        if any(rest):
+            yield f"{count_of(sum(rest), 'release')} of others had no job: skipped, or served late."
     elif judged := [task for task in found.known if task.deadline_ns]:
         count = count_of(sum(task.jobs for task in judged), "job")
         of = _named([task.name for task in urgent_first(judged)])
