@@ -96,7 +96,7 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 _SLEEP_EVENTS = 7
 _PATIENCE_S = 30.0
 #: Where those of runtimes begin.
-_RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime\.|node::|v8::|uv__)"
+_RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime[./]|node::|v8::|uv__)"
 #: Where a thread begins, and what libraries have between that and the function that it is made for.
 _THREADS = r"\b(libc|libpthread|ld-musl|_*clone3?|start_thread)\b"
 _BEFORE = rf"{_THREADS}|^(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
