@@ -138,7 +138,8 @@ static const char *stat_of(const struct thread *thread, char *text, size_t bytes
 static void end(struct thread *thread)
 {
     thread->ended = true;
-    close(thread->comm_file);
+    if (thread->comm_file >= 0)
+        close(thread->comm_file);
     if (thread->children_file >= 0)
         close(thread->children_file);
     if (thread->tasks)
@@ -181,6 +182,24 @@ static void inherit(struct thread *made, uint32_t parent)
     }
 }
 
+/* When a thread was made, of its stat; 0: not known. */
+static uint64_t start_of(const char *fields)
+{
+    for (int field = 3; field < 22 && fields; field++)
+        fields = (fields = strchr(fields, ' ')) ? fields + 1 : NULL;
+    return fields ? strtoull(fields, NULL, 10) : 0;
+}
+
+static void open_files(struct thread *thread)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%u/task", thread->pid);
+    thread->comm_file = opened(thread->pid, thread->tid, "comm");
+    thread->children_file = opened(thread->pid, thread->tid, "children");
+    thread->tasks = thread->tid == thread->pid ? opendir(path) : NULL;
+    thread->links = 0;
+}
+
 static void add(uint32_t tid, uint32_t pid)
 {
     for (size_t i = count; i-- > 0;)
@@ -189,20 +208,15 @@ static void add(uint32_t tid, uint32_t pid)
     if (tid == (uint32_t)getpid() || tid == (uint32_t)getppid() || count == THREADS_MOST)
         return;
     struct thread *made = &threads[count];
-    *made = (struct thread){.tid = tid, .pid = pid, .found = looks, .comm_file = opened(pid, tid, "comm")};
-    if (made->comm_file < 0)
-        return;
-    made->children_file = opened(pid, tid, "children");
-    char path[32], text[1024];
+    *made = (struct thread){.tid = tid, .pid = pid, .found = looks};
+    open_files(made);
+    char text[1024];
     struct stat owner;
-    made->is_root = fstat(made->comm_file, &owner) == 0 && owner.st_uid == 0;
-    snprintf(path, sizeof path, "/proc/%u/task", pid);
-    made->tasks = tid == pid ? opendir(path) : NULL;
     unsigned parent = 0;
-    if (!read_comm(made) || !read_state(tid, &made->own) ||
-        sscanf(stat_of(made, text, sizeof text),
-               "%*c %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &parent,
-               &made->start) != 2) {
+    made->is_root = made->comm_file >= 0 && fstat(made->comm_file, &owner) == 0 && owner.st_uid == 0;
+    const char *fields = stat_of(made, text, sizeof text);
+    made->start = start_of(fields);
+    if (!read_comm(made) || !read_state(tid, &made->own) || sscanf(fields, "%*c %u", &parent) != 1) {
         end(made);
         return;
     }
@@ -278,11 +292,13 @@ static bool settle(struct thread *thread, const struct state *to, const bool tod
             if (!left[part])
                 continue;
             struct state now;
+            thread->parts[part].changes_now = true; /* we may be killed before it is known */
             errors[part] = change_part(thread, to, part);
             if (errors[part] == 0 && !read_state(thread->tid, &now))
                 errors[part] = ESRCH;
             else if (errors[part] == 0 && phase != PLACING && !same(&now, to, part))
                 errors[part] = EAGAIN;
+            thread->parts[part].changes_now = errors[part] == 0;
             if (errors[part] != 0)
                 continue;
             left[part] = false;
@@ -293,6 +309,7 @@ static bool settle(struct thread *thread, const struct state *to, const bool tod
                 copy(&thread->set, part == CPUS ? &now : to, part); /* without those that it may not have */
             }
             thread->parts[part].refused = 0;
+            thread->parts[part].changes_now = false;
             say(good, thread, 0, to, part);
         }
     for (enum part part = 0; part < PARTS; part++) {
@@ -370,23 +387,25 @@ static void put_back(void)
     }
 }
 
-/* Where the one that placed was killed; its files are closed, so that a thread is known by its begin. */
-static void put_back_alone(void)
+/* Takes over from the one that placed, which was killed: its files are closed, and a thread is known by its
+ * begin. */
+static void adopt(void)
 {
     char text[1024];
     for (size_t i = 0; i < count; i++) {
         struct thread *each = &threads[i];
         struct state now;
-        uint64_t start = 0;
-        if (each->ended ||
-            sscanf(stat_of(each, text, sizeof text),
-                   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
-                   &start) != 1 ||
-            start != each->start || !read_state(each->tid, &now))
+        if (each->ended || start_of(stat_of(each, text, sizeof text)) != each->start ||
+            !read_state(each->tid, &now)) {
+            each->ended = true;
             continue;
+        }
+        open_files(each);
         for (enum part part = 0; part < PARTS; part++)
-            if (each->parts[part].touched && same(&now, &each->set, part))
-                (void)change_part(each, &each->own, part);
+            if (each->parts[part].changes_now) {
+                each->parts[part].touched = true;
+                copy(&each->set, &now, part);
+            }
     }
 }
 
@@ -525,7 +544,8 @@ int main(int argc, char **argv)
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     be_first();
-    put_back_alone();
+    adopt();
+    put_back();
     puts("killed");
     return 1;
 }

@@ -56,6 +56,7 @@ struct thread {
     struct {
         bool touched, gave_up;
         bool was_set; /* once: set stays */
+        bool changes_now;
         int changes, refused;
     } parts[PARTS];
 };

@@ -1,9 +1,13 @@
 """Truth: what the kernel says of the threads of tests/programs/shim/placed.c."""
 
 import os
+import random
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from errno import EBUSY
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +23,8 @@ from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets.local import LocalTarget
 
 ALL = os.sched_getaffinity(0)
+DRAW = random.Random(7)
+FOUND = Toolchain.find()
 ONE = min(ALL)
 RULES = (
     Placing(name="alpha", policy="fifo", priority=50, cpus=(ONE,)),
@@ -99,6 +105,30 @@ def test_all_is_put_back_where_it_is_killed(program):
                     placer.finish()
         until(lambda: threads(program.pid) == BEFORE)
         assert slack.read_text() == "7000\n"
+
+
+class KilledSoon(LocalTarget):
+    """Kills what it starts, or a child of that, within 60 ms."""
+
+    def start(self, argv):
+        process, after_s = super().start(argv), DRAW.uniform(0, 0.06)
+        threading.Timer(after_s, self._kill, (process.pid, DRAW.random() < 0.5)).start()
+        return process
+
+    def _kill(self, pid: int, child: bool) -> None:
+        with suppress(ProcessLookupError):  # it was faster
+            os.kill((*children(pid) * child, pid)[0], signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_it_may_be_killed_at_any_moment(program):
+    """While it begins, places, or puts back; as often as DEADBEAT_KILLS says."""
+    for _ in range(int(os.environ.get("DEADBEAT_KILLS", "5"))):
+        with KilledSoon() as here, suppress(TargetError), Placer(here, FOUND, RULES) as placer:
+            placer.begin(program.pid)
+            time.sleep(DRAW.uniform(0, 0.1))
+            placer.finish()
+        until(lambda: threads(program.pid) == BEFORE, 5)
 
 
 def test_all_is_put_back_where_its_parent_is_killed(program):
