@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from common import report
 
 from deadbeat.build.jvm import Jdk, jdks
-from deadbeat.executors.programs import guarded, put_runtime
+from deadbeat.build.programs import guarded, put_runtime
 from deadbeat.kinds.primitives import foreign
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, plan, resolved
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives

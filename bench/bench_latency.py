@@ -23,7 +23,7 @@ from time import monotonic, sleep
 from attrs import frozen
 from common import report
 
-from deadbeat.executors.programs import failure_of, guarded, put_runtime
+from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.kinds.latency.engines import Request
 from deadbeat.kinds.latency.prober import ProberEngine
 from deadbeat.model.histogram import Histogram

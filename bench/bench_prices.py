@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from common import report
 
+from deadbeat.build.programs import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import guarded, put_runtime
 from deadbeat.prices.states import CHANGED, PairStates, pair_states
 from deadbeat.prices.table import MODES, SLEEPING, SPINNING, STOPPED_MOST
 from deadbeat.prices.works import PriceWork, Pricing

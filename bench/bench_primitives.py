@@ -23,9 +23,9 @@ from attrs import evolve, frozen
 from common import report
 
 from deadbeat.build.native import cache_root, call_cargo
+from deadbeat.build.programs import guarded, put_runtime, toolchain_of
 from deadbeat.build.toolchain import OPTIMISED
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import guarded, put_runtime, toolchain_of
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.spec import PrimitivesSpec

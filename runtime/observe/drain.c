@@ -5,9 +5,8 @@
  *     drain FOLDER KEPT
  *
  * FOLDER: the shim's; KEPT: what each p-PID-NS there had in chunks that were full is appended to d-PID-NS
- * here; what nobody has mapped any more, so that its processes have ended, comes here whole. Ends with its
- * input, or SIGTERM. Whoever may write into FOLDER cannot harm it: only regular files are opened, and none is
- * mapped.
+ * here. Ends with its input, or SIGTERM. Whoever may write into FOLDER cannot harm it: only regular files are
+ * opened, and none is mapped.
  */
 #include "chunks.h"
 
@@ -17,7 +16,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -106,61 +104,25 @@ static bool keep(struct source *from, uint32_t place)
     return false;
 }
 
-/* Keeps chunks that have this state or a later one: how many; -1: there is no room. */
-static int empty(struct source *from, uint8_t state)
+/* Whether chunks were full. */
+static bool empty(struct source *from)
 {
     static struct process seen;
     const uint8_t is_free = FREE;
-    int any = 0;
+    bool any = false;
     if (pread(from->file, &seen, sizeof seen, 0) != sizeof seen || memcmp(seen.magic, "DBSHIM2", 8) != 0)
-        return 0;
+        return false;
     for (uint32_t place = 0; place < seen.chunks && place < CHUNKS_MOST; place++) {
-        if (seen.state[place] < state)
+        if (seen.state[place] != FULL)
             continue;
+        any = true;
+        if (!keep(from, place))
+            break;
         off_t at = (off_t)offsetof(struct process, state) + place;
-        if (!keep(from, place) || pwrite(from->file, &is_free, 1, at) != 1)
-            return -1;
-        any++;
+        if (pwrite(from->file, &is_free, 1, at) != 1)
+            break;
     }
     return any;
-}
-
-/* Moves a file, as far as anybody reads it. */
-static bool moved(const char *name)
-{
-    static char text[1 << 20];
-    int from = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (from < 0)
-        return true; /* there is none */
-    int to = openat(kept_folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ssize_t bytes = read(from, text, *name == 'p' ? HEADER : sizeof text);
-    bool good = to >= 0 && bytes >= 0 && write(to, text, (size_t)bytes) == bytes;
-    close(from);
-    if (to >= 0)
-        close(to);
-    return good && unlinkat(folder, name, 0) == 0;
-}
-
-/* Whether its processes have ended, as no other has it open or mapped, and all of it is here. */
-static bool is_over(struct source *each)
-{
-    char maps[NAME_BYTES + 2];
-    bool alone = fcntl(each->file, F_SETLEASE, F_WRLCK) == 0;
-    fcntl(each->file, F_SETLEASE, F_UNLCK);
-    if (!alone || empty(each, TAKEN) < 0)
-        return false;
-    for (char which = '0'; which <= '1'; which++) {
-        snprintf(maps, sizeof maps, "%s-%c", each->name, which);
-        *maps = 'm';
-        if (!moved(maps))
-            return false;
-    }
-    if (!moved(each->name))
-        return false;
-    close(each->file);
-    if (each->kept >= 0)
-        close(each->kept);
-    return true;
 }
 
 /* Whether any file had full chunks; one that had none for long is looked at less often. */
@@ -172,14 +134,9 @@ static bool look(void)
         struct source *each = &sources[i];
         if (each->due-- > 0)
             continue;
-        bool some = empty(each, FULL) != 0;
+        bool some = empty(each);
         any |= some;
         each->quiet = some ? 0 : each->quiet + 1;
-        if (!some && is_over(each)) {
-            *each = sources[--count];
-            i--;
-            continue;
-        }
         each->due = each->quiet / SELDOM < SELDOM ? each->quiet / SELDOM : SELDOM;
     }
     return any;
@@ -196,7 +153,6 @@ int main(int argc, char **argv)
         return 1;
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    signal(SIGIO, SIG_IGN); /* of who opens what we look at */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);

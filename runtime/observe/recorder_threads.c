@@ -18,7 +18,6 @@
 
 struct thread {
     uint32_t tid, pid;
-    uint32_t inside; /* its number in the innermost PID namespace that it is in; 0: not asked yet */
     bool ended;
     char comm[17];
     uint32_t policy, priority;
@@ -134,22 +133,6 @@ static void look_into(struct thread *thread)
             find_starts(thread->pid, thread->tid, (uintptr_t)strtoull(last, NULL, 16), thread->starts);
 }
 
-/* Its process, and its number inside. */
-static void ask_numbers(struct thread *thread)
-{
-    char status[TEXT_BYTES], path[64];
-    snprintf(path, sizeof path, "/proc/%u/status", thread->tid);
-    if (text_of(path, status, sizeof status) <= 0)
-        return;
-    char *group = strstr(status, "\nTgid:"), *inside = strstr(status, "\nNSpid:");
-    if (group)
-        thread->pid = (uint32_t)strtoul(group + 6, NULL, 10);
-    if (inside) {
-        inside[1 + strcspn(inside + 1, "\n")] = '\0';
-        thread->inside = (uint32_t)strtoul(strrchr(inside, '\t'), NULL, 10);
-    }
-}
-
 /* What the kernel says of a thread now; false where it is gone: what was known stays. */
 static bool look_at(struct thread *thread)
 {
@@ -166,8 +149,6 @@ static bool look_at(struct thread *thread)
     if (text_of(path, text, sizeof text) <= 0)
         return false;
     text[strlen(text) - 1] = 0; /* the kernel's end of the line */
-    if (!thread->inside)
-        ask_numbers(thread);
     if (*text)
         snprintf(thread->comm, sizeof thread->comm, "%.16s", text);
     else
@@ -258,8 +239,12 @@ void follow(const struct record *record)
             child = new_thread(tid, parent.pid, record->ns);
         if (!child)
             return;
+        char status[TEXT_BYTES], path[64];
+        snprintf(path, sizeof path, "/proc/%u/status", tid);
+        const char *at = text_of(path, status, sizeof status) > 0 ? strstr(status, "\nTgid:") : NULL;
         child->begin_ns = record->ns;
-        ask_numbers(child);
+        if (at)
+            child->pid = (uint32_t)strtoul(at + 6, NULL, 10);
         if (!look_at(child) && !child->sampled_ns) { /* inherited */
             memcpy(child->comm, parent.comm, sizeof child->comm);
             memcpy(child->cpus, parent.cpus, sizeof child->cpus);
@@ -372,8 +357,6 @@ void say_threads(void)
             }
         comm_text(text, t->comm, sizeof t->comm);
         printf("%s %s\n", *comma ? "" : "-", text);
-        if (t->inside && t->inside != t->tid)
-            printf("inside %u %u\n", t->tid, t->inside);
         for (unsigned n = 0; n < t->start_count; n++)
             printf("start %u %" PRIxPTR "\n", t->tid, t->starts[n]);
     }

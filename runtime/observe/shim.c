@@ -520,7 +520,6 @@ __attribute__((constructor)) static void begin(void)
             alive = NULL;
     }
     ask_inheritance();
-    find_early();
     errno = kept;
 }
 

@@ -62,9 +62,6 @@ uint32_t own_tid_before(void);
 /* The folder to write into; NULL: the shim stays out. */
 const char *wanted(void);
 
-/* Looks up what may be called where nothing can be. */
-void find_early(void);
-
 /* Before the program filters its calls: whether that is new. And where it then could not. */
 bool will_filter(bool is_strict);
 void filters_not(void);

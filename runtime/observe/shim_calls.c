@@ -16,16 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What handlers of signals and children of threads may call first: the loader's lock is not for them. */
-#define EARLY(name)                                                                                          \
-    static __typeof__(name) *real_##name(void)                                                               \
-    {                                                                                                        \
-        return REAL(name);                                                                                   \
-    }
-EARLY(syscall)
-EARLY(prctl)
-EARLY(sem_post)
-
 /* --- locks: tried first, so that a wait is seen -------------------------------------------------- */
 
 /* Before a lock is tried for the first time. */
@@ -242,7 +232,7 @@ EXPORT int sem_trywait(sem_t *semaphore)
 EXPORT int sem_post(sem_t *semaphore)
 {
     PUT(POST, AT(semaphore), CALLER, 0);
-    return real_sem_post()(semaphore);
+    return REAL(sem_post)(semaphore);
 }
 
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
@@ -309,7 +299,7 @@ CALLED(int, pthread_setschedparam, (pthread_t thread, int policy, const struct s
             a[i] = va_arg(list, long);                                                                       \
         va_end(list);                                                                                        \
         bool is_new = (when) && will_filter(strict);                                                         \
-        type result = real_##name()(first, a[0], a[1], a[2], a[3] last);                                     \
+        type result = REAL(name)(first, a[0], a[1], a[2], a[3] last);                                        \
         if (is_new && result != 0)                                                                           \
             filters_not();                                                                                   \
         return result;                                                                                       \
@@ -320,10 +310,3 @@ CALLED(int, pthread_setschedparam, (pthread_t thread, int policy, const struct s
 FILTERS(long, syscall, long, 6, AND_TWO, first == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER,
         a[0] == SECCOMP_SET_MODE_STRICT)
 FILTERS(int, prctl, int, 4, NO_MORE, first == PR_SET_SECCOMP, a[0] == SECCOMP_MODE_STRICT)
-
-void find_early(void)
-{
-    (void)real_syscall();
-    (void)real_prctl();
-    (void)real_sem_post();
-}

@@ -16,7 +16,6 @@ from deadbeat.catalog import Catalog
 from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
 from deadbeat.experiment.base import Event, Outcome, RunDone, RunFailed
-from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.contention.plan import resolve
 from deadbeat.kinds.contention.runner import CampaignExperiment
 from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
@@ -24,6 +23,7 @@ from deadbeat.kinds.contention.summarise import summarise
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.results import RunKey
 from deadbeat.store.campaign import CampaignStore
+from deadbeat.targets.run import run as carry_out
 from helpers.rows import rows_of, sets_of
 
 #: 1 and 2 cores, rho 0 and 1, alpha 0 and 1, one replica: eight runs in four blocks.

@@ -44,7 +44,7 @@ def names(folder: Path) -> list[str]:
 def state_of(number: int | str) -> str:
     """State of a process (R, S, D, T, Z ...); "" once it is gone, even between two looks."""
     try:
-        return Path(f"/proc/{number}/stat").read_bytes().rpartition(b")")[2].decode().split()[0]
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:  # before the file opens, or before it is read
         return ""
 
@@ -71,7 +71,7 @@ def words_of(entry: Path) -> list[bytes]:
 
 def children(parent: int) -> list[int]:
     return running(
-        lambda entry: int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1]) == parent
+        lambda entry: int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent
     )
 
 

@@ -13,10 +13,10 @@ from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of
 from deadbeat.build.freertos import kernel_sources
 from deadbeat.build.native import fragment_sources, native_root
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.build.tree import tree_files, write_tree
 from deadbeat.catalog import lacking, load_catalog
 from deadbeat.cli.main import main
 from deadbeat.emit import emit_batch, task_set_id
+from deadbeat.emit.tree import tree_files, write_tree
 from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.model.errors import BuildError, UsageError
 from deadbeat.model.jobs import RUN_REALTIME

@@ -13,7 +13,7 @@ import pytest
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 from helpers.processes import running, until
 
-from deadbeat.executors.programs import failure_of, guarded, put_runtime
+from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.targets.base import Completed
 from deadbeat.targets.local import LocalTarget
 

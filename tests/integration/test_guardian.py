@@ -16,9 +16,9 @@ from helpers.old_kernel import CLOCK_NANOSLEEP, REFUSED, without_call
 from helpers.processes import running, until, words_of
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.programs import BOUND_PASSED, guarded
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.emit import emit_batch
-from deadbeat.executors.programs import BOUND_PASSED, guarded
 from deadbeat.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware

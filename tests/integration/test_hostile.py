@@ -16,7 +16,6 @@ from helpers.processes import running, until, words_of
 from helpers.programs import ROOT, command_of
 
 DEADBEAT = str(Path(sys.executable).with_name("deadbeat"))
-KILLS = int(os.environ.get("DEADBEAT_KILLS", "1"))
 SOURCE = ROOT / "tests/programs/strangers/odd.c"
 
 
@@ -31,16 +30,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 QUICK = ("fsize", "filter", "strict", "fork-killed", "dup2", "inherited", "jumps", "faults")
 MODES = (
     *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
-    *(
-        "closefrom",
-        "chroot",
-        "chroot-child",
-        "setuid",
-        "unshare",
-        "exec-empty",
-        "exec-filtered",
-        "fork-exit",
-    ),
+    *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
     *(
         "fork-one",
         "fork-handlers",
@@ -68,7 +58,6 @@ WAYS = {
     "nobody reads": "{ ./odd none; yes; } | head -1",
     "another's library": "LD_PRELOAD=libm.so.6 exec ./odd none",
     "static": "exec ./odd.static spawn",
-    "no name in UTF-8": "d=$(printf 'b\\351d'); mkdir -p $d; cp odd $d/o; exec $d/o none",
     "a sanitizer": "exec ./odd.asan none",
     "a sanitizer below": "./odd.asan none; exit 4",
     "set-user-id": "exec setpriv --reuid 65534 --clear-groups --no-new-privs ./odd none",
@@ -126,35 +115,6 @@ def test_a_program_is_as_it_is_alone(way: str, programs: Path, tmp_path: Path) -
     assert "Traceback" not in found[2] and "\nname 7" not in found[1]
 
 
-@pytest.mark.slow
-@pytest.mark.hardware
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_names_of_a_stranger_forge_nothing(programs: Path, tmp_path: Path) -> None:
-    """Beside as many runs as DEADBEAT_KILLS says."""
-    stranger = subprocess.Popen((programs / "odd", "stranger"))
-    try:
-        for _ in range(KILLS):
-            done = run(tmp_path, "--fresh", "--name", "own", "--", f"{programs / 'odd'}", "none")
-            assert (done.returncode, "Traceback" in done.stderr) == (7, False), done.stderr
-            assert not re.search(r"(?<!\\x0a)(?<!\S)forged|^(ended|gone|set) ", done.stdout, re.M)
-            kept = json.loads((tmp_path / "runs/latest/runs/0001.json").read_text())["run"]
-            names = {each["name"] for each in kept["traced"]["tasks"]}
-            assert {r"\x0aname 7 x"} <= names <= {r"\x0aname 7 x", "odd"}
-    finally:
-        stranger.kill()
-        stranger.wait()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces")
-def test_locks_in_a_pid_namespace_are_those_of_its_threads(programs: Path, tmp_path: Path) -> None:
-    words = ("unshare", "-pf", "--mount-proc", str(programs / "odd"), "none")
-    done = run(tmp_path, "--name", "own", "--", *words)
-    assert done.returncode == 7 and "not visible" not in done.stdout, done.stdout
-    kept = json.loads((tmp_path / "runs/own/runs/0001.json").read_text())["run"]["traced"]
-    (lock,) = (each for each in kept["locks"] if each["name"].startswith("lock"))
-    assert (lock["count"], lock["users"]) == (4000, [r"\x0aname 7 x"])
-
-
 @pytest.mark.hardware
 def test_arguments_are_not_opened(tmp_path: Path) -> None:
     """A FIFO has its data once; a text is longer than a name of a file may be."""
@@ -177,10 +137,9 @@ def test_what_left_its_session_ends_with_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_full_disk_and_lost_marks_leave_the_rest(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
-    fills = 'rm "$DEADBEAT_MARKS"; cat /dev/zero >$TMPDIR/fill 2>/dev/null'
-    program = "; ".join((f"{programs / 'odd'} none", fills, f"exec {programs / 'odd'} none"))
+    program = f'rm "$DEADBEAT_MARKS"; exec {programs / "odd"} none'
     words = shlex.join((DEADBEAT, "run", "--no-figures", "--", "sh", "-c", program))
-    script = f"mount -t tmpfs -o size=3m none small; TMPDIR=$PWD/small exec {words}"
+    script = f"mount -t tmpfs -o size=300k none small; TMPDIR=$PWD/small exec {words}"
     done = subprocess.run(
         ("unshare", "-m", "sh", "-c", script),
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,

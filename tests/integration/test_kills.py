@@ -109,27 +109,26 @@ _AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", 
     ("who", "number"),
     [
         pytest.param(who, number, marks=[pytest.mark.slow] * ((who, number) not in _AT_ONCE))
-        for who in ("deadbeat", "recorder", "drain", "program", "pid", "try", "placer")
+        for who in ("deadbeat", "recorder", "program", "pid", "try")
         for number in (signal.SIGTERM, signal.SIGKILL)
     ],
 )
 def test_a_watched_program_leaves_nothing(who: str, number: signal.Signals, tmp_path: Path) -> None:
-    """``pid``: it ran before, and goes on; ``try``: so it does, with its threads elsewhere, which
-    one of the placer's two processes sees to."""
+    """``pid``: it ran before, and goes on; ``try``: so it does, with its threads elsewhere."""
     (tmp_path / "watched.py").write_text(_WATCHED)
     program = (sys.executable, "watched.py")
     words = ("run", "--duration", "1", "--no-figures", "--fresh", "--name", "w")
     before = subprocess.Popen(program, cwd=tmp_path)
     try:
         joins, tries = (
-            who in ("pid", "try", "placer"),
-            ("--try", "idle", "--yes", "--repeats", "3") * (who in ("try", "placer")),
+            who in ("pid", "try"),
+            ("--try", "idle", "--yes", "--repeats", "3") * (who == "try"),
         )
         words += (*tries, "--pid", str(before.pid)) if joins else ("--", *program)
         until(lambda: len(_places(before.pid)) > 1)
         places = _places(before.pid)
         for after_s in moments(number, KILLS, 4.5 if tries else 3.5):
-            victim = "deadbeat" if who in ("pid", "try") else who
+            victim = "deadbeat" if joins else who
             ended = end_at(words, number, after_s, folder=tmp_path, who=victim)
             where = f"after {after_s:.2f} s: {ended}"
             assert (ended.left, "Traceback" in ended.errors) == ((), False), where

@@ -28,9 +28,9 @@ from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import IDLE, LoadPoint
-from deadbeat.report.doctor_page import write_doctor
 from deadbeat.report.html import page as html
 from deadbeat.settings.doctor import DoctorReport, examine
+from deadbeat.settings.doctor_page import write_doctor
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.fake import FakeTarget
 

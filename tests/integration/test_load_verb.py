@@ -12,8 +12,8 @@ import pytest
 from helpers.processes import children, is_alive, until
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
+from deadbeat.build.programs import put_runtime
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.executors.programs import put_runtime
 from deadbeat.kinds.latency.loads import LOADS
 from deadbeat.model.errors import BuildError
 from deadbeat.targets.local import LocalTarget

@@ -15,10 +15,10 @@ from helpers.programs import PROGRAMS, command_of, truth_in
 from helpers.sshd import Sshd, private_sshd
 from helpers.trees import ODD, grow, held
 
+from deadbeat.build.programs import usable_on
 from deadbeat.catalog import load_catalog
 from deadbeat.cli.main import main
 from deadbeat.executors.abilities import abilities
-from deadbeat.executors.programs import usable_on
 from deadbeat.kinds.latency.observe import read_matrix
 from deadbeat.kinds.program.results import ProgramStore, summarise
 from deadbeat.settings.tune import holder_of, signed

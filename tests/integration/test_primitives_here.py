@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 
+from deadbeat.build.pool import primitives
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
 from deadbeat.kinds.primitives.engine import HardwarePrimitives
 from deadbeat.kinds.primitives.runs import PrimitiveRun
@@ -17,7 +18,6 @@ from deadbeat.kinds.primitives.topology import topology_of
 from deadbeat.model.errors import BuildError, RunError
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.specification import read
-from deadbeat.pool import primitives
 from deadbeat.targets.local import LocalTarget
 from deadbeat_papers.runtimes.arguments import read_arguments
 

@@ -41,7 +41,7 @@ def test_sets_for_more_cores_than_are_given_keep_their_number_and_are_not_run(tm
     requests = [RunRequest(key, one) for key, one in zip(keys(2), sets, strict=True)]
     stored = tmp_path / "batch-000.elf"
     with executor() as machine:
-        _, built = machine.build(requests)
+        built = machine.open(requests, settings()).program
         shutil.copy2(built, stored)
         one_core = HardwareExecutor(cpus=machine.cpus[:1], pools=POOLS, lock_wait=LOCK_WAIT)
     try:

@@ -12,31 +12,6 @@ from pathlib import PurePosixPath
 from packaging.requirements import Requirement
 
 #: Top to bottom; a package imports only from those behind it.
-LAYERS = (
-    "cli",
-    "compare",
-    "prediction",
-    "kinds",
-    "report",
-    "experiment",
-    "executors",
-    "prices",
-    "derive",
-    "trace",
-    "settings",
-    "lab",
-    "host",
-    "targets",
-    "emit",
-    "synthesis",
-    "sched",
-    "pool",
-    "build",
-    "store",
-    "catalog",
-    "stats",
-    "model",
-)
 MAY_PRINT = ("cli",)
 MAY_START_PROCESSES = ("targets", "build", "lab")
 MAY_WRITE_FILES = ("store", "build", "report", "lab")
@@ -99,26 +74,6 @@ def imported_modules(path: str, source: str) -> Iterator[tuple[int, str]]:
             above = package[: len(package) - node.level + 1] if node.level else ()
             base = ".".join([*above, *filter(None, [node.module])])
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-
-
-def layer_violations(path: str, source: str) -> list[str]:
-    """Imports of a package that is not below the importing one. The root may import all."""
-    here = package_of(path)
-    if here == "":
-        return []
-    if here not in LAYERS:
-        return [f"{path}: {here} is in no layer"]
-    found = []
-    for line, name in imported_modules(path, source):
-        parts = name.split(".")
-        if parts[0] != "deadbeat":
-            continue
-        there = parts[1] if len(parts) > 1 else ""
-        if there not in LAYERS:
-            found.append(f"{path}:{line}: imports {name}, which is in no layer")
-        elif LAYERS.index(there) < LAYERS.index(here):
-            found.append(f"{path}:{line}: {here} imports {there}, which is above it")
-    return found
 
 
 def _imported_by_name(path: str, source: str) -> Iterator[str]:

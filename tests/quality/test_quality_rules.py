@@ -9,41 +9,6 @@ REGISTRY = "https://py" + "pi.org/simple"
 
 
 @pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        (EXECUTOR, "from deadbeat.kinds.contention.plan import Plan"),
-        (EXECUTOR, "import deadbeat.cli.main"),
-        (EXECUTOR, "from deadbeat import report"),
-        (EXECUTOR, "from .. import analysis"),
-        (EXECUTOR, "from ..campaign import plan"),
-        (EXECUTOR, "def f():\n    from deadbeat.kinds.contention import plan"),
-        (EXECUTOR, "import deadbeat"),
-        (EXECUTOR, "from deadbeat.unheard import x"),
-        ("src/deadbeat/unheard/x.py", ""),
-        ("src/deadbeat/catalog.py", "from deadbeat.store import files"),
-        ("src/deadbeat/model/tasks.py", "from deadbeat.catalog import Catalog"),
-        ("src/deadbeat/report/__init__.py", "from ..cli import main"),
-    ],
-)
-def test_an_import_from_above_is_found(path, source):
-    assert len(rules.layer_violations(path, source)) == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        (EXECUTOR, "from deadbeat.targets.base import Target\nfrom . import base\nimport numpy"),
-        (EXECUTOR, "from ..model import errors\nfrom deadbeat.executors.base import Executor"),
-        ("src/deadbeat/__init__.py", "from deadbeat.kinds.contention.view import open"),
-        ("src/deadbeat/report/__init__.py", "from . import page\nfrom ..experiment import beside"),
-        ("src/deadbeat/catalog.py", "from deadbeat.model import tasks"),
-    ],
-)
-def test_an_import_from_below_is_allowed(path, source):
-    assert rules.layer_violations(path, source) == []
-
-
-@pytest.mark.parametrize(
     "back",
     [
         "from deadbeat.cli import a",

@@ -16,13 +16,13 @@ from helpers.processes import is_alive, until
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Kept, Lost, Todo, Watcher
-from deadbeat.experiment.run import run
 from deadbeat.kinds.contention.facts import labels
 from deadbeat.kinds.latency.spec import spec_dict, specify
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.results import Summary
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.latency import LatencyStore
+from deadbeat.targets.run import run
 
 
 class Waits(Experiment[str, str]):

@@ -14,7 +14,6 @@ from deadbeat.cli.main import main
 from deadbeat.executors.scheduled import SimExecutor
 from deadbeat.executors.simulated import FakeExecutor, Faults
 from deadbeat.experiment.base import Event, RunDone, RunFailed
-from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.breakdown import predict
 from deadbeat.kinds.breakdown.document import breakdown_document, charts, doubts, sentence
 from deadbeat.kinds.breakdown.kind import KIND
@@ -35,6 +34,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
 from deadbeat.report import html
 from deadbeat.store.campaign import BreakdownStore
+from deadbeat.targets.run import run as carry_out
 
 #: One set a cell: 4 cells, 3 steps and the last run each.
 TINY: dict[str, Any] = {

@@ -19,10 +19,10 @@ from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.results import PointFigures
+from deadbeat.prices.page import ns_text
 from deadbeat.prices.stage import PRICES_FILE, save_prices
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices
 from deadbeat.prices.works import PriceWork
-from deadbeat.report.prices import ns_text
 from deadbeat.store.folder import OwnedFolder
 
 NEAR, FAR = 100_000, 480_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build import core as building
 from deadbeat.cli import _measure
 from deadbeat.cli.main import main
 from deadbeat.model.errors import BuildError
+from deadbeat.sched import build as building
 from deadbeat.sched import core as sched_core
 
 WITHOUT = """
@@ -74,7 +74,7 @@ def clone(tmp_path, monkeypatch):
     setup = tmp_path / "tools/setup"
     setup.write_text('#!/bin/sh\necho "$*" >"${0%/tools/setup}/called"\n')
     setup.chmod(0o755)
-    monkeypatch.setattr(building, "native_root", lambda: tmp_path)
+    monkeypatch.setattr(building, "_clone", lambda: tmp_path)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     return tmp_path
 

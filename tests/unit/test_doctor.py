@@ -17,11 +17,11 @@ from helpers.terminal import Terminal
 from deadbeat.cli.main import main
 from deadbeat.model.readiness import SEVERITIES
 from deadbeat.report import html
-from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.report.terminal import print_screen
 from deadbeat.settings import doctor_summary as words
 from deadbeat.settings.check import all_checks
 from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
+from deadbeat.settings.doctor_page import doctor_document, write_doctor
 from deadbeat.targets.fake import FakeTarget
 
 FILES = {

@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 import deadbeat
+from deadbeat.build.pool import primitives
 from deadbeat.catalog import load_catalog
 from deadbeat.compare.results import compare_results
 from deadbeat.compare.results import found as found_kind
@@ -41,7 +42,6 @@ from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
-from deadbeat.pool import primitives
 from deadbeat.stats.intervals import Interval
 
 MACHINE = machine_of(SimulatedChannels().describe(), 0)

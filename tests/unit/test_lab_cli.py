@@ -17,11 +17,11 @@ from deadbeat.build.native import cache_root
 from deadbeat.cli.lab import asked_of
 from deadbeat.cli.main import main
 from deadbeat.host.recorded import inventory_of, recorded_target
-from deadbeat.kinds.latency.guest import platform_of
 from deadbeat.kinds.latency.spec import keys, spec_dict
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.job import Job
 from deadbeat.lab.kernels import expected, fetch
+from deadbeat.lab.latency import platform_of
 from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import Qemu

@@ -7,9 +7,10 @@ from attrs import define, field
 from helpers.machines import AnyKernel, scripted_emulator
 
 from deadbeat.executors.base import RunSettings
-from deadbeat.executors.lab import GuestExecutor, GuestTarget, ignored_words, lab_executor
 from deadbeat.lab.boot import Booted
+from deadbeat.lab.executor import GuestExecutor, lab_executor
 from deadbeat.lab.guest import Guest
+from deadbeat.lab.target import GuestTarget, ignored_words
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.settings.journal import Journal

@@ -13,14 +13,14 @@ from helpers.matrices import matrix
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results
-from deadbeat.executors.lab import GuestTarget, look
 from deadbeat.host.recorded import recorded_target
 from deadbeat.kinds.latency.engines import make_engine
-from deadbeat.kinds.latency.guest import job_of, require_possible, run_of
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
+from deadbeat.lab.latency import job_of, require_possible, run_of
+from deadbeat.lab.target import GuestTarget, look
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.latency import LatencyRun

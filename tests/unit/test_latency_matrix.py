@@ -12,7 +12,6 @@ from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import RunDone, RunFailed, Started
-from deadbeat.experiment.run import run
 from deadbeat.kinds.latency.engines import Measured, SimulatedEngine, unsplit
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
 from deadbeat.kinds.latency.spec import (
@@ -31,6 +30,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.latency import LatencyKey, LoadPoint, LoadReport
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.run import run
 
 SMALL = {"loads": "idle,cpu:50,memory", "repeats": 3, "duration": "0.2s", "engines": "simulated"}
 

@@ -13,7 +13,6 @@ from helpers.load_tests import begun
 
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Event, RunDone, Started
-from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.kinds.load.kind import FOLDERS, other_remedies
 from deadbeat.kinds.load.runner import LoadExperiment, look
@@ -28,6 +27,7 @@ from deadbeat.store.load import LoadStore
 from deadbeat.store.place import Place
 from deadbeat.targets.fake import FakeTarget
 from deadbeat.targets.readings import Readings
+from deadbeat.targets.run import run as carry_out
 
 
 class Watched(SimulatedLoad):

@@ -10,6 +10,7 @@ from helpers.topologies import written_run as written
 
 import deadbeat
 from deadbeat.build.native import native_root
+from deadbeat.build.pool import PLACEMENTS, primitives
 from deadbeat.host.kernel import CLOCKSOURCE, CPUINFO, counter_lacks
 from deadbeat.kinds.primitives.cases import (
     PrimitiveCase,
@@ -28,7 +29,6 @@ from deadbeat.kinds.primitives.topology import PAIRS_MOST, Layout, Topology, top
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.specification import plain_of, read
-from deadbeat.pool import PLACEMENTS, primitives
 
 
 def test_every_file_says_of_its_variants_what_its_code_does() -> None:

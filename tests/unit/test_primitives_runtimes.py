@@ -10,6 +10,7 @@ from helpers.topologies import flat, written_run
 
 import deadbeat
 from deadbeat.build.jvm import jdks, jvm_sources
+from deadbeat.build.pool import primitives, primitives_of
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
 from deadbeat.kinds.primitives.engine import Wanted, parsed
 from deadbeat.kinds.primitives.foreign import priority_of
@@ -18,7 +19,6 @@ from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.specification import plain_of, read
-from deadbeat.pool import primitives, primitives_of
 
 JVM = "jvm:25:G1"
 TWO = flat(0, 1)

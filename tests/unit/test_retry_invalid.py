@@ -14,7 +14,6 @@ from helpers.scripted_loads import ScriptedLoads
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Outcome
-from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.latency.engines import SimulatedEngine
 from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.kinds.latency.spec import read_spec as read_latency
@@ -31,6 +30,7 @@ from deadbeat.model.load import Seen
 from deadbeat.store.latency import LatencyStore
 from deadbeat.store.load import LoadStore
 from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.run import run as carry_out
 
 BAD = (Finding(id="steal", severity="invalid", message="12 % stolen"),)
 HALF = LatencyKey(LoadPoint("cpu", 50), "simulated", 0)

@@ -10,12 +10,12 @@ from helpers.sched import read_task_system
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.report.charts import Chart, Spans
-from deadbeat.report.sched_drawing import gantt_svg, schedule_chart
-from deadbeat.report.sched_page import render_schedule
-from deadbeat.report.sched_trace import schedule_trace
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
+from deadbeat.sched.drawing import gantt_svg, schedule_chart
+from deadbeat.sched.page import render_schedule
 from deadbeat.sched.picture import Picture, observe, picture, window
+from deadbeat.sched.trace import schedule_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
 EVIL = '<script>alert("x")</script>&"\''

@@ -13,10 +13,10 @@ from helpers.answers import Capture, answer
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.experiment.run import in_series
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.targets import opening
 from deadbeat.targets.opening import slug, targets_in
+from deadbeat.targets.run import in_series
 from tests.helpers.pretend import PretendedTarget
 
 BOTH = "local,pretend://board"

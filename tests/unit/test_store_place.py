@@ -11,9 +11,9 @@ import pytest
 from deadbeat.experiment.folders import Folders
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
+from deadbeat.model.platform import elsewhere
 from deadbeat.model.rules import duration_words
 from deadbeat.model.specification import differences
-from deadbeat.settings.tune import elsewhere
 from deadbeat.store.place import (
     CAMPAIGN,
     LOAD_TEST,

@@ -15,7 +15,6 @@ from helpers.answers import answer_of
 from helpers.studies import begun, made_up, small
 
 from deadbeat.cli.main import root
-from deadbeat.experiment.run import run as carry_out
 from deadbeat.kinds.study.charts import charts
 from deadbeat.kinds.study.chunks import (
     NOT_APPLICABLE,
@@ -41,6 +40,7 @@ from deadbeat.store import files
 from deadbeat.store.place import REPORT_FILE
 from deadbeat.store.study import StudyStore
 from deadbeat.store.tasksystems import write_task_system
+from deadbeat.targets.run import run as carry_out
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]

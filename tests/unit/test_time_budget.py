@@ -13,10 +13,10 @@ from helpers.campaigns import tiny_spec
 
 from deadbeat.cli.main import main
 from deadbeat.experiment.base import Experiment, Kept, RunDone, Started, Todo, Watcher
-from deadbeat.experiment.run import run
 from deadbeat.kinds.base import Begin
 from deadbeat.kinds.contention.plan import corners_first, plan
 from deadbeat.store.place import Place
+from deadbeat.targets.run import run
 
 
 class Timed(Experiment[int, int]):

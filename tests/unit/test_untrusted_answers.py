@@ -8,10 +8,10 @@ import pytest
 from attrs import evolve
 from helpers.hardware import keys, settings, task, task_set
 
+from deadbeat.build.programs import usable_on
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import RunError, RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import usable_on
 from deadbeat.host.environment import environment_of
 from deadbeat.host.machine import read_machine
 from deadbeat.host.snapshot import take

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 from machines import ARM_BOARD, CPU
 
-from deadbeat.executors.programs import usable_on
+from deadbeat.build.programs import usable_on
 from deadbeat.host.environment import left_out, require_usable
 from deadbeat.model.errors import UsageError
 from deadbeat.targets import LocalTarget

@@ -18,7 +18,6 @@ from deadbeat.cli._output import agree, print_shown, say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
 from deadbeat.experiment.base import Experiment, Outcome
-from deadbeat.experiment.run import run
 from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
 from deadbeat.kinds.contention.spec import VERB
 from deadbeat.kinds.registry import all_kinds, kind_of
@@ -33,6 +32,7 @@ from deadbeat.store.files import read_toml
 from deadbeat.store.place import point_latest
 from deadbeat.targets.base import LOCAL
 from deadbeat.targets.guarded import found
+from deadbeat.targets.run import run
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}

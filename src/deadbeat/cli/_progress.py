@@ -20,10 +20,10 @@ from rich.text import Text
 from deadbeat.cli._output import say
 from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
 from deadbeat.model.words import duration
+from deadbeat.prices.page import dearest_words, price_list
 from deadbeat.prices.table import PriceTable
 from deadbeat.report.document import ROWS, CellMap, Table
 from deadbeat.report.lines import broken, clean
-from deadbeat.report.prices import dearest_words, price_list
 from deadbeat.report.terminal import picture_lines, plain_lines
 
 #: Runs without a result that are named while an experiment runs; all of them are in the report.

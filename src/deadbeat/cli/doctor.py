@@ -13,11 +13,11 @@ from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
-from deadbeat.report.doctor_page import doctor_document, write_doctor
 from deadbeat.report.lines import echo
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.settings import doctor_summary as summary
 from deadbeat.settings.doctor import DoctorReport, examine, of_families
+from deadbeat.settings.doctor_page import doctor_document, write_doctor
 from deadbeat.settings.facts import ONLINE, gather
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.texts import read_text, shown

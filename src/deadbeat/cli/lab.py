@@ -16,7 +16,6 @@ from deadbeat.cli._output import say
 from deadbeat.cli.lab_fetch import kernels_of, needed
 from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer, begun_on
-from deadbeat.experiment.run import in_series
 from deadbeat.kinds.base import Begin, ExperimentKind, Shown
 from deadbeat.kinds.latency.spec import LatencySpec, specify
 from deadbeat.kinds.registry import kind_of
@@ -30,6 +29,7 @@ from deadbeat.model.words import inside, nearest, shown
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.opening import open_target
+from deadbeat.targets.run import in_series
 
 MODELS = ("none", "voluntary", "full", "lazy")
 #: What kernels are compared by: every further metric makes a decision of these need more seeds.

@@ -19,11 +19,11 @@ from deadbeat.executors import controls
 from deadbeat.executors.abilities import RUNS_AS, Ability, abilities
 from deadbeat.executors.base import Costing, SelftestResult
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.made import MachineOptions, make_catalog, make_executor
+from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.executors.preparing import calibrated
 from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.experiment.programs import calibrated
-from deadbeat.experiment.tasksets import PAPER_USES, about_seconds
-from deadbeat.kinds.base import Shown
+from deadbeat.executors.tasksets import PAPER_USES, about_seconds
+from deadbeat.kinds.base import MachineOptions, Shown
 from deadbeat.kinds.contention.emitting import emit_tree
 from deadbeat.kinds.contention.place import LATEST
 from deadbeat.kinds.contention.spec import specify

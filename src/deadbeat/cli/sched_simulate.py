@@ -18,9 +18,6 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.machines import Verdicted
-from deadbeat.report.sched_drawing import gantt_svg
-from deadbeat.report.sched_page import render_schedule, schedule_facts, tasks_table
-from deadbeat.report.sched_trace import schedule_trace
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,
@@ -30,6 +27,8 @@ from deadbeat.sched.answer import (
     responses_of,
     ties_answer,
 )
+from deadbeat.sched.drawing import gantt_svg
+from deadbeat.sched.page import render_schedule, schedule_facts, tasks_table
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, Picture, picture, window
 from deadbeat.sched.simulator import (
     Costs,
@@ -41,6 +40,7 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
+from deadbeat.sched.trace import schedule_trace
 from deadbeat.store.files import atomic_write
 
 FAILED = 1

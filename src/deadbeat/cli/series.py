@@ -13,13 +13,12 @@ from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import say
 from deadbeat.cli.compare import compare
 from deadbeat.cli.each import named, under
-from deadbeat.executors.made import refuse_made_up
-from deadbeat.experiment.run import in_series
 from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.registry import find
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.store.place import family
-from deadbeat.targets.opening import open_target, slug, targets_in
+from deadbeat.targets.opening import open_target, refuse_made_up, slug, targets_in
+from deadbeat.targets.run import in_series
 
 #: Rows of a comparison that are printed.
 _ROWS = 24

@@ -9,7 +9,7 @@ from deadbeat.model.comparison import CellComparison, Comparison, MetricComparis
 from deadbeat.model.grouping import grouped
 from deadbeat.model.observations import Cell, Metric
 from deadbeat.model.words import count_of
-from deadbeat.report.prices import ns_text
+from deadbeat.prices.page import ns_text
 
 #: From here on an effect is shown as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0

@@ -288,14 +288,9 @@ def _recording(
     )
     threads = tuple(_thread(text) for word, text in lines if word == "thread")
     starts = _starts(lines, threads, target) if target else {}
-    pairs = (text.split() for word, text in lines if word == "inside")
-    inside = {int(tid): int(number) for tid, number in pairs}
     return Recording(
         events=events,
-        threads=tuple(
-            evolve(each, start=starts.get(each.tid, ""), inside=inside.get(each.tid, 0))
-            for each in threads
-        ),
+        threads=tuple(evolve(each, start=starts.get(each.tid, "")) for each in threads),
         calls={int(number): name for number, name in calls.items()},
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),

@@ -88,7 +88,6 @@ class RecordedThread:
         begin_ns: When it was made, or recording began.
         start: The function that it starts in, and where, if its name is that of its process; "":
             not known.
-        inside: Its number in the PID namespace that it is in, if that is not the first; 0: it is.
         sleeps_in: Number of the call in which looks found it most often; -1: in none; NEXT.
     """
 
@@ -106,7 +105,6 @@ class RecordedThread:
     sleeps_in: int = -1
     begin_ns: int = 0
     start: str = ""
-    inside: int = 0
 
 
 @frozen(kw_only=True, eq=False, slots=False)

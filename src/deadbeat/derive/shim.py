@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import RECORD, SHARED, RecordedThread, Recording, RecordKind
+from deadbeat.derive.records import RECORD, SHARED, Recording, RecordKind
 from deadbeat.derive.symbols import MAP, headers_of, tool, where
 from deadbeat.host.proc import STATUS, colon_fields
 from deadbeat.model.errors import BuildError, TargetError
@@ -76,9 +76,8 @@ _FILE = re.compile(r"[pmd](-[0-9]+){2,3}", re.ASCII)
 _LOST = "it limits its files (RLIMIT_FSIZE), or a disk is full"
 _SANITIZERS = "__(hwa|a|t|m|l)san_init"
 _WHICH = 'file=$(command -v -- "$1") && [ -f "$file" ] && echo "$file"'
-#: It may outlive us for an instant: it makes nothing where the first folder is already gone again.
 _FOLDERS = """d=/dev/shm; [ -w $d ] || d="$0/.."
-mkdir -m 711 "$0" && mkdir -m 711 "$d/$1" && chmod a+x "$0/.." && mkdir -m 1777 "$d/$1/$2"
+mkdir -p -m 711 "$0" "$d/$1" && chmod a+x "$0/.." && mkdir -m 1777 "$d/$1/$2"
 echo "$d/$1/$2"
 """
 
@@ -161,7 +160,7 @@ class Shim(ClosedAfterwards):
         """What it writes into is memory where there is some: whoever the program runs as may
         write there, and no other knows its name."""
         drain, name = str(tool_program(toolchain, "drain")), f"deadbeat-{os.getpid()}-{_random()}"
-        self._held.enter_context(keeping(self._target, f"sleep 0.2; {REMOVE}", f"/dev/shm/{name}"))
+        self._held.enter_context(keeping(self._target, REMOVE, f"/dev/shm/{name}"))
         words = ("sh", "-c", _FOLDERS, self._kept, name, _random())
         self._folder = self._target.run(words).stdout.strip()
         outer = self._folder.rpartition("/")[0]
@@ -181,13 +180,13 @@ class Shim(ClosedAfterwards):
             self._drain.close()
         places = [self._kept, self._folder]
         if is_here(self._target):
-            seen, pids = read_folders([*map(Path, places)], self._target, recording.threads)
+            seen, pids = read_folders([*map(Path, places)], self._target)
         else:
             with tempfile.TemporaryDirectory() as here:
                 folders = [
                     self._fetched(place, Path(here, str(n))) for n, place in enumerate(places)
                 ]
-                seen, pids = read_folders(folders, self._target, recording.threads)
+                seen, pids = read_folders(folders, self._target)
         self.close()
         if not self.not_seen:
             missing += _silent(recording, seen, pids)
@@ -218,12 +217,10 @@ class Shim(ClosedAfterwards):
         )
 
 
-def read_folders(
-    folders: Sequence[Path], target: Target, threads: Sequence[RecordedThread]
-) -> tuple[Recording, dict[int, int]]:
+def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, dict[int, int]]:
     """What is in ``folders``, and the processes that the shim was loaded into, with when last.
     Tools of ``target`` say where callers and locks are. A caller in the n-th program has n above
-    `_ADDRESS_BITS`. ``threads``: as the kernel numbers them."""
+    `_ADDRESS_BITS`."""
     parts: list[NDArray[np.void]] = []
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
@@ -242,17 +239,14 @@ def read_folders(
         lost += int(process["lost"][0])
         filtered |= bool(process["filtered"][0])
         own = tuple(image.name.split("-")[1:])
-        pids[_outside(threads, int(own[0]), int(own[0]), int(own[1]))[0]] = int(own[1])
+        pids[int(own[0])] = int(own[1])
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
         for chunks in _by_process(process[0], image, files["d", *own]):
             whole = np.arange(chunks["records"].shape[1]) < chunks["count"][:, None]
             mine = _in_order([chunks["records"][whole]])
             locks = mine["kind"] >= RecordKind.INIT
             pid, ns = int(chunks[0]["pid"]), int(chunks[0]["process_ns"])
-            inner = mine["tid"].copy()
-            for tid in np.unique(chunks["tid"]).tolist():
-                outer, mine["tid"][inner == tid] = _outside(threads, pid, tid, ns)
-            pids[outer] = max(ns, pids.get(outer, 0))
+            pids[pid] = max(ns, pids.get(pid, 0))
             last_first = reversed(files["m", str(pid), str(ns)] or files["m", *own])
             maps = "".join(path.read_text(errors="replace") for path in last_first)
             places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
@@ -269,15 +263,6 @@ def read_folders(
     why = (f"all locks: {lost:,} records of them could not be written: {reason}",) * bool(lost)
     found = Recording(events=events, calls=calls, symbols=symbols, lost=lost, not_seen=why, **none)
     return found, pids
-
-
-def _outside(threads: Sequence[RecordedThread], pid: int, tid: int, at_ns: int) -> tuple[int, int]:
-    """Process and thread as the kernel numbers them: they may be in a PID namespace."""
-    nested = [each for each in threads if each.inside]
-    leaders = {each.pid: each.inside for each in nested if each.tid == each.pid}
-    found = [each for each in nested if (leaders.get(each.pid), each.inside) == (pid, tid)]
-    last = max(found, key=lambda each: (each.begin_ns <= at_ns, each.begin_ns), default=None)
-    return (last.pid, last.tid) if last else (pid, tid)
 
 
 def _by_process(process: np.void, image: Path, kept: Sequence[Path]) -> Iterator[NDArray[np.void]]:

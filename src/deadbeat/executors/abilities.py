@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from attrs import field, frozen
 
+from deadbeat.build.programs import machine_of, toolchain_of, usable_on
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import Catalog
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import machine_of, toolchain_of, usable_on
 from deadbeat.host.kernel import CLOCKSOURCE
 from deadbeat.host.proc import CGROUP, LIMITS, STATUS, limit, status_field
 from deadbeat.host.realtime import permission

@@ -29,6 +29,7 @@ from deadbeat.build.freertos import (
     toolchain_of,
 )
 from deadbeat.build.native import NO_TASK_SETS, fragment_sources
+from deadbeat.build.programs import usable_on
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch
 from deadbeat.executors.base import (
@@ -42,7 +43,6 @@ from deadbeat.executors.base import (
     unheard,
 )
 from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples, runnable
-from deadbeat.executors.programs import usable_on
 from deadbeat.executors.tables import plan_slots
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.lab.apt import Lab

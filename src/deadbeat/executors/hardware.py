@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from deadbeat.build.programs import ProgramMachine
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import (
     Costing,
@@ -26,20 +27,15 @@ from deadbeat.executors.calibration import (
     runnable,
     visits_of,
 )
-from deadbeat.executors.programs import LOCK_WAIT_S, ProgramMachine, toolchain_of
 from deadbeat.executors.session import HardwareSession
-from deadbeat.host.environment import core_kinds, environment_of, name_of, platform_from_environment
+from deadbeat.host.environment import core_kinds
 from deadbeat.host.values import understood
 from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import RunError, UsageError
-from deadbeat.model.platform import Platform, places_of
+from deadbeat.model.errors import UsageError
+from deadbeat.model.platform import places_of
 from deadbeat.model.tasks import Entry
-from deadbeat.model.words import Json
 from deadbeat.prices.table import PriceBatch
 from deadbeat.prices.works import Pricing
-from deadbeat.settings.hardening import states_of
-from deadbeat.settings.tune import with_tuning
-from deadbeat.targets.base import Target
 
 #: Emptying the caches reads this many times the last level.
 SCRUB_FACTOR = 2
@@ -56,25 +52,6 @@ class HardwareExecutor(ProgramMachine):
     def _lacking(self) -> dict[tuple[object, ...], dict[str, str]]:
         """What cannot run, of all that was asked so far."""
         return {}
-
-    def describe(self) -> Platform:
-        """The platform as it stands now."""
-        environment = self.environment()
-        return platform_from_environment(
-            environment,
-            cpus=self.cpus,
-            toolchain=self._toolchain.identification,
-            flags=" ".join(self._toolchain.all_flags),
-            kind=self._target.kind,
-            name=name_of(environment, self._target),
-        )
-
-    def environment(self) -> dict[str, Json]:
-        """State of the machine now."""
-        more: Json = states_of(self._target)
-        also = {"hardening": more, "toolchain": self._toolchain.identification}
-        also |= self._target.facts
-        return environment_of(self._target, now=datetime.now(UTC), more=also)
 
     def unavailable(
         self, catalog: Catalog, *, policy: str, participants: int = 1
@@ -206,51 +183,3 @@ class HardwareExecutor(ProgramMachine):
 
     def _kinds(self) -> tuple[int, ...]:
         return core_kinds(self.environment(), self.cpus)
-
-
-class VerbEngine:
-    """Measures with a verb on ``target``.
-
-    Args:
-        cross: What builds its programs; None: the one found for the target.
-        lock_wait: Seconds to wait while another measurement has the machine.
-    """
-
-    def __init__(
-        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
-    ) -> None:
-        self._target, self._lock_wait = target, lock_wait
-        self._toolchain = toolchain_of(target, cross=cross)
-        self._executor = self._on()
-
-    def _on(self, cpus: Sequence[int] | None = None) -> HardwareExecutor:
-        return HardwareExecutor(
-            target=self._target, cpus=cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
-        )
-
-    def cpus(self) -> tuple[int, ...]:
-        """CPUs that may be used."""
-        return self._executor.cpus
-
-    def describe(self) -> Platform:
-        """The machine as it stands now, with what was tuned on purpose."""
-        return with_tuning(self._executor.describe(), self._target)
-
-    def written(
-        self,
-        verb: str,
-        policy: str,
-        options: Mapping[str, str],
-        *,
-        timeout: float,
-        extra: Sequence[str] = (),
-    ) -> str:
-        """What a verb leaves in its file; as `HardwareExecutor.converse`.
-        Raises RunError: it says anything but that it is done."""
-        out = f"{self._target.folder}/{verb}"
-        options = {**options, "--out": out}
-        for line in self._executor.converse(verb, policy, options, timeout=timeout, extra=extra):
-            if not line.startswith("done "):
-                raise RunError(f"unexpected words of the program: {line[:80]}")
-        with understood(self._target):
-            return self._target.read_text(out) or ""

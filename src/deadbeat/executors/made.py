@@ -6,33 +6,22 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TypedDict
 
+from deadbeat.build.programs import toolchain_of, usable_on
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Executor
-from deadbeat.executors.freertos import freertos_executor
 from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.lab import lab_executor
-from deadbeat.executors.programs import toolchain_of, usable_on
 from deadbeat.executors.scheduled import parse_simulated
 from deadbeat.host.environment import environment_of, require_usable
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
 from deadbeat.model.words import nearest, shown
-from deadbeat.targets.opening import open_target
+from deadbeat.targets.opening import open_target, refuse_made_up
 
 _KINDS = ("hardware", "sim", "fake", "freertos", "lab", "replay")
 #: Rests on results, which rest on executors: loaded by name.
 _REPLAY = "deadbeat.prediction.replayed"
-
-
-class MachineOptions(TypedDict):
-    """The options that name what runs task sets, as typed."""
-
-    executor: str | None
-    simulated: bool
-    target: str | None
-    cross: str | None
+_LAB, _FREERTOS = "deadbeat.lab.executor", "deadbeat.executors.freertos"
 
 
 def make_executor(
@@ -70,13 +59,14 @@ def make_executor(
     named = target if builds else target or cross
     refuse_made_up(named, "--simulated" if simulated else f"--executor {asked}")
     if kind == "lab":
-        found = lab_executor(asked)
+        found: HardwareExecutor = import_module(_LAB).lab_executor(asked)
         if cpus and tuple(cpus) != found.cpus:
             raise UsageError("--cpus: the machine of the lab has its own", "lab:KERNEL,cores=2")
         return found
     options = asked.partition(":")[2]
     if kind == "freertos":
-        return freertos_executor(options, cpus=cpus)
+        board: Executor = import_module(_FREERTOS).freertos_executor(options, cpus=cpus)
+        return board
     if kind == "replay":
         made: Executor = import_module(_REPLAY).replay_executor(options, runs or Path("runs"))
         return made
@@ -95,12 +85,6 @@ def _hardware(target: str | None, cross: str | None, cpus: Sequence[int] | None)
     except BaseException:
         opened.close()
         raise
-
-
-def refuse_made_up(target: str | None, option: str) -> None:
-    """Raises UsageError where ``option`` names what runs task sets, and ``--target`` another."""
-    if target is not None:
-        raise UsageError(f"{option} and --target (or --cross) exclude each other", "drop one")
 
 
 def make_catalog(executor: Executor) -> Catalog:

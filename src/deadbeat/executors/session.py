@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from deadbeat.build.programs import ProgramMachine
+from deadbeat.emit import emit_batch
 from deadbeat.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.programs import ProgramMachine
 from deadbeat.model.errors import DataError, RunError, TargetError, UnreachableError, UsageError
 from deadbeat.model.jobs import JobTable
 from deadbeat.model.results import RunKey
@@ -48,11 +49,10 @@ class HardwareSession:
             for number, request in enumerate(requests)
             if request.task_set.cores <= len(executor.cpus)
         }
-        self.program: Path
+        self.source = emit_batch([request.task_set for request in requests])
         if program is None:
-            self.source, self.program = executor.build(requests)
-        else:
-            self.source, self.program = executor.source_of(requests), program
+            program = executor.linked(self.source)
+        self.program = program
         self._process: Process | None = None
         self._tracer: Tracer | None = None
         self._runs = 0

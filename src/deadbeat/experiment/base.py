@@ -1,7 +1,7 @@
 """What a kind of experiment is: it knows what is lacking, how to measure it, and where to keep it.
 
 A kind implements `Experiment` for one invocation: a resolved specification, on one machine, with
-one folder. `deadbeat.experiment.run` carries it out; nothing of that is written a second time. The
+one folder. `deadbeat.targets.run` carries it out; nothing of that is written a second time. The
 smallest kind there is: docs/examples/naps.
 """
 

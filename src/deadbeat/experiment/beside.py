@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from deadbeat.host.judgements import STEAL
 from deadbeat.model.latency import LatencyRun
 from deadbeat.model.load import LoadRun
-from deadbeat.model.validity import LOAD_TOLERANCE, other_work
+from deadbeat.model.validity import LOAD_TOLERANCE, STEAL, other_work
 
 
 def beside_latency(runs: Iterable[LatencyRun]) -> str:

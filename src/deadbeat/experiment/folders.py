@@ -9,10 +9,9 @@ from typing import Any, Generic, TypeVar
 from attrs import Factory, field, frozen
 
 from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.model.platform import Platform
+from deadbeat.model.platform import Platform, elsewhere
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json
-from deadbeat.settings.tune import elsewhere
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import (
     CONTINUE_HINT,

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from deadbeat.host.values import is_unknown
+from deadbeat.model.validity import STEAL
 
 K = TypeVar("K")
 
-#: Share of a CPU's time that the host took: two ticks of 10 ms in 4 s, one being no news.
-STEAL = 0.005
 #: Clock sources that the C library reads without a system call (vDSO).
 QUICK_CLOCKS = frozenset(
     {"tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod", "kvm-clock"}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -29,8 +29,15 @@ from deadbeat.report.paper import Words
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.place import FolderKind, FolderState, Place
 
-if TYPE_CHECKING:
-    from deadbeat.executors.made import MachineOptions
+
+class MachineOptions(TypedDict):
+    """The options that name what runs task sets, as typed."""
+
+    executor: str | None
+    simulated: bool
+    target: str | None
+    cross: str | None
+
 
 S = TypeVar("S")
 T = TypeVar("T")

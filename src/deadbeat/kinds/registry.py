@@ -8,7 +8,6 @@ from typing import Any
 
 from deadbeat.kinds import KINDS
 from deadbeat.kinds.base import ExperimentKind
-from deadbeat.kinds.contention.view import open_campaign
 from deadbeat.store.place import no_result
 
 
@@ -34,7 +33,7 @@ def open_folder(path: Path | str) -> Any:
     for kind in all_kinds():
         if kind.folder.holds(folder):
             return kind.open(folder)
-    return open_campaign(folder)  # which says what is wrong
+    return all_kinds()[0].open(folder)  # which says what is wrong
 
 
 def find(runs: Path, text: str) -> tuple[ExperimentKind, Path]:

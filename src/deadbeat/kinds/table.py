@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from attrs import evolve, frozen
 
-from deadbeat.executors.made import refuse_made_up
 from deadbeat.experiment.folders import Folders, RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
 from deadbeat.model.platform import Platform
@@ -23,21 +21,10 @@ from deadbeat.store.campaign import free_bytes
 from deadbeat.store.folder import OwnedFolder
 from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.runfolder import RunFolder
-from deadbeat.targets.base import Target
-from deadbeat.targets.opening import open_target
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
 W = TypeVar("W", bound=OwnedFolder)
 F = TypeVar("F")
-
-
-def opened(asked: Begin) -> Target | None:
-    """The machine to measure on, held until all is over; None: a made-up one.
-    Raises UsageError: both are asked for."""
-    if asked.simulated:
-        refuse_made_up(asked.target or asked.cross, "--simulated")
-        return None
-    return asked.held.enter_context(closing(open_target(asked.target)))
 
 
 def begun_store(

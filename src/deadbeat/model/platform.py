@@ -205,3 +205,27 @@ def shortened(value: Any, nothing: str = "not known") -> str:
     """A value in a line."""
     text = nothing if value is None else str(value)
     return text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 3] + "..."
+
+
+def differently_tuned(then: Platform, now: Platform) -> str:
+    """What differs between what two platforms were tuned to, in words; "" where nothing does, or
+    where it is not known."""
+    before, after = then.details.get(TUNED), now.details.get(TUNED)
+    if not isinstance(before, list) or not isinstance(after, list) or before == after:
+        return ""
+    gone = [f"no longer {each}" for each in before if each not in after]
+    new = [f"now {each}" for each in after if each not in before]
+    return "; ".join([*gone, *new])
+
+
+def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
+    """Why what was begun on one platform is not continued on another, as predicates; nothing where
+    it may be."""
+    yield from other_target(there.details, here.details)
+    begun = (there.name, there.machine, there.kernel)
+    if begun != (here.name, here.machine, here.kernel):
+        yield f"was begun on another machine or kernel: {there.name}, {there.kernel}"
+    elif there.fingerprint != here.fingerprint:
+        yield "was begun with other hardware, frequency policy or toolchain"
+    if tuning := differently_tuned(there, here):
+        yield f"was begun with other settings of the machine: {tuning}"

@@ -20,6 +20,8 @@ from deadbeat.model.load import LoadRun, Rounds
 #: Share of a CPU's time by which a load may miss what was asked, and by which something else may
 #: run beside it without a word.
 LOAD_TOLERANCE = 0.1
+#: Share of a CPU's time that the host took: two ticks of 10 ms in 4 s, one being no news.
+STEAL = 0.005
 #: Likewise, as a share of what was asked, and the step in which CPU time is counted, s.
 LOAD_SHARE, TICK_S = 0.2, 0.01
 #: Share of what was asked; below it a load never ran.

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.experiment.run import BESIDE_LOG
 from deadbeat.model.finding import finding
 from deadbeat.model.words import shortened
 from deadbeat.report.document import Document, Findings, Lines, Section
 from deadbeat.store.files import read_bytes
+from deadbeat.store.place import BESIDE_LOG
 
 #: Lines of the log that are shown, the last; characters of one.
 _SHOWN, _WIDE = 10, 300

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from deadbeat.build.core import build_core
 from deadbeat.model.errors import BuildError
+from deadbeat.sched.build import build_core
 
 _NAME = "deadbeat.sched._core"
 

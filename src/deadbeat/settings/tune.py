@@ -18,7 +18,7 @@ from attrs import frozen
 
 from deadbeat.host.values import Read
 from deadbeat.model.errors import TargetError
-from deadbeat.model.platform import LOCAL, TUNED, Platform, other_target, target_option
+from deadbeat.model.platform import LOCAL, TUNED, Platform, target_option
 from deadbeat.model.tuning import Applied, JournalEntry, Setting
 from deadbeat.settings.journal import Journal, new_session
 from deadbeat.targets.base import Target
@@ -154,30 +154,6 @@ def with_tuning(platform: Platform, target: Target) -> Platform:
         refuse_unsettled(entries, target.read_text, address=target.address)
         found = tuned(entries)
     return attrs.evolve(platform, details={**platform.details, TUNED: found})
-
-
-def differently_tuned(then: Platform, now: Platform) -> str:
-    """What differs between what two platforms were tuned to, in words; "" where nothing does, or
-    where it is not known."""
-    before, after = then.details.get(TUNED), now.details.get(TUNED)
-    if not isinstance(before, list) or not isinstance(after, list) or before == after:
-        return ""
-    gone = [f"no longer {each}" for each in before if each not in after]
-    new = [f"now {each}" for each in after if each not in before]
-    return "; ".join([*gone, *new])
-
-
-def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
-    """Why what was begun on one platform is not continued on another, as predicates; nothing where
-    it may be."""
-    yield from other_target(there.details, here.details)
-    begun = (there.name, there.machine, there.kernel)
-    if begun != (here.name, here.machine, here.kernel):
-        yield f"was begun on another machine or kernel: {there.name}, {there.kernel}"
-    elif there.fingerprint != here.fingerprint:
-        yield "was begun with other hardware, frequency policy or toolchain"
-    if tuning := differently_tuned(there, here):
-        yield f"was begun with other settings of the machine: {tuning}"
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from deadbeat.store.study import STUDY_FILE
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
+#: In the folder of a result: when the program beside its runs ended, how, and its starts.
+BESIDE_LOG = "beside.log"
 LIST_HINT = "deadbeat list results lists them"
 CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
 

@@ -115,17 +115,12 @@ def check_user(name: str, target: Target) -> None:
         raise UsageError(f"--user {name}: nothing can be run as this user", hint)
 
 
-def _stat(pid: int) -> list[str]:
-    """Facts of a process behind its name, which may be any bytes. OSError: it has ended."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()
-
-
 def _await_gate(pid: int) -> None:
     """Until it sleeps at its gate: CPU time is exact of a thread that does not run."""
     until = time.monotonic() + GRACE_S
     while time.monotonic() < until:
         with suppress(OSError):
-            if _stat(pid)[0] == "S":
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S":
                 return
         time.sleep(_SWEEP_S / 10)
 
@@ -254,9 +249,10 @@ class GuardedProgram:
     def cpu_seconds(self) -> float:
         """Processor time that it took, without its children; 0 where it has ended."""
         try:
-            user, system = _stat(self._process.pid)[11:13]
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         except OSError:
             return 0.0
+        user, system = stat.rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> int:
@@ -305,7 +301,7 @@ def end_rest(known: Mapping[int, int]) -> list[int]:
     ended, slept_ns = [], time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
     for pid, at_ns in known.items():
         with suppress(OSError), os.fdopen(os.pidfd_open(pid)) as file:
-            ticks = _stat(pid)
+            ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             began_ns = int(ticks[19]) * 10**9 // os.sysconf("SC_CLK_TCK") - slept_ns
             if ticks[0] != "Z" and began_ns <= at_ns:
                 signal.pidfd_send_signal(file.fileno(), signal.SIGKILL)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from deadbeat.kinds.base import Begin
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import shown
-from deadbeat.targets.base import LOCAL
+from deadbeat.targets.base import LOCAL, Target
 from deadbeat.targets.local import LocalTarget
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 #: What a word for another machine begins with -> ``module:maker``, which is given the word.
 SCHEMES = {
     "ssh": "deadbeat.targets.ssh:SshTarget",
-    "lab": "deadbeat.executors.lab:lab_target",
+    "lab": "deadbeat.lab.target:lab_target",
 }
 #: Between two machines of a list; options of one are ``KEY=VALUE`` or ``parallel``.
 _BETWEEN = r",(?!\w+=|parallel)"
@@ -56,3 +58,18 @@ def open_target(word: str | None) -> Target:
     module, _, name = SCHEMES[scheme].partition(":")
     target: Target = getattr(import_module(module), name)(word)
     return target
+
+
+def opened(asked: Begin) -> Target | None:
+    """The machine to measure on, held until all is over; None: a made-up one.
+    Raises UsageError: both are asked for."""
+    if asked.simulated:
+        refuse_made_up(asked.target or asked.cross, "--simulated")
+        return None
+    return asked.held.enter_context(closing(open_target(asked.target)))
+
+
+def refuse_made_up(target: str | None, option: str) -> None:
+    """Raises UsageError where ``option`` names what runs task sets, and ``--target`` another."""
+    if target is not None:
+        raise UsageError(f"{option} and --target (or --cross) exclude each other", "drop one")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from deadbeat.executors.made import make_catalog, make_executor
+from deadbeat.executors.preparing import begun_elsewhere, usable_calibration
 from deadbeat.experiment.folders import Folders
-from deadbeat.experiment.programs import begun_elsewhere, usable_calibration
 from deadbeat.kinds.base import Begin, Begun
 from deadbeat.kinds.breakdown.document import (
     breakdown_document,

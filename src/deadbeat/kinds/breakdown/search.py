@@ -19,8 +19,8 @@ from deadbeat.catalog import Catalog
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import Executor, RunOutcome, RunRequest, RunSettings
 from deadbeat.executors.metrics import Floats, job_columns
+from deadbeat.executors.preparing import TaskSetExperiment, table_of
 from deadbeat.experiment.base import Kept, Lost, Phase, Todo, Watcher
-from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.breakdown.spec import (
     BreakdownSpec,
     SearchSpec,

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.experiment.tasksets import (
+from deadbeat.executors.tasksets import (
     BATCH_LIMIT,
     DEFAULT,
     QUICK_CALIBRATION,

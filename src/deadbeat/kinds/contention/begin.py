@@ -15,7 +15,7 @@ from attrs import define, field
 from deadbeat.executors.base import Executor
 from deadbeat.executors.made import make_catalog, make_executor
 from deadbeat.executors.metrics import job_columns
-from deadbeat.experiment.programs import usable_calibration
+from deadbeat.executors.preparing import usable_calibration
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.kinds.contention.headline import strength_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from deadbeat.build.tree import PORTS, tree_files, write_tree
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch, task_set_id
+from deadbeat.emit.tree import PORTS, tree_files, write_tree
 from deadbeat.executors.base import RunSettings
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.kinds.contention.place import find_campaign

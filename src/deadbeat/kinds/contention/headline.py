@@ -14,9 +14,9 @@ from deadbeat.model.figures import RANGE, CellFigures, Figure
 from deadbeat.model.grouping import grouped
 from deadbeat.model.results import PointFigures, Summary
 from deadbeat.model.words import capital, origin
+from deadbeat.prices.page import price_words
 from deadbeat.report.document import CellMap, percent
 from deadbeat.report.machines import Verdicted
-from deadbeat.report.prices import price_words
 
 _FACTOR = attrgetter("factor")
 #: More shielded groups than this are read in the table.

@@ -45,6 +45,14 @@ from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
 from deadbeat.model.words import Json, capital
+from deadbeat.prices.page import (
+    ns_text,
+    price_chart,
+    price_list,
+    price_parts,
+    price_rows,
+    shown_prices,
+)
 from deadbeat.prices.stage import prices_in
 from deadbeat.report.beside import with_beside
 from deadbeat.report.building import spread
@@ -66,14 +74,6 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import asset, encode, terms, write_page
 from deadbeat.report.paper import FORMATS, Words, draw_charts, write_drawn
-from deadbeat.report.prices import (
-    ns_text,
-    price_chart,
-    price_list,
-    price_parts,
-    price_rows,
-    shown_prices,
-)
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.place import REPORT_FILE, FolderState
 from deadbeat.store.summary import write_summary

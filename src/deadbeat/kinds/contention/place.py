@@ -13,8 +13,8 @@ from attrs import frozen
 
 from deadbeat.emit import task_set_id
 from deadbeat.executors.base import RunRequest
+from deadbeat.executors.preparing import begun_elsewhere
 from deadbeat.experiment.folders import Folders
-from deadbeat.experiment.programs import begun_elsewhere
 from deadbeat.kinds.contention.plan import is_complete, plan, planned_runs, programs_of, synthesised
 from deadbeat.kinds.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.model.errors import CalibrationError, DataError, UsageError

@@ -17,7 +17,7 @@ from operator import attrgetter
 import attrs
 from attrs import frozen
 
-from deadbeat.experiment.tasksets import (
+from deadbeat.executors.tasksets import (
     BATCH_LIMIT,
     GridSpec,
     check_utilisations,

@@ -12,9 +12,9 @@ from attrs import frozen
 
 from deadbeat.catalog import Catalog
 from deadbeat.executors.base import SLOT_MIN_NS, Costing, Executor, RunOutcome, Session
+from deadbeat.executors.preparing import TaskSetExperiment, table_of
 from deadbeat.executors.tables import SOLO_SAMPLE, RunTiming, rounds_for, rounds_min, slot_lengths
 from deadbeat.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
-from deadbeat.experiment.programs import TaskSetExperiment, table_of
 from deadbeat.kinds.contention.place import (
     Batch,
     Generated,

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from deadbeat.experiment import fields
-from deadbeat.experiment.tasksets import (
+from deadbeat.executors.tasksets import (
     DEFAULT,
     PAPER_CALIBRATION,
     QUICK_CALIBRATION,
@@ -22,6 +21,7 @@ from deadbeat.experiment.tasksets import (
     outside,
     too_few_segments,
 )
+from deadbeat.experiment import fields
 from deadbeat.kinds.contention import stress
 from deadbeat.kinds.contention.stress import Drawn, Group, SpreadRule, StressSpec, drawn_by
 from deadbeat.model import rules

@@ -22,8 +22,8 @@ from typing import Any
 
 from attrs import evolve, field, fields_dict, frozen
 
+from deadbeat.executors.tasksets import PAPER_CALIBRATION, QUICK_CALIBRATION, TasksSpec
 from deadbeat.experiment import fields
-from deadbeat.experiment.tasksets import PAPER_CALIBRATION, QUICK_CALIBRATION, TasksSpec
 from deadbeat.model import rules
 from deadbeat.model.rules import Problem, RefusedError, refuse
 from deadbeat.model.specification import given_by, keyed, rule_of

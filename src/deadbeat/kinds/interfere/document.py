@@ -14,6 +14,7 @@ from deadbeat.kinds.interfere.spec import OTHERS, SIBLING, SetWork, plan
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import UNDECIDED, Json
+from deadbeat.prices.page import price_list, price_parts, price_rows, state_words
 from deadbeat.report.charts import FAINT, SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import (
     CellMap,
@@ -32,7 +33,6 @@ from deadbeat.report.document import (
     said,
 )
 from deadbeat.report.machines import Verdicted
-from deadbeat.report.prices import price_list, price_parts, price_rows, state_words
 from deadbeat.stats.intervals import Interval
 
 _NOTE = (

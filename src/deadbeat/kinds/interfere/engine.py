@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 from attrs import evolve, frozen
 
-from deadbeat.executors.hardware import VerbEngine
+from deadbeat.build.programs import VerbEngine
+from deadbeat.executors.hardware import HardwareExecutor
 from deadbeat.executors.simulated import FakeExecutor
 from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun, footprint_of
 from deadbeat.kinds.interfere.spec import (
@@ -43,22 +44,24 @@ class HardwareChannels(VerbEngine):
 
     def pricer(self, cpus: tuple[int, ...]) -> Pricer:
         """What measures prices on some of them."""
-        return self._on(cpus)
+        return HardwareExecutor(
+            target=self._target, cpus=cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
+        )
 
     def run(self, spec: InterfereSpec, key: InterfereKey) -> InterfereRun:
         started = datetime.now(UTC).isoformat()
         works = "".join(f"{work.line}\n" for work in spec.works)
         cpus = spec.cpus or self.cpus()
-        beside = placed(spec, key.place, machine_of(self._executor.describe(), cpus[0]))
+        beside = placed(spec, key.place, machine_of(self._machine.describe(), cpus[0]))
         options = {
             "--cpus": ",".join(map(str, beside)),
-            "--entries": self._executor.put_text("works", works),
+            "--entries": self._machine.put_text("works", works),
             "--seconds-ns": str(round(spec.duration * 1e9)),
             "--seed": str(spec.seed * 9973 + key.repeat),
         }
         timeout = 2 * spec.duration + _PATIENCE_S
         text = self.written("interfere", spec.policy, options, timeout=timeout)
-        with self._executor.understood():
+        with self._machine.understood():
             return parsed(text, key, started, spec.works)
 
 

@@ -42,13 +42,14 @@ from deadbeat.kinds.interfere.spec import (
     plan,
     resolved,
 )
-from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import DataError, RunError, UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.specification import read
 from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.prices.stage import PriceStage
+from deadbeat.targets.opening import opened
 
 METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
 WORDS = Vocabulary(

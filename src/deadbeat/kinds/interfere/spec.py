@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from deadbeat.build.pool import MEMORY_LIMIT, Primitive, primitives
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment import fields
 from deadbeat.host.environment import require_usable
@@ -20,7 +21,6 @@ from deadbeat.model.rules import bytes_of, refuse, size_word
 from deadbeat.model.specification import keyed
 from deadbeat.model.tasks import Fragment, Kind
 from deadbeat.model.words import Json, nearest, shown
-from deadbeat.pool import MEMORY_LIMIT, Primitive, primitives
 
 #: Levels of a working set: it fits the core's own caches, the one that cores share, or neither.
 CORE, CACHE, MEMORY = "core", "cache", "memory"

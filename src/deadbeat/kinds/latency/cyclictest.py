@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from attrs import evolve, field, frozen
 
-from deadbeat.executors.programs import failure_of, guarded, put_runtime
+from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.host.proc import TaskState, task_of
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import cpu_set, understood

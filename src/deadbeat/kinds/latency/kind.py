@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
 from attrs import asdict, evolve
 
-from deadbeat.executors.lab import GuestTarget
-from deadbeat.executors.programs import put_runtime, toolchain_of
+from deadbeat.build.programs import put_runtime, toolchain_of
 from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.latency import words
@@ -26,7 +26,6 @@ from deadbeat.kinds.latency.document import (
 )
 from deadbeat.kinds.latency.engines import ENGINES, SIMULATED, UNASKED, make_engine
 from deadbeat.kinds.latency.foreign import Foreign, as_run, load_of, read_foreign
-from deadbeat.kinds.latency.guest import begun_in_lab
 from deadbeat.kinds.latency.loads import MadeUpLoads
 from deadbeat.kinds.latency.observe import COMPARABLE
 from deadbeat.kinds.latency.runner import FOLDERS, MatrixExperiment, MatrixMachine, try_engines
@@ -52,7 +51,7 @@ from deadbeat.kinds.latency.split import (
 from deadbeat.kinds.latency.stress import StressLoads, makers_of
 from deadbeat.kinds.latency.summarise import latency_rows, tail_rows
 from deadbeat.kinds.latency.words import labels_of, latest, load_words, sentence
-from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import TargetError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import counts_text
@@ -71,7 +70,10 @@ from deadbeat.store.place import REPORT_FILE, FolderState, family, numbered
 from deadbeat.store.texts import read_text
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.fake import FakeTarget
+from deadbeat.targets.opening import opened
 
+#: Measures in a machine that boots for each run: loaded by name.
+_LAB = "deadbeat.lab.latency"
 #: Runs without a result that are named; the folder has all of them.
 _SHOWN = 5
 
@@ -81,8 +83,9 @@ def begin(asked: Begin) -> Begun:
     if asked.given.get("imports") or asked.given.get("files"):
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
-    if isinstance(target, GuestTarget):
-        return begun_in_lab(asked, target)
+    if "lab" in target.facts:
+        begun: Begun = import_module(_LAB).begun_in_lab(asked, target)
+        return begun
     machine, spec, platform = _fit(asked, target)
 
     def ready(left: int) -> dict[str, Json]:

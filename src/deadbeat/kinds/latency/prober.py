@@ -10,9 +10,8 @@ from typing import ClassVar, NotRequired, TypedDict, cast
 from attrs import define, evolve, frozen
 
 from deadbeat.build.native import verb_program
+from deadbeat.build.programs import LOCK_WAIT_S, ProgramMachine
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.programs import LOCK_WAIT_S
 from deadbeat.host.machine import Machine, read_machine
 from deadbeat.host.values import understood
 from deadbeat.kinds.latency.engines import TRACE_S, Measured, Request, unsplit, untraced
@@ -167,7 +166,7 @@ class ProberEngine:
         hear: Callable[[str], None] = lambda line: None,
     ) -> Probed:
         """What the program wrote; ``hear`` gets what it says meanwhile."""
-        machine = HardwareExecutor(
+        machine = ProgramMachine(
             target=target, cpus=request.cpus, toolchain=self.toolchain, lock_wait=self.lock_wait
         )
         out = f"{target.folder}/wake-ups"
@@ -193,7 +192,7 @@ def probe_options(request: Request, worst: int = WORST) -> dict[str, str]:
 
 
 def _listen(
-    machine: HardwareExecutor,
+    machine: ProgramMachine,
     process: Process,
     patience: float,
     hear: Callable[[str], None],

@@ -18,7 +18,7 @@ from signal import Signals
 
 from attrs import define, evolve, field, frozen
 
-from deadbeat.executors.programs import SIGNALLED, guarded, put_runtime
+from deadbeat.build.programs import SIGNALLED, guarded, put_runtime
 from deadbeat.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.host.snapshot import Snapshot, diff, parse
 from deadbeat.host.values import understood

@@ -16,13 +16,12 @@ from functools import partial
 
 from attrs import evolve, field, frozen
 
-from deadbeat.executors.hardware import VerbEngine
-from deadbeat.executors.programs import LOCK_WAIT_S
-from deadbeat.executors.simulated import FakeExecutor
+from deadbeat.build.programs import LOCK_WAIT_S, VerbEngine
 from deadbeat.host.kernel import PREEMPT, RT_PERIOD, RT_RUNTIME
 from deadbeat.kinds.load.remedies import GOVERNOR, SERVER, SIBLINGS, RemedyChange
 from deadbeat.kinds.load.spec import LoadSpec
 from deadbeat.model.errors import DataError, TargetError
+from deadbeat.model.examples import example_platform
 from deadbeat.model.load import REFERENCE, TRACED, Gaps, LoadKey, Rounds, Seen, Takers
 from deadbeat.model.platform import LOCAL, Platform
 from deadbeat.model.tuning import JournalEntry, Setting
@@ -117,10 +116,10 @@ class HardwareLoad(VerbEngine):
             "--cpus": _list(cpus),
             "--priority": str(priority if policy == "fifo" else 0),
         }
-        for line in self._executor.converse("unit", policy, options, timeout=_PATIENCE_S):
+        for line in self._machine.converse("unit", policy, options, timeout=_PATIENCE_S):
             word, _, number = line.partition(" ")
             if word == "unit":
-                with self._executor.understood():
+                with self._machine.understood():
                     return int(number)
         raise TargetError("the program did not say what a unit of work costs", "")
 
@@ -176,7 +175,7 @@ class HardwareLoad(VerbEngine):
         return evolve(parse(written), trace=trace)
 
     def close(self) -> None:
-        self._executor.close()
+        self._machine.close()
 
 
 def _list(cpus: Sequence[int]) -> str:
@@ -270,7 +269,10 @@ class SimulatedLoad:
     def describe(self) -> Platform:
         pairs = {str(cpu): {"siblings": [cpu & ~1, cpu | 1]} for cpu in _CPUS}
         return evolve(
-            FakeExecutor(cores=len(_CPUS)).describe(),
+            example_platform(len(_CPUS)),
+            name="simulated",
+            soc="formula",
+            fingerprint=f"simulated:simulated:{len(_CPUS)}",
             kernel="6.12.0 simulated",
             governor="schedutil",
             details={"topology": pairs, "virtual": False},

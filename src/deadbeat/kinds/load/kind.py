@@ -25,7 +25,7 @@ from deadbeat.kinds.load.spec import (
 )
 from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.kinds.load.words import condition_words, headline
-from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.model.words import Json
@@ -34,6 +34,7 @@ from deadbeat.report.machines import Verdicted
 from deadbeat.report.perfetto import moments_text
 from deadbeat.store.load import LoadStore
 from deadbeat.store.place import LOAD_TEST
+from deadbeat.targets.opening import opened
 
 #: A run that failed is measured again with the same command: none counts as failed for good.
 FOLDERS = RunFolders(

@@ -10,6 +10,16 @@ from functools import lru_cache
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC
+from deadbeat.build.pool import (
+    ALONE,
+    MEMORY_LIMIT,
+    NATIVE,
+    PAIRS,
+    PLACEMENTS,
+    Primitive,
+    is_native,
+    primitives_of,
+)
 from deadbeat.host.environment import require_usable
 from deadbeat.kinds.primitives.runtimes import (
     HEAP_TIMES,
@@ -26,16 +36,6 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.rules import size_word
 from deadbeat.model.specification import built, plain_of
 from deadbeat.model.words import count_of, shown
-from deadbeat.pool import (
-    ALONE,
-    MEMORY_LIMIT,
-    NATIVE,
-    PAIRS,
-    PLACEMENTS,
-    Primitive,
-    is_native,
-    primitives_of,
-)
 
 #: Memory of a thread: two histograms, a stack and what else it has (runtime/src/host/primitive.c).
 THREAD_BYTES = 5 * 2**18

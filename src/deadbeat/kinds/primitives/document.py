@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from deadbeat.build.pool import NATIVE
 from deadbeat.kinds.primitives import matrices
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
 from deadbeat.kinds.primitives.spec import PrimitivesPreset
@@ -16,7 +17,6 @@ from deadbeat.model.platform import Platform
 from deadbeat.model.rules import size_word
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
-from deadbeat.pool import NATIVE
 from deadbeat.report.building import CurvePoint, curve, log_edges
 from deadbeat.report.charts import Chart, Panel
 from deadbeat.report.conclusions import (

@@ -13,7 +13,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.build.allocators import LIBC, installed, link_words
-from deadbeat.executors.hardware import VerbEngine
+from deadbeat.build.pool import is_native
+from deadbeat.build.programs import VerbEngine
 from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
 from deadbeat.kinds.primitives.runs import (
     LateSample,
@@ -32,7 +33,6 @@ from deadbeat.model.finding import Finding, finding
 from deadbeat.model.histogram import Histogram, bucket_of, from_counts
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import Json, count_of
-from deadbeat.pool import is_native
 
 #: Beyond a run: start-up and the guardian's own bound.
 _PATIENCE_S = 40.0
@@ -48,7 +48,7 @@ class HardwarePrimitives(VerbEngine):
     @cached_property
     def topology(self) -> Topology:
         """CPUs that may be used, and what they share."""
-        return topology_of(self._executor.describe())
+        return topology_of(self._machine.describe())
 
     def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
         """Wanted allocators; none: all that are installed.
@@ -63,7 +63,7 @@ class HardwarePrimitives(VerbEngine):
         options = options_of(spec, key, self.topology)
         extra = link_words(self._toolchain, allocator_of(key.case))
         text = self.written("primitive", spec.policy, options, timeout=timeout, extra=extra)
-        with self._executor.understood():
+        with self._machine.understood():
             return parsed(text, key, started, wanted_of(spec, key.case, self.topology))
 
 

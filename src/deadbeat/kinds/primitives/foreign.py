@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from attrs import evolve
 
 from deadbeat.build.jvm import Jdk, agent_jar, jdks
-from deadbeat.executors.programs import failure_of, guarded, put_runtime
+from deadbeat.build.pool import NATIVE, is_native
+from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.host.kernel import counter_lacks
 from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, held_bytes
 from deadbeat.kinds.primitives.engine import HardwarePrimitives, options_of, parsed, wanted_of
@@ -25,7 +26,6 @@ from deadbeat.kinds.primitives.runtimes import (
 )
 from deadbeat.kinds.primitives.spec import PrimitivesSpec
 from deadbeat.model.errors import RunError, TargetError, UsageError
-from deadbeat.pool import NATIVE, is_native
 from deadbeat.targets.base import Completed, Target, is_here
 
 _COLLECTOR = "G1"

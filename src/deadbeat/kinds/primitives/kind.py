@@ -8,6 +8,7 @@ from operator import itemgetter
 from attrs import define, evolve
 
 from deadbeat.build.allocators import others
+from deadbeat.build.pool import NATIVE, is_native, primitives
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.base import Begin, Begun, Shown
 from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, part_of, plan, resolved
@@ -18,14 +19,14 @@ from deadbeat.kinds.primitives.results import FOLDERS, summarise
 from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore, export
 from deadbeat.kinds.primitives.runtimes import jvm_words
 from deadbeat.kinds.primitives.spec import PRESET_KEYS, QUICK, PrimitivesSpec, presets
-from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.grouping import grouped
 from deadbeat.model.rules import Problem
 from deadbeat.model.specification import read, renamed, usage
 from deadbeat.model.words import count_of
-from deadbeat.pool import NATIVE, is_native, primitives
+from deadbeat.targets.opening import opened
 
 Engine = ForeignPrimitives | SimulatedPrimitives
 #: A run beside its own length: a process starts, warms up and writes its result.

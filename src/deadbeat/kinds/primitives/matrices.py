@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from deadbeat.build.pool import PAIRS
 from deadbeat.kinds.primitives.cases import ROUND_TRIPS
 from deadbeat.kinds.primitives.lines import PROTOCOLS, Line, asymmetry_ns
 from deadbeat.kinds.primitives.results import Contender, PrimitiveCell, PrimitivesSummary
-from deadbeat.pool import PAIRS
 from deadbeat.report.charts import SHOWN, Chart, Heat, HeatCell, Panel
 from deadbeat.report.document import Column
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from deadbeat.build.pool import NATIVE, PLACEMENTS, is_native, variants_of
 from deadbeat.model import rules
 from deadbeat.model.rules import refuse
 from deadbeat.model.words import inside, nearest, shown
-from deadbeat.pool import NATIVE, PLACEMENTS, is_native, variants_of
 
 #: Collectors of a JVM, and the word behind -XX:+ that asks for each.
 COLLECTORS = {

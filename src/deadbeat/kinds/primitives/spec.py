@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from attrs import frozen
 
 from deadbeat.build.allocators import ALLOCATORS, LIBC
+from deadbeat.build.pool import NATIVE, PLACEMENTS, variants_of
 from deadbeat.experiment import fields
 from deadbeat.kinds.primitives.runtimes import External, externals, runtime
 from deadbeat.model import rules
@@ -15,7 +16,6 @@ from deadbeat.model.published import published
 from deadbeat.model.rules import BYTE_SIZES, Problem, refuse
 from deadbeat.model.specification import keyed
 from deadbeat.model.words import Json, nearest, shown
-from deadbeat.pool import NATIVE, PLACEMENTS, variants_of
 
 if TYPE_CHECKING:
     from deadbeat.model.conclusion import Conclusion

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from attrs import define, evolve, field
 
+from deadbeat.build.programs import toolchain_of
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.lives import lives
 from deadbeat.derive.outside import computed
@@ -23,7 +24,6 @@ from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.derive.timeline import kept
 from deadbeat.derive.twin import twin_of
-from deadbeat.executors.programs import toolchain_of
 from deadbeat.experiment.base import FolderExperiment, Lost, Phase, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.kinds.base import Begin, Begun, Shown
@@ -65,7 +65,7 @@ from deadbeat.kinds.program.tries import ORIGINAL, Ground, ProgramChange, change
 from deadbeat.kinds.program.twin import built
 from deadbeat.kinds.program.watching import Watched, again, alone, joined, looks, watched
 from deadbeat.kinds.program.whatif import placed, rule_of
-from deadbeat.kinds.table import TableKind, begun_store, opened
+from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import Finding, Severity
@@ -81,6 +81,7 @@ from deadbeat.store.place import PROGRAM, no_result
 from deadbeat.targets import marks
 from deadbeat.targets.base import Target, is_here
 from deadbeat.targets.guarded import check_user, ended_words, found
+from deadbeat.targets.opening import opened
 
 #: What a program that marks nothing lacks.
 ADD = (

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,8 +27,6 @@ from deadbeat.model.histogram import Histogram, pool
 from deadbeat.model.run import StoredRun
 from deadbeat.model.specification import read
 from deadbeat.model.words import LABELLED, loud, shown
-from deadbeat.prices.stage import earlier_prices
-from deadbeat.prices.table import PriceTable, price_table
 from deadbeat.store.arrays import read_columns, write_columns
 from deadbeat.store.files import output_file
 from deadbeat.store.place import PROGRAM
@@ -95,6 +94,8 @@ class ProgramRun(StoredRun):
 _BY_NUMBER = ("calls", "symbols", "names")
 #: Of the time of a run, in a picture of its jobs.
 _STRETCHES = 300
+#: Price lists of other results: loaded by name.
+_PRICES = "deadbeat.prices.sharing"
 _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
@@ -327,20 +328,9 @@ class ProgramSummary:
     agreed: tuple[Agreed, ...] = ()
 
 
-#: Protocol of a lock -> the object of price lists.
-_OBJECTS = {"none": "mutex_normal", "inherit": "mutex_inherit", "protect": "mutex_ceiling",
-            "spin": "spin"}  # fmt: skip
-
-
 def _sharing(store: ProgramStore) -> dict[str, float]:
-    """Protocol -> what sharing its lock with another core costs an operation, ns, by the newest
-    price list of this machine among the results; empty: there is none."""
-    here = store.platform
-    lists = earlier_prices(store.path.parent, here, "fifo", here.cpus, but=store.path)
-    table = next(map(price_table, lists), PriceTable())
-    prices = sorted(table.of(state=table.usual(), others=1), key=lambda each: -each.size)
-    found = {each.object: each.shared_ns - each.alone_ns for each in prices if each.shared_ns}
-    return {word: found[name] for word, name in _OBJECTS.items() if name in found}
+    found: dict[str, float] = import_module(_PRICES).sharing_of(store.path, store.platform)
+    return found
 
 
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:

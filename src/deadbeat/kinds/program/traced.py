@@ -229,7 +229,7 @@ def offer(found: TracedProgram) -> str:
 
 def instead(found: TracedProgram) -> Iterator[str]:
     """What it has where no job was found."""
-    yield from (line.rstrip(".") for line in _unjudged(found))
+    yield from _unjudged(found)
     yield from (f"not seen: {line}" for line in found.not_seen)
 
 

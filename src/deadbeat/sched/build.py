@@ -9,14 +9,13 @@ import sys
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from deadbeat.build.native import native_root
 from deadbeat.model.errors import BuildError
 
 
 def build_core() -> None:
     """Builds it into the environment of the clone this runs from; what that prints is seen.
     Raises BuildError: this is no clone, or it could not be built."""
-    root, environment = native_root(), Path(sys.prefix).resolve()
+    root, environment = _clone(), Path(sys.prefix).resolve()
     if environment != root / ".venv":
         raise BuildError("this installation lacks the scheduling core", "install deadbeat again")
     try:
@@ -25,6 +24,10 @@ def build_core() -> None:
         raise BuildError(
             "the scheduling core, which this needs, is not built", f"in {root} type: tools/setup"
         ) from error
+
+
+def _clone() -> Path:
+    return Path(__file__).resolve().parents[3]
 
 
 def _build(root: Path, environment: Path) -> None:

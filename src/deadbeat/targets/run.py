@@ -30,14 +30,13 @@ from deadbeat.experiment.base import (
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import count_of
 from deadbeat.store.files import atomic_write, read_bytes
+from deadbeat.store.place import BESIDE_LOG
 from deadbeat.targets.guarded import GuardedProgram, ended_words, found, shared_path
 
 K = TypeVar("K")
 R = TypeVar("R")
 A = TypeVar("A")
 Clock = Callable[[], float]
-#: In the folder of a result: when the program beside its runs ended, how, and its starts.
-BESIDE_LOG = "beside.log"
 
 
 def run(

@@ -33,8 +33,8 @@ from deadbeat.report.document import (
     texts_table,
 )
 from deadbeat.report.html import page
-from deadbeat.report.sched_drawing import LABEL, caption, row_name, schedule_chart, unit_words
 from deadbeat.sched.answer import ScheduleAnswer
+from deadbeat.sched.drawing import LABEL, caption, row_name, schedule_chart, unit_words
 from deadbeat.sched.picture import Picture
 
 _BINS = 28

@@ -20,8 +20,8 @@ from deadbeat.executors.base import (
     RunRequest,
     Session,
 )
+from deadbeat.executors.tasksets import TaskSetSpec
 from deadbeat.experiment.base import Experiment, Phase, PricesKnown, Watcher
-from deadbeat.experiment.tasksets import TaskSetSpec
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import CalibrationError, RunError
 from deadbeat.model.jobs import JobTable

@@ -14,7 +14,6 @@ from threading import Event
 import attrs
 from attrs import Factory, define, field
 
-from deadbeat.executors.lab import GuestTarget
 from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.host.environment import environment_of, platform_from_environment
 from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
@@ -30,6 +29,7 @@ from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look
 from deadbeat.kinds.table import begun_store
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
+from deadbeat.lab.target import GuestTarget
 from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.model.platform import LOADED_BY, TARGET, Platform

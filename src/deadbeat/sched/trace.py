@@ -12,7 +12,7 @@ from itertools import chain
 
 from deadbeat.model.words import Json
 from deadbeat.report.perfetto import TraceRecord, named, record, trace_text
-from deadbeat.report.sched_drawing import caption, verdict_words
+from deadbeat.sched.drawing import caption, verdict_words
 from deadbeat.sched.picture import Picture
 from deadbeat.store.files import tool_version
 

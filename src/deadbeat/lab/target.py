@@ -1,8 +1,5 @@
-"""Runs task sets on a Linux kernel in a machine of the lab, a boot for each.
-
-The machine is a target that cannot be talked to: a program is booted with all its input, and what
-it wrote is read when the machine is off. The same programs run on every kernel.
-"""
+"""A machine of the lab as a target that cannot be talked to: a program is booted with all its
+input, and what it wrote is read when the machine is off; the same programs run on every kernel."""
 
 from __future__ import annotations
 
@@ -14,15 +11,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from attrs import evolve
-
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Progress, RunRequest, RunSettings, unheard
-from deadbeat.executors.calibration import VIRTUAL_MOST_S
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.session import HardwareSession
 from deadbeat.host.recorded import INVENTORY, PLATFORM, recorded_target
 from deadbeat.lab.apt import lab_folder
 from deadbeat.lab.boot import MODES
@@ -32,13 +22,10 @@ from deadbeat.lab.kernels import Kernel, fetch, here
 from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.lab.rootfs import Rootfs
-from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, TargetError, UsageError
 from deadbeat.model.refused import refusal
 from deadbeat.model.rules import RefusedError, Whole
 from deadbeat.model.words import inside
-from deadbeat.prices.table import PriceBatch
-from deadbeat.prices.works import Pricing
 from deadbeat.store.files import atomic_write, read_json, storing, write_json
 from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
 from deadbeat.targets.fake import FakeTarget
@@ -262,58 +249,6 @@ class GuestProcess(Process):
 
     def stderr(self) -> str:
         return self._errors
-
-
-class GuestExecutor(HardwareExecutor):
-    """Runs task sets on a kernel of the lab; see :class:`deadbeat.executors.base.Executor`."""
-
-    def __init__(self, target: GuestTarget) -> None:
-        self._guest, self.boot_s = target.guest, target.boot_s
-        super().__init__(
-            target=target,
-            cpus=tuple(range(self._guest.cpus)),
-            toolchain=toolchain_for(self._guest.kernel.machine),
-        )
-
-    def calibrate(
-        self, catalog: Catalog, asked: Costing, progress: Progress = unheard
-    ) -> Calibration:
-        if asked.basis != "warm":
-            hint = "an emulator has no caches: drop --cost-basis"
-            raise UsageError(f"the lab measures no {asked.basis} costs", hint)
-        asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
-        return super().calibrate(catalog, asked, progress)
-
-    def price(self, asked: Pricing, progress: Progress = unheard) -> PriceBatch:
-        """None where processors take long turns: nothing is shared at a time."""
-        if self._guest.mode == "virtual-time" and self._guest.cpus > 1:
-            return PriceBatch(
-                works=asked.works, errors=("processors take turns",) * len(asked.works), slots=()
-            )
-        return super().price(asked, progress)
-
-    def open(
-        self,
-        requests: Sequence[RunRequest],
-        settings: RunSettings,
-        *,
-        program: Path | None = None,
-        inject: Mapping[str, str] | None = None,
-    ) -> HardwareSession:
-        """Refuses what the lab has no room, or no means, for."""
-        for name in ("causes", "counters"):
-            if getattr(settings, name):
-                raise UsageError(f"--{name} does not exist in the lab", f"drop --{name}")
-        for request in requests:
-            wanted = float(sum(task.utilisation for task in request.task_set.tasks))
-            cores = request.task_set.cores
-            require_room(self._guest.mode, wanted, cores, what=f"task set {request.key.text}")
-        return super().open(requests, settings, program=program, inject=inject)
-
-
-def lab_executor(words: str) -> GuestExecutor:
-    """What runs task sets on `lab_target`."""
-    return GuestExecutor(lab_target(words))
 
 
 def lab_target(word: str) -> GuestTarget:

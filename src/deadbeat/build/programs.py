@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deadbeat.build.native import link_program, verb_program
 from deadbeat.build.toolchain import Toolchain, toolchain_for
-from deadbeat.emit import emit_batch
-from deadbeat.executors.base import RunRequest
+from deadbeat.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
 from deadbeat.host.realtime import refusal_of_realtime
 from deadbeat.host.values import gathered, understood
 from deadbeat.model.errors import DeadbeatError, RunError, TargetError
+from deadbeat.model.platform import Platform
+from deadbeat.model.words import Json
+from deadbeat.settings.hardening import states_of
+from deadbeat.settings.tune import with_tuning
 from deadbeat.targets.base import Completed, Process, Target, is_here, require_connected
 from deadbeat.targets.local import LocalTarget
 from deadbeat.trace.session import Tracer
@@ -58,20 +62,33 @@ class ProgramMachine:
         self._sent: dict[str, Path] = {}
         self._fetched: TemporaryDirectory[str] | None = None
 
-    def build(self, requests: Sequence[RunRequest]) -> tuple[str, Path]:
-        """C source and program of a batch."""
-        source = self.source_of(requests)
-        return source, link_program(self._toolchain, source, fragments_root=self.pools)
-
-    @staticmethod
-    def source_of(requests: Sequence[RunRequest]) -> str:
-        """C source of a batch."""
-        return emit_batch([request.task_set for request in requests])
+    def linked(self, source: str) -> Path:
+        """Program of C text that has task sets."""
+        return link_program(self._toolchain, source, fragments_root=self.pools)
 
     @property
     def folder(self) -> str:
         """Writable folder on the target."""
         return self._target.folder
+
+    def describe(self) -> Platform:
+        """The platform as it stands now."""
+        environment = self.environment()
+        return platform_from_environment(
+            environment,
+            cpus=self.cpus,
+            toolchain=self._toolchain.identification,
+            flags=" ".join(self._toolchain.all_flags),
+            kind=self._target.kind,
+            name=name_of(environment, self._target),
+        )
+
+    def environment(self) -> dict[str, Json]:
+        """State of the machine now."""
+        more: Json = states_of(self._target)
+        also = {"hardening": more, "toolchain": self._toolchain.identification}
+        also |= self._target.facts
+        return environment_of(self._target, now=datetime.now(UTC), more=also)
 
     def fetch(self, source: str) -> Path:
         """A file of the target on this host, where it no longer is then; the same file where the
@@ -189,6 +206,54 @@ class ProgramMachine:
         self._target.close()
         if self._fetched is not None:
             self._fetched.cleanup()
+
+
+class VerbEngine:
+    """Measures with a verb on ``target``.
+
+    Args:
+        cross: What builds its programs; None: the one found for the target.
+        lock_wait: Seconds to wait while another measurement has the machine.
+    """
+
+    def __init__(
+        self, target: Target, *, cross: str | None = None, lock_wait: float = LOCK_WAIT_S
+    ) -> None:
+        self._target, self._lock_wait = target, lock_wait
+        self._toolchain = toolchain_of(target, cross=cross)
+        self._machine = self._on()
+
+    def _on(self, cpus: Sequence[int] | None = None) -> ProgramMachine:
+        return ProgramMachine(
+            target=self._target, cpus=cpus, toolchain=self._toolchain, lock_wait=self._lock_wait
+        )
+
+    def cpus(self) -> tuple[int, ...]:
+        """CPUs that may be used."""
+        return self._machine.cpus
+
+    def describe(self) -> Platform:
+        """The machine as it stands now, with what was tuned on purpose."""
+        return with_tuning(self._machine.describe(), self._target)
+
+    def written(
+        self,
+        verb: str,
+        policy: str,
+        options: Mapping[str, str],
+        *,
+        timeout: float,
+        extra: Sequence[str] = (),
+    ) -> str:
+        """What a verb leaves in its file; as `ProgramMachine.converse`.
+        Raises RunError: it says anything but that it is done."""
+        out = f"{self._target.folder}/{verb}"
+        options = {**options, "--out": out}
+        for line in self._machine.converse(verb, policy, options, timeout=timeout, extra=extra):
+            if not line.startswith("done "):
+                raise RunError(f"unexpected words of the program: {line[:80]}")
+        with understood(self._target):
+            return self._target.read_text(out) or ""
 
 
 def usable_on(target: Target) -> tuple[int, ...]:

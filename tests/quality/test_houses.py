@@ -1,0 +1,66 @@
+"""What one must read to change one thing: tools/houses.py counts it, [closures] of budget.toml
+bounds it."""
+
+import importlib.util
+import tomllib
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUNDS = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())["closures"]
+#: A bound that equals today's lines would make every added line edit it.
+SLACK = 1.03
+#: Imports of a type from a house that the other may not import.
+TYPES = {("experiment.base", "prices.table")}
+
+pytestmark = pytest.mark.xdist_group("quality")
+
+
+@cache
+def houses() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("houses", ROOT / "tools/houses.py")
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_each_house_imports_what_it_may() -> None:
+    found = houses().wrong(houses().every_import(houses().modules()))
+    assert [each for each in found if not each.typed] == []
+    assert {(each.module, each.other) for each in found} == TYPES
+
+
+def test_what_a_house_drags_in_is_bounded() -> None:
+    texts = houses().modules()
+    found = houses().rows(texts, houses().every_import(texts))
+    assert found.keys() == BOUNDS.keys()
+    assert {name: n for name, n in found.items() if n > BOUNDS[name] * SLACK} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("from deadbeat.targets.base import Target\n", ["targets.base"]),
+        ("def f():\n    from deadbeat.targets import base\n", ["targets.base"]),
+        ("import deadbeat.targets.base\n", ["targets.base"]),
+        ("from deadbeat.model.words import Json\n", []),
+    ],
+)
+def test_an_import_against_the_table_is_found(text: str, wrong: list[str]) -> None:
+    texts = {"store.one": text, "targets": "", "targets.base": "\n" * 7, "model.words": "\n"}
+    imports = houses().every_import(texts)
+    assert [each.other for each in houses().wrong(imports)] == wrong
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_an_import_for_types_is_named_apart(typed: bool) -> None:
+    text = f"if {'TYPE_CHECKING' if typed else 'READY'}:\n    from deadbeat.host import proc\n"
+    texts = {"store.one": text, "host.proc": "import deadbeat.host.far\n", "host.far": "\n" * 5}
+    imports = houses().every_import(texts)
+    assert [each.typed for each in imports] == [typed, False]
+    dragged = houses().closure({"store.one"}, imports)
+    assert houses().lines_of(dragged, texts) == 2 + 6 * (not typed)
