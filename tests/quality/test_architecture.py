@@ -57,6 +57,15 @@ def tracked() -> dict[str, str]:
     return texts
 
 
+#: What may lie in the root.
+TOP = {
+    *(".ci", ".clang-format", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt"),
+    *("CONTRIBUTING.md", "Containerfile", "LICENSE", "Makefile", "README.md", "bench", "core"),
+    *("debian", "docs", "examples", "fragments", "jvm", "pyproject.toml", "requirements.lock"),
+    *("requirements-bench.lock", "requirements-dev.lock", "runtime", "src", "tests", "tools"),
+}
+
+
 def sources() -> dict[str, str]:
     return {
         path: text
@@ -76,6 +85,10 @@ def test_sources_keep_the_rule(rule):
     allowed = {path for name, path in EXCEPTIONS if name == rule}
     assert [line for path, lines in found.items() if path not in allowed for line in lines] == []
     assert {path for path in allowed if not found[path]} == set(), "exceptions without a use"
+
+
+def test_nothing_lies_in_the_root_that_does_not_belong_there():
+    assert {path.partition("/")[0] for path in tracked()} == TOP
 
 
 def test_no_modules_import_each_other():
