@@ -83,7 +83,7 @@ def begin(asked: Begin) -> Begun:
     if asked.given.get("imports") or asked.given.get("files"):
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
-    if "lab" in target.facts:
+    if hasattr(target, "guest"):  # a machine of the lab
         begun: Begun = import_module(_LAB).begun_in_lab(asked, target)
         return begun
     machine, spec, platform = _fit(asked, target)
