@@ -87,8 +87,8 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, make
     until(lambda: not started_below(tmp_path))
     assert not LatencyStore.open(tmp_path / "runs/latency").committed()
     again = deadbeat(*command(tmp_path, *words, "--json"), cwd=tmp_path)
-    # Whether a busy host lets the load reach its share is not asked here: 1 is "no run counts".
-    assert again.returncode in (0, 1)
+    # Whether a busy host lets the load reach its share is not asked here: 3 is "no run counts".
+    assert again.returncode in (0, 3)
     answer = answer_of(again.stdout)
     assert (answer["planned"], answer["done"], answer["failed"]) == (1, 1, [])
     store = LatencyStore.open(tmp_path / "runs/latency")
