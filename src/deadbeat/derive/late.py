@@ -329,11 +329,15 @@ def _charged(track: Track, rows: NDArray[np.void], lengths: Times) -> NDArray[np
 
 
 def _faults(track: Track) -> tuple[Times, Times]:
-    """When page faults began, and what they took together until then."""
+    """When page faults began, and what they took together until then: with the way back and to the
+    next one, where that is no longer than the fault."""
     rows = track.of(*_TOLD)
     begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
     after = np.minimum(begin + 1, len(rows) - 1)
     ended = rows["kind"][after] == RecordKind.FAULT_END
     took = track.cpu_time(rows["ns"][after]) - track.cpu_time(rows["ns"][begin])
+    then = np.minimum(after + 1, len(rows) - 1)
+    back = track.cpu_time(rows["ns"][then]) - track.cpu_time(rows["ns"][after])
+    took += np.where((rows["kind"][then] == RecordKind.FAULT) & (back <= took), back, 0)
     took = np.where(ended, took, _FAULT_NS).astype(np.int64)
     return rows["ns"][begin], np.append(0, np.cumsum(took))
