@@ -134,6 +134,7 @@ def test_what_left_its_session_ends_with_it(tmp_path: Path) -> None:
     assert not running(lambda entry: length.encode() in words_of(entry))
 
 
+@pytest.mark.slow  # how much comes before the disk is full is up to the machine
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_full_disk_and_lost_marks_leave_the_rest(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
