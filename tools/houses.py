@@ -53,7 +53,7 @@ HOUSES = {
     ),
     "freertos": House(("executors.freertos",), ("base", "machine", "build", "lab", "tasksets")),
     "cli": House(
-        ("", "cli", "compare"),
+        ("", "__main__", "cli", "compare"),
         (
             *("base", "machine", "sched", "build", "tasksets", "latency", "program"),
             *("lab", "lab's kinds", "freertos"),
@@ -128,7 +128,7 @@ def house_of(module: str) -> str:
 
 
 def _within(module: str, room: str) -> bool:
-    return not room or module == room or module.startswith(f"{room}.")
+    return module == room or (room != "" and module.startswith(f"{room}."))
 
 
 def closure(begin: set[str], imports: Iterable[Import]) -> set[str]:

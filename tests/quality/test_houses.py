@@ -64,3 +64,8 @@ def test_an_import_for_types_is_named_apart(typed: bool) -> None:
     assert [each.typed for each in imports] == [typed, False]
     dragged = houses().closure({"store.one"}, imports)
     assert houses().lines_of(dragged, texts) == 2 + 6 * (not typed)
+
+
+def test_a_folder_of_no_house_is_told() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        houses().house_of("elsewhere.one")
