@@ -25,13 +25,13 @@ from attrs import evolve
 from common import report
 from judges import compare_sides, options_of
 
-from deadbeat.compare import engine, pairs, words
-from deadbeat.compare.engine import CompareOptions
 from deadbeat.compare.results import all_found
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.observations import Observations
 from deadbeat.stats.proportions import wilson
 from deadbeat.store.files import FORMAT, atomic_write, tool_version
+from deadbeat.verdicts import engine, pairs, words
+from deadbeat.verdicts.engine import CompareOptions
 
 Change = Callable[[], None]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from aa import Side
 from attrs import evolve
 
-from deadbeat.compare.engine import CompareOptions, compare_tables
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.kinds.load import observe as interference
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.verdicts.engine import CompareOptions, compare_tables
 
 KINDS = {"contention": contention, "latency": latency, "interference": interference}
 

@@ -31,7 +31,9 @@ class House(NamedTuple):
 
 #: A module belongs to the longest room that its name begins with.
 HOUSES = {
-    "base": House(("model", "stats", "store", "report", "experiment", "kinds", "findings")),
+    "base": House(
+        ("model", "stats", "store", "report", "experiment", "kinds", "findings", "verdicts")
+    ),
     "machine": House(("targets", "host", "settings", "trace"), ("base",)),
     "sched": House(("sched", "kinds.study"), ("base",)),
     "build": House(("build",), ("base", "machine")),

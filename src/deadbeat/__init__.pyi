@@ -14,7 +14,6 @@ from deadbeat.cli.call import (
     stress,
     study,
 )
-from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.kinds.latency.histograms import HISTOGRAM_CAPTION
 from deadbeat.kinds.latency.observe import WORDS as LATENCY_WORDS
 from deadbeat.kinds.latency.sides import (
@@ -86,6 +85,7 @@ from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.stats.proportions import Count, Mean
 from deadbeat.store.files import read_bytes as read_file
 from deadbeat.targets.marks import mark
+from deadbeat.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
 
 __version__: str
 

@@ -23,9 +23,9 @@ from attrs import evolve
 from helpers.sides import made_up
 from judges import KINDS, compare_sides, judge_of, options_of
 
-from deadbeat.compare.engine import CompareOptions
 from deadbeat.model.observations import Cell
 from deadbeat.store.files import write_json
+from deadbeat.verdicts.engine import CompareOptions
 
 #: Pools, made up or recorded on machines (see `circumstances` in each) -> what they are of, and an
 #: effect that is found in nearly all comparisons drawn run by run.

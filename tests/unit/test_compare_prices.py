@@ -19,7 +19,7 @@ from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
 from deadbeat.model.results import PointFigures
-from deadbeat.prices.page import ns_text
+from deadbeat.model.words import ns_text
 from deadbeat.prices.stage import PRICES_FILE, save_prices
 from deadbeat.prices.table import PriceBatch, Slot, StoredPrices
 from deadbeat.prices.works import PriceWork

@@ -10,10 +10,10 @@ from aa import RunFigure, Side
 from helpers.sides import made_up
 from judges import compare_sides, options_of
 
-from deadbeat.compare.words import cell_text, effect_text
 from deadbeat.kinds.contention.observe import METRICS, WORDS
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell
+from deadbeat.verdicts.words import cell_text, effect_text
 
 OPTIONS = options_of("contention", ungated=True)
 SIMULATED = options_of("contention", simulated=True)

@@ -8,12 +8,12 @@ import pytest
 from attrs import evolve
 
 from deadbeat.compare.page import comparison_document
-from deadbeat.compare.pairs import PairedRuns
 from deadbeat.kinds.contention import observe as contention
 from deadbeat.kinds.latency import observe as latency
 from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.report.terminal import print_parts
+from deadbeat.verdicts.pairs import PairedRuns
 
 KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}
 

@@ -10,11 +10,11 @@ from aa import RunFigure, Side
 from attrs import evolve
 from judges import compare_sides, options_of
 
-from deadbeat.compare.engine import CompareOptions
-from deadbeat.compare.pairs import Drift
-from deadbeat.compare.words import verdict_text
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell
+from deadbeat.verdicts.engine import CompareOptions
+from deadbeat.verdicts.pairs import Drift
+from deadbeat.verdicts.words import verdict_text
 
 METRICS = ("p50", "mean", "p99", "p99.9", "max")
 ALL = options_of("latency", METRICS)

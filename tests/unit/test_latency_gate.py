@@ -9,11 +9,11 @@ import pytest
 from aa import RunFigure, Side
 from judges import compare_sides, options_of
 
-from deadbeat.compare.words import bound_text, effect_text, interval_text
 from deadbeat.kinds.latency.observe import METRICS, _slack, _value
 from deadbeat.model.comparison import CellComparison
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.observations import Cell
+from deadbeat.verdicts.words import bound_text, effect_text, interval_text
 
 P50, P99, P999 = METRICS[0], METRICS[2], METRICS[3]
 

@@ -20,7 +20,6 @@ from deadbeat.cli._signals import interruptible
 from deadbeat.cli.derived import kept
 from deadbeat.compare.page import write_comparison
 from deadbeat.compare.results import all_found, compare_results
-from deadbeat.compare.words import verdict_line, words_list
 from deadbeat.kinds.base import Begin, Shown
 from deadbeat.kinds.program.kind import KIND
 from deadbeat.model.comparison import Comparable, ComparisonResult, Lineup
@@ -34,6 +33,7 @@ from deadbeat.report.terminal import finding_line, print_parts
 from deadbeat.store.campaign import free_bytes
 from deadbeat.store.files import write_json
 from deadbeat.store.place import numbered
+from deadbeat.verdicts.words import verdict_line, words_list
 
 FAIL_ON = {
     "worse": {"worse"},

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from deadbeat.compare.words import interval_text, size_text, value_text, words_list
 from deadbeat.kinds.contention import grids
 from deadbeat.model.comparison import (
     VERDICTS,
@@ -19,6 +18,7 @@ from deadbeat.model.observations import Metric
 from deadbeat.model.words import UNDECIDED
 from deadbeat.report.building import CurvePoint, curve
 from deadbeat.report.charts import ABSENT, FAINT, SHOWN, Chart, Heat, HeatCell, Mark, Panel
+from deadbeat.verdicts.words import interval_text, size_text, value_text, words_list
 
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}

@@ -9,17 +9,6 @@ from pathlib import Path
 from attrs import evolve
 
 from deadbeat.compare.charts import comparison_charts
-from deadbeat.compare.words import (
-    bound_text,
-    cell_text,
-    count_text,
-    interval_text,
-    p_text,
-    value_text,
-    verdict_line,
-    verdict_text,
-    words_list,
-)
 from deadbeat.kinds.load.document import remedies_beside
 from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
 from deadbeat.model.grouping import grouped
@@ -45,6 +34,17 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import terms, write_page
 from deadbeat.report.paper import FORMATS, Words, write_charts
+from deadbeat.verdicts.words import (
+    bound_text,
+    cell_text,
+    count_text,
+    interval_text,
+    p_text,
+    value_text,
+    verdict_line,
+    verdict_text,
+    words_list,
+)
 
 COMPARE_FILE = "compare.html"
 #: Deadline factors with overlaid distributions on paper; the page has all, and says so.

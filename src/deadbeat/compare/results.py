@@ -13,9 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.compare.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.compare.trend import change_points
-from deadbeat.compare.words import size_text, some, words_list
 from deadbeat.kinds.contention.observe import COMPARABLE as CAMPAIGNS
 from deadbeat.kinds.registry import find
 from deadbeat.model.comparison import (
@@ -31,6 +29,8 @@ from deadbeat.model.finding import Finding, finding
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import LAB, Json, beside_label, shortened
+from deadbeat.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.verdicts.words import size_text, some, words_list
 
 MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"

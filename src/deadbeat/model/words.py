@@ -140,6 +140,30 @@ def time_text(value_ns: float | None) -> str:
     return f"{value_ns:.0f} ns"
 
 
+def _ns_unit(value: float) -> tuple[float, str]:
+    return (1e6, "ms") if value >= 1e6 else (1e3, "µs") if value >= 1e4 else (1.0, "ns")
+
+
+def _three_digits(value: float) -> str:
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def ns_text(value: float) -> str:
+    """``9 ns``, ``41.2 ns``, ``4,510 ns``, ``13.1 µs``."""
+    size, unit = _ns_unit(value)
+    return f"{_three_digits(value / size)} {unit}"
+
+
+def ns_range(low: float | None, high: float | None) -> str | None:
+    """``40 to 1,200``, or with its unit, ``1.2 to 3.4 ms``; None where an end is not known."""
+    if low is None or high is None:
+        return None
+    size, unit = _ns_unit(high)
+    return f"{_three_digits(low / size)} to {_three_digits(high / size)}" + f" {unit}" * (
+        unit != "ns"
+    )
+
+
 def us_text(value_ns: float | None) -> str:
     """Microseconds with one decimal, for columns of a table: ``2,465.3``."""
     return "–" if value_ns is None else f"{value_ns / 1e3:,.1f}"

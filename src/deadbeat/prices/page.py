@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from deadbeat.model.words import Json, duration
+from deadbeat.model.words import Json, duration, ns_range, ns_text
 from deadbeat.prices.table import LEAST_SLOTS, Price, PriceTable
 from deadbeat.report.building import CurvePoint, aside, curve
 from deadbeat.report.charts import Chart, Panel
@@ -21,27 +21,6 @@ _HOW = (
 _MODES = {"spinning": "spinning", "mixed": "spinning or sleeping", "sleeping": "sleeping"}
 #: Objects that a screen shows with their hand-over.
 _HANDED_SHOWN = 2
-
-
-def _unit(value: float) -> tuple[float, str]:
-    return (1e6, "ms") if value >= 1e6 else (1e3, "µs") if value >= 1e4 else (1.0, "ns")
-
-
-def _digits(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def ns_text(value: float) -> str:
-    """``9 ns``, ``41.2 ns``, ``4,510 ns``, ``13.1 µs``."""
-    size, unit = _unit(value)
-    return f"{_digits(value / size)} {unit}"
-
-
-def _ends(low: float | None, high: float | None) -> str | None:
-    if low is None or high is None:
-        return None
-    size, unit = _unit(high)
-    return f"{_digits(low / size)} to {_digits(high / size)}" + f" {unit}" * (unit != "ns")
 
 
 def _extra(price: Price) -> str | None:
@@ -75,7 +54,7 @@ PRICE_COLUMNS = (
     Column(key="alone", heading="alone", value=lambda p: p.alone_ns, raw=False, format=ns_text),
     Column(key="shared", heading="shared", value=lambda p: p.shared_ns, raw=False, format=ns_text),
     Column(key="ends", heading="95 % of shared", raw=False,
-           value=lambda p: _ends(p.low_ns, p.high_ns)),
+           value=lambda p: ns_range(p.low_ns, p.high_ns)),
     Column(key="times", heading="x", value=lambda p: p.ratio, raw=False, format="{:.3g}".format),
     Column(key="extra", heading="now and then", value=_extra, raw=False),
     Column(key="handed", heading="hand-over", value=_handovers, raw=False, terminal=False,
@@ -215,7 +194,7 @@ def price_chart(table: PriceTable) -> Chart:
 
 
 def _hover(price: Price) -> str:
-    ends = _ends(price.low_ns, price.high_ns)
+    ends = ns_range(price.low_ns, price.high_ns)
     known = f" ({ends})" if ends else f", seen {price.slots} times"
     return f"{price.object}:{price.size} {price.state} {ns_text(price.shared_ns or 0.0)}{known}"
 

@@ -44,9 +44,8 @@ from deadbeat.model.finding import counts_text
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import Json, capital
+from deadbeat.model.words import Json, capital, ns_text
 from deadbeat.prices.page import (
-    ns_text,
     price_chart,
     price_list,
     price_parts,

@@ -15,12 +15,12 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.words import cell_text, some
 from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.model.words import count_of
 from deadbeat.stats.intervals import t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
 from deadbeat.stats.proportions import RareCounts
+from deadbeat.verdicts.words import cell_text, some
 
 #: A bound this many times a value, or this small a part of it, bounds nothing.
 RATIO_MAX = 1000.0

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from deadbeat.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
 from deadbeat.model.grouping import grouped
 from deadbeat.model.observations import Cell, Metric
-from deadbeat.model.words import count_of
-from deadbeat.prices.page import ns_text
+from deadbeat.model.words import count_of, ns_text
 
 #: From here on an effect is shown as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0

@@ -19,7 +19,17 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.compare.pairs import (
+from deadbeat.model.comparison import (
+    CellComparison,
+    ComparedEffect,
+    Comparison,
+    MetricComparison,
+    Vocabulary,
+)
+from deadbeat.model.observations import Cell, Floats, Metric, Observations
+from deadbeat.stats.intervals import t_quantile
+from deadbeat.stats.multiple import holm
+from deadbeat.verdicts.pairs import (
     STILL,
     Drift,
     MeanDifference,
@@ -31,17 +41,7 @@ from deadbeat.compare.pairs import (
     mean_known,
     over_cells,
 )
-from deadbeat.compare.words import cell_text, needs, overall, some
-from deadbeat.model.comparison import (
-    CellComparison,
-    ComparedEffect,
-    Comparison,
-    MetricComparison,
-    Vocabulary,
-)
-from deadbeat.model.observations import Cell, Floats, Metric, Observations
-from deadbeat.stats.intervals import t_quantile
-from deadbeat.stats.multiple import holm
+from deadbeat.verdicts.words import cell_text, needs, overall, some
 
 #: Chance of any false ``better`` or ``worse`` where nothing differs: half of it for the metrics
 #: over all cells, half for single cells.
