@@ -1,4 +1,4 @@
-"""``deadbeat list kernels``, ``fetch`` and ``sweep`` on scripted packages and stored matrices."""
+"""``deadbeat list kernels``, ``fetch`` and ``lab run`` on scripted packages and stored matrices."""
 
 import tarfile
 import time
@@ -9,7 +9,6 @@ import pytest
 import test_lab_latency
 from attrs import evolve
 from helpers.answers import answer_of
-from helpers.latencies import made_up_runs
 from helpers.machines import AnyKernel
 from test_lab_kernels import Mirror
 
@@ -17,18 +16,15 @@ from deadbeat.build.native import cache_root
 from deadbeat.cli.lab import asked_of
 from deadbeat.cli.main import main
 from deadbeat.host.recorded import inventory_of, recorded_target
-from deadbeat.kinds.latency.spec import keys, spec_dict
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.job import Job
 from deadbeat.lab.kernels import expected, fetch
-from deadbeat.lab.latency import platform_of
 from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import Qemu
 from deadbeat.lab.rootfs import Rootfs
 from deadbeat.model.errors import UsageError
 from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.opening import open_target
 
 boots = test_lab_latency.boots
 QEMU = "#!/bin/sh\necho QEMU emulator version 10.0.2\n"
@@ -103,31 +99,17 @@ def test_a_preset_names_its_kernels_itself(lab, capsys):
     assert "--preset names its kernels itself" in capsys.readouterr().err
 
 
-def asked(verb: str, runs: Path, **more: str) -> Any:
+def asked(runs: Path, **more: str) -> Any:
     given = dict.fromkeys(
         ("loads", "duration", "interval", "priority", "engine", "limits", "time_budget")
     )
     given |= {"cmdline": "", "seeds": 3, "seed": 1, "cpus": 1, "memory": 512, "runs": runs}
     given |= {"fresh": False, "retry": False, "figures": None, "mode": "virtual-time", **more}
-    return asked_of(["lab", verb], **given)
-
-
-def stored(runs: Path, name: str, scale: float) -> None:
-    """The finished matrix that a sweep would measure of a kernel that is here."""
-    how = asked("sweep", runs, name="sweep", loads="mixed", duration="1s")
-    result = how.named(name)
-    with open_target(how.word(name)) as target:
-        platform = platform_of(target, name=result)
-    path, spec = runs / result, evolve(how.spec, name=result, cpus=(0,))
-    store = LatencyStore.create(path, spec_dict(spec), platform, **target.facts)
-    runs_made = made_up_runs(loads=spec.loads, repeats=3, cpus=(0,), seconds=1.0, scale=scale)
-    for key, run in zip(keys(spec), runs_made, strict=True):
-        store.keep(evolve(run, key=key))
-    (path / "report.html").write_text("")
+    return asked_of(["lab", "run"], **given)
 
 
 def test_a_variant_of_whose_words_the_kernel_makes_nothing_is_left_out(boots, tmp_path, capsys):
-    how = asked("run", tmp_path, name="lab", cmdline="quiet", loads="cpu:50", duration="200ms")
+    how = asked(tmp_path, name="lab", cmdline="quiet", loads="cpu:50", duration="200ms")
     words = {"base": "", "one": "psy=0", "two": "psy=0 psi=0"}
     found = how.measured({name: how.word("x", word) for name, word in words.items()})
     assert found == {name: tmp_path / name for name in ("base", "two")} and len(boots) == 6
@@ -147,27 +129,12 @@ def test_each_kernel_and_model_has_a_matrix_and_all_are_compared(lab, boots, tmp
 
 
 def test_where_the_time_is_over_the_rest_is_left(boots, tmp_path, capsys):
-    how = asked("run", tmp_path, name="lab", loads="cpu:50", time_budget="1s")
+    how = asked(tmp_path, name="lab", loads="cpu:50", time_budget="1s")
     how = evolve(how, begin=evolve(how.begin, started=0.0))
     assert how.measured({name: f"lab:{name}" for name in ("one", "two")}) == {} and not boots
     told = capsys.readouterr().err
     for name in ("one", "two"):
         assert f"{name}: the time is over, 0 of 3 boots are kept: the same command" in told
-
-
-def test_a_sweep_draws_what_was_measured_and_names_the_step(lab, boots, tmp_path, capsys):
-    runs = tmp_path / "runs"
-    runs.mkdir()
-    stored(runs, "6.12.90+deb13-amd64", 1.0)
-    stored(runs, "6.12.117+deb13-amd64", 4.0)
-    words = ["--until", "6.12", "--loads", "mixed", "--duration", "1s", "--runs", str(runs)]
-    assert main(["lab", "sweep", *words, "--load", "mixed"]) == 0
-    told = capsys.readouterr()
-    assert not boots, "what is finished is not booted again"
-    assert "A step between 6.12.90-deb13-amd64 and 6.12.117-deb13-amd64" in told.out
-    assert (runs / "plot-sweep" / "versions.png").is_file()
-    assert main(["lab", "sweep", "--flavour", "rt-amd65"]) == 2
-    assert main(["lab", "sweep", "--since", "7.3"]) == 2
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""What ``deadbeat lab run`` does, and what it shares with ``lab sweep``: kernels become words for
-machines, which are measured one after another as by ``--target``."""
+"""What ``deadbeat lab run`` does: kernels become words for machines, which are measured one after
+another as by ``--target``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -46,19 +46,6 @@ def steps(row: Sequence[Values], *, least: float) -> tuple[tuple[int, int], ...]
         if not near & {at, at + 1} and apart(row[at - 1], row[at + 1], least=least)
     ]
     return tuple(sorted([*((at - 1, at) for at in near), *over]))
-
-
-def between(names: Sequence[str], known: Mapping[str, Values], *, least: float) -> tuple[str, ...]:
-    """Which to measure next: the middle of every gap with ends apart. Repeated until it gives
-    nothing, every step found stands between neighbours of ``names`` (all, in order). ``known``:
-    values of those that were measured; none of one that cannot be, which is passed over."""
-    left = [name for name in names if known.get(name, (0.0,))]
-    places = [place for place, name in enumerate(left) if name in known]
-    return tuple(
-        left[(low + high) // 2]
-        for low, high in pairwise(places)
-        if high - low > 1 and apart(known[left[low]], known[left[high]], least=least)
-    )
 
 
 _US = 1_000.0
