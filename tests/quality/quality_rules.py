@@ -11,13 +11,11 @@ from pathlib import PurePosixPath
 
 from packaging.requirements import Requirement
 
-#: Top to bottom; a package imports only from those behind it.
 MAY_PRINT = ("cli",)
 MAY_START_PROCESSES = ("targets", "build", "lab")
 MAY_WRITE_FILES = ("store", "build", "report", "lab")
 MAY_IMPORT_NATIVE = ("sched",)
 
-LINES_MAX = 600
 DECISION_WORDS_MAX = 120
 CHANGE_WORDS_MAX = 25
 
@@ -221,19 +219,6 @@ def os_conditional_violations(path: str, text: str) -> list[str]:
     if path.startswith("runtime/port/") or not path.endswith((".c", ".h")):
         return []
     return _matches(path, text, _OS_CONDITIONAL, "an OS conditional outside runtime/port")
-
-
-def length_violations(path: str, text: str) -> list[str]:
-    """Files that have grown too long to be read in one go.
-
-    Goldens are read by comparing; a page of reference that is written from the code is looked up
-    in; locks are hashes."""
-    if path.startswith("tests/golden/") or path.endswith(".lock"):
-        return []
-    if path.startswith("docs/reference/") and "Written by `tools/docs`" in text[:500]:
-        return []
-    lines = len(text.splitlines())
-    return [f"{path}: {lines} lines, {LINES_MAX} or more"] if lines >= LINES_MAX else []
 
 
 def _matches(path: str, text: str, pattern: re.Pattern[str], what: str) -> list[str]:

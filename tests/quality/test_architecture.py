@@ -35,7 +35,6 @@ TEXT_RULES: dict[str, Callable[[str, str], list[str]]] = {
     "home": rules.home_violations,
     "registry": rules.registry_violations,
     "os": rules.os_conditional_violations,
-    "length": rules.length_violations,
 }
 
 

@@ -114,15 +114,6 @@ def test_an_undeclared_import_is_found():
     assert found == [f"{EXECUTOR}:3: scipy is not a declared dependency"]
 
 
-def test_a_long_file_is_found():
-    assert rules.length_violations("x", "\n" * rules.LINES_MAX) != []
-    assert rules.length_violations("x", "\n" * (rules.LINES_MAX - 1)) == []
-    assert rules.length_violations("tests/golden/x", "\n" * rules.LINES_MAX) == []
-    written = "# X\n\nWritten by `tools/docs` from the code.\n" + "\n" * rules.LINES_MAX
-    assert rules.length_violations("docs/reference/x.md", written) == []
-    assert rules.length_violations("docs/howto/x.md", written) != []
-
-
 MAKEFILE = "X := 1\nrun: setup ## go\n\ttrue\ntest:\n\ttrue\nsetup:\n"
 
 
