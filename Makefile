@@ -34,8 +34,8 @@ setup-bench: ## set up what `make bench` compares with too
 	@tools/setup bench
 
 generated: setup-dev ## renew all that is generated: what checks read, pages, types of the native module
-	$(PYTHON) tools/reads
-	$(PYTHON) tools/docs
+	$(PYTHON) tools/reads.py
+	$(PYTHON) tools/docs.py
 	tools/stub
 
 lint: setup-dev ## ruff, and the layout of Python and C

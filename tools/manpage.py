@@ -1,4 +1,4 @@
-"""The manual page, deadbeat(1), from the commands themselves; `tools/docs` writes it."""
+"""The manual page, deadbeat(1), from the commands themselves; `tools/docs.py` writes it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def manual(root: click.Command, commands: Iterable[tuple[str, click.Command]]) -
     about, *more = paragraphs(root.help or "")
     name = " ".join(about.split()[1:])
     sections = [
-        '.\\" Written by `tools/docs` from the commands themselves.',
+        '.\\" Written by `tools/docs.py` from the commands themselves.',
         f'.TH DEADBEAT 1 "" "deadbeat {version("deadbeat")}" "User Commands"',
         rf".SH NAME{chr(10)}deadbeat \- {name[:1].lower() + name[1:].rstrip('.')}",
         ".SH SYNOPSIS\n.B deadbeat\n.I COMMAND\n[OPTIONS] [ARGUMENTS]",

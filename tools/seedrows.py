@@ -15,7 +15,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +31,7 @@ takes. `tools/seedrows.py` writes state and day.
 """
 
 
-def seeds(table: Callable[[str, list[tuple[str, ...]]], str]) -> str:
+def seeds(table: Callable[[str, Iterable[tuple[str, ...]]], str]) -> str:
     """Every row of the source documents, the command that shows it, its test and its state."""
     found = tomllib.loads(SEEDS.read_text(encoding="utf-8"))
     states = Counter(state_of(row[4]) for each in found.values() for row in each["rows"])
@@ -86,7 +86,7 @@ def main(*tests: str) -> int:
     with SEEDS.open(encoding="utf-8") as file:
         text = "".join(renewed(file, seen, datetime.date.today().isoformat()))
     SEEDS.write_text(text, encoding="utf-8")
-    subprocess.run([sys.executable, "tools/docs"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "tools/docs.py"], cwd=ROOT, check=True)
     return ran.returncode
 
 

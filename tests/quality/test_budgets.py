@@ -30,8 +30,8 @@ def modules() -> dict[PurePath, str]:
 
 
 def test_the_documentation_gets_no_longer() -> None:
-    """`tools/docs` says which words it writes."""
-    asked = [sys.executable, "tools/docs", "--words"]
+    """`tools/docs.py` says which words it writes."""
+    asked = [sys.executable, "tools/docs.py", "--words"]
     found = subprocess.run(asked, cwd=SOURCE.parent, capture_output=True, text=True, check=True)
     counted = json.loads(found.stdout)
     assert counted["by_hand"] > counted["generated"] > 10_000

@@ -97,7 +97,7 @@ _CAMPAIGN = (
 def test_a_metric_is_two_files(tree: Path) -> None:
     changed = apply(tree, "add-a-metric.md")
     assert len(changed) == len(set(changed)) == 2
-    run(tree, "tools/docs")
+    run(tree, "tools/docs.py")
     assert "skipped_ratio_ci_low" in (tree / "docs/reference/campaign.md").read_text()
     for name in ("a", "b"):
         run(tree, *_CAMPAIGN, "--name", name)
@@ -150,7 +150,7 @@ def test_a_setting_is_a_row(tree: Path) -> None:
     (row,) = re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)
     with (tree / "src/deadbeat/settings/checks/memory.toml").open("a") as file:
         file.write(f"\n{row}")
-    for tool in ("tools/reads", "tools/docs"):
+    for tool in ("tools/reads.py", "tools/docs.py"):
         run(tree, tool)
     assert "memory.laptop-mode" in (tree / "docs/reference/checks.md").read_text()
     assert "memory.laptop-mode" in run(tree, "-m", "deadbeat", "doctor", "--json")

@@ -77,8 +77,8 @@ def test_every_check_passes_fails_and_does_not_know() -> None:
 
 
 def test_what_functions_read_is_as_their_cases_show() -> None:
-    done = subprocess.run([sys.executable, ROOT / "tools/reads", "--check"], check=False)
-    assert done.returncode == 0, "renew it: tools/reads"
+    done = subprocess.run([sys.executable, ROOT / "tools/reads.py", "--check"], check=False)
+    assert done.returncode == 0, "renew it: tools/reads.py"
 
 
 def test_ids_are_unique() -> None:

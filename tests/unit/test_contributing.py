@@ -49,7 +49,7 @@ def example(tmp_path: Path) -> Path:
 def try_fragment(path: Path) -> subprocess.CompletedProcess[str]:
     tool: list[str | Path] = [
         sys.executable,
-        ROOT / "tools/try_fragment",
+        ROOT / "tools/try_fragment.py",
         path.stem,
         path.parents[1],
     ]

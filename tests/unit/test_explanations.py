@@ -62,7 +62,7 @@ def test_explain_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_generated_pages_are_those_of_the_code() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools/docs", "--check"],
+        [sys.executable, ROOT / "tools/docs.py", "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -67,7 +67,7 @@ def answered(result: CheckResult) -> None:
     assert result.reason and "\n" not in result.reason + result.found + result.cure, result
     assert max(map(len, (result.reason, result.found))) <= 200
     undeclared = re.fullmatch(r"'[^']*'", result.reason)
-    assert not undeclared, "it asks for what none of its cases does (tools/reads)"
+    assert not undeclared, "it asks for what none of its cases does (tools/reads.py)"
 
 
 @each_check

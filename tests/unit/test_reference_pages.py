@@ -67,7 +67,7 @@ def first_cells(heading: str) -> list[str]:
 
 
 def test_every_key_is_explained() -> None:
-    """Those with an option stand in the table that tools/docs writes, the others below it."""
+    """Those with an option stand in the table that tools/docs.py writes, the others below it."""
     named = set(re.findall(r"`(\w+)`", section("Keys")))
     assert {*attrs.fields_dict(LatencySpec)} <= named
 

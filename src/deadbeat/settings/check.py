@@ -2,7 +2,7 @@
 
 A public function in ``FAMILY.py`` is that of the row of its name, where ``_`` is ``-``; one at the
 end only keeps it apart from what it calls. Its parameters behind the facts are the ``reads`` of the
-row. What else it asks for, its test cases show: ``reads.json``, written by ``tools/reads``.
+row. What else it asks for, its test cases show: ``reads.json``, written by ``tools/reads.py``.
 """
 
 from __future__ import annotations

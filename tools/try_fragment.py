@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tries one NS fragment: what each size costs here, and whether its check() can be trusted.
 
-usage: .venv/bin/python tools/try_fragment NAME [FOLDER]
+usage: .venv/bin/python tools/try_fragment.py NAME [FOLDER]
 
 FOLDER holds ns/ and sy/ (default: the project's own fragments). The first column of times is the
 fastest of 16 batches, the second their median: a first look on an unprepared machine, no

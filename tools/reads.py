@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what the functions of checks and knobs read, as their test cases show: tools/reads [--check]
+"""Writes what the functions of checks and knobs read, as their test cases show.
+
+    tools/reads.py [--check]
 
 src/deadbeat/settings/reads.json    id of a check, name of a knob -> files, patterns, command:NAME
 
-What stands there already keeps its place as long as a case asks for it. What is read of every machine is
-added only where nothing else is asked for.
+What stands there already keeps its place as long as a case asks for it. What is read of every
+machine is added only where nothing else is asked for.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / each) for each in ("src", "tests", "tests/unit")]
 
-from deadbeat.settings.facts import ALWAYS  # noqa: E402  after the path
 from helpers.learning import learned  # noqa: E402  after the path
+
+from deadbeat.settings.facts import ALWAYS  # noqa: E402  after the path
 
 FILE = ROOT / "src/deadbeat/settings/reads.json"
 
@@ -31,7 +34,9 @@ def _row(name: str, reads: list[str], before: list[str]) -> str:
 
 def text(before: dict[str, dict[str, list[str]]]) -> str:
     parts = [
-        f' "{kind}": {{\n' + ",\n".join(_row(n, r, before.get(kind, {}).get(n, [])) for n, r in own.items()) + "\n }"
+        f' "{kind}": {{\n'
+        + ",\n".join(_row(n, r, before.get(kind, {}).get(n, [])) for n, r in own.items())
+        + "\n }"
         for kind, own in learned().items()
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
