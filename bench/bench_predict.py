@@ -52,14 +52,12 @@ SETS = {
 
 
 def here(runs: Path) -> None:
-    """A matrix and task sets of this machine: half calibrate the intervals, half judge."""
+    """Task sets of this machine: half calibrate the intervals, half judge."""
     began = perf_counter()
-    works = [*COMPUTING, *OBJECTS, *(f"{each}@shared" for each in OBJECTS)]
     names = sorted({each.partition(":")[0] for each in (*COMPUTING, *OBJECTS)})
-    deadbeat.ask("interfere", name="matrix", runs=runs, works=",".join(works))
     deadbeat.ask("stress", name="sets", runs=runs, fragments=",".join(names), **SETS)
     seconds = perf_counter() - began
-    found = deadbeat.ask("predict", "matrix", "sets", runs=runs)["results"]
+    found = deadbeat.ask("predict", "sets", runs=runs)["results"]
     predictors = {each["name"]: each for each in found["predictors"]}
     model = predictors["the model"]
     report(

@@ -80,14 +80,12 @@ def _rows() -> list[Row]:
 
 
 def prediction() -> Any:
-    """The task sets of the made-up machine predicted from its matrix, on its cores and on more."""
-    works = "matmul:20,pointer_chase:1024,atomic_line:16,atomic_line:16@shared"
+    """The task sets of the made-up machine predicted from their prices, on more cores too."""
     fragments = "matmul,pointer_chase,atomic_line"
     with tempfile.TemporaryDirectory() as runs:
-        deadbeat.ask("interfere", name="m", works=works, repeats=3, simulated=True, runs=runs)
         sets = {"cores": 2, "sets": 20, "deadline_factor": 2, "contended_ratio": "0,1"}
         deadbeat.ask("stress", name="s", fragments=fragments, simulated=True, runs=runs, **sets)
-        found = deadbeat.ask("predict", "m", "s", cores="4,8", runs=runs)
+        found = deadbeat.ask("predict", "s", cores="4,8", runs=runs)
     del found["results"]["report"]
     return dict(found)
 

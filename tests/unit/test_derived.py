@@ -12,9 +12,6 @@ from helpers.answers import Capture, answer_of
 from deadbeat.cli.main import main
 from deadbeat.store.derived import digest_of
 
-INTERFERE = ("interfere", "--name", "m", "--works", "matmul:20,atomic_line:16", "--repeats", "3")
-
-
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
@@ -53,13 +50,12 @@ def test_pictures_and_predictions_are_shown_again(capsys: Capture) -> None:
     measured(capsys, "a", "b")
     drawn = said(capsys, "plot", "two-kernels", "a", "b", "--format", "none")
     assert said(capsys, "show", "plot-two-kernels") == drawn
-    said(capsys, *INTERFERE, "--simulated")
     sets = ("--fragments", "matmul,atomic_line", "--cores", "2", "--sets", "6")
     said(capsys, "stress", "--name", "s", "--quick", "--simulated", "--no-figures", *sets)
-    predicted = said(capsys, "predict", "m", "s")
-    assert said(capsys, "show", "predict-s-from-m") == predicted
+    predicted = said(capsys, "predict", "s")
+    assert said(capsys, "show", "predict-s") == predicted
     kinds = {name: row["kind"] for name, row in rows(capsys).items()}
-    assert (kinds["plot-two-kernels"], kinds["predict-s-from-m"]) == ("plot", "predict")
+    assert (kinds["plot-two-kernels"], kinds["predict-s"]) == ("plot", "predict")
 
 
 def test_what_became_of_its_results_is_told(capsys: Capture) -> None:

@@ -11,8 +11,8 @@ from helpers.answers import validator
 
 import deadbeat
 from deadbeat.model.errors import UsageError
-from deadbeat.prediction.document import answer, charts, document, plain
-from deadbeat.prediction.engine import predict, read_cases, read_matrix
+from deadbeat.prediction.document import answer, charts, plain
+from deadbeat.prediction.engine import predict, read_cases, read_prices
 from deadbeat.prediction.results import (
     Predictions,
     SetPrediction,
@@ -51,7 +51,6 @@ def made_up(count: int, *, noise: float, bias: float = 1.0, seed: int = 1) -> li
 def predictions(sets: list[SetPrediction], **more: object) -> Predictions:
     held, scale = with_intervals(sets)
     found = Predictions(
-        matrix="matrix",
         result="sets",
         figure="slowdown",
         rivals=1,
@@ -59,7 +58,6 @@ def predictions(sets: list[SetPrediction], **more: object) -> Predictions:
         findings=(),
         sets=held,
         scale=scale,
-        lacking={},
     )
     return attrs.evolve(found, **more)
 
@@ -171,11 +169,9 @@ def test_measured_predicted_and_extrapolated_never_look_alike() -> None:
     assert both["predicted, stated 90 % interval"] == looks["predicted"]
 
 
-def test_a_set_of_unknown_work_is_refused_and_counts_nowhere() -> None:
+def test_a_set_that_is_not_predicted_counts_nowhere() -> None:
     sets = made_up(40, noise=0.1)
-    refused = attrs.evolve(
-        sets[0], key="refused", predicted=None, covered=Covered(exact=0.5, alike=0.0)
-    )
+    refused = attrs.evolve(sets[0], key="refused", predicted=None)
     found = predictions([*sets, refused])
     assert found.refused == 1
     assert len(found.judged) == 20
@@ -184,14 +180,11 @@ def test_a_set_of_unknown_work_is_refused_and_counts_nowhere() -> None:
 
 # ---------- from the command to the page ----------
 
-WORKS = "matmul:20,pointer_chase:1024,atomic_line:16,atomic_line:16@shared"
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix and task sets of the made-up machine, which contends by a formula of its own."""
+    """Task sets of the made-up machine, which contends by a formula of its own."""
     folder = tmp_path_factory.mktemp("runs")
-    deadbeat.interfere(works=WORKS, repeats=3, simulated=True, runs=folder, name="matrix")
     deadbeat.stress(
         cores="2", sets=24, contended_ratio="0,1", fragments="matmul,pointer_chase,atomic_line",
         deadline_factor="2", simulated=True, runs=folder, name="sets",
@@ -200,7 +193,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_from_the_command_to_the_page(runs: Path) -> None:
-    envelope = deadbeat.ask("predict", "matrix", "sets", cores="1,5", runs=runs)
+    envelope = deadbeat.ask("predict", "sets", cores="1,5", runs=runs)
     validator().validate(envelope)
     found = envelope["results"]
     assert envelope["headline"].startswith("Simulated: of ")
@@ -217,19 +210,8 @@ def test_from_the_command_to_the_page(runs: Path) -> None:
     assert "EXTRAPOLATED" in page
     stored = json.loads(Path(found["report"]).with_name("predictions.json").read_text())
     assert stored["rows"] == found["rows"]
-    again = predict(read_matrix(runs, "matrix"), read_cases(runs, "sets"))
+    again = predict(read_prices(runs, "sets"), read_cases(runs, "sets"))
     assert plain(again)["rows"] == found["rows"][:24]
-
-
-def test_work_that_the_matrix_lacks_is_named(runs: Path) -> None:
-    works = "matmul:20,atomic_line:16"
-    deadbeat.interfere(works=works, repeats=2, simulated=True, runs=runs, name="small")
-    stored, cases = read_matrix(runs, "small"), read_cases(runs, "sets")
-    found = predict(stored, cases)
-    assert found.refused > 0
-    assert found.lacking.keys() == {"atomic_line@shared", "pointer_chase"}
-    told = {each.id for each in document(found, cases.platform).findings}
-    assert "prediction-works-lacking" in told
 
 
 @pytest.mark.slow
@@ -238,42 +220,32 @@ def test_breakdown_utilisations_are_predicted_too(runs: Path) -> None:
         sets=2, cores="2", sync_share="1", contended_ratio="0,1", steps=3,
         fragments="matmul,atomic_line", simulated=True, runs=runs, name="search",
     )  # fmt: skip
-    found = predict(read_matrix(runs, "matrix"), read_cases(runs, "search"))
+    found = predict(read_prices(runs, "search"), read_cases(runs, "search"))
     assert found.figure == "breakdown"
     assert len(found.sets) == 4
-    for each in found.sets:
-        assert 0.05 <= each.predicted <= each.plain + 0.02
-    # nothing contends at alpha 0: what is predicted is what simulation without contention finds
-    free = [each for each in found.sets if "c0000" in each.key]
-    assert all(each.predicted == each.plain for each in free)
+    free, contended = (
+        [each for each in found.sets if point in each.key] for point in ("c0000", "c1000")
+    )
+    # a step of the search is 0.13: what the made-up host's noise moves
+    assert all(each.predicted == pytest.approx(each.plain, abs=0.13) for each in free)
+    assert all(each.predicted < each.plain - 0.3 for each in contended)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("word", "said"),
     [
-        (("matrix", "matrix"), "has no task sets"),
-        (("nothing", "sets"), "nothing"),
-        (("matrix", "nothing"), "nothing"),
+        ("matrix", "has no task sets"),
+        ("nothing", "nothing"),
     ],
 )
-def test_what_is_asked_in_vain_is_named(runs: Path, words: tuple[str, str], said: str) -> None:
+def test_what_is_asked_in_vain_is_named(runs: Path, word: str, said: str) -> None:
+    works = {"works": "matmul:20", "repeats": 2, "fresh": True}
+    deadbeat.interfere(**works, simulated=True, runs=runs, name="matrix")
     with pytest.raises(UsageError, match=said):
-        deadbeat.ask("predict", *words, runs=runs)
+        deadbeat.ask("predict", word, runs=runs)
 
 
 @pytest.mark.parametrize("cores", ["0", "two", "2000"])
 def test_core_counts_are_refused_by_their_rule(runs: Path, cores: str) -> None:
     with pytest.raises(UsageError, match="--cores"):
-        deadbeat.ask("predict", "matrix", "sets", cores=cores, runs=runs)
-
-
-def test_simulated_and_measured_are_not_mixed(runs: Path) -> None:
-    stored, cases = read_matrix(runs, "matrix"), read_cases(runs, "sets")
-    measured = attrs.evolve(cases.platform, kind="hardware")
-    with pytest.raises(UsageError, match="is simulated"):
-        predict(stored, attrs.evolve(cases, platform=measured))
-    here = attrs.evolve(stored.platform, kind="hardware", fingerprint="one")
-    with pytest.raises(UsageError, match="measure the matrix where"):
-        predict(attrs.evolve(stored, platform=here), attrs.evolve(cases, platform=measured))
-    with pytest.raises(UsageError, match="under the same policy"):
-        predict(attrs.evolve(stored, policy="other"), cases)
+        deadbeat.ask("predict", "sets", cores=cores, runs=runs)

@@ -20,7 +20,7 @@ from deadbeat.kinds.contention.figures import run_figures
 from deadbeat.model import jobs as j
 from deadbeat.model.examples import example_calibration, example_entries, example_platform
 from deadbeat.model.tasks import Access, TaskSet
-from deadbeat.prediction.engine import StoredMatrix
+from deadbeat.prediction.engine import PricedMatrices
 from deadbeat.prediction.replayed import ReplayExecutor
 from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
 from deadbeat.prices.topology import read_topology
@@ -32,7 +32,7 @@ PRICES = {"mutex_normal": 3.0, "pipe": 2.2, "futex": 1.5}
 STEP_NS = 1_000
 
 
-def matrix(width: float = 0.1) -> StoredMatrix:
+def matrix(width: float = 0.1) -> PricedMatrices:
     works = tuple(SizedWork(name, 1, shared=True) for name in PRICES)
     pairs = {
         (at, at): PairSlowdown(
@@ -42,7 +42,7 @@ def matrix(width: float = 0.1) -> StoredMatrix:
     }
     made = PairMatrix(works=works, computes=(False,) * 3, memory=(False,) * 3, pairs=pairs)
     platform = example_platform(2)
-    return StoredMatrix(name="m", matrices=(made,), platform=platform, policy="fifo", labels=())
+    return PricedMatrices(name="m", matrices=(made,), platform=platform, labels=())
 
 
 def drawn(cores: int, share: float, seed: int) -> TaskSet:

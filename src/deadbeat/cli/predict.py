@@ -1,4 +1,4 @@
-"""``deadbeat predict``: task sets from the slowdowns of pairs."""
+"""``deadbeat predict``: task sets from the prices of their result, and measured programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deadbeat.kinds.registry import find
 from deadbeat.model.errors import UsageError
 from deadbeat.prediction.document import SETS, document, plain
 from deadbeat.prediction.engine import predict as predicted
-from deadbeat.prediction.engine import read_cases, read_matrix
+from deadbeat.prediction.engine import read_cases, read_prices
 from deadbeat.report.document import csv_of
 from deadbeat.report.html import write_page
 from deadbeat.report.paper import Words, write_charts
@@ -28,8 +28,6 @@ PAGE, TABLE, ANSWER = "predict.html", "predictions.csv", "predictions.json"
 def predict(
     *,
     result: str,
-    more: str | None,
-    matrix: str | None,
     scale: str,
     cores: tuple[int, ...] | None,
     hold: int | None,
@@ -37,24 +35,16 @@ def predict(
     figures: bool | None,
     runs: Path,
 ) -> Shown:
-    if more is not None:  # MATRIX RESULT, as it was called
-        if matrix is not None:
-            raise UsageError(
-                f"got unexpected extra argument ({more})", "see deadbeat predict --help"
-            )
-        say(f"predict {result} {more} is now: deadbeat predict {more} --matrix {result}")
-        result, matrix = more, result
     if (file := Path(result)).is_file() and not (runs / result).is_dir():
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
     kind, path = find(runs, result)
-    if kind.name == "program" and matrix is None:
+    if kind.name == "program":
         return forecast(path, cores or (), scale)
     if scale:
         raise UsageError("--scale is of measured programs", "deadbeat run -- ./program first")
-    matrix = matrix or result
-    stored, cases = read_matrix(runs, matrix), read_cases(runs, result)
-    folder = new_folder(out, runs, [cases.name, "from", stored.name], verb="predict")
+    cases, stored = read_cases(runs, result), read_prices(runs, result)
+    folder = new_folder(out, runs, [cases.name], verb="predict")
     say(f"replaying {len(cases.cases)} task sets")
     found = predicted(stored, cases, cores or (), hold=hold)
     made = document(found, cases.platform)
@@ -75,5 +65,4 @@ def predict(
         document=evolve(made, details=str(folder / TABLE)),
         page=page,
     )
-    paths = dict.fromkeys(find(runs, name)[1] for name in (matrix, result))
-    return kept(shown, folder, "predict", [*paths])
+    return kept(shown, folder, "predict", [path])

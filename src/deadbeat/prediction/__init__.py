@@ -1,1 +1,1 @@
-"""Slowdown and breakdown of whole task sets, from who slows whom pair by pair."""
+"""Slowdown and breakdown of whole task sets, from prices of sharing."""

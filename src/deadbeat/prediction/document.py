@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
@@ -38,8 +37,8 @@ _HOW = (
     ("overlap", "The set is replayed: its periods, offsets, priorities and uses in order, each use"
      " at its calibrated cost divided by the rate that those beside it leave. So slowed tasks are"
      " busy longer and meet others more often."),
-    ("one rival", "The pair's slowdown as measured, shrunk towards none by its own noise (James and"
-     " Stein 1961). A size that the matrix lacks has the figures of the nearest size."),
+    ("one rival", "The price as measured, shrunk towards none by its own noise (James and"
+     " Stein 1961). A size without a price has the figures of the nearest size."),
     ("locks", "More rivals at one object: machine-repairman model by mean value analysis (Reiser,"
      " Lavenberg 1980); the share of the time that the lock is held is what explains the pair's"
      " slowdown. What queueing cannot explain (beyond 2 for two) is the price of sharing, and taken"
@@ -50,12 +49,12 @@ _HOW = (
      " the sets say how far predictions are off, in units of a difficulty that holds the error of"
      " the measurement; the other half is judged. Sets of the same programs are in one half."),
     ("left out", "Wake-up latency, switches, caches emptied by preemption, priority inversion, the"
-     " kernel's own work; whatever only shows with more rivals than the matrix had."),
+     " kernel's own work; whatever only shows with more rivals than the prices had."),
 )  # fmt: skip
 _BREAKS = (
-    "Beyond the cores of the matrix: a demand that two cores do not show may saturate many; a lock"
+    "Beyond the cores of the prices: a demand that two cores do not show may saturate many; a lock"
     " that hardly slows two may be a convoy of many. Whether a slowdown of two is waiting or the"
-    " price of sharing cannot be seen. The range is of both ends of the matrix's intervals; its"
+    " price of sharing cannot be seen. The range is of both ends of the prices' intervals; its"
     " high end holds the most that so few cores may hide."
 )
 
@@ -84,11 +83,7 @@ def answer(found: Predictions) -> tuple[str, ...]:
 
 def _quality(found: Predictions, start: str) -> str:
     if not found.judged:
-        lacks = f": {found.matrix} lacks the work of {count_of(found.refused, 'set')}"
-        return (
-            f"No held-out task set of {found.result} has both a prediction and a measurement"
-            f"{lacks if found.refused else ''}."
-        )
+        return f"No held-out task set of {found.result} has both a prediction and a measurement."
     model = found.model
     words = (
         f"{start} {count_of(len(found.judged), 'held-out task set')} {model.close} are predicted"
@@ -249,7 +244,7 @@ def _over_cores(found: Predictions) -> Chart:
             each
             for each in (
                 _over("predicted, stated 90 % interval", [*own, *beyond], "predicted", place),
-                _over("EXTRAPOLATED, range of the matrix", beyond, "extrapolated", place),
+                _over("EXTRAPOLATED, range of the prices", beyond, "extrapolated", place),
                 _over("measured", own, "measured", place),
             )
             if each.x
@@ -290,20 +285,16 @@ def document(found: Predictions, platform: Platform) -> Document:
     words = answer(found)
     quality = Table(name="quality", columns=PREDICTORS, rows=_predictors(found), terminal=True)
     rows = sorted(found.sets, key=lambda each: (each.cores, -abs(each.off or 0.0), each.key))
-    lacking = [(name, percent(share)) for name, share in found.lacking.items()]
     beyond = (Sentence(_BREAKS),) if any(s.role == "extrapolated" for s in found.sets) else ()
     return Document(
-        title=f"{found.result} predicted from {found.matrix}",
+        title=f"{found.result} predicted",
         kind="predict",
         product="deadbeat prediction",
-        source="the stored matrix and task sets",
+        source="the stored prices and task sets",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),
         answer=words,
         picture=quality,
-        steps=()
-        if found.judged
-        else [(f"deadbeat predict {shlex.quote(found.result)}", "from the prices of its own run")],
         sections=(
             Section(
                 "answer",
@@ -315,11 +306,6 @@ def document(found: Predictions, platform: Platform) -> Document:
                 "sets",
                 "Task sets",
                 (Note("The worst predictions first."), Table(name="sets", columns=SETS, rows=rows)),
-            ),
-            *(
-                (Section("lacking", "What the matrix lacks", (FactList(lacking),)),)
-                if lacking
-                else ()
             ),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("how", "How it is predicted", (FactList(_HOW, terms=True),)),
@@ -345,7 +331,6 @@ def _plain(interval: Interval | None) -> list[float] | None:
 
 def plain(found: Predictions) -> dict[str, Json]:
     return {
-        "matrix": found.matrix,
         "result": found.result,
         "figure": found.figure,
         "labels": list(found.labels),
@@ -369,6 +354,5 @@ def plain(found: Predictions) -> dict[str, Json]:
             }
             for each in _predictors(found)
         ],
-        "lacking": dict(found.lacking),
         "rows": rows(found),
     }

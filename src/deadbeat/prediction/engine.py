@@ -1,10 +1,9 @@
-"""Predicts every task set of a result from a stored matrix or prices, and on more cores some."""
+"""Predicts every task set of a result from its prices, and on more cores some."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -12,38 +11,31 @@ from typing import Any, Literal
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.catalog import load_catalog
 from deadbeat.kinds.breakdown.predict import miss_curve
 from deadbeat.kinds.breakdown.results import Breakdown
 from deadbeat.kinds.breakdown.spec import SearchSpec, built_utilisation, set_of
 from deadbeat.kinds.breakdown.spec import from_plain as breakdown_spec
 from deadbeat.kinds.contention.spec import read_spec
-from deadbeat.kinds.interfere.results import InterfereSummary
-from deadbeat.kinds.interfere.spec import SIBLING, placed
 from deadbeat.kinds.registry import find
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding, finding
 from deadbeat.model.platform import Platform
 from deadbeat.model.results import RunKey, Summary
-from deadbeat.model.tasks import Kind, TaskSet
+from deadbeat.model.tasks import TaskSet
 from deadbeat.model.words import count_of, loud
 from deadbeat.prediction.results import LEVEL, Predictions, SetPrediction, halves, with_intervals
 from deadbeat.prices.rates import (
     GROWTH,
     PairMatrix,
-    PairSlowdown,
     RatesByRivals,
-    SizedWork,
     copied,
     prepared,
     priced_matrices,
-    works_of,
 )
-from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, Slowdowns, alone, replay
+from deadbeat.prices.replay import Overheads, ReplayTask, Slowdowns, alone, replay
 from deadbeat.prices.stage import load_prices
 from deadbeat.prices.table import PriceTable, price_table
-from deadbeat.report.document import percent
 from deadbeat.stats.intervals import Interval, fewest
 from deadbeat.store.campaign import CampaignStore
 
@@ -53,7 +45,7 @@ Figure = Literal["slowdown", "breakdown"]
 @frozen(kw_only=True)
 class StoredSet:
     """A task set with what was measured of it; ``error``: standard error, relative. ``replayed``:
-    its figure by the prices of its own result, in the states that it met."""
+    its figure by the prices, in the states that it met."""
 
     key: str
     task_set: TaskSet
@@ -79,82 +71,31 @@ class StoredSets:
 
 
 @frozen(kw_only=True)
-class StoredMatrix:
-    """Matrices by the number of rivals, ascending, with where they were measured."""
+class PricedMatrices:
+    """Prices of a result as matrices by the number of rivals, ascending, with where they were
+    measured."""
 
     name: str
     matrices: tuple[PairMatrix, ...]
     platform: Platform
-    policy: str
     labels: tuple[str, ...]
 
 
-def read_matrix(runs: Path, text: str) -> StoredMatrix:
-    """Pairs of an interference matrix, or the prices of any result that has some. Raises
-    UsageError: ``text`` names neither, or an empty matrix."""
+def read_prices(runs: Path, text: str) -> PricedMatrices:
+    """Prices of objects and memory in the state that was seen most. Raises UsageError: ``text``
+    names no result with some."""
     kind, path = find(runs, text)
-    if kind.name != "interfere":
-        return _of_prices(path, kind.folder.noun)
-    stored = kind.open(path)
-    found: InterfereSummary = stored.summary
-    matrices = matrices_of(found)
-    if not matrices:
-        message = f"{path.name} holds no slowdown by another core"
-        raise UsageError(message, "deadbeat interfere measures them")
-    return StoredMatrix(
-        name=path.name,
-        matrices=matrices,
-        platform=stored.store.platform,
-        policy=found.spec.policy,
-        labels=found.labels,
-    )
-
-
-def _of_prices(path: Path, noun: str) -> StoredMatrix:
-    """Objects and memory alone, in the state that was seen most."""
     prices = load_prices(path)
     table = price_table(prices) if prices else PriceTable()
     matrices = priced_matrices(table.of(state=table.usual()))
     if prices is None or not matrices:
-        message = f"{path.name} is a {noun} without prices, and no interference matrix"
-        hint = "deadbeat contention measures prices, deadbeat interfere a matrix"
-        raise UsageError(message, hint)
-    return StoredMatrix(
+        message = f"{path.name} is a {kind.folder.noun} without prices"
+        raise UsageError(message, "deadbeat contention measures prices with its sets")
+    return PricedMatrices(
         name=path.name,
         matrices=matrices,
         platform=prices.platform,
-        policy=prices.policy,
         labels=("SIMULATED",) if prices.platform.kind == "simulated" else (),
-    )
-
-
-def matrices_of(found: InterfereSummary) -> tuple[PairMatrix, ...]:
-    """A matrix for each number of rivals on other cores, ascending; of fragments alone."""
-    by_rivals = {
-        len(placed(found.spec, place, found.machine)) - 1: place
-        for place in found.places
-        if place != SIBLING
-    }
-    return tuple(_matrix(found, by_rivals[rivals], rivals) for rivals in sorted(by_rivals))
-
-
-def _matrix(found: InterfereSummary, place: str, rivals: int) -> PairMatrix:
-    known = load_catalog().fragments
-    works = [it for it in found.spec.works if it.fragment in known and not it.locked]
-    places = {work: at for at, work in enumerate(works)}
-    fragments = [known[work.fragment] for work in works]
-    return PairMatrix(
-        works=tuple(SizedWork(work.fragment, work.size, work.shared) for work in works),
-        computes=tuple(each.kind is Kind.NS for each in fragments),
-        memory=tuple(each.resource_class == "memory" for each in fragments),
-        pairs={
-            (places[cell.victim], places[cell.aggressor]): PairSlowdown(
-                value=cell.value, interval=cell.interval
-            )
-            for cell in found.cells
-            if cell.place == place and cell.victim in places and cell.aggressor in places
-        },
-        rivals=rivals,
     )
 
 
@@ -227,8 +168,6 @@ def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
 HORIZON_NS = 300e6
 #: Changes of work after which a replay ends before that.
 EVENTS = 30_000
-#: Share of a set's work of which the matrix knows nothing above which it is not predicted.
-LACKING_MOST = 0.25
 #: Sets that are predicted on other numbers of cores, evenly over their predictions.
 ELSEWHERE = 8
 
@@ -250,7 +189,7 @@ def slowdown_of(
 
 
 def predict(
-    stored: StoredMatrix, cases: StoredSets, cores: Sequence[int] = (), *, hold: int | None = None
+    stored: PricedMatrices, cases: StoredSets, cores: Sequence[int] = (), *, hold: int | None = None
 ) -> Predictions:
     """Every set on its own cores, and `ELSEWHERE` of them on each of ``cores``.
 
@@ -259,19 +198,16 @@ def predict(
             and show what that is worth.
 
     Raises:
-        UsageError: The two are not of one machine and policy, or nothing is left.
+        UsageError: Nothing is left.
     """
-    _require_alike(stored, cases)
     if hold is not None:
         stored, cases = _held(stored, cases, hold)
     matrix, most = stored.matrices[0], stored.matrices[-1].rivals
     rates = RatesByRivals(stored.matrices)
-    own = stored.name == cases.name
     seeds = {case.key: case.task_set.seed for case in cases.cases}
     calibrating = halves(seeds)
     found = [
-        _own(case, cases, matrix, rates, calibrates=case.key in calibrating, own=own)
-        for case in cases.cases
+        _own(case, cases, matrix, rates, calibrates=case.key in calibrating) for case in cases.cases
     ]
     sets, scale = with_intervals(found)
     by_key = {case.key: case for case in cases.cases}
@@ -282,21 +218,20 @@ def predict(
         if count != each.cores
     ]
     sets = (*sets, *beyond)
-    lacking = {} if own else _lacking(cases, matrix)
     return Predictions(
-        matrix=stored.name,
         result=cases.name,
         figure=cases.figure,
         rivals=most,
         labels=tuple(dict.fromkeys((*stored.labels, *cases.labels))),
-        findings=tuple(_findings(sets, most, lacking)),
+        findings=tuple(_findings(sets, most)),
         sets=sets,
         scale=scale,
-        lacking=lacking,
     )
 
 
-def _held(stored: StoredMatrix, cases: StoredSets, cores: int) -> tuple[StoredMatrix, StoredSets]:
+def _held(
+    stored: PricedMatrices, cases: StoredSets, cores: int
+) -> tuple[PricedMatrices, StoredSets]:
     """Without what more than ``cores`` showed."""
     kept = tuple(each for each in stored.matrices if each.rivals < cores)
     if not kept or not any(case.task_set.cores > cores for case in cases.cases):
@@ -306,24 +241,6 @@ def _held(stored: StoredMatrix, cases: StoredSets, cores: int) -> tuple[StoredMa
     return evolve(stored, matrices=kept), evolve(cases, cases=blind)
 
 
-def _require_alike(stored: StoredMatrix, cases: StoredSets) -> None:
-    here, there = stored.platform, cases.platform
-    made_up = [each.kind == "simulated" for each in (here, there)]
-    if any(made_up) and not all(made_up):
-        name = stored.name if made_up[0] else cases.name
-        message = f"{name} is simulated, the other is measured"
-        raise UsageError(message, "name two results of one machine")
-    if not any(made_up) and here.fingerprint != there.fingerprint:
-        raise UsageError(
-            f"{stored.name} was measured on {here.name} ({here.soc}), {cases.name} on {there.name}"
-            f" ({there.soc}) with its frequency policy and toolchain",
-            "measure the matrix where the task sets ran: deadbeat interfere",
-        )
-    if stored.policy != cases.policy:
-        message = f"{stored.name} ran under --policy {stored.policy}, {cases.name} under"
-        raise UsageError(f"{message} {cases.policy}", "measure both under the same policy")
-
-
 def _own(
     case: StoredSet,
     cases: StoredSets,
@@ -331,13 +248,11 @@ def _own(
     rates: RatesByRivals,
     *,
     calibrates: bool,
-    own: bool,
 ) -> SetPrediction:
-    """A set on its own cores; ``own``: by the prices of its result, which say what shares: the rest
-    slows nothing."""
+    """A set on its own cores. Prices say what shares: the rest slows nothing."""
     tasks, covered = prepared(case.task_set, cases.calibration, matrix)
-    predicted = case.replayed if own else None
-    if predicted is None and (own or covered.lacking <= LACKING_MOST):
+    predicted = case.replayed
+    if predicted is None:
         predicted = _value(case, cases, tasks, rates)
     further = case.task_set.cores > rates.matrices[-1].rivals + 1 and predicted is not None
     return SetPrediction(
@@ -392,7 +307,7 @@ def _elsewhere(
 def _range(
     case: StoredSet, cases: StoredSets, tasks: Sequence[ReplayTask], rates: RatesByRivals
 ) -> Interval | None:
-    """At both ends of the intervals of the matrix; at the high one prices grow with the cores."""
+    """At both ends of the prices' intervals; at the high one prices grow with the cores."""
     matrices = rates.matrices
     ends = (RatesByRivals(matrices, bend, GROWTH[bend > 0]) for bend in (-1, 1))
     every = (rates, *ends)
@@ -401,43 +316,16 @@ def _range(
     return Interval(min(known), max(known)) if known else None
 
 
-def _lacking(cases: StoredSets, matrix: PairMatrix) -> dict[str, float]:
-    """Works of which no size was measured, with their share of all time, the largest first."""
-    lost: dict[str, float] = defaultdict(float)
-    whole = 0.0
-    for case in cases.cases:
-        every = works_of(case.task_set, cases.calibration)
-        for task, works in zip(case.task_set.tasks, every, strict=True):
-            for work, ns in works:
-                whole += ns / task.period_ns
-                if matrix.place(work)[0] == UNKNOWN:
-                    lost[work.kind] += ns / task.period_ns
-    return {name: lost[name] / whole for name in sorted(lost, key=lambda n: (-lost[n], n))}
-
-
-def _findings(
-    sets: Sequence[SetPrediction], rivals: int, lacking: Mapping[str, float]
-) -> Iterator[Finding]:
+def _findings(sets: Sequence[SetPrediction], rivals: int) -> Iterator[Finding]:
     calibrating = sum(each.role == "calibration" and each.off is not None for each in sets)
     if calibrating < fewest(LEVEL):
         yield finding(
             "prediction-not-calibrated",
             f"no interval is stated: {count_of(calibrating, 'task set')} to calibrate it",
         )
-    if lacking:
-        share = sum(lacking.values())
-        names = ", ".join(list(lacking)[:6])
-        refused = sum(each.predicted is None for each in sets)
-        yield finding(
-            "prediction-works-lacking",
-            f"{percent(share)} of the tasks' time is work that the matrix lacks: {names};"
-            f" {count_of(refused, 'set')} refused",
-            cure="predict the result from its own prices: deadbeat predict RESULT; or measure all"
-            f" of it: deadbeat interfere --works {','.join(lacking)}",
-        )
     if any(each.role == "extrapolated" for each in sets):
         yield finding(
             "prediction-extrapolated",
-            f"more cores than the {rivals + 1} of the matrix are extrapolated: no"
+            f"more cores than the {rivals + 1} of the prices are extrapolated: no"
             " interval is known there",
         )

@@ -32,7 +32,7 @@ from deadbeat.model.figures import is_saturated
 from deadbeat.model.platform import EXTRAPOLATED, SIMULATED_PRICES, Platform
 from deadbeat.model.tasks import Kind, TaskSet
 from deadbeat.model.words import Json, inside, shown
-from deadbeat.prediction.engine import StoredMatrix, read_matrix
+from deadbeat.prediction.engine import PricedMatrices, read_prices
 from deadbeat.prices.rates import GROWTH, RatesByRivals, prepared
 from deadbeat.prices.replay import UNKNOWN, ReplayTask
 from deadbeat.prices.table import PriceBatch
@@ -59,7 +59,7 @@ class ReplayExecutor(FakeExecutor):
 
     SETUP_NS: ClassVar[int] = 0
 
-    stored: StoredMatrix = field(repr=False)
+    stored: PricedMatrices = field(repr=False)
     growth: float = 1.0
     topology: SharedCpus | None = None
     contention: float = 0.0
@@ -176,8 +176,8 @@ def _costs(cores: int) -> Calibration:
 
 
 def replay_executor(options: str, runs: Path) -> ReplayExecutor:
-    """``RESULT,cores=16,growth=1.5`` or ``RESULT,cores=16,topology=MACHINE``: RESULT is an
-    interference matrix, or any result with prices.
+    """``RESULT,cores=16,growth=1.5`` or ``RESULT,cores=16,topology=MACHINE``: RESULT is
+    any that has prices.
 
     Raises:
         UsageError: Anything else.
@@ -193,7 +193,7 @@ def replay_executor(options: str, runs: Path) -> ReplayExecutor:
             raise UsageError(f"--executor: {shown(word)} is unknown", _HINT) from None
     if not 1 <= given.get("cores", 16) <= CORES_MAX or not 1 <= given.get("growth", 1) <= 10:
         raise UsageError("--executor: cores are 1 to 64, growth 1 to 10", _HINT)
-    stored = read_matrix(runs, name)
+    stored = read_prices(runs, name)
     if topology:
         with closing(open_target(None)) as host:
             here = inside(environment_of(host, now=datetime.now(UTC)), "topology")

@@ -28,7 +28,7 @@ CLOSE = 0.10
 SHOWS = 1.05
 
 #: ``calibration``: its error went into the intervals. ``held-out``: it judges them. ``predicted``:
-#: not measured, with no more rivals than the matrix had; ``extrapolated``: with more.
+#: not measured, with no more rivals than the prices had; ``extrapolated``: with more.
 Role = Literal["calibration", "held-out", "predicted", "extrapolated"]
 
 
@@ -37,12 +37,12 @@ class SetPrediction:
     """One task set on ``cores`` cores.
 
     Attributes:
-        predicted: Its slowdown or breakdown utilisation; None: refused, the matrix lacks too much.
-        range: Predictions at both ends of the intervals of the matrix, where extrapolated.
+        predicted: Its slowdown or breakdown utilisation; None: no job of it finishes.
+        range: Predictions at both ends of the prices' intervals, where extrapolated.
         interval: Holds what is measured in `LEVEL` of cases; None: not known.
         measured, error: And its standard error, relative; None: not measured.
         plain: Prediction without any interference.
-        covered: Which part of its work the matrix knows.
+        covered: Which part of its work has prices.
         unbounded: Nothing was seen beyond an end of what was measured: it judges nothing.
     """
 
@@ -108,11 +108,10 @@ class Predictor:
 
 @frozen(kw_only=True)
 class Predictions:
-    """Everything that was predicted. ``matrix``, ``result``: names of what it rests on. ``figure``:
+    """Everything that was predicted. ``result``: name of what it rests on. ``figure``:
     ``slowdown`` or ``breakdown``. ``scale``: quantile of the calibration sets' errors, in units of
     their `difficulty`."""
 
-    matrix: str
     result: str
     figure: Literal["slowdown", "breakdown"]
     rivals: int
@@ -120,7 +119,6 @@ class Predictions:
     findings: tuple[Finding, ...]
     sets: tuple[SetPrediction, ...]
     scale: float | None
-    lacking: Mapping[str, float]
 
     @cached_property
     def judged(self) -> list[SetPrediction]:

@@ -1,4 +1,4 @@
-"""From an interference matrix to the slowdown of any work beside any others.
+"""From prices of sharing to the slowdown of any work beside any others.
 
 One rival: as measured, shrunk by its own noise. Several: by what they share. Computation (NS) slows
 through caches and memory, so its slowdowns grow as demands on a bandwidth do (S. Williams, A.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 import attrs
@@ -262,11 +261,7 @@ def _steps(found: InterfereSummary) -> list[tuple[str, str]]:
         return [("deadbeat interfere --quick", "measure this machine")]
     left = sum(cell.undecided for cell in found.cells if cell.aggressor)
     more = f"deadbeat interfere --repeats {2 * found.spec.repeats}"
-    predict = f"deadbeat predict RESULT --matrix {shlex.quote(found.name)}"
-    return [
-        *([(more, f"decide more of the {left} pairs")] if left else []),
-        (predict, "what it does to the task sets of a result"),
-    ]
+    return [(more, f"decide more of the {left} pairs")] if left else []
 
 
 def document(found: InterfereSummary, platform: Platform) -> Document:
