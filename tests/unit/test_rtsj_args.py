@@ -52,7 +52,6 @@ def test_the_file_of_the_thesis_is_read_as_it_is() -> None:
         "samples": 10_000,
         "work": 1000,
         "handlers": ["equal"],
-        "allocators": ["libc"],
         "duration": 10,
         "keep": True,
         "sizes": [8],

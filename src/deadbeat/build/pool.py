@@ -35,6 +35,8 @@ PLACEMENTS = tuple(dict.fromkeys((*ALONE, *PAIRS)))
 MEMORY_LIMIT = 2**32
 #: The runtime that is always there.
 NATIVE = "native"
+#: The C library's own allocator.
+LIBC = "libc"
 
 
 @frozen(kw_only=True)

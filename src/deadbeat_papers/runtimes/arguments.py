@@ -186,7 +186,6 @@ class RtsjArguments:
             "samples": values["count"],
             "work": values["instr_load"],
             "handlers": ["equal"],
-            "allocators": ["libc"],
             "duration": _SECONDS,
             "keep": True,
         }

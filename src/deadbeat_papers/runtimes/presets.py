@@ -175,7 +175,7 @@ _ROWS = tables(__file__, "figures")
 _WORDS, _PARTS = _ROWS.pop("words"), _ROWS.pop("parts")
 _CLAIMS = claims(__file__, vars(telling), Conclusion)
 #: Runs end with their count; these are for what would not.
-_LAYER: Mapping[str, object] = {"duration": 3, "allocators": "libc"}
+_LAYER: Mapping[str, object] = {"duration": 3}
 
 
 def _drawn(number: int, by: str, **asked: Any) -> Builder:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 from attrs import evolve, frozen
 
-from deadbeat.build.allocators import LIBC
 from deadbeat.build.pool import (
     ALONE,
+    LIBC,
     MEMORY_LIMIT,
     NATIVE,
     PAIRS,
@@ -188,6 +190,11 @@ def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
     return tuple(sorted(word.removesuffix(":") for word in itertools.chain(*found)))
 
 
+def allocator_name(word: str) -> str:
+    """``jemalloc`` of ``/usr/lib/x86_64-linux-gnu/libjemalloc.a``: a part of a run's name."""
+    return word if word == LIBC else re.sub(r"\W", "_", Path(word).stem.removeprefix("lib"))
+
+
 def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]:
     for runtime, test in ((r, t) for r in spec.runtimes for t in _tests(spec, r)):
         name = test.partition(":")[0]
@@ -199,7 +206,8 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
             ways,
             _sizes(spec, primitive, topology, runtime),
             _places(spec, primitive, runtime),
-            [f"{NATIVE}:{each}".removesuffix(f":{LIBC}") for each in names] or (runtime,),
+            [f"{NATIVE}:{allocator_name(each)}".removesuffix(f":{LIBC}") for each in names]
+            or (runtime,),
             spec.threads if spec.threads and not primitive.placements else (0,),
             spec.handlers if primitive.handles else (ABOVE,),
         ):

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.build.allocators import LIBC, installed, link_words
-from deadbeat.build.pool import is_native
+from deadbeat.build.pool import LIBC, is_native
 from deadbeat.build.programs import VerbEngine
-from deadbeat.kinds.primitives.cases import ABOVE, PrimitiveCase, PrimitiveKey, layout, placed
+from deadbeat.kinds.primitives.cases import (
+    ABOVE,
+    PrimitiveCase,
+    PrimitiveKey,
+    allocator_name,
+    layout,
+    placed,
+)
 from deadbeat.kinds.primitives.runs import (
     LateSample,
     MemoryFacts,
@@ -50,18 +57,11 @@ class HardwarePrimitives(VerbEngine):
         """CPUs that may be used, and what they share."""
         return topology_of(self._machine.describe())
 
-    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        """Wanted allocators; none: all that are installed.
-        Raises BuildError: one of them is not to be had."""
-        for name in wanted:
-            link_words(self._toolchain, name)
-        return wanted or installed(self._toolchain)
-
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         started = datetime.now(UTC).isoformat()
         timeout = max(spec.duration, 10 * _MATRIX_S) + _PATIENCE_S
         options = options_of(spec, key, self.topology)
-        extra = link_words(self._toolchain, allocator_of(key.case))
+        extra = link_words(spec.allocators, allocator_of(key.case))
         text = self.written("primitive", spec.policy, options, timeout=timeout, extra=extra)
         with self._machine.understood():
             return parsed(text, key, started, wanted_of(spec, key.case, self.topology))
@@ -75,6 +75,18 @@ def pair_seconds(spec: PrimitivesSpec, topology: Topology) -> float:
 
 def allocator_of(case: PrimitiveCase) -> str:
     return case.runtime.partition(":")[2] or LIBC
+
+
+def link_words(allocators: Iterable[str], name: str) -> tuple[str, ...]:
+    """What a program with the allocator of that name is linked with, before the C library.
+    Raises UsageError: there is no such archive."""
+    if name == LIBC:
+        return ()
+    path = next(Path(word) for word in allocators if allocator_name(word) == name)
+    if not path.is_file():
+        hint = "an allocator is libc, or a static archive by its path: /usr/lib/libjemalloc.a"
+        raise UsageError(f"--allocators: there is no file {path}", hint)
+    return str(path.resolve()), "-lstdc++"
 
 
 @frozen
@@ -136,8 +148,10 @@ def parsed(
         plain = json.loads(text)
         if plain["version"] != _VERSION:
             raise DataError("the result is of another version", _DEFECT)
-        if is_native(key.case.runtime) and plain.get("allocator", LIBC) != allocator_of(key.case):
-            raise DataError("the program had another allocator", "a defect: it was linked wrong")
+        own = plain.get("allocator", LIBC) == LIBC
+        if is_native(key.case.runtime) and own != (allocator_of(key.case) == LIBC):
+            hint = "an archive must define all of malloc, and the C library be glibc"
+            raise DataError("the program had another allocator", hint)
         # in a pair, one may only answer; a thread that works alone and had no turn is reported
         group = key.case.primitive.group
         each = [*map(_thread, plain["threads"])]
@@ -253,9 +267,6 @@ class SimulatedPrimitives:
             made = evolve(jvm, version=jvm.version or 25, collector=jvm.collector or "G1")
             full.append(each if is_native(each) else made.text)
         return evolve(spec, runtimes=tuple(full))
-
-    def allocators(self, wanted: tuple[str, ...]) -> tuple[str, ...]:
-        return wanted or (LIBC,)
 
     def run(self, spec: PrimitivesSpec, key: PrimitiveKey) -> PrimitiveRun:
         draw = random.Random(f"primitive {key.text}")

@@ -7,13 +7,19 @@ from operator import itemgetter
 
 from attrs import define, evolve
 
-from deadbeat.build.allocators import others
-from deadbeat.build.pool import NATIVE, is_native, primitives
+from deadbeat.build.pool import NATIVE, is_native
 from deadbeat.experiment.base import FolderExperiment
 from deadbeat.kinds.base import Begin, Begun, Shown
-from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, part_of, plan, resolved
+from deadbeat.kinds.primitives.cases import (
+    PrimitiveKey,
+    allocator_name,
+    cases,
+    part_of,
+    plan,
+    resolved,
+)
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
-from deadbeat.kinds.primitives.engine import SimulatedPrimitives
+from deadbeat.kinds.primitives.engine import SimulatedPrimitives, link_words
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
 from deadbeat.kinds.primitives.results import FOLDERS, summarise
 from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore, export
@@ -64,14 +70,6 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
         return evolve(run, problems=(*run.problems, *_few_samples(part, run)))
 
 
-def _not_used(spec: PrimitivesSpec, planned: list[PrimitiveKey]) -> str:
-    native = (primitives()[key.case.test] for key in planned if is_native(key.case.runtime))
-    if not any(each.allocators for each in native):
-        return ""
-    left = others(spec.allocators)
-    return f"allocators that are not used unless --allocators names them: {left}" if left else ""
-
-
 def _wanted(asked: Begin) -> PrimitivesSpec:
     name = asked.typed.get("preset", asked.written.get("preset"))
     if name == "quick":
@@ -119,12 +117,11 @@ def begin(asked: Begin) -> Begun:
     target = opened(asked)
     engine = ForeignPrimitives(target, cross=asked.cross) if target else SimulatedPrimitives()
     runnable = _probed(asked, engine, wanted)
-    allocators = engine.allocators(wanted.allocators)
+    for each in () if asked.simulated else wanted.allocators:
+        link_words(wanted.allocators, allocator_name(each))
     topology = engine.topology
-    spec = resolved(evolve(runnable, allocators=allocators), topology)
+    spec = resolved(runnable, topology)
     planned = plan(spec, topology)
-    if not (wanted.allocators or asked.simulated) and (words := _not_used(spec, planned)):
-        asked.say(words)
     for why, refused in grouped(cases(spec, topology)[1].items(), itemgetter(1)).items():
         (first, _), *more = refused
         who = f"{first} and {count_of(len(more), 'other')} are" if more else f"{first} is"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attrs import frozen
 
-from deadbeat.build.allocators import ALLOCATORS, LIBC
 from deadbeat.build.pool import NATIVE, PLACEMENTS, variants_of
 from deadbeat.experiment import fields
 from deadbeat.kinds.primitives.runtimes import External, externals, runtime
@@ -138,11 +137,9 @@ class PrimitivesSpec:
         default=(),
     )
     allocators: tuple[str, ...] = keyed(
-        _some(
-            rules.Choice((LIBC, *ALLOCATORS)).parse, "allocators", "libc,jemalloc", optional=False
-        ),
+        _some(str, "allocators", "libc,/usr/lib/libjemalloc.a", optional=False),
         "--allocators LIST",
-        "Allocators of native programs: libc,tuned,jemalloc,tcmalloc,mimalloc,tlsf.  [installed]",
+        "Allocators of native programs: libc, and static archives by their paths.  [libc]",
         default=(),
     )
     placements: tuple[str, ...] = keyed(
