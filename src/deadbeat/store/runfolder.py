@@ -29,6 +29,8 @@ from deadbeat.model.words import Json
 from deadbeat.store.files import (
     copy_file,
     listing,
+    parse_json,
+    read_bytes,
     read_json,
     write_json,
 )
@@ -41,6 +43,7 @@ EXPERIMENT_FILE = "experiment.json"
 #: What ``deadbeat doctor`` said of the machine when the experiment was begun.
 DOCTOR_FILE = "doctor.json"
 RUNS, FAILED, SET_ASIDE = "runs", "failed", "set-aside"
+_DOCTOR_HINT = "deadbeat doctor --json > doctor.json on the system that was measured"
 RUN_HINT = "delete the file and repeat the command: only this run is measured again"
 
 
@@ -261,6 +264,32 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """Every stored run in the order of its key, one at a time in memory.
         Raises DataError: see `load`."""
         return (self.load(key) for key in sorted(self.committed()))
+
+
+def inventory_in(folder: Path) -> dict[str, str]:
+    """Lines of the inventory in the folder's answer of ``deadbeat doctor --json``, title to value,
+    or why that is not known; {}: there is none. Raises DataError: unreadable or not JSON."""
+    path = folder / DOCTOR_FILE
+    if not path.is_file():
+        return {}
+    plain = parse_json(
+        path,
+        read_bytes(path, what="inventory", hint=_DOCTOR_HINT),
+        what="inventory",
+        hint=_DOCTOR_HINT,
+    )
+    answer = plain.get("results", plain) if isinstance(plain, dict) else {}  # before 0049: bare
+    lines = answer.get("inventory") if isinstance(answer, dict) else None
+    return {
+        str(line["title"]): _line_text(line)
+        for line in (lines if isinstance(lines, list) else ())
+        if isinstance(line, dict) and "title" in line
+    }
+
+
+def _line_text(line: Mapping[str, Json]) -> str:
+    text, basis = str(line.get("text") or "not known"), line.get("basis")
+    return f"{text}: {basis}" if line.get("value") is None and basis else text
 
 
 def run_converter(key: type[Key]) -> Converter:

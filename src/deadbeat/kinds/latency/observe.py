@@ -22,10 +22,11 @@ from deadbeat.model.finding import Finding, finding, not_counted, other_work_bes
 from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
 from deadbeat.model.latency import QUANTILES_PPM, CpuLatency, LatencyRun
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.platform import LOADED_BY
+from deadbeat.model.platform import LOADED_BY, shortened
 from deadbeat.model.words import LABELLED, inside
 from deadbeat.settings.hardening import differing
 from deadbeat.store.latency import LatencyStore
+from deadbeat.store.runfolder import inventory_in
 from deadbeat.store.serial import to_plain
 
 #: Metrics of the wake-ups of a run, corrected for missed periods where that is known.
@@ -78,9 +79,11 @@ _CELLS_NAMED = 3
 
 @frozen(kw_only=True)
 class Matrix(Subject):
-    """A latency matrix; ``runs``: every stored run, those that do not count included."""
+    """A latency matrix; ``runs``: every stored run, those that do not count included;
+    ``inventory``: what the system consists of, empty where that was not recorded."""
 
     runs: tuple[LatencyRun, ...] = field(repr=False)
+    inventory: Mapping[str, str] = field(factory=dict, repr=False)
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -103,6 +106,7 @@ def read_matrix(path: Path) -> Matrix:
         settings={name: getattr(spec, name) for name in _SETTINGS},
         beside=spec.beside,
         left=f"{left} of {len(planned)} runs are missing" if left else "",
+        inventory=inventory_in(path),
     )
 
 
@@ -141,7 +145,7 @@ def align(lineup: Lineup) -> Aligned:
             *(finding for matrix in every for finding in _findings(matrix)),
             *differing_loads(every),
         ),
-        differences=tuple(_hardening(lineup.subjects)),
+        differences=tuple(_systems(lineup.subjects)),
         parameters={"per_cpu": lineup.per_cpu, "wake_ups": wake_ups},
     )
 
@@ -264,12 +268,18 @@ def differing_loads(every: Sequence[Matrix]) -> Iterator[Finding]:
         )
 
 
-def _hardening(subjects: Sequence[Matrix]) -> Iterator[str]:
-    """Options of hardening that are on on one side only."""
-    baseline, *others = (inside(each.platform, "details", "hardening") for each in subjects)
-    for matrix, other in zip(subjects[1:], others, strict=True):
+def _systems(subjects: Sequence[Matrix]) -> Iterator[str]:
+    """Options of hardening that are on on one side only, and what else the systems consist of."""
+    baseline, *others = subjects
+    for matrix in others:
         prefix = f"{matrix.name}: " if len(others) > 1 else ""
-        yield from (prefix + line for line in differing(baseline, other))
+        hardening = (inside(each.platform, "details", "hardening") for each in (baseline, matrix))
+        parts = baseline.inventory.keys() & matrix.inventory.keys()
+        yield from (prefix + line for line in differing(*hardening))
+        for title in (each for each in baseline.inventory if each in parts):
+            one, two = baseline.inventory[title], matrix.inventory[title]
+            if one != two:
+                yield f"{prefix}{title}: {shortened(one)} | {shortened(two)}"
 
 
 def _findings(matrix: Matrix) -> Iterator[Finding]:
@@ -280,10 +290,10 @@ def _findings(matrix: Matrix) -> Iterator[Finding]:
 
 def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
     from deadbeat.kinds.latency.histograms import overlay_charts  # noqa: PLC0415  heavy
-    from deadbeat.kinds.latency.sides import cost_charts  # noqa: PLC0415  heavy
+    from deadbeat.kinds.latency.sides import sides_charts  # noqa: PLC0415  heavy
 
     named = [(subject.name, subject.runs) for subject in subjects]
-    return [*cost_charts(named), *overlay_charts(named)]
+    return [*sides_charts(named), *overlay_charts(named)]
 
 
 COMPARABLE = Comparable(
