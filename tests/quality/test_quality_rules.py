@@ -32,7 +32,7 @@ def test_a_cycle_is_found(back):
         ("src/deadbeat_papers/x.py", "from deadbeat.model.errors import UsageError", 1),
         ("src/deadbeat_papers/x.py", "from deadbeat import UsageError", 0),
         (EXECUTOR, "from deadbeat_papers import thesis", 1),
-        ("src/deadbeat/cli/x.py", "from deadbeat_papers import thesis", 0),
+        ("src/deadbeat/cli/x.py", "import_module('deadbeat_papers.thesis')", 1),
     ],
 )
 def test_publications_stand_outside(path, source, count):

@@ -14,7 +14,6 @@ from deadbeat.cli._measure import answered, written_in
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli.lab_fetch import kernels_of, needed
-from deadbeat.cli.plot import drawn_plot
 from deadbeat.cli.series import answer, begun_on
 from deadbeat.kinds.base import Begin, ExperimentKind, Shown
 from deadbeat.kinds.latency.spec import LatencySpec, specify
@@ -26,6 +25,7 @@ from deadbeat.lab.rootfs import Rootfs
 from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.specification import Layer
 from deadbeat.model.words import inside, nearest, shown
+from deadbeat.report.document import Table
 from deadbeat.store.files import read_toml
 from deadbeat.store.latency import LatencyStore
 from deadbeat.targets.opening import open_target
@@ -133,11 +133,10 @@ def run(
     paths = how.measured(_machines_of(question, how) if question else machines)
     found = [*paths.values()]
     runs, figures = how.begin.runs, how.figures
-    if question and question.ranked and len(found) > 1:
-        folder = runs / f"plot-{how.name}-{preset}"
-        return drawn_plot("effects", found, folder, figures=bool(figures), strip=f"{how.name}-")
     metrics = () if campaign else _METRICS
     said = answer(found, runs=runs, figures=figures, metrics=metrics, fail_on=fail_on)
+    if question and question.ranked and len(found) > 1:
+        return _ranked(said)
     if rootfs:
         return _saying(said, map(_inventory_words, found))
     names = map(how.named, question.also if question else ())
@@ -155,6 +154,14 @@ def _saying(found: Shown, lines: Iterable[str]) -> Shown:
     assert found.document is not None
     document = evolve(found.document, answer=[*found.document.answer, *lines])
     return evolve(found, document=document)
+
+
+def _ranked(found: Shown) -> Shown:
+    """A comparison with the largest effect first."""
+    assert found.document is not None and isinstance(found.document.picture, Table)
+    table = found.document.picture
+    rows = sorted(table.rows, key=lambda row: -abs(row[1].effect or 0.0))
+    return evolve(found, document=evolve(found.document, picture=evolve(table, rows=rows)))
 
 
 def _inventory_words(path: Path) -> str:

@@ -13,6 +13,7 @@ from deadbeat.cli._help import COMMON, Titled
 from deadbeat.cli._output import table
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
+from deadbeat.model.published import offered
 from deadbeat.model.finding import explanations
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched.core import is_built
@@ -148,8 +149,8 @@ def studies() -> Shown:
 
 def statements() -> Shown:
     """What ``observe`` judges, and what ``--from`` must be for it."""
-    observed = import_module("deadbeat_papers.observations").OBSERVATIONS
-    stated = import_module("deadbeat_papers.statements").STATEMENTS
+    observed = offered("observations").OBSERVATIONS
+    stated = offered("statements").STATEMENTS
     rows = [[f"{each.number}{each.part}", each.title, each.wants] for each in observed]
     rows += [[f"--of {name}", each.title, each.wants] for name, each in stated.items()]
     columns = ["statement", "says", "--from"]

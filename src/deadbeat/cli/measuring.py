@@ -16,6 +16,7 @@ from deadbeat.cli._help import SET, Titled, assigned, row_of
 from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in, words_typed
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
+from deadbeat.model.published import offered
 from deadbeat.model.specification import Layer, Row, options_of
 from deadbeat.model.words import Json, duration
 
@@ -269,7 +270,7 @@ def _primitives(layer: Layer, options: dict[str, Json]) -> None:
         for other in (name for name in ("file", "preset") if options[name] is not None):
             name = "--file" if other == "file" else "--preset"
             raise UsageError(f"--args and {name} exclude each other", "drop one")
-        read = import_module("deadbeat_papers.runtimes.arguments").read_arguments
+        read = offered("arguments").read_arguments
         found = read(Path(str(file)))
         runtimes = str(layer.values.get("runtimes", found.runtimes))
         for key, value in found.layer(runtimes).items():

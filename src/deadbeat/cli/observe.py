@@ -16,7 +16,6 @@ from deadbeat.cli._measure import answered
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Reported, interruptible
-from deadbeat.compare.plot import read_inventory
 from deadbeat.compare.results import compare_results
 from deadbeat.executors.made import make_executor
 from deadbeat.kinds.base import Begin, Shown
@@ -33,25 +32,14 @@ from deadbeat.model.comparison import Comparison, Lineup
 from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.model.errors import UsageError
 from deadbeat.model.platform import EXTRAPOLATED, Platform
+from deadbeat.model.published import offered
 from deadbeat.model.words import count_of, duration, loud, shown
 from deadbeat.report.machines import CaseVerdict, Verdicted
-from deadbeat.store.runfolder import DOCTOR_FILE
+from deadbeat.store.runfolder import inventory_in
 from deadbeat.targets.opening import slug, targets_in
-from deadbeat_papers import statements
-from deadbeat_papers.observations import (
-    NUMBERS,
-    Campaign,
-    Campaigns,
-    PublishedObservation,
-    ask,
-    chosen_of,
-    judge,
-    lacking_here,
-    lacks_input,
-    lines_of,
-    plain_of,
-)
 
+#: What the papers say, and how it is judged.
+papers, statements = offered("observations"), offered("statements")
 _USAGE = 2
 _CASES: dict[str, CaseVerdict] = {CONFIRMED: "passed", NOT_CONFIRMED: "failed"}
 STATEMENTS = statements.STATEMENTS
@@ -80,7 +68,7 @@ def observe(
     answers = [*_judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])]
     every: Sequence[Any] = chosen
     if stored:
-        lacks = [each.conclusion for each in answers if lacks_input(each.verdict)]
+        lacks = [each.conclusion for each in answers if papers.lacks_input(each.verdict)]
         chosen = tuple(each for each in chosen if each.kernels == 1 and each in lacks)
     if chosen and stored and not (quick or fresh or time_budget):
         say(
@@ -101,18 +89,18 @@ def observe(
         answers += _measured_here(chosen, asked, quick=quick, figures=figures)
         answers.sort(key=lambda each: every.index(each.conclusion))
     answers = [attrs.evolve(each, labels=loud(each.labels)) for each in answers]
-    lacking = stored and all(lacks_input(each.verdict) for each in answers)
+    lacking = stored and all(papers.lacks_input(each.verdict) for each in answers)
     verdicts = Counter(answer.verdict for answer in answers)
     return _answered(
-        [(answer.verdict, list(lines_of(answer))) for answer in answers],
+        [(answer.verdict, list(papers.lines_of(answer))) for answer in answers],
         lacking=bool(lacking),
         fail_on=fail_on,
         headline=", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()),
-        plain={"observations": [plain_of(answer) for answer in answers]},
+        plain={"observations": [papers.plain_of(answer) for answer in answers]},
     )
 
 
-def _measured_here(chosen: Sequence[PublishedObservation], asked: Begin, **how: Any) -> list[Any]:
+def _measured_here(chosen: Sequence[Any], asked: Begin, **how: Any) -> list[Any]:
     try:
         with interruptible():
             return [answer for each in _on_each(asked) for answer in _here(chosen, each, **how)]
@@ -129,7 +117,6 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
     for name in names:
         kind, path = find(runs, name)
         opened = kind.open(path)
-        doctor = path / DOCTOR_FILE
         results.append(
             statements.StatedResult(
                 name=path.name,
@@ -138,7 +125,7 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
                 plain=opened.shown.plain,
                 platform=kind.comparable.read(path).platform if kind.comparable else {},
                 summary=opened.summary,
-                inventory=read_inventory(doctor) if doctor.is_file() else {},
+                inventory=inventory_in(path),
             )
         )
     judged = statements.judged(STATEMENTS[of], results)
@@ -185,7 +172,7 @@ def _answered(
 
 def parse(
     what: Sequence[str], sources: Sequence[str]
-) -> tuple[tuple[PublishedObservation, ...], tuple[str, ...]]:
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Observations and campaigns: numbers are observations; behind ``--from`` every other word is
     a campaign.
 
@@ -193,29 +180,29 @@ def parse(
         UsageError: A word is neither, or there is no such observation.
     """
     given = [part for word in what for part in word.split(",") if part]
-    numbers = [word for word in given if NUMBERS.fullmatch(word)]
+    numbers = [word for word in given if papers.NUMBERS.fullmatch(word)]
     rest = [word for word in given if word not in numbers]
     if rest and not sources:
         raise UsageError(f"{shown(rest[0])} is no observation", "1 to 9, 2..4 or all")
     named = [part for word in sources for part in word.split(",") if part]
-    return chosen_of(numbers or ["all"]), tuple(dict.fromkeys([*named, *rest]))
+    return papers.chosen_of(numbers or ["all"]), tuple(dict.fromkeys([*named, *rest]))
 
 
 @frozen(kw_only=True)
 class _Campaign:
     """A campaign as an observation sees it, and as it is compared."""
 
-    result: Campaign
+    result: Any
     view: CampaignView
 
 
 def _campaign(path: Path) -> _Campaign:
     view = open_view(path)
-    return _Campaign(result=Campaign(name=path.name, summary=view.summary), view=view)
+    return _Campaign(result=papers.Campaign(name=path.name, summary=view.summary), view=view)
 
 
 def _judged(
-    chosen: Iterable[PublishedObservation], campaigns: Sequence[_Campaign]
+    chosen: Iterable[Any], campaigns: Sequence[_Campaign]
 ) -> Iterator[Judgement]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
     results = [campaign.result for campaign in campaigns]
@@ -225,7 +212,7 @@ def _judged(
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
             every = tuple(results)
-            yield judge(observation, Campaigns(results=tuple(group), every=every, compare=compare))
+            yield papers.judge(observation, papers.Campaigns(results=tuple(group), every=every, compare=compare))
 
 
 def _on_each(asked: Begin) -> Iterator[Begin]:
@@ -237,21 +224,21 @@ def _on_each(asked: Begin) -> Iterator[Begin]:
 
 
 def _here(
-    chosen: Sequence[PublishedObservation], asked: Begin, *, quick: bool, figures: bool | None
+    chosen: Sequence[Any], asked: Begin, *, quick: bool, figures: bool | None
 ) -> Iterator[Judgement]:
     """Runs the campaigns that this machine can answer something with, and judges them."""
     with closing(make_executor(None, runs=asked.runs, **asked.machine)) as executor:
         platform = executor.describe()
     cores, replayed = len(platform.cpus), platform.kind == EXTRAPOLATED
-    possible = [each for each in chosen if lacking_here(each, cores) is None]
+    possible = [each for each in chosen if papers.lacking_here(each, cores) is None]
     layers: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for each in possible for name in each.campaign.split()):
-        layers[name] = ask(name, cores=cores, quick=quick, extrapolated=replayed)
+        layers[name] = papers.ask(name, cores=cores, quick=quick, extrapolated=replayed)
         layers[name]["name"] = f"{layers[name]['name']}{asked.typed['name']}"
     _announce(layers.values(), platform, asked, times=1 + 2 * replayed)
     known: dict[str, _Campaign] = {}
     for observation in chosen:
-        if lacking := lacking_here(observation, cores):
+        if lacking := papers.lacking_here(observation, cores):
             labels = () if platform.kind == "hardware" else (platform.kind,)
             yield attrs.evolve(lacking, labels=labels)
             continue
@@ -274,10 +261,10 @@ def _announce(layers: Collection[Any], platform: Platform, asked: Begin, *, time
         say(f"{count} in all, about {duration(seconds)}{of_it}{most}")
 
 
-def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Campaign, Campaign], Comparison]:
+def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Any, Any], Comparison]:
     """Compares two of ``campaigns`` program by program; the others may be repeats of the first."""
 
-    def compare(baseline: Campaign, other: Campaign) -> Comparison:
+    def compare(baseline: Any, other: Any) -> Comparison:
         first, second, *rest = [
             observing.campaign_of(campaign.view)
             for result in (baseline, other, None)

@@ -1,4 +1,4 @@
-"""Presets that repeat publications, as installed packages offer them by entry points."""
+"""What repeats publications, as installed packages offer it by entry points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from deadbeat.model.errors import DeadbeatError
 from deadbeat.model.words import nearest
@@ -20,6 +20,7 @@ class _Named(Protocol):
 
 
 P = TypeVar("P", bound=_Named)
+NONE = "set up again with make setup"
 
 
 @cache
@@ -40,10 +41,21 @@ def published(group: str, kind: type[P]) -> Mapping[str, P]:
     return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
 
 
+def offered(name: str) -> Any:
+    """The module that the entry point ``name`` of ``deadbeat.papers`` names.
+
+    Raises:
+        DeadbeatError: No package offers it, or it cannot be imported.
+    """
+    for entry in entry_points(group="deadbeat.papers", name=name):
+        return _loaded(entry)[0]
+    raise DeadbeatError(f"no {name} of papers are installed", NONE)
+
+
 def nearest_preset(name: str, known: Iterable[str]) -> str:
     """What may have been meant; where there is none, why."""
     words = [*known]
-    return nearest(name, words) if words else "none is installed: set up again with make setup"
+    return nearest(name, words) if words else f"none is installed: {NONE}"
 
 
 def _loaded(entry: EntryPoint) -> list[ModuleType]:
