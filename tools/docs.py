@@ -432,18 +432,6 @@ def policies() -> str:
     return table("policy|title|memoryless|predictable|reference", rows)
 
 
-def pictures() -> str:
-    rows = [
-        (
-            f"`{each.name}`",
-            f"{each.least} to {each.most}" if each.most > each.least else str(each.least),
-            each.title,
-        )
-        for each in picture_presets().values()
-    ]
-    return table("preset|results|shows", rows)
-
-
 def studies() -> str:
     rows = [(f"`{each.name}`", each.title, each.about) for each in study_presets().values()]
     return table("preset|title|what it varies", rows)
@@ -545,7 +533,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "load_report": lambda: attributes(LoadReport),
     "load_run": lambda: attributes(LoadRun),
     "parameters": lambda: attributes(SynthesisParameters),
-    "pictures": pictures,
     "price": lambda: attributes(Price),
     "policies": policies,
     "problems": problems,

@@ -56,7 +56,7 @@ SIDES = ("latency", "latency-b")
 SLOW = {
     *("show-many", "report-many", "observe-simulated"),
     *("study-thesis-fig4", "profile-precision"),
-    *("plot-hardening-average", "verdicts-loaded-vm", "show-imported-text", "profile-sim"),
+    *("verdicts-loaded-vm", "show-imported-text", "profile-sim"),
     *("profile-simulated", "compare-many", "report-stress"),
 }
 
@@ -95,10 +95,6 @@ def _comparisons(row: Any) -> list[Row]:
         folders = tuple(word for word in words if not word.startswith("-") and "=" not in word)
         return row(name, "compare", *words, *NEW, folders=folders, files=files)
 
-    def plot(preset: str, *folders: str, more: tuple[str, ...] = ()) -> Row:
-        words = ("plot", preset, *folders, *more, "--format=none", *SAME)
-        return row(f"plot-{preset}", *words, folders=folders)
-
     compared = ("runs/compare*/*.csv", "runs/compare*/*.html")
     return [
         compare("compare-profile", "profile", "profile-b", files=compared),
@@ -114,13 +110,7 @@ def _comparisons(row: Any) -> list[Row]:
         compare("compare-load", "load", "load-b", files=compared),
         compare("compare-other-programs", "profile", "many"),
         compare("compare-kinds", "profile", "latency"),
-        plot("two-kernels", *SIDES),
-        plot("preemption", *SIDES),
-        plot("hardening", "plain", "hardened"),
-        plot("hardening-average", "plain", "hardened"),
-        plot("bsp", *SIDES),
-        plot("per-cpu", "latency", more=("--load=50",)),
-        row("plot-presets", "plot", "--json"),
+        compare("compare-hardened", "plain", "hardened"),
         *(Row(f"verdicts-{name}", (), slow=f"verdicts-{name}" in SLOW,
               call=lambda name=name: pool_verdicts(name)) for name in POOLS),
         row("observe-many", "observe", "1..6", "--from", "many", *NEW, folders=("many",)),

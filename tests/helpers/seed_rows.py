@@ -22,6 +22,7 @@ from deadbeat.model.latency import LoadPoint
 from deadbeat.store.latency import LatencyStore
 from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs, seen_of
+from helpers.pages import Page
 
 ROOT = Path(__file__).parents[2]
 SOURCES = tomllib.loads((ROOT / "docs/reference/seeds.toml").read_text(encoding="utf-8"))
@@ -41,6 +42,12 @@ def says(text: str, *patterns: str) -> None:
         found = re.compile(pattern, re.S).search(text, at)
         assert found, f"{pattern!r} is not in (behind character {at}):\n{text}"
         at = found.end()
+
+
+def chart(name: str) -> Any:
+    """A figure of the page of `deadbeat compare A B`: what is drawn."""
+    page = Page(Path("runs/compare-A-B/compare.html").read_text(encoding="utf-8"))
+    return next(each for each in page.data()["charts"] if each["name"] == name)
 
 
 def table(path: str) -> list[dict[str, str]]:
@@ -121,7 +128,7 @@ HEAT = {"busy_share": {"0": 0.5}, "temperature_mc": {"zone0": [41_000, 45_000]}}
 
 
 def stored(
-    name: str, *, scale: float = 1.0, packages: int = 1, rate: float = 5.0, **platform: str
+    name: str, *, scale: float = 1.0, packages: int = 1, rate: float = 5.0, **platform: Any
 ) -> None:
     """A latency result of a machine ``scale`` times as slow as another, its inventory, and
     what its loads do a second."""

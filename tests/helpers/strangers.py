@@ -28,7 +28,6 @@ READS = (
     ("compare", "X", "Y", "--out", "out/c", *DRAWN), ("emit", "X", "--out", "out/e", *QUIET),
     ("compare", "Y", "X", "--out", "out/c", *DRAWN), ("observe", "all", "--from", "X", *QUIET),
     ("predict", "X", "--out", "out/d", *DRAWN),
-    ("plot", "per-cpu", "X", "--out", "out/p", "--format=none", *QUIET),
     ("fragments", "--simulated", *QUIET),
     PAGE, PYTHON,
 )  # fmt: skip

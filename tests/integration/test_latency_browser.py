@@ -1,4 +1,4 @@
-"""Pages of latency matrices and of plots as a person meets them: opened, chosen, narrow, dark."""
+"""Pages of latency matrices and of comparisons as a person meets them: opened, chosen, narrow, dark."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +23,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from deadbeat.cli.main import main
-from deadbeat.compare.plot import preset_of, read_side, write_plot
 from deadbeat.kinds.latency.document import latency_document
 from deadbeat.kinds.latency.summarise import summarise_latency
 from deadbeat.model.examples import example_platform
@@ -60,21 +59,20 @@ def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, opened, tmp_p
     assert "hacked" in browser.find_element(By.TAG_NAME, "h1").text
 
 
-def test_a_plot_is_drawn_narrow_and_dark(browser, opened, tmp_path):
-    sides = []
+def test_a_comparison_is_drawn_narrow_and_dark(browser, opened, tmp_path):
     for name, scale in (("standard", 8.0), ("rt", 1.0)):
         store = LatencyStore.create(tmp_path / name, {"name": name}, example_platform())
         for run in made_up_runs(loads=LOADS[:2], repeats=3, seconds=0.3, scale=scale):
             store.keep(run)
-        sides.append(read_side(tmp_path / name))
-    made = write_plot(preset_of("two-kernels"), sides, tmp_path / "out", formats=())
-    opened(made.page, width=400, scheme="dark")
+    sides = [str(tmp_path / name) for name in ("standard", "rt")]
+    assert main(["compare", *sides, "--out", str(tmp_path / "out")]) == 0
+    page = tmp_path / "out/compare.html"
+    opened(page, width=400, scheme="dark")
     assert "SIMULATED" in browser.find_element(By.ID, "labels").text
-    sentences = browser.find_elements(By.CSS_SELECTOR, ".sentence")
-    assert "times as late" in " ".join(each.text for each in sentences)
+    names = "return document.getElementById('against-load-simulated-0').data.map((t) => t.name)"
+    assert {"standard", "rt"} <= set(browser.execute_script(names))
     # A heading was cut off on a wide page.
-    made = write_plot(preset_of("bsp"), sides, tmp_path / "bsp", formats=())
-    opened(made.page, width=1250)
+    opened(page, width=1250)
     cut = "[...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
     assert set(browser.execute_script(f"return {cut};")) == {0}
 

@@ -17,7 +17,6 @@ from helpers.kinds import every_folder
 from helpers.strangers import (
     DRAWN,
     MAKES,
-    QUIET,
     READS,
     WRONG,
     Place,
@@ -36,8 +35,6 @@ SWEEP = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-e
 #: What reads the folder ``X``; ``Y`` is a whole one of its kind.
 VERBS = (
     *READS, ("report", "X", *DRAWN), ("sched", "study", *SWEEP, "--name", "X", *DRAWN),
-    ("plot", "two-kernels", "X", "Y", "--format=none", *QUIET),
-    ("plot", "bsp", "X", "Y", "--format=none", *QUIET),
     ("compare", "Y", "X", "--per-cpu", *DRAWN),
 )  # fmt: skip
 #: Made here; the others are stored.

@@ -109,7 +109,9 @@ def publication_violations(path: str, source: str) -> list[str]:
     """Publications that import more than public names; anything else that names one."""
     if not path.startswith("src/deadbeat_papers/"):
         lines = enumerate(source.splitlines(), 1)
-        return [f"{path}:{n}: names deadbeat_papers" for n, line in lines if "deadbeat_papers" in line]
+        return [
+            f"{path}:{n}: names deadbeat_papers" for n, line in lines if "deadbeat_papers" in line
+        ]
     return [
         f"{path}:{line}: imports {name}, which is not public"
         for line, name in imported_modules(path, source)

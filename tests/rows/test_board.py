@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.seed_rows import LAB, Row, kernel_here, says, statements, stored, table
+from helpers.seed_rows import LAB, Row, chart, kernel_here, says, statements, stored, table
 
 
 @pytest.mark.slow
@@ -20,8 +20,12 @@ def test_interrupt(row: Row) -> None:
 def test_two_kernels(row: Row) -> None:
     stored("A", preemption="rt")
     stored("B", scale=5.0, preemption="full")
-    says(row.run(), "600 µs on A and 3 ms on B: 5 times as late", r"median .* 5 \[5, 5\]")
-    assert Path("runs/plot-two-kernels/two-kernels.png").stat().st_size > 10_000
+    says(row.run(), "WORSE: B against A", r"p50 +worse +5.0 times \[5.0, 5.0\]")
+    histograms, tails = chart("latencies-cpu-100-simulated")["panels"]
+    assert [each["label"] for each in histograms["curves"]] == ["A (n = 6,000)", "B (n = 6,000)"]
+    for each in histograms["curves"]:  # shares: both have the area of all wake-ups
+        assert sum(y for y in each["y"] if y > min(each["y"])) == pytest.approx(1e6, rel=0.01)
+    assert [max(each["y"]) for each in tails["curves"]] == pytest.approx([600, 3000], rel=1e-2)
 
 
 def test_day(row: Row) -> None:

@@ -1,11 +1,10 @@
 """Rows of the article on preemption and hardening: latency results, stored, simulated or booted."""
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.seed_rows import LAB, Row, kernel_here, says, statements, stored
+from helpers.seed_rows import LAB, Row, chart, kernel_here, says, statements, stored
 
 
 def test_hour(row: Row) -> None:
@@ -43,29 +42,45 @@ def test_throughput(row: Row) -> None:
     assert rate["verdict"] == "worse" and -0.22 < rate["effect"] < -0.18
 
 
-#: Picture -> what it says of a system whose wake-ups are five times as late.
-LARGER = "B is larger under 3 of 3 loads than A"
+#: Picture -> panels of latency against load that it has, and what is said of a system whose
+#: wake-ups are five times as late.
 PICTURES = {
-    "preemption": (r"A has the lowest maximum .* under every load", r"B +cpu 100 % +3 ms"),
-    "bsp": (f"Maximum .*{LARGER}", r"packages +64 +549"),
-    "hardening": (f"Maximum .*{LARGER}", r"cpu 100 % +maximum of one run .* 5 \[5, 5\]"),
-    "hardening-average": (f"Average.*{LARGER}", "took 6 h", r"cpu 100 % +average .* 5 \[5, 5\]"),
+    "preemption": (("Maximum", "Maximum of one run"), r"max worse: 5.0 times .*preemption +full"),
+    "bsp": (("Maximum", "Mean"), r"packages +64 +549"),
+    "hardening": (("Maximum", "Maximum of one run"), r"\(init_on_alloc\) +off: .* on: "),
+    "hardening-average": (("Maximum", "Mean"), r"mean worse: 5.0 times"),
 }
 
 
 @pytest.mark.parametrize("picture", PICTURES)
 def test_picture(row: Row, picture: str) -> None:
-    stored("A", preemption="full", packages=64)
-    stored("B", scale=5.0, preemption="none", packages=549)
-    says(row.run(), "SIMULATED", *PICTURES[picture])
-    assert Path(f"runs/plot-{picture}/{picture}.png").stat().st_size > 10_000
+    states = ({"hardening": {"init-on-alloc": f"{x}: init_on_alloc"}} for x in ("off", "on"))
+    stored("A", preemption="full", packages=64, details=next(states))
+    stored("B", scale=5.0, preemption="none", packages=549, details=next(states))
+    titles, told = PICTURES[picture]
+    says(row.run("--all"), told)
+    says(row.main("show", "compare-A-B"), "SIMULATED")
+    drawn = {each["title"]: each for each in chart("against-load-simulated")["panels"]}
+    for panel in (drawn[title] for title in titles):
+        assert panel["categories"] == ["idle", "cpu 50 %", "cpu 100 %"]
+        one, two = (each for each in panel["curves"] if each["label"])
+        assert (one["label"], two["label"]) == ("A", "B")
+        assert two["y"] == pytest.approx([5 * each for each in one["y"]], rel=1e-2)
+    assert max(drawn["Maximum"]["curves"][-1]["y"]) == pytest.approx(3000, rel=1e-2)  # us
 
 
 def test_cpus(row: Row) -> None:
     """A histogram for each CPU, and whether any two differ by more than chance."""
-    stored("seen")
-    says(row.run(RUN="seen"), "No two differ by more than chance", r"CPU 0 +3,000", r"CPU 1 +3,000")
-    assert Path("runs/plot-per-cpu/per-cpu.png").stat().st_size > 10_000
+    stored("A")
+    stored("B", scale=5.0)
+    row.run()
+    panels = chart("cpus-simulated-cpu-050")["panels"]
+    assert [each["title"] for each in panels] == [f"{x}: 6,000 wake-ups, 6 runs, 3 s" for x in "AB"]
+    for panel in panels:
+        assert [each["label"][:5] for each in panel["curves"]] == ["CPU 0", "CPU 1"]
+        assert sum(y for y in panel["curves"][0]["y"] if y >= 1) == 3000
+    page = Path("runs/compare-A-B/compare.html").read_text(encoding="utf-8")
+    says(page, "B: no two CPUs differ by more than chance")
 
 
 def test_inventory(row: Row) -> None:
@@ -92,10 +107,10 @@ def test_models(row: Row) -> None:
 def test_hardened(row: Row) -> None:
     """Each measure alone and all of them against none, by their effect: all cost most."""
     kernel_here("rt-amd64")
-    out = row.run(*LAB)
-    effects = dict(re.findall(r"^(\S+) +[\d.]+ µs .*? ([+-][\d.]+)%", out, re.M))
-    assert len(effects) == 12 and float(effects["soft"]) == 0
-    assert float(effects["all"]) >= float(effects["mitigations"]) > 1
+    found = row.answer(*LAB)["comparisons"]
+    effects = {each["other"]: each["metrics"][0]["effect"] for each in found}
+    assert len(effects) == 11 and {each["baseline"] for each in found} == {"lab-soft"}
+    assert effects["lab-all"] >= effects["lab-mitigations"] > 0.01
 
 
 @pytest.mark.slow

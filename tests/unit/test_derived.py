@@ -46,16 +46,12 @@ def test_what_was_compared_is_listed_and_shown_again(capsys: Capture) -> None:
     assert "compare a, b" in said(capsys, "runs")
 
 
-def test_pictures_and_predictions_are_shown_again(capsys: Capture) -> None:
-    measured(capsys, "a", "b")
-    drawn = said(capsys, "plot", "two-kernels", "a", "b", "--format", "none")
-    assert said(capsys, "show", "plot-two-kernels") == drawn
+def test_a_prediction_is_shown_again(capsys: Capture) -> None:
     sets = ("--fragments", "matmul,atomic_line", "--cores", "2", "--sets", "6")
     said(capsys, "stress", "--name", "s", "--quick", "--simulated", "--no-figures", *sets)
     predicted = said(capsys, "predict", "s")
     assert said(capsys, "show", "predict-s") == predicted
-    kinds = {name: row["kind"] for name, row in rows(capsys).items()}
-    assert (kinds["plot-two-kernels"], kinds["predict-s"]) == ("plot", "predict")
+    assert rows(capsys)["predict-s"]["kind"] == "predict"
 
 
 def test_what_became_of_its_results_is_told(capsys: Capture) -> None:

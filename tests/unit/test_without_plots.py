@@ -44,9 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_latency_is_measured_and_told_and_one_line_says_what_is_lacking(folder: Path) -> None:
     latency = f"latency {SMALL} --fresh --figures"
-    last = "plot preemption latency latency-2"
-    *both, shown, compared, plotted = run(
-        folder, latency, latency, "show latency", "compare latency latency-2", last
+    *both, shown, compared = run(
+        folder, latency, latency, "show latency", "compare latency latency-2 --figures"
     )
     for place, (out, err) in zip(("latency", "latency-2"), both, strict=True):
         lines = [line for line in err.splitlines() if "not drawn" in line]
@@ -58,7 +57,7 @@ def test_latency_is_measured_and_told_and_one_line_says_what_is_lacking(folder: 
         assert "const plotlyReady" in page and len(page) < 1_000_000
         assert not (folder / "runs" / place / "figures").exists()
     assert shown[0] and compared[0]
-    assert "picture:" not in plotted[0]
+    assert "picture:" not in compared[0]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Keeps what ``compare``, ``plot`` and ``predict`` answered, and shows it again."""
+"""Keeps what ``compare`` and ``predict`` answered, and shows it again."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from deadbeat.cli._help import COMMON, Titled
 from deadbeat.cli._output import table
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import UsageError
-from deadbeat.model.published import offered
 from deadbeat.model.finding import explanations
+from deadbeat.model.published import offered
 from deadbeat.model.words import nearest, shown
 from deadbeat.sched.core import is_built
 

@@ -170,9 +170,7 @@ def _answered(
     )
 
 
-def parse(
-    what: Sequence[str], sources: Sequence[str]
-) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def parse(what: Sequence[str], sources: Sequence[str]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Observations and campaigns: numbers are observations; behind ``--from`` every other word is
     a campaign.
 
@@ -201,9 +199,7 @@ def _campaign(path: Path) -> _Campaign:
     return _Campaign(result=papers.Campaign(name=path.name, summary=view.summary), view=view)
 
 
-def _judged(
-    chosen: Iterable[Any], campaigns: Sequence[_Campaign]
-) -> Iterator[Judgement]:
+def _judged(chosen: Iterable[Any], campaigns: Sequence[_Campaign]) -> Iterator[Judgement]:
     """One verdict each; of an observation on one kernel one for each campaign of its mode."""
     results = [campaign.result for campaign in campaigns]
     compare = _comparing(campaigns)
@@ -212,7 +208,9 @@ def _judged(
         split = observation.kernels == 1 and fitting
         for group in [[one] for one in fitting] if split else [list(results)]:
             every = tuple(results)
-            yield papers.judge(observation, papers.Campaigns(results=tuple(group), every=every, compare=compare))
+            yield papers.judge(
+                observation, papers.Campaigns(results=tuple(group), every=every, compare=compare)
+            )
 
 
 def _on_each(asked: Begin) -> Iterator[Begin]:

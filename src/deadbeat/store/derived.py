@@ -1,4 +1,4 @@
-"""Results of results: the folder that a comparison, a picture or a prediction left.
+"""Results of results: the folder that a comparison or a prediction left.
 
 `DERIVED_FILE` says which verb made it, of what, and what it answered.
 """

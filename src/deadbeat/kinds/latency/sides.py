@@ -19,7 +19,7 @@ from deadbeat.kinds.latency.histograms import (
     shown_cpus,
 )
 from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import engines_of, load_words, loads_of, rests_on
+from deadbeat.kinds.latency.words import engines_of, loads_of, rests_on
 from deadbeat.model.latency import LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.report.building import aside
