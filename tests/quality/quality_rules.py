@@ -115,7 +115,7 @@ def publication_violations(path: str, source: str) -> list[str]:
     return [
         f"{path}:{line}: imports {name}, which is not public"
         for line, name in imported_modules(path, source)
-        if name.startswith("deadbeat.")
+        if name.startswith("deadbeat.") and name.count(".") > 1
     ]
 
 
