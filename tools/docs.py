@@ -29,7 +29,6 @@ from seedrows import SEEDS_PAGE, seeds  # noqa: E402  beside this file
 
 from deadbeat.catalog import load_catalog  # noqa: E402  after the path
 from deadbeat.cli.commands import root  # noqa: E402  after the path
-from deadbeat.compare.plot import presets as picture_presets  # noqa: E402  after the path
 from deadbeat.kinds.breakdown import spec as breakdown  # noqa: E402  after the path
 from deadbeat.kinds.contention import spec as contention  # noqa: E402  after the path
 from deadbeat.kinds.latency import spec as latency  # noqa: E402  after the path

@@ -1,4 +1,4 @@
-"""Pages of latency matrices and of comparisons as a person meets them: opened, chosen, narrow, dark."""
+"""Pages of latency matrices and comparisons as a person meets them: opened, narrow, dark."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
