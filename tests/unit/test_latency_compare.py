@@ -227,7 +227,6 @@ def test_the_rate_of_each_load_is_compared_and_drawn(in_a_folder: None, capsys: 
     assert found["verdict"] == rate["verdict"] == "worse"
     assert -0.21 < rate["low"] <= rate["effect"] <= rate["high"] < -0.19
     page = Page(Path("runs/compare-a-b/compare.html").read_text("utf-8"))
-    (text,) = (each for each in page.scripts if each.strip()[:1] == "{" and "preemption" in each)
-    (chart,) = (each for each in json.loads(text)["charts"] if each["name"] == "preemption")
-    maxima, rates = ([curve["y"] for curve in panel["curves"]] for panel in chart["panels"])
+    (chart,) = (x for x in page.data()["charts"] if x["name"] == "against-load-simulated")
+    maxima, _, _, rates = ([each["y"] for each in panel["curves"]] for panel in chart["panels"])
     assert (len(maxima), rates) == (2, [[1.0], [pytest.approx(0.8, abs=0.002)]])
