@@ -222,7 +222,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(folders: Path, capsys: Ca
     assert main(["compare", "a", "half", *words]) == 0
     told = capsys.readouterr().out
     assert "PARTIAL: half unfinished" in told and "SIMULATED" in told
-    assert "work lost" in told and "rt-bandwidth" in told and "half: failures/s" in told
+    assert "work lost" in told and "rt-bandwidth" in told and "half: miss ratio" in told
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import UNDISTURBED, differing_platforms
 from deadbeat.model.words import LAB, Json, beside_label, shortened
 from deadbeat.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.verdicts.pairs import IN_TURNS
 from deadbeat.verdicts.words import size_text, some, words_list
 
 MIXED_LABEL = "simulated and measured"
@@ -125,7 +126,7 @@ def _undisturbed(*every: Subject) -> str:
         return f"{' and '.join(kinds)}: there is no host that could drift"
     turns = {each.turns for each in every}
     alike = len(turns) == 1 and "" not in turns
-    return "measured in turns: the host drifts alike for both" * alike
+    return IN_TURNS if alike else ""
 
 
 def _left_out(one: Subject, two: Subject) -> str:

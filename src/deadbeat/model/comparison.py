@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 from attrs import asdict, evolve, field, frozen
 
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import Effect
 from deadbeat.model.observations import Metric, Observations
 from deadbeat.model.platform import EXTRAPOLATED
 from deadbeat.model.words import Json
@@ -165,6 +164,32 @@ class Comparison:
     needs: tuple[str, ...] = ()
     rests_on: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Effect:
+    """What a remedy changes, of pairs of runs of one repeat; at ``normal`` ordinary threads.
+
+    Attributes:
+        normal: None: the pairs of every number together; percentiles are then not compared.
+        failures_before, failures_after: Per second, means of the runs in pairs.
+        misses, p99: The miss ratio and the 99 % quantile of the response times, compared.
+        verdict: One of `VERDICTS` (5 % for all verdicts of the test together); "" at one of several
+            numbers, which are judged together.
+        why: Of an undecided one, where no more runs alike would help; else "".
+        occasions_high: Where neither side has a failure: either has fewer occasions of failure per
+            second (95 %).
+    """
+
+    condition: str
+    normal: int | None
+    failures_before: float
+    failures_after: float
+    misses: CellComparison
+    p99: CellComparison | None
+    verdict: str = ""
+    why: str = ""
+    occasions_high: float | None = None
 
 
 @frozen(kw_only=True)
@@ -353,9 +378,12 @@ class ComparisonResult:
     look: ComparedLook = ComparedLook()
 
     def plain(self) -> dict[str, Json]:
-        """JSON values; a metric becomes its name."""
-        return asdict(
-            self,
-            filter=lambda field, _: field.name != "look",
-            value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it,
-        )
+        """JSON values."""
+        return {name: value for name, value in plain(self).items() if name != "look"}
+
+
+def plain(compared: Any) -> dict[str, Json]:
+    """JSON values of what holds comparisons; a metric becomes its name."""
+    return asdict(
+        compared, value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it
+    )

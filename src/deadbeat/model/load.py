@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, TypedDict
 
 from attrs import field, fields, frozen
 
+from deadbeat.model.comparison import Effect
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram, Integers, integers
 from deadbeat.model.lazy import Later
@@ -300,41 +301,6 @@ class LoadCell:
     work_lost: Estimate | None = None
     cpu_share: float | None = None
     lost: LostTime | None = None
-
-
-@frozen(kw_only=True)
-class Effect:
-    """What a remedy changes, of pairs of runs of one repeat; at ``normal`` ordinary threads.
-
-    Attributes:
-        normal: None: the pairs of every number together; percentiles are then not compared.
-        pairs: That have both.
-        failures_before, failures_after: Per second, means.
-        failures: Difference per second, after - before; without an interval where neither side has
-            a failure.
-        p99_ns: Difference of the 99 % quantiles of the response times of all rounds of these runs.
-        verdict: ``fewer failures``, ``more failures`` (5 % for all verdicts of the test together),
-            ``no difference shown``, ``no failures either way``, ``too few repeats``; "" at one of
-            several numbers, which are judged together.
-        could_show: For ``no difference shown``: the smallest reduction, failures per second, that
-            would have been found in 80 % of such tests; None: not even the end of all failures.
-        removal_found: In which share of such tests the end of all failures would have been found;
-            None: there is another verdict, or no failure before.
-        occasions_high: Where neither side has a failure: either has fewer occasions of failure per
-            second (95 %).
-    """
-
-    condition: str
-    normal: int | None
-    pairs: int
-    failures_before: float
-    failures_after: float
-    failures: Estimate
-    p99_ns: Estimate | None
-    verdict: str
-    could_show: float | None = None
-    removal_found: float | None = None
-    occasions_high: float | None = None
 
 
 @frozen(kw_only=True)

@@ -90,6 +90,8 @@ class Observation:
         censored: Share of the run's events that this value does not know of because they never
             ended: jobs that did not finish, periods without a wake-up.
         trials: Number of events that the value of a rare metric is a share of; 0: not known.
+        burst: How many of a rare metric's events come at once: the sum of the squares of stretches
+            of them in a row, by their number. 1: each by itself, or not known.
         at: When the run began, in seconds; None: not known.
     """
 
@@ -101,6 +103,7 @@ class Observation:
     slack: float = 0.0
     censored: float = 0.0
     trials: int = 0
+    burst: float = 1.0
     at: float | None = None
 
 

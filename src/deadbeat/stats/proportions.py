@@ -13,6 +13,9 @@ from deadbeat.stats import special
 from deadbeat.stats.binomial import Z95, chi_squared_low
 from deadbeat.stats.intervals import Interval, clopper_pearson, difference, student_half_width
 
+#: Fewer runs than this may all have a burst of events by chance, and none on the other side.
+COUNTED_MIN = 5
+
 
 @frozen
 class Count:
@@ -49,22 +52,39 @@ class Count:
 @frozen(eq=False)
 class RareCounts:
     """Shares of rare events on two sides: events and trials, divided by the design effect, which is
-    how much more runs of a side scatter than by chance (J. N. K. Rao and A. J. Scott, Biometrics
-    48, 1992). Few runs hardly tell: it is taken so large that it is larger in one case of four."""
+    how much more they scatter than by chance (J. N. K. Rao and A. J. Scott, Biometrics 48, 1992):
+    within runs as far as events come in bursts, between runs of a side as far as is seen. A dozen
+    runs hardly tell: it is taken so large that it is larger in one case of four. Of fewer than
+    `COUNTED_MIN` (``few``) nothing is known of the scatter between runs, and Student's test of the
+    runs must agree."""
 
     seen: NDArray[np.float64]
     of: NDArray[np.float64]
+    few: bool = False
 
     @classmethod
-    def over(cls, events: NDArray[np.float64], trials: NDArray[np.float64]) -> RareCounts:
-        """From what each run saw: [side, run]."""
+    def over(
+        cls,
+        events: NDArray[np.float64],
+        trials: NDArray[np.float64],
+        bursts: NDArray[np.float64] | float = 1.0,
+    ) -> RareCounts:
+        """From what each run saw: [side, run]. ``bursts``: see `Observation`."""
+        # of occasions and pauses of exponential length (an alternating renewal process)
+        free = 1 - events.sum(axis=1) / trials.sum(axis=1)
+        within = float(free**2 @ (events * bursts).sum(axis=1) / max(events.sum(), 1))
+        few = events.shape[1] < COUNTED_MIN
+        design = max(1.0, within, 1.0 if few else cls._between(events, trials))
+        return cls(events.sum(axis=1) / design, trials.sum(axis=1) / design, few)
+
+    @staticmethod
+    def _between(events: NDArray[np.float64], trials: NDArray[np.float64]) -> float:
         shares = (events.sum(axis=1) / trials.sum(axis=1))[:, None]
         chance = trials * shares * (1 - shares)
         some = chance > 0
         square = float(((events - trials * shares)[some] ** 2 / chance[some]).sum())
         freedom = int(some.any(axis=1).sum()) * (events.shape[1] - 1)
-        design = max(1.0, square / chi_squared_low(freedom, 0.25)) if freedom else 1.0
-        return cls(events.sum(axis=1) / design, trials.sum(axis=1) / design)
+        return square / chi_squared_low(freedom, 0.25) if freedom else 1.0
 
     @property
     def off(self) -> float:

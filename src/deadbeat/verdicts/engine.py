@@ -71,6 +71,9 @@ class CompareOptions:
             may have.
         ungated: Decide what was measured without repeats of the baseline too, as if sessions did
             not differ.
+        changes: The others are this many changes that were measured in turns with the baseline, and
+            share the false alarms; 0: another session. Of changes cells alone are judged, of all
+            metrics together; fewer misses matter however few they are.
     """
 
     metrics: tuple[Metric, ...]
@@ -80,11 +83,12 @@ class CompareOptions:
     cells_alike: bool = False
     undisturbed: str = ""
     ungated: bool = False
+    changes: int = 0
 
     @property
     def cell_level(self) -> float:
         """p_holm up to which a cell counts as different."""
-        return FALSE_ALARMS / 2 / len(self.metrics)
+        return FALSE_ALARMS / (self.changes or 2 * len(self.metrics))
 
 
 def compare_tables(
@@ -100,10 +104,11 @@ def compare_tables(
         _MetricPart.of(PairedRuns.of(metric, [baseline, *repeats, other]), options)
         for metric in options.metrics
     ]
-    p_holm = holm([part.effect.p if part.effect else 1.0 for part in parts])
-    metrics = _metrics(parts, p_holm, options)
+    metrics = _metrics(parts, options)
     harm = [line for part in parts for line in part.hidden.worse]
-    verdict, reason, rests_on = overall(metrics, harm=harm, words=options.words)
+    verdict, reason, rests_on = overall(
+        metrics, harm=harm, words=options.words, leaning=not options.changes
+    )
     return Comparison(
         baseline=baseline.name,
         other=other.name,
@@ -114,6 +119,49 @@ def compare_tables(
         rests_on=rests_on,
         undecided=tuple(metric.metric.name for metric in metrics if metric.verdict == "undecided"),
     )
+
+
+def compare_changes(
+    baseline: Observations, changes: Sequence[Observations], *, options: CompareOptions
+) -> tuple[Comparison, ...]:
+    """Compares each of what was measured in turns with the baseline.
+
+    In at most `FALSE_ALARMS` of such tests, whatever the number of changes, one that does nothing
+    is called better or worse (S. Holm, Scandinavian Journal of Statistics 6, 1979): those that are
+    shown where all share the false alarms leave them to the others. The interval of an undecided
+    cell holds zero, which verdicts of all together do not exclude.
+    """
+    found: dict[int, Comparison] = {}
+    shown: set[int] = set()
+    for _ in changes:
+        left = [number for number in range(len(changes)) if number not in shown]
+        own = evolve(options, changes=len(left))
+        found |= {n: compare_tables(baseline, changes[n], options=own) for n in left}
+        more = {n for n in left for each in found[n].metrics if any(map(_differs_in, each.cells))}
+        shown |= more
+        if not more or len(shown) == len(changes):
+            break
+    return tuple(_with_zero(found[number]) for number in range(len(changes)))
+
+
+def _with_zero(comparison: Comparison) -> Comparison:
+    metrics = (
+        evolve(
+            each,
+            cells=tuple(
+                evolve(
+                    cell,
+                    low=None if cell.low is None else min(cell.low, 0.0),
+                    high=None if cell.high is None else max(cell.high, 0.0),
+                )
+                if cell.verdict == "undecided"
+                else cell
+                for cell in each.cells
+            ),
+        )
+        for each in comparison.metrics
+    )
+    return evolve(comparison, metrics=tuple(metrics))
 
 
 @frozen(kw_only=True)
@@ -183,6 +231,7 @@ class _Part:
         drift: What sessions differ by; None: not known.
         empty: No run of it is on both sides: for a cell with runs but without a value the metric
             is silent, and lost runs are counted apart.
+        margin: Smallest effect that matters, on the scale of the differences.
     """
 
     sample: PairedRuns
@@ -190,6 +239,7 @@ class _Part:
     effect: MeanDifference | None
     drift: Drift | None
     hidden: _Hidden
+    margin: float
     empty: bool = False
     place: Cell | None = None
 
@@ -205,11 +255,6 @@ class _Part:
             return False
         many = self.effect.rates or np.count_nonzero(self.values) >= DIFFERING_MIN
         return not self.sample.metric.rare or bool(many)
-
-    @property
-    def margin(self) -> float:
-        metric = self.sample.metric
-        return math.log1p(metric.minimum) if metric.log else metric.minimum
 
     @property
     def sign(self) -> int:
@@ -235,9 +280,9 @@ class _Part:
         and the runs of the next comparison may take off; may be inf."""
         if effect.degrees < 1:
             return math.inf
-        chance = t_quantile(1 - level / 2, effect.degrees) * effect.error
+        chance = t_quantile(1 - level / 2, effect.degrees) * effect.scatter
         return max(self.margin, gate, chance) + effect.hidden + max(
-            t_quantile(POWER, effect.degrees) * effect.error,
+            t_quantile(POWER, effect.degrees) * effect.scatter,
             t_quantile(POWER, drift.degrees) * drift.own,
         )  # fmt: skip
 
@@ -253,9 +298,7 @@ class _Part:
             found = self.verdict(effect, p_holm, level, gate)
             verdict = found if self.hidden.allows(found) else verdict
             smallest = sample.known(self.smallest(effect, level / many, gate, drift))
-        half = effect.half(0.05)
-        ends = effect.rates.interval if effect.rates else (effect.mean - half, effect.mean + half)
-        low, high = map(sample.known, ends)
+        low, high = map(sample.known, effect.interval)
         if sample.metric.rare:  # a difference of shares leads neither below 0 nor above 1
             before = float(sample.before[self.mine].mean())
             low = None if low is None else max(low, -before)
@@ -300,6 +343,9 @@ class _MetricPart(_Part):
             found = cut_off(effect, slack[mine], weights)
             return if_rare(found, difference[mine], *counts) if sample.metric.rare else found
 
+        metric = sample.metric
+        margin = math.log1p(metric.minimum) if metric.log else metric.minimum
+        margin = 0.0 if options.changes and metric.rare else margin
         groups = [sample.cell == number for number in range(len(sample.cells))]
         present = [n for n, group in enumerate(groups) if (group & chosen).any()]
         means = by_cell([difference[groups[n] & chosen] for n in present])
@@ -315,6 +361,7 @@ class _MetricPart(_Part):
                 effect=effects.get(n),
                 drift=gate.cells[n],
                 hidden=_hidden(sample, group, options),
+                margin=margin,
                 empty=not (both & group).any(),
                 place=sample.cells[n],
             )
@@ -332,6 +379,7 @@ class _MetricPart(_Part):
             effect=whole,
             drift=gate.whole,
             hidden=_hidden(sample, np.ones(len(chosen), dtype=np.bool_), options),
+            margin=margin,
             cells=tuple(cells),
             basis=gate.basis,
         )
@@ -346,20 +394,26 @@ class _MetricPart(_Part):
         return bool(one_sided.any() or np.abs(self.values).max() > sample.metric.minimum)
 
 
-def _metrics(
-    parts: Sequence[_MetricPart], p_holm: Sequence[float], options: CompareOptions
-) -> tuple[MetricComparison, ...]:
+def _metrics(parts: Sequence[_MetricPart], options: CompareOptions) -> tuple[MetricComparison, ...]:
     """With gates that hold for all metrics together.
 
     Sessions move metrics alike, or each by itself. Y. Hochberg's step-up (Biometrika 75, 1988): if
     all of k metrics exceed their gates at the level asked for, they differ; if all but one do at
     half of it; and so on to one at the k-th part of it. Metrics without an answer have no part.
     """
+    asked = [1.0 if options.changes or not part.effect else part.effect.p for part in parts]
+    cells = [[each.effect.p for each in part.cells if each.effect] for part in parts]
+    if options.changes:
+        corrected = iter(holm([p for own in cells for p in own]))
+        chances = [[next(corrected) for _ in own] for own in cells]
+    else:
+        chances = [holm(own) for own in cells]
     many = max(1, sum(part.enough for part in parts))
     found: tuple[MetricComparison, ...] = ()
     for step in range(1, many + 1):
         found = tuple(
-            _metric(part, p, options, step) for part, p in zip(parts, p_holm, strict=True)
+            _metric(part, p, own, options, step)
+            for part, p, own in zip(parts, holm(asked), chances, strict=True)
         )
         differing = [
             each for each in found if _differs_in(each) or any(map(_differs_in, each.cells))
@@ -374,11 +428,15 @@ def _differs_in(item: MetricComparison | CellComparison) -> bool:
 
 
 def _metric(
-    part: _MetricPart, p_holm: float, options: CompareOptions, step: int
+    part: _MetricPart,
+    p_holm: float,
+    of_cells: Sequence[float],
+    options: CompareOptions,
+    step: int,
 ) -> MetricComparison:
     """``step``: what the levels of the gates are divided by."""
     sample, metric, drift = part.sample, part.sample.metric, part.drift
-    corrected = iter(holm([each.effect.p for each in part.cells if each.effect]))
+    corrected = iter(of_cells)
     many = sum(1 for each in part.cells if each.effect)
     cells = tuple(
         _cell(each, next(corrected) if each.effect else 1.0, many, options, step)

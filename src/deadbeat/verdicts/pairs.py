@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 
 from deadbeat.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.model.words import count_of
-from deadbeat.stats.intervals import t_cdf, t_quantile
+from deadbeat.stats.intervals import Interval, t_cdf, t_quantile
 from deadbeat.stats.multiple import common_spread, moderated
 from deadbeat.stats.proportions import RareCounts
 from deadbeat.verdicts.words import cell_text, some
 
 #: A bound this many times a value, or this small a part of it, bounds nothing.
 RATIO_MAX = 1000.0
-#: Fewer runs than this may all have a burst of events by chance, and none on the other side.
-COUNTED_MIN = 5
+#: Why changes that were measured in turns need no repeats of the baseline.
+IN_TURNS = "measured in turns: the host drifts alike for both"
+#: Fewer pairs of runs than this have no test.
+PAIRS_MIN = 3
 
 
 @frozen(kw_only=True, eq=False)
@@ -39,7 +41,8 @@ class PairedRuns:
         values: [result, run] on the scale of the differences; NaN where there is none.
         before: [run] mean of the baseline and its repeats.
         ran: [result, run] whether there is such a run.
-        slack, censored, trials: [result, run] as in `Observation`; ``censored`` is 1 without value.
+        slack, censored, trials, burst: [result, run] as in `Observation`; ``censored`` is 1
+            without value.
         doubt: Why repeats of the baseline are needed whatever else is known; "": they are not.
         at: [run] mean time of both sides; NaN where it is not known.
     """
@@ -57,6 +60,7 @@ class PairedRuns:
     slack: Floats
     censored: Floats
     trials: Floats
+    burst: Floats
     at: Floats
 
     @classmethod
@@ -71,8 +75,8 @@ class PairedRuns:
         runs = sorted(r for r in place if place[r].cell in number and r not in unwanted)
         blocks = sorted({place[run].block for run in runs})
         shape = (len(tables), len(runs))
-        values, at, slack, trials, censored = (
-            np.full(shape, float(fill)) for fill in (np.nan, np.nan, 0, 0, 1)
+        values, at, slack, trials, burst, censored = (
+            np.full(shape, float(fill)) for fill in (np.nan, np.nan, 0, 0, 1, 1)
         )
         ran = np.zeros(shape, dtype=np.bool_)
         for result, own in enumerate(rows):
@@ -88,6 +92,7 @@ class PairedRuns:
                     slack[result, index] = row.slack
                     censored[result, index] = row.censored
                     trials[result, index] = row.trials
+                    burst[result, index] = row.burst
         return cls(
             metric=metric,
             cells=cells,
@@ -104,6 +109,7 @@ class PairedRuns:
             slack=slack,
             censored=censored,
             trials=trials,
+            burst=burst,
             at=at[[0, -1]].mean(axis=0),
         )
 
@@ -114,12 +120,14 @@ class PairedRuns:
 
     def rates(self, mine: NDArray[np.bool_]) -> RareCounts | None:
         """Events of ``mine``, the baseline with its repeats; None: not known, or too few runs."""
-        events, trials = (
+        counts = np.nan_to_num(self.values) * self.trials
+        events, squares, trials = (
             np.stack([each[:-1].sum(axis=0), each[-1]])[:, mine]
-            for each in (np.nan_to_num(self.values) * self.trials, self.trials)
+            for each in (counts, counts * self.burst, self.trials)
         )
-        known = trials.shape[1] >= COUNTED_MIN and trials.all()
-        return RareCounts.over(events, trials) if known else None
+        if trials.shape[1] < PAIRS_MIN or not trials.all():
+            return None
+        return RareCounts.over(events, trials, squares / np.maximum(events, 1))
 
     def shown(self, difference: float) -> float:
         """A difference in the metric's scale: a ratio less 1, or a difference as it is."""
@@ -162,7 +170,11 @@ class MeanDifference:
     def p(self) -> float:
         """Two-sided, of no difference."""
         if self.rates:
-            return self.rates.p
+            return max(self.rates.p, self._student if self.rates.few else 0.0)
+        return self._student
+
+    @property
+    def _student(self) -> float:
         left = max(abs(self.mean) - self.hidden, 0.0)
         if self.degrees < 1 or left == 0:
             return 1.0
@@ -172,11 +184,31 @@ class MeanDifference:
 
     def half(self, level: float) -> float:
         """Half the interval that misses the mean in ``level`` of cases."""
-        if self.bound is not None:
+        few = self.rates is not None and self.rates.few
+        if self.bound is not None and not few:
             return self.bound
         if self.degrees < 1:
             return math.inf
+        return max(self._student_half(level), self.bound or 0.0)
+
+    def _student_half(self, level: float) -> float:
         return t_quantile(1 - level / 2, self.degrees) * self.error + self.hidden
+
+    @property
+    def interval(self) -> Interval:
+        """Of 95 %; of few runs with counts the wider of both at each end."""
+        if self.rates is None:
+            return Interval(self.mean - self.half(0.05), self.mean + self.half(0.05))
+        low, high = self.rates.interval
+        if self.rates.few:
+            half = self._student_half(0.05)
+            low, high = min(low, self.mean - half), max(high, self.mean + half)
+        return Interval(low, high)
+
+    @property
+    def scatter(self) -> float:
+        """Standard error, at least what chance alone makes of counts."""
+        return max(self.error, self.rates.error) if self.rates else self.error
 
 
 def over_cells(values: Floats, cell: NDArray[np.int64], unit: NDArray[np.int64]) -> MeanDifference:
@@ -222,7 +254,7 @@ def if_rare(
     1 - 0.05**(1 / n): a run is one observation, however many events it has.
     """
     if rates and rates.seen.any():
-        mean, error = rates.off, max(effect.error, rates.error)
+        mean, error = rates.off, effect.error if rates.few else max(effect.error, rates.error)
         bound = max(abs(end - mean) for end in rates.interval)
         return evolve(effect, mean=mean, error=error, bound=bound, rates=rates)
     if np.any(values != 0) or effect.hidden:

@@ -35,24 +35,29 @@ Overall = tuple[str, str, tuple[str, ...]]
 
 
 def overall(
-    metrics: Sequence[MetricComparison], *, harm: Sequence[str] = (), words: Vocabulary
+    metrics: Sequence[MetricComparison],
+    *,
+    harm: Sequence[str] = (),
+    words: Vocabulary,
+    leaning: bool = True,
 ) -> Overall:
     """Worst first, then what is better; a metric in which next to nothing happened has no vote for
-    ``equal``. ``harm``: why the other may be worse than the pairs show."""
-    leaning = [each for each in metrics if _leans_worse(each)]
+    ``equal``. ``harm``: why the other may be worse than the pairs show. ``leaning``: what may be
+    worse forbids ``better``."""
+    lean = [each for each in metrics if leaning and _leans_worse(each)]
     empty = _without_data(metrics)
     worse, better = (
         {each.metric.name: text for each in metrics if (text := _decided(each, verdict))}
         for verdict in ("worse", "better")
     )
-    if worse or (better and not (harm or leaning)):
+    if worse or (better and not (harm or lean)):
         text = "; ".join(filter(None, [*worse.values(), *better.values(), empty]))
         return "worse" if worse else "better", text, tuple(worse or better)
     capped = [each for each in metrics if each.capped]
     if capped:
         lines = dict.fromkeys(line for each in capped for line in each.capped)
         return "undecided", "; ".join(filter(None, [*lines, empty])), _named(capped)
-    return _without_difference(metrics, leaning if better else [], empty, words)
+    return _without_difference(metrics, lean if better else [], empty, words)
 
 
 def _leans_worse(metric: MetricComparison) -> bool:

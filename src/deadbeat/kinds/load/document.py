@@ -11,10 +11,11 @@ import attrs
 from deadbeat.kinds.load import words
 from deadbeat.kinds.load.charts import load_charts
 from deadbeat.model import histogram
-from deadbeat.model.comparison import RemedyEffects
+from deadbeat.model.comparison import Effect, RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
-from deadbeat.model.load import REFERENCE, Cause, Effect, Estimate, LoadCell, LoadSummary, LostTime
+from deadbeat.model.load import REFERENCE, Cause, Estimate, LoadCell, LoadSummary, LostTime
+from deadbeat.model.observations import Metric
 from deadbeat.model.words import Json
 from deadbeat.report.document import (
     Column,
@@ -34,6 +35,7 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import terms
 from deadbeat.report.paper import Words
+from deadbeat.verdicts.words import effect_text, interval_text, size_text
 
 
 def _plain(estimate: Estimate) -> str:
@@ -90,12 +92,20 @@ _ORDER = (
 )  # fmt: skip
 
 
-def _could_show(effect: Effect) -> str | None:
-    if effect.removal_found is None:
+def _smallest(effect: Effect) -> str | None:
+    """The smallest change of the miss ratio that an undecided remedy would have shown."""
+    cell = effect.misses
+    if effect.verdict != "undecided" or effect.why or cell.baseline is None:
         return None
-    if effect.could_show is None:
-        return f"not even -{effect.failures_before:.2f}"
-    return f"-{effect.could_show:.2f}"
+    if cell.smallest_effect is None or cell.smallest_effect > cell.baseline:
+        return f"not even {effect_text(cell.metric, -cell.baseline)}"
+    return f"±{size_text(cell.metric, cell.smallest_effect)}"
+
+
+def _verdict(effect: Effect) -> str:
+    if not effect.verdict:
+        return "judged together"
+    return f"{effect.verdict}: {effect.why}" if effect.why else effect.verdict
 
 
 EFFECT_COLUMNS = (
@@ -104,28 +114,26 @@ EFFECT_COLUMNS = (
            value=lambda e: "any" if e.normal is None else e.normal),
     Column(key="failures_before", heading="failures/s", format="{:.2f}".format),
     Column(key="failures_after", heading="with it", format="{:.2f}".format),
-    Column(key="failures", heading="difference/s", value=words.difference),
-    Column(key="could_show", heading="found with 80 %", value=_could_show, terminal=False),
-    Column(key="p99_ns", heading="p99 difference ms", spare=True,
-           format=lambda e: words.ranged(e, 2, scale=1e-6)),
-    Column(key="pairs", heading="pairs", terminal=False),
-    Column(key="verdict", heading="verdict", value=lambda e: e.verdict or "judged together",
-           words=True),
+    Column(key="misses", heading="miss ratio", value=words.difference),
+    Column(key="smallest_effect", heading="found with 80 %", value=_smallest, terminal=False),
+    Column(key="p99", heading="p99", spare=True, format=interval_text),
+    Column(key="pairs", heading="pairs", value=lambda e: e.misses.pairs, terminal=False),
+    Column(key="verdict", heading="verdict", value=_verdict, words=True),
 )  # fmt: skip
 _EFFECTS_NOTE = (
     "Verdicts err in 5 % of tests, all of a test together. A difference may exist even where none"
-    " is shown. Found with 80 %: the smallest change of failures per second that this many pairs"
-    " would have shown in four tests of five; not even: the end of all failures would not."
+    " is shown. Miss ratio, p99: how they change. Found with 80 %: the smallest change of the miss"
+    " ratio that this many pairs would have shown in four tests of five; not even: the end of all"
+    " misses would not."
     " Occasions: where neither side has a failure, either has fewer occasions of them per second"
     " (95 %); how many failures one brings is not known."
 )
 _EFFECTS_HOW = (
     "Each was applied, verified, measured in turn with runs without it, and put back. Differences"
-    " are of pairs of runs of one repeat, with 95 % intervals each; the 99 % quantiles are over all"
-    " rounds of these runs, as in the table above. All verdicts together err in 5 % of tests"
-    " without any effect; where no difference is shown the interval is widened to hold zero,"
-    " which these verdicts do not exclude. A remedy that was tried at several numbers of ordinary"
-    " threads is judged by all these pairs together."
+    " are of pairs of runs of one repeat, with 95 % intervals each, and judged as deadbeat compare"
+    " judges. All verdicts together err in 5 % of tests without any effect; the interval of an"
+    " undecided one is widened to hold zero, which these verdicts do not exclude. A remedy that was"
+    " tried at several numbers of ordinary threads is judged by all these pairs together."
 )
 
 
@@ -252,7 +260,7 @@ def _remedied(summary: LoadSummary) -> Table:
 def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
     if summary.kind == "simulated":
         return [("deadbeat load --quick", "measure this machine")]
-    helped = any(each.verdict == "fewer failures" for each in summary.effects)
+    helped = any(each.verdict == "better" for each in summary.effects)
     keep = ("deadbeat tune apply realtime --dry-run", "what would keep the remedies that helped")
     return [
         *[keep] * helped,
@@ -306,26 +314,20 @@ def power_lines(summary: LoadSummary) -> list[str]:
     """What each remedy of which nothing is shown could have shown, a line each."""
     lines = []
     for effect in summary.effects:
-        if effect.could_show is not None:
-            text = (
-                f"{effect.could_show:.2f} of {effect.failures_before:.2f} failures/s less would be"
-                " found with 80 %"
-            )
-        elif effect.removal_found is not None:
-            text = (
-                "too few runs: even the end of all misses would be found with only"
-                f" {100 * effect.removal_found:.0f} %"
-            )
-        else:
-            continue
-        lines.append(f"{words.condition_words(effect.condition)}: no difference shown; {text}")
+        if size := _smallest(effect):
+            text = f"a change of the miss ratio of {size} would be found with 80 %"
+            if size.startswith("not even"):
+                text = "too few runs to find even the end of all misses with 80 %"
+            lines.append(f"{words.condition_words(effect.condition)}: undecided; {text}")
     return lines
 
 
 def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> Subsection:
     """What each remedy changes in every load test of these names."""
 
-    def side(place: int, text: Callable[[Effect], str]) -> Callable[[RemedyEffects], str | None]:
+    def side(
+        place: int, text: Callable[[Effect], str | None]
+    ) -> Callable[[RemedyEffects], str | None]:
         return lambda each: text(effect) if (effect := each.effects[place]) else None
 
     columns = [
@@ -334,8 +336,8 @@ def remedies_beside(names: Sequence[str], remedies: Sequence[RemedyEffects]) -> 
     ]
     for place, name in enumerate(names):
         columns += [
-            said(f"{name}: failures/s", side(place, words.difference)),
-            said(f"{name}: p99 ms", side(place, lambda e: words.ranged(e.p99_ns, 3, scale=1e-6))),
+            said(f"{name}: miss ratio", side(place, words.difference)),
+            said(f"{name}: p99", side(place, lambda e: interval_text(e.p99) if e.p99 else None)),
         ]
     note = Note(
         "What each changes, with 95 % intervals, against runs of its own load test without it;"
@@ -358,6 +360,8 @@ def summary_dict(summary: LoadSummary) -> dict[str, Json]:
     """JSON values of a summary; histograms as `model.histogram` writes them."""
 
     def plain(_owner: object, _field: object, value: object) -> object:
+        if isinstance(value, Metric):
+            return value.name
         return histogram.to_json(value) if isinstance(value, Histogram) else value
 
     return attrs.asdict(summary, value_serializer=plain)

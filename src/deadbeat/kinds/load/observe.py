@@ -7,18 +7,16 @@ rounds of one run share what the machine did. Blocks are those of the plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from attrs import field, frozen
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.load.charts import overlay_charts
-from deadbeat.kinds.load.estimates import ranked
+from deadbeat.kinds.load.figures import METRICS, WORDS, cell_of, figures_of, observed
 from deadbeat.kinds.load.spec import LoadSpec, block_of, planned_keys, read_spec
-from deadbeat.kinds.load.summarise import LoadFigures, figures_of, summary_of
+from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.model.comparison import (
     Aligned,
     Comparable,
@@ -26,42 +24,16 @@ from deadbeat.model.comparison import (
     Lineup,
     RemedyEffects,
     Subject,
-    Vocabulary,
 )
 from deadbeat.model.finding import Finding, finding, not_counted, other_work_beside
 from deadbeat.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.observations import Observations
 from deadbeat.model.words import LABELLED
 from deadbeat.store.load import LoadStore
 from deadbeat.store.serial import to_plain
 
-#: Metrics of the rounds of a run without a remedy, and of the ordinary threads beside it.
-METRICS = (
-    Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
-           unit="share", minimum=0.005, log=False, rare=True),
-    *(
-        Metric(name=name, title=title, text=text, unit="ns", shown="ms", minimum=0.05)
-        for name, title, text in (
-            ("response_p50", "Median response time", "median response"),
-            ("response_p99", "99 % quantile", "p99 response"),
-            ("response_max", "Longest response time", "longest response"),
-        )
-    ),
-    Metric(name="work_lost", title="Work lost", text="work lost", unit="share", minimum=0.05,
-           log=False),
-)  # fmt: skip
-WORDS = Vocabulary(
-    results="load tests",
-    one="load test",
-    find_lost="see which runs are invalid, and why (deadbeat show); a release that is skipped has"
-    " no response time, it shows in the misses",
-    lost="of the releases were skipped",
-    rare="more --repeats, or longer runs (--duration), would show more",
-)
 #: A round's work that differs by more is another round.
 _ROUNDS_DIFFER = 0.02
-#: Metric -> the share of the rounds that are as long or shorter, in per cent.
-_RANKS = {"response_p50": 50, "response_p99": 99, "response_max": 100}
 
 
 @frozen(kw_only=True)
@@ -177,34 +149,15 @@ def observe(test: LoadTest) -> Observations:
         row
         for each in figures
         if each.run.key.condition == PLAIN
-        for row in _rows(each, test, without.get((each.run.key.normal, each.run.key.repeat)))
-    )
-    return Observations(name=test.name, rows=rows, cells=map(_cell, spec.normal or ()))
-
-
-def _rows(figures: LoadFigures, test: LoadTest, without: float | None) -> Iterator[Observation]:
-    """Args: ``without``: work of the ordinary threads in the run without the real-time one."""
-    run, released, work = figures.run, figures.count.released, figures.work_per_s
-    ordered = np.sort(figures.response_ns)
-    values = {
-        "deadline_miss_ratio": figures.count.failures / released if released else None,
-        **{name: ranked(ordered, p) if len(ordered) else None for name, p in _RANKS.items()},
-        "work_lost": 1 - work / without if work is not None and without else None,
-    }
-    for metric in METRICS:
-        yield Observation(
-            run=run.key.text,
-            cell=_cell(run.key.normal),
-            block=f"{test.blocks[run.key]:04d}",
-            metric=metric.name,
-            value=values[metric.name],
-            censored=(released - len(ordered)) / released if released else 0.0,
-            at=datetime.fromisoformat(run.started).timestamp() if run.started else None,
+        for row in observed(
+            each,
+            run=each.run.key.text,
+            cell=cell_of(each.run.key.normal),
+            block=f"{test.blocks[each.run.key]:04d}",
+            without=without.get((each.run.key.normal, each.run.key.repeat)),
         )
-
-
-def _cell(normal: int) -> Cell:
-    return Cell(f"{normal} ordinary thread{'' if normal == 1 else 's'}")
+    )
+    return Observations(name=test.name, rows=rows, cells=map(cell_of, spec.normal or ()))
 
 
 # -- what the reader must know

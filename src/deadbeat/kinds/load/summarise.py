@@ -1,132 +1,50 @@
 """Runs of a load test -> failures per second, response times, switches, lost work, effects.
 
-Estimates and their intervals: `deadbeat.kinds.load.estimates`. Verdicts on remedies are by
-Holm's procedure, one for each remedy that was tried: in at most one test of twenty without any
-effect one is called so.
+Estimates and their intervals: `deadbeat.kinds.load.estimates`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
 
 import attrs
 import numpy as np
-from attrs import evolve, frozen
-from numpy.typing import NDArray
+from attrs import evolve
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.host.kernel import release_of
 from deadbeat.kinds.load.causes import causes_of
+from deadbeat.kinds.load.effects import Groups, effects_of
 from deadbeat.kinds.load.estimates import (
-    Counted,
-    could_show,
-    difference_of,
     mean_of,
-    occasions,
-    occasions_bound,
-    p99_difference,
     rate_of,
 )
-from deadbeat.kinds.load.lost import PAIRS_MIN, SceneMachine, inside_window, lost_of
+from deadbeat.kinds.load.figures import LoadFigures, figures_of
+from deadbeat.kinds.load.lost import SceneMachine, inside_window, lost_of
 from deadbeat.kinds.load.spec import plan, read_spec
 from deadbeat.kinds.load.words import condition_words
-from deadbeat.model.histogram import Histogram, Integers
+from deadbeat.model.histogram import Histogram
 from deadbeat.model.load import (
     ALL,
     PLAIN,
     REFERENCE,
     TRACED,
-    Effect,
     Estimate,
     LoadCell,
     LoadRun,
     LoadSummary,
     LostTime,
-    Rounds,
-    several,
 )
 from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import inside, time_text
-from deadbeat.stats.multiple import holm
-from deadbeat.stats.seeds import seed_of
 from deadbeat.store.load import LoadStore
 
-#: What the verdicts of a test may err, all of them together.
-_LEVEL = 0.05
 #: Labels that the sentence of `beside_load` is about; ``other-load`` in folders of older versions.
 _BESIDE = ("other-work", "other-load", "steal")
-_FEWER, _MORE, _NOTHING = "fewer failures", "more failures", "no difference shown"
 _ORDER = {PLAIN: 0, ALL: 2, REFERENCE: 3}
-
-
-@frozen(kw_only=True)
-class LoadFigures:
-    """One run's own figures: which of its rounds count, failures of each round and of those that
-    count, skipped releases included; the ordinary threads' work (None without any)."""
-
-    run: LoadRun
-    counted: NDArray[np.bool_]
-    failed: Integers
-    count: Counted
-    work_per_s: float | None
-
-    @property
-    def repeat(self) -> int:
-        return self.run.key.repeat
-
-    @property
-    def response_ns(self) -> Integers:
-        return self.run.rounds.response_ns[self.counted]
-
-    def per_s(self, column: Integers) -> float:
-        """Sum over the rounds that count, per second of window."""
-        return float(column[self.counted].sum()) / self.run.window_s
-
-
-#: Runs by condition and number of ordinary threads.
-Groups: TypeAlias = Mapping[tuple[str, int], Sequence[LoadFigures]]
-#: Runs of one repeat without a remedy and with it, both valid.
-Pairs: TypeAlias = Sequence[tuple[LoadFigures, LoadFigures]]
-
-
-def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> LoadFigures:
-    """What a run shows.
-
-    A round counts when it was released inside the window; of the periodic form its deadline must
-    lie inside too. Releases that were skipped count under the same rule, and missed theirs.
-    """
-    low, high = run.window_ns
-    run = _together(run)
-    rounds = run.rounds
-    last = high - deadline_ns if period_ns else high - 1
-    counted = (rounds.release_ns >= low) & (rounds.release_ns <= last)
-    skipped = _skipped(rounds, period_ns, low, last)
-    failed = (counted & (rounds.response_ns > deadline_ns)) + skipped
-    seconds = (run.sampled_ns[1] - run.sampled_ns[0]) / 1e9
-    return LoadFigures(
-        run=run,
-        counted=counted,
-        failed=failed,
-        count=Counted(
-            occasions=occasions(failed),
-            released=int(counted.sum() + skipped.sum()),
-            seconds=run.window_s,
-        ),
-        work_per_s=sum(run.normal_units) / seconds if run.normal_units and seconds > 0 else None,
-    )
-
-
-def _together(run: LoadRun) -> LoadRun:
-    """With the rounds of all its real-time threads as if of one."""
-    if not run.others:
-        return run
-    columns = zip(*(each.columns().values() for each in (run.rounds, *run.others)), strict=True)
-    joined = zip(run.rounds.columns(), map(np.concatenate, columns), strict=True)
-    return evolve(run, rounds=Rounds(**dict(joined)))
 
 
 def _each(runs: Iterable[LoadRun], asked: LoadSummary) -> tuple[float | None, ...]:
@@ -146,15 +64,6 @@ def _each(runs: Iterable[LoadRun], asked: LoadSummary) -> tuple[float | None, ..
         rate_of(own).value if any(count.released for count in own) else None
         for own in zip(*counts, strict=True)
     )
-
-
-def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Integers:
-    """Releases that each round skipped, of those that count."""
-    if not period_ns:
-        return np.zeros(len(rounds), np.int64)
-    first = np.maximum(-((rounds.release_ns - low) // period_ns), 1)
-    final = np.minimum((last - rounds.release_ns) // period_ns, rounds.skipped)
-    return np.asarray(np.maximum(final - first + 1, 0), np.int64)
 
 
 # ---------- the whole ----------
@@ -247,7 +156,7 @@ def summarise_load(
         kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
         alone_ns=alone_ns,
         cells=tuple(cells),
-        effects=_effects(groups),
+        effects=effects_of(groups),
         causes=causes,
         problems=_problems(everything),
         beside=beside_load(everything),
@@ -329,101 +238,6 @@ def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) 
         if each.work_per_s is not None and (without := known.get(each.repeat))
     ]
     return mean_of(shares, 0.0, 1.0) if shares else None
-
-
-# ---------- effects ----------
-
-
-def _effects(groups: Groups) -> tuple[Effect, ...]:
-    """Judged effect of every remedy: at the one number of ordinary threads it was tried at, or
-    at all of them together; then it at each."""
-    judged: list[tuple[Effect, float, Mapping[int, Pairs]]] = []
-    shown: list[Effect] = []
-    for condition in dict.fromkeys(name for name, _ in groups):
-        if condition in (PLAIN, REFERENCE) or condition.startswith(several("")):
-            continue
-        pairs = {
-            normal: both
-            for name, normal in groups
-            if name == condition and (both := _pairs(groups, condition, normal))
-        }
-        each = [_effect(condition, normal, both) for normal, both in pairs.items()]
-        if len(pairs) > 1:
-            every = [pair for both in pairs.values() for pair in both]
-            judged.append((*_effect(condition, None, every), pairs))
-            shown += [effect for effect, _ in each]
-        else:
-            judged += [(*found, pairs) for found in each]
-    chances = holm([p for _, p, _ in judged])
-    known = [
-        (_judged(effect, p), pairs) for (effect, _, pairs), p in zip(judged, chances, strict=True)
-    ]
-    # Holm's procedure asks the more of each the fewer of the others are shown
-    left = sum(effect.verdict not in (_FEWER, _MORE) for effect, _ in known)
-    return (*(_with_power(effect, pairs, _LEVEL / max(left, 1)) for effect, pairs in known), *shown)
-
-
-def _pairs(groups: Groups, condition: str, normal: int) -> Pairs:
-    before, after = (
-        {each.repeat: each for each in groups.get((name, normal), ())}
-        for name in (PLAIN, condition)
-    )
-    return [(before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys())]
-
-
-def _effect(condition: str, normal: int | None, pairs: Pairs) -> tuple[Effect, float]:
-    """Without its verdict; the chance of such a difference where there is none."""
-    before, after = zip(*pairs, strict=True)
-    first, last = ([each.count for each in side] for side in (before, after))
-    found = difference_of(first, last)
-    p99 = None
-    if normal is not None:
-        responses = ([each.response_ns for each in side] for side in (before, after))
-        p99 = p99_difference(*responses, seed=seed_of(condition, normal))
-    failed = any(each.failures for each in (*first, *last))
-    effect = Effect(
-        condition=condition,
-        normal=normal,
-        pairs=len(pairs),
-        failures_before=float(np.mean([each.per_s for each in first])),
-        failures_after=float(np.mean([each.per_s for each in last])),
-        failures=found.estimate,
-        p99_ns=p99,
-        verdict="",
-        occasions_high=None if failed else occasions_bound(first, last),
-    )
-    return effect, found.p
-
-
-def _verdict(effect: Effect, p: float) -> str:
-    """No verdict contradicts its interval."""
-    if effect.occasions_high is not None:
-        return "no failures either way"
-    if effect.pairs < PAIRS_MIN:
-        return "too few repeats"
-    low, high = effect.failures.low, effect.failures.high
-    if p > _LEVEL or low is None or high is None or low <= 0 <= high:
-        return _NOTHING
-    return _FEWER if high < 0 else _MORE
-
-
-def _judged(effect: Effect, p: float) -> Effect:
-    """With its verdict, and with the interval of the test that gave it: where all verdicts together
-    do not exclude that nothing differs, nor does the interval."""
-    verdict, found = _verdict(effect, p), effect.failures
-    if verdict == _NOTHING and found.low is not None and found.high is not None:
-        found = evolve(found, low=min(found.low, 0.0), high=max(found.high, 0.0))
-    return evolve(effect, verdict=verdict, failures=found)
-
-
-def _with_power(effect: Effect, pairs: Mapping[int, Pairs], level: float) -> Effect:
-    """What it could have shown, where it shows nothing."""
-    if effect.verdict != _NOTHING or not effect.failures_before:
-        return effect
-    before = {normal: [one.count for one, _ in both] for normal, both in pairs.items()}
-    found = could_show(before, level=level)
-    least = None if found.share is None else found.share * effect.failures_before
-    return evolve(effect, could_show=least, removal_found=found.removal)
 
 
 # ---------- the longest round over time ----------

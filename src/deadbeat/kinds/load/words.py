@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from deadbeat.kinds.load.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Effect, Estimate, LoadSummary
+from deadbeat.model.comparison import Effect
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, Estimate, LoadSummary
 from deadbeat.model.words import beside_label
+from deadbeat.verdicts.words import interval_text
 
 #: A round that takes so much longer or shorter than asked changes what its deadline means.
 _OTHER_ROUND = 0.2
@@ -28,7 +30,7 @@ def helps(summary: LoadSummary) -> list[str]:
     single = [each for each in summary.effects if each.condition != ALL and each.verdict]
     if not (single and failures_of(summary)):
         return []
-    shown = [each for each in single if each.verdict == "fewer failures"]
+    shown = [each for each in single if each.verdict == "better"]
     shown.sort(key=lambda each: each.failures_after)
     parts = [
         f"{each.condition} ({each.failures_before:.2f} to {each.failures_after:.2f} failures/s)"
@@ -101,10 +103,9 @@ def signless(value: float, digits: int) -> str:
 
 
 def difference(effect: Effect) -> str:
-    """Failures per second; where neither side has any, of occasions: what one would bring is not
-    known."""
+    """How the miss ratio changes; where neither side misses a bound on occasions per second."""
     if effect.occasions_high is None:
-        return ranged(effect.failures)
+        return interval_text(effect.misses)
     return f"< {effect.occasions_high:.2f} occasions"
 
 

@@ -18,6 +18,7 @@ from deadbeat.kinds.program.results import (
     ThreadResponses,
 )
 from deadbeat.kinds.program.traced import time_column
+from deadbeat.model import comparison
 from deadbeat.model.platform import Platform
 from deadbeat.model.specification import plain_of
 from deadbeat.model.words import Json, count_of, time_text
@@ -298,7 +299,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "labels": list(found.labels),
         "rows": rows(found),
         "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
-        "tried": [attrs.asdict(each) for each in found.tried],
+        "tried": [comparison.plain(each) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),
     }

@@ -28,6 +28,13 @@ METRICS = (
     Metric(name="jobs", title="Jobs per second", text="jobs per second", minimum=0.01,
            higher_is_better=True, cellwise=True),
 )  # fmt: skip
+WORDS = Vocabulary(
+    results="measured programs",
+    one="measured program",
+    find_lost="see which runs are invalid, and why (deadbeat show)",
+    lost="of the jobs were lost",
+    rare="more --repeats, or longer runs (--duration), would show more",
+)
 
 
 @frozen(kw_only=True)
@@ -110,13 +117,7 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
 COMPARABLE = Comparable(
     of="program",
     noun=ProgramStore.NOUN,
-    words=Vocabulary(
-        results="measured programs",
-        one="measured program",
-        find_lost="see which runs are invalid, and why (deadbeat show)",
-        lost="of the jobs were lost",
-        rare="more --repeats, or longer runs (--duration), would show more",
-    ),
+    words=WORDS,
     look=ComparedLook(called="Programs", groups=("By task", "task")),
     metrics=METRICS,
     read=read_program,

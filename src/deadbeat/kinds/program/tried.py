@@ -1,15 +1,18 @@
-"""What changes to a program did, turn by turn, beside what the simulator had expected."""
+"""What changes to a program did, turn by turn, beside what the simulator had expected.
+
+They are judged as every comparison is (`deadbeat.verdicts.engine`): by the misses and the worst
+response of the thread in question, and the misses of all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 
-import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.program.observe import METRICS, observe
+from deadbeat.kinds.program.observe import METRICS, WORDS, observe
 from deadbeat.kinds.program.results import (
     FIRST,
     ProgramRun,
@@ -18,32 +21,22 @@ from deadbeat.kinds.program.results import (
     summarise,
 )
 from deadbeat.kinds.program.traced import worst_task
-from deadbeat.kinds.program.tries import (
-    BROKE,
-    FEW,
-    HELPED,
-    MIXED,
-    NONE,
-    WORSE,
-    ProgramChange,
-    Tried,
-    TurnDifference,
-)
+from deadbeat.kinds.program.tries import BROKE, ProgramChange, Tried
 from deadbeat.kinds.program.whatif import Foreseen
+from deadbeat.model.comparison import CellComparison, Comparison
+from deadbeat.model.observations import Observations
 from deadbeat.model.words import time_text
 from deadbeat.report.document import Column, Table
-from deadbeat.stats.intervals import t_quantile
 from deadbeat.targets.guarded import ended_words
+from deadbeat.verdicts.engine import CompareOptions, compare_changes
+from deadbeat.verdicts.pairs import IN_TURNS, PAIRS_MIN
+from deadbeat.verdicts.words import interval_text
 
-_MISSES, _WORST = METRICS[0].name, METRICS[1].name
-_FEWEST = 2
-#: Of each turn, the original and the changed one: figures by thread and metric.
-_Sides = Sequence[Sequence[Mapping[tuple[str, str], float]]]
-#: Chance of any false verdict over all changes and threads where nothing differs.
-FALSE_ALARMS = 0.05
-#: A worst response that changes by less is no help and no harm.
-LEAST = 0.05
-_ORDER = {word: place for place, word in enumerate((HELPED, MIXED, WORSE, NONE))}
+_MISSES, _WORST, *_ = METRICS
+_OPTIONS = CompareOptions(
+    metrics=(_MISSES, _WORST), words=WORDS, undisturbed=IN_TURNS, lacking_max=1.0
+)
+_ORDER = {"better": 0, "worse": 1, "equal": 2, "undecided": 3}
 #: A prediction that is off by more of the larger response wants a reason.
 OFF = 0.2
 
@@ -61,62 +54,76 @@ def summarised(store: ProgramStore) -> ProgramSummary:
 
 def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tried, ...]:
     """Each change of ``first``, in its order, then those that do not apply."""
-    by_turn: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
-    every: dict[str, list[ProgramRun]] = {}
-    ends: dict[str, list[ProgramRun]] = {}
+    every: dict[str, list[ProgramRun]] = {change.name: [] for change in first.changes}
     for run in runs:
-        ends.setdefault(run.key.change, []).append(run)
-        if run.valid:
-            known = {(o.cell.group, o.metric): o.value for o in observe(run) if o.value is not None}
-            by_turn[run.key.change, run.key.repeat] = known
-            every.setdefault(run.key.change, []).append(run)
+        every.setdefault(run.key.change, []).append(run)
     if not first.changes:
         return ()
+    changes = first.changes[1:]
+    tables = {
+        name: Observations(
+            name=name,
+            rows=(
+                row
+                for run in own
+                if run.valid
+                for row in observe(run)
+                if row.metric == _MISSES.name or (row.metric, row.cell.group) == (_WORST.name, task)
+            ),
+        )
+        for name, own in every.items()
+    }
+    compared = compare_changes(
+        tables[""], [tables[change.name] for change in changes], options=_OPTIONS
+    )
     found = []
-    for change in first.changes[1:]:
-        turns = [n for name, n in sorted(by_turn) if name == change.name and ("", n) in by_turn]
-        sides = [[by_turn[name, turn] for turn in turns] for name in ("", change.name)]
-        each = _judged(change, first, task, sides, every.get(change.name, ()))
-        if broke := _broke(ends.get(change.name, ()), ends[""]):
+    for change, comparison in zip(changes, compared, strict=True):
+        own = every[change.name]
+        each = _judged(change, comparison, first, task, own)
+        if broke := _broke(own, every[""]):
             each = evolve(each, verdict=f"{BROKE}: {broke}", last=("", ""))
         found.append(each)
     return (
         *found,
-        *(Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
-          for name, reason in first.unfit.items()),
-    )  # fmt: skip
+        *(
+            Tried(name=name, words="", turns=0, task=task, verdict=f"not tried: {reason}")
+            for name, reason in first.unfit.items()
+        ),
+    )
 
 
 def _judged(
-    change: ProgramChange, first: ProgramRun, task: str, sides: _Sides, runs: Sequence[ProgramRun]
+    change: ProgramChange,
+    comparison: Comparison,
+    first: ProgramRun,
+    task: str,
+    every: Sequence[ProgramRun],
 ) -> Tried:
-    original, *changes = first.changes
-    names = {name for turn in sides[0] for name, metric in turn if metric == _MISSES}
-    level = FALSE_ALARMS / (len(changes) * (1 + len(names | {task})))
-    lacks = f"not predicted: {first.lacks[0]}" if first.lacks else ""
-    model, expected = original.expected.get(task), change.expected.get(task)
-    share = expected.misses / expected.jobs if expected and expected.jobs else None
-    misses = _difference(sides, (task, _MISSES), level, share)
-    longest = float(expected.max_ns) if expected else None
-    worst = _difference(sides, (task, _WORST), level, longest)
-    others = {name: _difference(sides, (name, _MISSES), level) for name in sorted(names - {task})}
-    worse = tuple(name for name, each in others.items() if each and each.sign > 0)
-    signs = [misses.sign] if misses else []
-    signs += [worst.sign] if worst and abs(worst.mean) > LEAST * worst.before else []
-    up, down = 1 in signs or bool(worse), -1 in signs
-    verdict = (HELPED, MIXED)[up] if down else (NONE, WORSE)[up]
+    cells = {(each.metric.name, each.group): each for m in comparison.metrics for each in m.cells}
+    misses, worst = (cells.get((metric.name, task)) for metric in (_MISSES, _WORST))
+    others = [each for (_, group), each in cells.items() if group != task]
+    turns = max((each.pairs for each in cells.values()), default=0)
+    runs = [run for run in every if run.valid]
+    verdict, expected = comparison.verdict, change.expected.get(task)
+    model = first.changes[0].expected.get(task)
+    if verdict == "undecided" and turns < PAIRS_MIN:
+        verdict = "undecided: too few turns"
     return Tried(
         name=change.name,
         words=change.words,
-        turns=len(sides[0]),
+        turns=turns,
         task=task,
-        verdict=verdict if misses or worst else FEW,
+        verdict=verdict,
         misses=misses,
         worst=worst,
-        worse=worse,
-        why=lacks or _why(worst, model, runs, task),
+        better=tuple(each.group for each in others if each.verdict == "better"),
+        worse=tuple(each.group for each in others if each.verdict == "worse"),
+        expected=expected,
+        why=f"not predicted: {first.lacks[0]}"
+        if first.lacks
+        else _why(worst, expected, model, runs, task),
         left=_left_alone(runs),
-        last=change.last if down else ("", ""),
+        last=change.last if any(each.verdict == "better" for each in cells.values()) else ("", ""),
     )
 
 
@@ -134,27 +141,6 @@ def _broke(runs: Sequence[ProgramRun], originals: Sequence[ProgramRun]) -> str:
     return f"{how} in {len(odd)} of {len(runs)} turns, and never without the change"
 
 
-def _difference(
-    sides: _Sides, figure: tuple[str, str], level: float, expected: float | None = None
-) -> TurnDifference | None:
-    """Student's interval of the mean over turns; None of fewer than two."""
-    pairs = np.array(
-        [
-            (before[figure], after[figure])
-            for before, after in zip(*sides, strict=True)
-            if figure in before and figure in after
-        ]
-    )
-    if len(pairs) < _FEWEST:
-        return None
-    off = pairs[:, 1] - pairs[:, 0]
-    half = t_quantile(1 - level / 2, len(off) - 1) * float(off.std(ddof=1)) / len(off) ** 0.5
-    mean, (before, after) = float(off.mean()), pairs.mean(axis=0).tolist()
-    return TurnDifference(
-        before=before, after=after, low=mean - half, high=mean + half, expected=expected
-    )
-
-
 def _left_alone(runs: Sequence[ProgramRun]) -> tuple[str, ...]:
     """Locks that a change could not change, and why."""
     locks = [lock for run in runs[:1] if run.traced for lock in run.traced.locks]
@@ -163,16 +149,20 @@ def _left_alone(runs: Sequence[ProgramRun]) -> tuple[str, ...]:
 
 
 def _why(
-    worst: TurnDifference | None, model: Foreseen | None, runs: Sequence[ProgramRun], task: str
+    worst: CellComparison | None,
+    expected: Foreseen | None,
+    model: Foreseen | None,
+    runs: Sequence[ProgramRun],
+    task: str,
 ) -> str:
     """Why the prediction of the worst response is off; "": it is not."""
-    if worst is None or worst.expected is None or model is None:
+    if worst is None or worst.baseline is None or worst.other is None:
         return ""
-    size = OFF * max(worst.before, worst.after)
-    if abs(worst.after - worst.expected) <= size:
+    size = OFF * max(worst.baseline, worst.other)
+    if expected is None or model is None or abs(worst.other - expected.max_ns) <= size:
         return ""
-    if abs(model.max_ns - worst.before) > size:
-        original = f"{time_text(model.max_ns)} for {time_text(worst.before)}"
+    if abs(model.max_ns - worst.baseline) > size:
+        original = f"{time_text(model.max_ns)} for {time_text(worst.baseline)}"
         return f"the simulator is off for the original, too: {original}"
     late = [each for run in runs if run.traced for each in run.traced.late if each.task == task]
     if not late:
@@ -189,8 +179,7 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
     """Changes that helped, by the misses and the worst response that are left; then the others."""
 
     def key(each: Tried) -> tuple[int, float, float]:
-        left = (side.after if side else 0.0 for side in (each.misses, each.worst))
-        misses, worst = left
+        misses, worst = ((side and side.other) or 0.0 for side in (each.misses, each.worst))
         return _ORDER.get(each.verdict, len(_ORDER)), misses, worst
 
     return sorted(found, key=key)
@@ -199,13 +188,17 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
 def is_open(found: Tried) -> bool:
     """Whether more turns may show what these do not."""
     each = found.misses
-    return found.verdict == NONE and each is not None and abs(each.mean) > 0.5 * each.before > 0
+    if found.verdict != "undecided" or each is None or not each.baseline:
+        return False
+    return abs((each.other or 0.0) - each.baseline) > 0.5 * each.baseline
 
 
 def sentences(found: Iterable[Tried]) -> Iterator[str]:
     """What each change did; what showed nothing in one."""
     ordered = [each for each in best_first(found) if each.words]
-    silent = [each for each in ordered if each.verdict == NONE and not (is_open(each) or each.left)]
+    silent = [
+        each for each in ordered if each.verdict == "undecided" and not (is_open(each) or each.left)
+    ]
     yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
     if names := [each.name for each in silent]:
         yield f"No difference is shown with {', '.join(names)}."
@@ -213,35 +206,31 @@ def sentences(found: Iterable[Tried]) -> Iterator[str]:
 
 def _sentence(found: Tried) -> str:
     """What it did, with the interval and the prediction."""
-    head, misses, worst = f"{found.name}: {found.verdict}", found.misses, found.worst
-    parts = []
-    if misses and (misses.before or misses.after):
-        ends = f"[{100 * misses.low:+.2g}, {100 * misses.high:+.2g}]"
-        parts.append(
-            f"{found.task} misses {_percent(misses.after)} instead of {_percent(misses.before)}"
-            f" {ends}{_expected(misses, _percent)}"
-        )
-    if worst:
-        text = f"{time_text(worst.after)} instead of {time_text(worst.before)}"
-        parts.append(f"worst response {text}{_expected(worst, time_text)}")
-    parts += [f"{', '.join(found.worse)} misses more"] * bool(found.worse)
-    parts += [f"it could not change {', '.join(found.left)}"] * bool(found.left)
-    return "; ".join([head, *parts])
+    parts = [f"{found.name}: {found.verdict}"]
+    misses, worst, expected = found.misses, found.worst, found.expected
+    if misses and (misses.baseline or misses.other):
+        instead = f"{_percent(misses.other or 0.0)} instead of {_percent(misses.baseline or 0.0)}"
+        text = f"{found.task} misses {instead} ({interval_text(misses)})"
+        parts.append(text + _predicted(_share(expected), _percent))
+    if worst and worst.other and worst.baseline:
+        text = f"worst response {time_text(worst.other)} instead of {time_text(worst.baseline)}"
+        parts.append(text + _predicted(_longest(expected), time_text))
+    for names, word in ((found.better, "fewer"), (found.worse, "more")):
+        parts += [f"{', '.join(names)} misses {word}"] if names else []
+    parts += [f"it could not change {', '.join(found.left)}"] if found.left else []
+    return "; ".join(parts)
 
 
-def _expected(each: TurnDifference, text: Callable[[float], str]) -> str:
-    return "" if each.expected is None else f" (predicted {text(each.expected)})"
+def _share(expected: Foreseen | None) -> float | None:
+    return expected.misses / expected.jobs if expected and expected.jobs else None
 
 
-def _interval(text: Callable[[float], str]) -> Callable[[TurnDifference], str]:
-    def words(each: TurnDifference) -> str:
-        return f"{_signed(each.mean, text)} [{_signed(each.low, text)}, {_signed(each.high, text)}]"
-
-    return words
+def _longest(expected: Foreseen | None) -> float | None:
+    return None if expected is None else float(expected.max_ns)
 
 
-def _signed(value: float, text: Callable[[float], str]) -> str:
-    return f"{'-' if value < 0 else '+'}{text(abs(value))}"
+def _predicted(value: float | None, text: Callable[[float], str]) -> str:
+    return "" if value is None else f" (predicted {text(value)})"
 
 
 def _part(key: str, part: str, of: Tried) -> float | None:
@@ -252,15 +241,18 @@ def _part(key: str, part: str, of: Tried) -> float | None:
 def table(found: Sequence[Tried]) -> Table:
     """A row for each change."""
 
-    def side(key: str, name: str, text: Callable[[float], str]) -> Iterator[Column]:
-        for part, heading in (("after", name), ("before", "it was"), ("expected", "predicted")):
+    def side(
+        key: str, name: str, text: Callable[[float], str], expected: Callable[[Tried], float | None]
+    ) -> Iterator[Column]:
+        for part, side, heading in (("after", "other", name), ("before", "baseline", "it was")):
             yield Column(
-                key=f"{key}_{part}", heading=heading, format=text, value=partial(_part, key, part)
+                key=f"{key}_{part}", heading=heading, format=text, value=partial(_part, key, side)
             )
+        yield Column(key=f"{key}_expected", heading="predicted", format=text, value=expected)
         yield Column(
             key=f"{key}_difference",
             heading="difference",
-            format=_interval(text),
+            format=interval_text,
             raw=False,
             value=attrgetter(key),
         )
@@ -269,11 +261,11 @@ def table(found: Sequence[Tried]) -> Table:
         Column(key="name", heading="change", words=True),
         Column(key="verdict", heading="verdict", words=True),
         Column(key="turns", heading="turns"),
-        *side("misses", "misses", _percent),
-        *side("worst", "worst response", time_text),
+        *side("misses", "misses", _percent, lambda each: _share(each.expected)),
+        *side("worst", "worst response", time_text, lambda each: _longest(each.expected)),
         Column(key="words", heading="what it does", words=True),
         Column(key="why", heading="prediction off", words=True),
-    )  # fmt: skip
+    )
     of = found[0].task if found else ""
-    title = f"Changes, of {of}; intervals of the difference hold for all together (95 %)"
+    title = f"Changes, of {of}; verdicts of all together err in 5 % (intervals: 95 % each)"
     return Table(name="tries", columns=columns, rows=best_first(found), terminal=True, title=title)

@@ -16,6 +16,7 @@ from deadbeat.host.proc import CPU_FOLDER
 from deadbeat.host.values import parse_cpu_list
 from deadbeat.kinds.program.traced import TracedProgram, inverts, worst_task
 from deadbeat.kinds.program.whatif import Foreseen, foreseen
+from deadbeat.model.comparison import CellComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import count_of
 from deadbeat.sched.analysis import analyze
@@ -60,44 +61,27 @@ class ProgramChange:
 
 
 ORIGINAL = ProgramChange()
-HELPED, WORSE, MIXED = "helped", "made it worse", "helped, and harmed"
-NONE, FEW, BROKE = "no difference shown", "too few turns", "it breaks the program"
-
-
-@frozen(kw_only=True)
-class TurnDifference:
-    """Changed minus original, mean over turns; the interval holds for all of a result (95 %)."""
-
-    before: float
-    after: float
-    low: float
-    high: float
-    expected: float | None = None
-
-    @property
-    def mean(self) -> float:
-        return self.after - self.before
-
-    @property
-    def sign(self) -> int:
-        return int(self.low > 0) - int(self.high < 0)
+BROKE = "it breaks the program"
 
 
 @frozen(kw_only=True)
 class Tried:
-    """What became of a change. ``task``: the thread in question; ``worse``: others that miss more.
-    ``misses``: share of its deadlines; ``worst``: its longest response, ns. ``verdict``: one of
-    the words above, or why it was not tried. ``left``: locks that stayed as they were; ``why``: the
-    prediction is off."""
+    """What became of a change. ``task``: the thread in question; ``better``, ``worse``: others that
+    miss fewer or more. ``misses``: the share of its deadlines; ``worst``: its longest response.
+    ``verdict``: one of `deadbeat.model.comparison.VERDICTS`, or why it was not tried. ``expected``:
+    what the simulator has of it. ``left``: locks that stayed as they were; ``why``: the prediction
+    is off."""
 
     name: str
     words: str
     turns: int
     task: str
     verdict: str
-    misses: TurnDifference | None = None
-    worst: TurnDifference | None = None
+    misses: CellComparison | None = None
+    worst: CellComparison | None = None
+    better: tuple[str, ...] = ()
     worse: tuple[str, ...] = ()
+    expected: Foreseen | None = None
     left: tuple[str, ...] = ()
     why: str = ""
     last: tuple[str, str] = ("", "")
