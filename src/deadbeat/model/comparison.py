@@ -89,6 +89,10 @@ class ComparedEffect:
     verdict: str = "undecided"
 
 
+#: Where a cell is, on any axis.
+PLACE = ("cores", "sync_share", "contended_ratio", "deadline_factor", "group")
+
+
 @frozen(kw_only=True)
 class CellComparison(ComparedEffect):
     """One point (Mode 1) or one group (Mode 2) of two campaigns.
@@ -382,8 +386,11 @@ class ComparisonResult:
         return {name: value for name, value in plain(self).items() if name != "look"}
 
 
-def plain(compared: Any) -> dict[str, Json]:
-    """JSON values of what holds comparisons; a metric becomes its name."""
+def plain(compared: Any, *, placed: bool = True) -> dict[str, Json]:
+    """JSON values of what holds comparisons; a metric becomes its name. ``placed``: with the place
+    of each cell."""
     return asdict(
-        compared, value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it
+        compared,
+        filter=lambda each, _: placed or each.name not in PLACE,
+        value_serializer=lambda _, __, it: it.name if isinstance(it, Metric) else it,
     )

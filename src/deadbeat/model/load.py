@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self, TypedDict
 
 from attrs import field, fields, frozen
 
-from deadbeat.model.comparison import Effect
 from deadbeat.model.errors import UsageError
 from deadbeat.model.histogram import Histogram, Integers, integers
 from deadbeat.model.lazy import Later
@@ -17,6 +16,8 @@ from deadbeat.model.words import Json
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from deadbeat.model.comparison import Effect
 else:
     np = Later("numpy")
 

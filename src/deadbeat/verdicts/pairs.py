@@ -196,7 +196,7 @@ class MeanDifference:
 
     @property
     def interval(self) -> Interval:
-        """Of 95 %; of few runs with counts the wider of both at each end."""
+        """The 95 % interval; of few runs with counts the wider of both at each end."""
         if self.rates is None:
             return Interval(self.mean - self.half(0.05), self.mean + self.half(0.05))
         low, high = self.rates.interval

@@ -11,7 +11,7 @@ import attrs
 from deadbeat.kinds.load import words
 from deadbeat.kinds.load.charts import load_charts
 from deadbeat.model import histogram
-from deadbeat.model.comparison import Effect, RemedyEffects
+from deadbeat.model.comparison import PLACE, Effect, RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
 from deadbeat.model.load import REFERENCE, Cause, Estimate, LoadCell, LoadSummary, LostTime
@@ -364,7 +364,9 @@ def summary_dict(summary: LoadSummary) -> dict[str, Json]:
             return value.name
         return histogram.to_json(value) if isinstance(value, Histogram) else value
 
-    return attrs.asdict(summary, value_serializer=plain)
+    return attrs.asdict(
+        summary, filter=lambda each, _: each.name not in PLACE, value_serializer=plain
+    )
 
 
 def paper_words(summary: LoadSummary) -> Words:

@@ -299,7 +299,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "labels": list(found.labels),
         "rows": rows(found),
         "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
-        "tried": [comparison.plain(each) for each in found.tried],
+        "tried": [comparison.plain(each, placed=False) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),
     }
