@@ -10,12 +10,12 @@ from helpers.sched import read_task_system
 
 from deadbeat.model.systems import TaskSystem, TimedTask
 from deadbeat.report.charts import Chart, Spans
+from deadbeat.report.perfetto import moments_text
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
-from deadbeat.sched.drawing import gantt_svg, schedule_chart
+from deadbeat.sched.drawing import gantt_svg, schedule_chart, schedule_moment
 from deadbeat.sched.page import render_schedule
 from deadbeat.sched.picture import Picture, observe, picture, window
-from deadbeat.sched.trace import schedule_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
 EVIL = '<script>alert("x")</script>&"\''
@@ -35,6 +35,10 @@ def taken(
 
 def layer(chart: Chart, label: str) -> list[Spans]:
     return [each for each in chart.panels[0].spans if each.label == label]
+
+
+def schedule_trace(shot: Picture) -> str:
+    return moments_text([schedule_moment(shot)], source="simulated")
 
 
 def tips(chart: Chart) -> list[str]:
@@ -213,40 +217,30 @@ def test_names_of_a_file_are_text_everywhere():
 
 
 def test_the_trace_holds_every_segment_on_both_tracks(vehicle):
-    trace = json.loads(schedule_trace(vehicle))
-    events = trace["traceEvents"]
-    for process, column in ((1, 2), (2, 0)):
-        found = [
-            (event["tid"] - 1, event["ts"], event["ts"] + event["dur"])
-            for event in events
-            if event["ph"] == "X" and event["pid"] == process
-        ]
-        wanted = [(row[column], row[3], row[4]) for row in vehicle.segments.tolist()]
-        assert sorted(found) == sorted(wanted)
-    assert trace["otherData"]["simulated"] == "yes"
-    assert "simulated, not measured" in trace["otherData"]["caption"]
-    names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
-    assert len(names) == 2 and all("simulated" in name for name in names)
+    events = json.loads(schedule_trace(vehicle))["traceEvents"]
+    found = [
+        (event["tid"] - 1, event["ts"], event["ts"] + event["dur"])
+        for event in events
+        if event["ph"] == "X" and " on processor " in event["name"]
+    ]
+    wanted = [
+        (row, max(start, 5000), min(end, 30_000))
+        for task, _, processor, start, end in vehicle.segments.tolist()
+        for row in (processor, 4 + task)
+    ]
+    assert sorted(found) == sorted(wanted)
+    assert all(event["cat"] == "simulated" for event in events if event["ph"] == "X")
+    (name,) = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert "simulated, not measured" in name
 
 
 def test_the_trace_has_releases_deadlines_and_misses():
     shot = taken(read_task_system(EXAMPLES / "dhall.json"))
     events = json.loads(schedule_trace(shot))["traceEvents"]
-    marks = [(event["name"], event["ts"], event["tid"]) for event in events if event["ph"] == "i"]
-    assert marks.count(("deadline missed", 22, 3)) == 1
-    assert {name for name, _, _ in marks} == {"release", "deadline", "deadline missed"}
+    marks = [(e["cat"], e["ts"], e["tid"] - 1) for e in events if e["ph"] == "i" and "cat" in e]
+    assert marks.count(("missed deadline", 22, 4)) == 1
+    assert {name for name, _, _ in marks} == {"release", "deadline", "missed deadline"}
     assert sum(name == "release" for name, _, _ in marks) == 5
-
-
-def test_arrows_of_the_trace_join_the_pieces_of_a_job(vehicle):
-    events = json.loads(schedule_trace(vehicle))["traceEvents"]
-    flows: dict[str, list[str]] = {}
-    for event in events:
-        if event["name"] == "resumes":
-            flows.setdefault(event["id"], []).append(event["ph"])
-    assert flows
-    for phases in flows.values():
-        assert phases == ["s", *["t"] * (len(phases) - 2), "f"]
 
 
 @pytest.mark.parametrize(
@@ -256,9 +250,11 @@ def test_times_of_the_trace_are_microseconds(unit, factor):
     task = TimedTask(wcet=3, period=7, deadline=7)
     system = TaskSystem(processors=1, tasks=(task,), unit=unit)
     trace = json.loads(schedule_trace(taken(system, end=7)))
-    (piece,) = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == 1]
-    assert piece["dur"] == pytest.approx(3 * factor)
-    assert (unit in ("", "tick")) == trace["otherData"]["unit"].startswith("1 us stands for 1 ")
+    events = trace["traceEvents"]
+    pieces = {e["dur"] for e in events if e["ph"] == "X"}
+    assert [*pieces] == [pytest.approx(3 * factor)]
+    (name,) = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert (unit in ("", "tick")) == ("1 us stands for 1 " in name)
 
 
 # --- page -----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.systems import TaskSystem
 from deadbeat.model.words import shown
 from deadbeat.report.machines import Verdicted
+from deadbeat.report.perfetto import moments_text
 from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,
@@ -27,7 +28,7 @@ from deadbeat.sched.answer import (
     responses_of,
     ties_answer,
 )
-from deadbeat.sched.drawing import gantt_svg
+from deadbeat.sched.drawing import gantt_svg, schedule_moment
 from deadbeat.sched.page import render_schedule, schedule_facts, tasks_table
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, Picture, picture, window
 from deadbeat.sched.simulator import (
@@ -40,7 +41,6 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
-from deadbeat.sched.trace import schedule_trace
 from deadbeat.store.files import atomic_write
 
 FAILED = 1
@@ -111,7 +111,7 @@ def _simulated(
         if kind == "gantt":
             text = gantt_svg(shot, title=title)
         elif kind == "perfetto":
-            text = schedule_trace(shot)
+            text = moments_text([schedule_moment(shot)], source="simulated")
         else:
             text = render_schedule(shot, answer, responses, title=title)
         if text:

@@ -184,7 +184,7 @@ class Activity:
     Attributes:
         row: Index of the row it is on.
         kind: What it was: stretches of a kind look the same.
-        begin_ns, end_ns: Since the release.
+        begin_ns, end_ns: Since the release; equal: an instant.
     """
 
     row: int
@@ -196,12 +196,16 @@ class Activity:
 
 @frozen(kw_only=True)
 class WorstMoment:
-    """The worst one, from its release.
+    """The worst one, from its release; or a schedule.
 
     Attributes:
         what: Which one it is, and how bad.
         rows: CPUs, threads or causes, from the top.
         marks: Name -> ns since the release; a mark far beyond the finish is a note, not drawn.
+        unit: What all times count in, where it is not ns.
+        since: What they count from; "": 0.
+        thin: Kinds that are lines, below others.
+        looks: Kind -> its look, where that is not by order.
     """
 
     what: str
@@ -209,3 +213,7 @@ class WorstMoment:
     stretches: tuple[Activity, ...]
     marks: dict[str, int]
     source: str
+    unit: str = ""
+    since: str = "the release"
+    thin: tuple[str, ...] = ()
+    looks: dict[str, int] = field(factory=dict)

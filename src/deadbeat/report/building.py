@@ -92,48 +92,68 @@ def spread(values: Sequence[T], most: int) -> tuple[T, ...]:
 
 #: A mark this much later than everything else is a note, not drawn: the rest would be a line.
 _FAR = 2.5
+#: What bars and lines take of a row, and how far from its middle instants stand.
+_BAR, _THIN, _BESIDE = 0.62, 0.08, 0.36
 
 
 def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
-    """Bars over time on rows (CPUs, threads, causes); release, deadline and finish are marked."""
+    """Bars over time on rows (CPUs, threads, causes); release, deadline and finish are marked.
+    Instants stand below their row, of kinds after the first above it."""
     last = max([each.end_ns for each in moment.stretches] + [moment.marks.get("finish", 1)])
     size, unit = (1e6, "ms") if last >= 2_000_000 else (1e3, "µs")
+    if moment.unit:
+        size, unit = 1.0, moment.unit
     far = {mark: at for mark, at in moment.marks.items() if at > _FAR * last}
     near = {mark: at for mark, at in moment.marks.items() if mark not in far}
-    kinds = list(dict.fromkeys(each.kind for each in moment.stretches))
-    spans = []
-    for look, kind in enumerate(kinds):
+    first = min([*near.values(), *(each.begin_ns for each in moment.stretches)], default=0)
+    end = max([last, *near.values()])
+    room = 0.04 * (end - first)
+    kinds = dict.fromkeys(each.kind for each in moment.stretches)
+    looks = {kind: look for look, kind in enumerate(k for k in kinds if k not in moment.looks)}
+    spans: list[Spans] = []
+    curves: list[Curve] = []
+    for kind in kinds:
         own = [each for each in moment.stretches if each.kind == kind]
+        look = moment.looks.get(kind, looks.get(kind, 0))
+        if all(each.begin_ns == each.end_ns for each in own):
+            beside = -_BESIDE if curves else _BESIDE
+            points = [
+                CurvePoint(each.begin_ns / size, each.row + beside, text=each.text) for each in own
+            ]
+            curves.append(curve(kind, points, look=look, kind="points"))
+            continue
         spans.append(
             Spans(
                 label=kind,
                 look=look,
+                height=_THIN if kind in moment.thin else _BAR,
                 rows=tuple(each.row for each in own),
                 begin=tuple(each.begin_ns / size for each in own),
                 end=tuple(each.end_ns / size for each in own),
                 texts=tuple(
-                    f"{each.text or kind}: {time_text(each.end_ns - each.begin_ns)}" for each in own
+                    each.text
+                    if moment.unit
+                    else f"{each.text or kind}: {time_text(each.end_ns - each.begin_ns)}"
+                    for each in own
                 ),
             )
         )
-    first = min([0, *(each.begin_ns for each in moment.stretches)])
-    end = max([last, *near.values()])
-    room = 0.04 * (end - first)
     text = "".join(
         f" The {mark} is at {time_text(at)}, beyond the chart." for mark, at in far.items()
     )
     panel = Panel(
         title="",
-        x_label=f"time since the release ({unit})",
+        x_label=f"time since {moment.since} ({unit})" if moment.since else f"time in {unit}",
         y_label="",
         rows=moment.rows,
         spans=tuple(spans),
+        curves=tuple(curves),
         marks=tuple(Mark(axis="x", at=at / size, label=mark) for mark, at in near.items()),
         x_limits=((first - room) / size, (end + room) / size),
+        empty="nothing ran",
     )
-    return Chart(
-        name=name, title=title, caption=f"{moment.what}.{text} {moment.source}", panels=(panel,)
-    )
+    caption = f"{moment.what}.{text} {moment.source}".strip()
+    return Chart(name=name, title=title, caption=caption, panels=(panel,))
 
 
 def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:

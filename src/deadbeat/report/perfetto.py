@@ -9,6 +9,8 @@ from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json
 
 TraceRecord = dict[str, Json]
+#: ns of a unit of time.
+_UNITS = {"": 1, "ns": 1, "us": 1000, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def trace_text(records: Iterable[TraceRecord], facts: Mapping[str, str] | None = None) -> str:
@@ -32,12 +34,17 @@ def moments_text(moments: Sequence[WorstMoment], *, source: str) -> str:
 
 
 def _moment(process: int, moment: WorstMoment, source: str) -> Iterator[TraceRecord]:
-    yield record("M", process, 0, "process_name", args={"name": moment.what})
+    unit_ns = _UNITS.get(moment.unit, 1000)
+    unit = "" if moment.unit in _UNITS else f"; 1 us stands for 1 {moment.unit}"
+    yield record("M", process, 0, "process_name", args={"name": f"{moment.what}{unit}"})
     for each in moment.stretches:
-        ends = each.begin_ns, each.end_ns
-        yield span(process, each.row, each.text or each.kind, *ends, source=source, what=each.kind)
-    for name, at_ns in moment.marks.items():
-        yield record("i", process, len(moment.rows), name, ts=at_ns / 1e3, s="t")
+        name, ends = each.text or each.kind, (each.begin_ns * unit_ns, each.end_ns * unit_ns)
+        if each.begin_ns < each.end_ns:
+            yield span(process, each.row, name, *ends, source=source, what=each.kind)
+        else:
+            yield record("i", process, each.row, name, ts=ends[0] / 1e3, s="t", cat=each.kind)
+    for name, at in moment.marks.items():
+        yield record("i", process, len(moment.rows), name, ts=at * unit_ns / 1e3, s="t")
     for track, name in enumerate((*moment.rows, "marks")):
         yield from named(process, track, name)
 

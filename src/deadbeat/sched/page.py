@@ -109,7 +109,7 @@ def render_schedule(
                         Figures([schedule_chart(picture, title=title)]),
                         Note(
                             f"Simulated. {note}Drag: zoom; double click: the whole window. Point"
-                            " at a bar or an arrow for its instants."
+                            " at a bar or a mark for its instants."
                         ),
                     ),
                 ),
