@@ -195,3 +195,28 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
     assert (row["state"], row["done"]) == ("measured", row["planned"])
     assert main(("report", "runs/tiny", "--no-figures")) == 0
     assert answer(capsys, "runs")[0]["state"] == "finished"
+
+
+#: Kind -> its first metric.
+COMPARED = {
+    "profile": "slowdown", "breakdown": "breakdown", "latency": "p50", "load": "deadline_miss_ratio",
+    "run": "deadline_miss_ratio", "interfere": "slowdown", "primitives": "mean",
+    "study": "schedulable",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", COMPARED)
+def test_two_results_of_any_kind_are_compared(kind: str, capsys: Capture) -> None:
+    words = KINDS[kind][0] if kind in KINDS else MORE_KINDS[kind]
+    assert main(words) == 0
+    assert main((*words, "--name", "again")) == 0
+    capsys.readouterr()
+    found = answer(capsys, "compare", "tiny", "again", "--no-figures")
+    (comparison,) = found["comparisons"]
+    first = comparison["metrics"][0]
+    assert first["metric"] == COMPARED[kind] and first["cells"]
+    # the same seeds on the same made-up machine
+    assert {cell["effect"] for cell in first["cells"]} <= {0.0, None}
+    assert found["verdict"] in ("equal", "undecided")
+    assert main(("compare", "tiny", "again", "--no-figures")) == 0
+    assert "again against tiny" in capsys.readouterr().out

@@ -345,8 +345,6 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
             raise UsageError(
                 f"{name} is a {kind.noun}, the other is a {first.noun}: they have nothing in"
                 " common",
-                "compare campaigns with campaigns (deadbeat contention, stress), matrices with"
-                " matrices of the same command (deadbeat latency, interfere), load tests with load"
-                " tests (deadbeat load)",
+                "compare results of the same command",
             )
     return first, tuple(path for _, path in places)

@@ -17,10 +17,13 @@ from deadbeat.kinds.breakdown.document import (
     spare_cases,
     summary_dict,
 )
+from deadbeat.kinds.breakdown.observe import LOOK, METRICS, WORDS, observe
 from deadbeat.kinds.breakdown.results import row, summarise
 from deadbeat.kinds.breakdown.search import BreakdownExperiment, estimate_seconds, lacking, planned
 from deadbeat.kinds.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
+from deadbeat.kinds.observed import comparable
 from deadbeat.kinds.table import TableKind
+from deadbeat.model.platform import Platform
 from deadbeat.model.specification import layered
 from deadbeat.store.campaign import BreakdownStore
 from deadbeat.store.place import BREAKDOWN, FolderState, other_parameters
@@ -41,6 +44,11 @@ def _stand(store: BreakdownStore) -> FolderState:
 
 
 FOLDERS = Folders(kind=BREAKDOWN, store=BreakdownStore, stand=_stand)
+
+
+def _platform(store: BreakdownStore) -> Platform | None:
+    measured = store.load_calibration()
+    return measured.platform if measured else None
 
 
 def begin(asked: Begin) -> Begun:
@@ -100,5 +108,16 @@ KIND = TableKind(
 ).kind(
     begin,
     keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
+    comparable=comparable(
+        name="breakdown",
+        folders=FOLDERS,
+        summarise=summarise,
+        observe=observe,
+        platform=_platform,
+        metrics=METRICS,
+        words=WORDS,
+        look=LOOK,
+        cure="measure both with the same points and tasks",
+    ),
     simulates=True,
 )

@@ -42,9 +42,10 @@ from deadbeat.kinds.interfere.spec import (
     plan,
     resolved,
 )
+from deadbeat.kinds.observed import tables_of
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
-from deadbeat.model.errors import DataError, RunError, UsageError
+from deadbeat.model.errors import DataError, RunError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.specification import read
 from deadbeat.prices.compared import price_metric, with_prices
@@ -82,15 +83,8 @@ def read_channels(path: Path) -> ChannelMatrix:
 
 def align(lineup: Lineup) -> Aligned:
     tables, findings = with_prices(lineup, [observe(each) for each in lineup.every])
-    baseline = tables[0]
-    pairs = {cell for cell in baseline.cells if not cell.of}
-    for table in tables[1:]:
-        if not pairs & {*table.cells}:
-            raise UsageError(
-                f"{baseline.name} and {table.name} have no pair in common",
-                "measure both with the same --works and --aggressors",
-            )
-    return Aligned(tables=tables, findings=tuple(findings))
+    cure = "measure both with the same --works and --aggressors"
+    return Aligned(tables=tables_of(tables, "pair", cure), findings=tuple(findings))
 
 
 def observe(matrix: ChannelMatrix) -> Observations:

@@ -21,6 +21,7 @@ from deadbeat.kinds.primitives.cases import (
 from deadbeat.kinds.primitives.document import COLUMNS, answer, document, files, rows, summary_dict
 from deadbeat.kinds.primitives.engine import SimulatedPrimitives, link_words
 from deadbeat.kinds.primitives.foreign import ForeignPrimitives
+from deadbeat.kinds.primitives.observe import COMPARABLE
 from deadbeat.kinds.primitives.results import FOLDERS, summarise
 from deadbeat.kinds.primitives.runs import PrimitiveRun, PrimitivesStore, export
 from deadbeat.kinds.primitives.runtimes import jvm_words
@@ -166,5 +167,6 @@ KIND = TableKind(
 ).kind(
     begin,
     keys=("operation", "size", "placement", "runtime"),
+    comparable=COMPARABLE,
     samples=lambda path, folder: export(PrimitivesStore.open(path), folder),
 )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from deadbeat.kinds.observed import tables_of
 from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
-from deadbeat.model.errors import UsageError
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 
 METRICS = (
@@ -74,16 +74,12 @@ def _side(store: ProgramStore, every: Iterable[ProgramRun], change: str) -> Comp
 
 def align(lineup: Lineup) -> Aligned:
     """Programs with a task in common."""
-    tables = tuple(
+    tables = [
         Observations(name=each.name, rows=(row for run in each.runs for row in observe(run)))
         for each in lineup.every
-    )
-    for table in tables[1:]:
-        if not {*tables[0].cells} & {*table.cells}:
-            names = f"{tables[0].name} and {table.name}"
-            hint = "name the threads alike (pthread_setname_np)"
-            raise UsageError(f"{names} have no task in common", hint)
-    return Aligned(tables=tables)
+    ]
+    cure = "name the threads alike (pthread_setname_np)"
+    return Aligned(tables=tables_of(tables, "task", cure))
 
 
 def observe(run: ProgramRun) -> Iterator[Observation]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from deadbeat.experiment.folders import Folders
 from deadbeat.kinds.base import Begin, Begun, Shown
+from deadbeat.kinds.observed import comparable
 from deadbeat.kinds.study.chunks import chunk_count
 from deadbeat.kinds.study.document import (
     LABEL,
@@ -17,6 +18,7 @@ from deadbeat.kinds.study.document import (
     summarise,
     summary_dict,
 )
+from deadbeat.kinds.study.observe import LOOK, METRICS, WORDS, labels, observe
 from deadbeat.kinds.study.preset import specify
 from deadbeat.kinds.study.results import answered, columns_of
 from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
@@ -82,4 +84,19 @@ KIND = TableKind(
     words=paper_words,
     empty=lambda found: False,
     typed=lambda found: found.results,
-).kind(begin, keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"))
+).kind(
+    begin,
+    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
+    comparable=comparable(
+        name="study",
+        folders=FOLDERS,
+        summarise=summarise,
+        observe=observe,
+        platform=lambda store: None,
+        metrics=METRICS,
+        words=WORDS,
+        look=LOOK,
+        cure="study the same scenarios with the same schedulers and tests",
+        labels=labels,
+    ),
+)

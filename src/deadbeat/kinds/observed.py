@@ -1,0 +1,89 @@
+"""How results of a kind are compared that says what it observes, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from deadbeat.experiment.folders import Folders
+from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
+from deadbeat.model.errors import UsageError
+from deadbeat.model.observations import Metric, Observation, Observations
+from deadbeat.model.platform import Platform
+from deadbeat.model.words import Json
+from deadbeat.store.serial import to_plain
+
+
+@frozen(kw_only=True)
+class ObservedResult(Subject):
+    """A result, and what was observed in it."""
+
+    table: Observations = field(repr=False)
+
+
+def tables_of(tables: Sequence[Observations], what: str, cure: str) -> tuple[Observations, ...]:
+    """Tables with a cell in common with the first. Raises UsageError: one has none."""
+    first = {cell for cell in tables[0].cells if not cell.of}
+    for table in tables[1:]:
+        if not first & {*table.cells}:
+            raise UsageError(f"{tables[0].name} and {table.name} have no {what} in common", cure)
+    return tuple(tables)
+
+
+def comparable(
+    *,
+    name: str,
+    folders: Folders[Any],
+    summarise: Callable[[Any], Any],
+    observe: Callable[[Any], Iterable[Observation]],
+    platform: Callable[[Any], Platform | None],
+    metrics: tuple[Metric, ...],
+    words: Vocabulary,
+    look: ComparedLook,
+    cure: str,
+    labels: Callable[[Any], tuple[str, ...]] = lambda found: found.labels,
+    settings: Callable[[Any], Mapping[str, Json]] = lambda found: {},
+) -> Comparable[ObservedResult]:
+    """How two results of a kind are compared.
+
+    Args:
+        summarise: What a folder comes to; ``observe``: its rows.
+        platform: Where a folder was measured; None: nowhere.
+        cure: How results get a cell in common.
+        settings: What must agree.
+    """
+
+    def read(path: Path) -> ObservedResult:
+        store = folders.store.open(path)
+        state, found, place = folders.state_of(path), summarise(store), platform(store)
+        left = state.planned - state.done - state.failed
+        return ObservedResult(
+            name=path.resolve().name,
+            path=str(path),
+            kind=place.kind if place else "simulated",
+            platform=to_plain(place) if place else {},
+            settings=settings(found),
+            counted=state.done - state.invalid,
+            stored=state.done,
+            left=f"{left} of {state.planned} runs are missing" if left > 0 else "",
+            labels=labels(found),
+            table=Observations(name=path.resolve().name, rows=observe(found)),
+        )
+
+    def align(lineup: Lineup) -> Aligned:
+        return Aligned(
+            tables=tables_of([each.table for each in lineup.every], look.groups[1], cure)
+        )
+
+    return Comparable(
+        of=name,
+        noun=folders.kind.noun,
+        words=words,
+        look=look,
+        metrics=metrics,
+        read=read,
+        align=align,
+    )
