@@ -199,7 +199,8 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
 
 #: Kind -> its first metric.
 COMPARED = {
-    "profile": "slowdown", "breakdown": "breakdown", "latency": "p50", "load": "deadline_miss_ratio",
+    "profile": "slowdown", "breakdown": "breakdown", "latency": "p50",
+    "load": "deadline_miss_ratio",
     "run": "deadline_miss_ratio", "interfere": "slowdown", "primitives": "mean",
     "study": "schedulable",
 }  # fmt: skip
