@@ -176,7 +176,7 @@ def test_a_system_that_a_policy_cannot_place_is_drawn_empty():
     verdict = simulate(system, Scheduler(policy="p-edf"))
     shot = picture(system, verdict, start=0, end=9)
     assert schedule_chart(shot).panels[0].spans == ()
-    assert "nothing ran" in gantt_svg(shot)
+    assert "nothing to draw" in gantt_svg(shot)
     answer = answer_of(system, verdict)
     assert answer["placed"].count(None) == 1
     page = render_schedule(shot, answer, responses_of(system, verdict), title="t")

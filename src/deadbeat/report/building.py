@@ -98,7 +98,7 @@ _BAR, _THIN, _BESIDE = 0.62, 0.08, 0.36
 
 def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
     """Bars over time on rows (CPUs, threads, causes); release, deadline and finish are marked.
-    Instants stand below their row, of kinds after the first above it."""
+    Instants of a schedule stand below their row, of kinds after the first above it."""
     last = max([each.end_ns for each in moment.stretches] + [moment.marks.get("finish", 1)])
     size, unit = (1e6, "ms") if last >= 2_000_000 else (1e3, "µs")
     if moment.unit:
@@ -115,7 +115,7 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
     for kind in kinds:
         own = [each for each in moment.stretches if each.kind == kind]
         look = moment.looks.get(kind, looks.get(kind, 0))
-        if all(each.begin_ns == each.end_ns for each in own):
+        if moment.unit and all(each.begin_ns == each.end_ns for each in own):
             beside = -_BESIDE if curves else _BESIDE
             points = [
                 CurvePoint(each.begin_ns / size, each.row + beside, text=each.text) for each in own
@@ -150,7 +150,6 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
         curves=tuple(curves),
         marks=tuple(Mark(axis="x", at=at / size, label=mark) for mark, at in near.items()),
         x_limits=((first - room) / size, (end + room) / size),
-        empty="nothing ran",
     )
     caption = f"{moment.what}.{text} {moment.source}".strip()
     return Chart(name=name, title=title, caption=caption, panels=(panel,))

@@ -39,7 +39,7 @@ def _moment(process: int, moment: WorstMoment, source: str) -> Iterator[TraceRec
     yield record("M", process, 0, "process_name", args={"name": f"{moment.what}{unit}"})
     for each in moment.stretches:
         name, ends = each.text or each.kind, (each.begin_ns * unit_ns, each.end_ns * unit_ns)
-        if each.begin_ns < each.end_ns:
+        if each.begin_ns < each.end_ns or not moment.unit:
             yield span(process, each.row, name, *ends, source=source, what=each.kind)
         else:
             yield record("i", process, each.row, name, ts=ends[0] / 1e3, s="t", cat=each.kind)
