@@ -1,5 +1,5 @@
-"""Another machine's kernel by its files, against what its configuration and command line say
-(../shared/research/cases/machine/43: built without what its command line asks for)."""
+"""Another machine's kernel by its files, against what its configuration and command line say: built
+without what its command line asks for."""
 
 import gzip
 import json

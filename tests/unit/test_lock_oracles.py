@@ -1,5 +1,4 @@
-"""Truth: issue 31: worked examples of independent tools (../shared/research/lock-oracles, where it
-is beside the checkout): accepted and responses, through the command line."""
+"""Truth: issue 31: worked examples of independent tools: accepted and responses, by the command."""
 
 import json
 from pathlib import Path
@@ -8,11 +7,10 @@ from typing import Any
 import pytest
 from helpers.answers import answer_of
 from helpers.sched import worst_responses
+from oracles.worked import worked
 
 from deadbeat.cli.main import main
 from deadbeat.sched.files import load_task_system
-
-FOLDER = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 
 #: By kind of example: the tests, each with the key under `expected` of its answers.
 TESTS = {
@@ -33,12 +31,10 @@ TESTS = {
 #: list nothing where one task fails; with R - C as jitter the second task has 36 + 5 + 37.
 BETTER = {"mpcp-virtual-spin-01": [6, 5, 48, 77, 13, 4], "fp-suspension-03": [55, 78, 119]}
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="../shared is not there")
-
 
 def examples(kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(file.read_text()) for file in sorted(FOLDER.glob(f"{kind}-[0-9]*.json"))]
-    assert found and all(each["analysis"] == kind for each in found)
+    found = worked(kind)
+    assert all(each["analysis"] == kind for each in found)
     return found
 
 

@@ -1,5 +1,5 @@
-"""Truth: worked examples of independent tools (../shared/research/lock-oracles), this machine's
-kernel, and brute force: what goes beyond tasks that compute."""
+"""Truth: worked examples of independent tools, this machine's kernel, and brute force: what goes
+beyond tasks that compute."""
 
 import ctypes
 import errno
@@ -21,6 +21,7 @@ import pytest
 from attrs import evolve
 from helpers.answers import answer_of
 from helpers.sched import system_of
+from oracles.worked import worked
 
 from deadbeat import sched
 from deadbeat.cli.main import main
@@ -43,14 +44,12 @@ from deadbeat.sched.locks import rows
 from deadbeat.sched.sensitivity import sensitivity
 from deadbeat.store.tasksystems import task_system_text, write_task_system
 
-ORACLES = Path(__file__).parents[3] / "shared" / "research" / "lock-oracles"
 SERVED = tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 _SETATTR = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
 
 
 def examples(analysis: str) -> Any:
-    files = sorted(ORACLES.glob(f"{analysis}-[0-9]*.json"))
-    found = [pytest.param(json.loads(path.read_text()), id=path.stem) for path in files]
+    found = [pytest.param(each, id=each["id"]) for each in worked(analysis)]
     return pytest.mark.parametrize("example", found)
 
 
