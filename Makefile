@@ -47,7 +47,8 @@ types: setup-dev ## mypy, strict
 	$(PYTHON) -m mypy
 
 bench: setup-bench ## measure deadbeat's own speed, a line of JSON per figure
-	@for file in bench/bench_*.py; do $(PYTHON) $$file || exit 1; done
+	@failed=; for file in bench/bench_*.py; do $(PYTHON) $$file || failed="$$failed $$file"; done; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 format: setup-dev ## lay out Python and C
 	$(PYTHON) -m ruff check --fix-only --quiet .

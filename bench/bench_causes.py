@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from statistics import median
 from time import monotonic, process_time
 
 import numpy as np
-from common import report
-from trials import TRIALS, Work, probe, trial_set, trial_settings, try_causes
+from common import asked, report
+from helpers.trials import TRIALS, Work, probe, trial_set, trial_settings, try_causes
 
 from deadbeat.executors.base import RunRequest
 from deadbeat.executors.hardware import HardwareExecutor
@@ -26,17 +25,20 @@ _KEY = RunKey(Point(2, 0, 0), 0)
 
 def main() -> None:
     """``bench_causes.py [TRIALS]``."""
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
+    quick, words = asked()
+    trials = 1 if quick else int(words[0]) if words else TRIALS
     executor = HardwareExecutor(lock_wait=600)
     try:
         _reading()
         _overhead(executor)
         for outcome in try_causes(executor, trials=trials):
-            share = outcome.named / outcome.trials if outcome.trials else float("nan")
-            what = f"{outcome.name} named rightly in {outcome.named} of {outcome.trials} trials"
-            report(f"{what} ({outcome.without_effect} without effect)", ">= 95 %", 100 * share, "%")
-            for words, count in outcome.otherwise.items():
-                print(f"    {count} x {words}")
+            share = outcome.named / max(outcome.trials, 1)
+            more = {
+                "trials": outcome.trials,
+                "without_effect": outcome.without_effect,
+                "otherwise": outcome.otherwise,
+            }
+            report(f"{outcome.name} named rightly", ">= 95 %", 100 * share, "%", more)
     finally:
         executor.close()
 

@@ -5,7 +5,7 @@
     bench/bench_compare.py --record FILE RUN...    write a pool of repeats of one command, and stop
 
 Record on a quiet machine: the same campaign (--programs-from), matrix or load test as often as can
-be, whole sessions apart. `made_up_pools.py` makes those of the simulated engines.
+be, whole sessions apart.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import worlds
-from aa import Pool, RunFigure, Side, pool_to_plain
 from attrs import evolve
-from common import report
-from judges import compare_sides, options_of
+from common import asked, report
+from helpers.aa import Pool, RunFigure, Side, pool_to_plain
+from helpers.judges import compare_sides, options_of
+from worlds import World, worlds
 
 from deadbeat.compare.results import all_found
 from deadbeat.model.comparison import Lineup
@@ -89,7 +89,7 @@ RULES: Mapping[str, Change] = {
 }  # fmt: skip
 
 
-def _options(world: worlds.World, without: str) -> CompareOptions:
+def _options(world: World, without: str) -> CompareOptions:
     minimum = 1e-9 if without == "minimum" else None
     found = options_of(
         world.kind,
@@ -105,7 +105,7 @@ def measure(comparisons: int, *, only: str, without: str) -> None:
     """Report how many comparisons of each world give the verdicts that it counts."""
     RULES.get(without, lambda: None)()
     label = f", without {without}" if without else ""
-    for world in worlds.worlds():
+    for world in worlds():
         if only not in f"{world.asks}: {world.name}":
             continue
         options, counted = _options(world, without), 0
@@ -143,7 +143,7 @@ def record(file: Path, paths: list[Path], note: str) -> None:
         "left_out": [subject.stored - subject.counted for subject in (first, *rest)],
         "note": note,
     }
-    write(file, [side_of(table) for table in tables], circumstances, tables[0])
+    write(file, [side_of(table) for table in tables], circumstances)
 
 
 def side_of(table: Observations) -> Side:
@@ -162,11 +162,11 @@ def side_of(table: Observations) -> Side:
     return Side(name=table.name, runs=runs)
 
 
-def write(
-    file: Path, sides: list[Side], circumstances: dict[str, Any], table: Observations
-) -> None:
+def write(file: Path, sides: list[Side], circumstances: dict[str, Any]) -> None:
     """A pool as JSON with a line for each session: it has thousands of numbers."""
-    metrics = tuple(metric.name for metric in table.metrics)
+    metrics = tuple(
+        dict.fromkeys(m for side in sides for run in side.runs.values() for m in run.values)
+    )
     plain = pool_to_plain(Pool(sides=tuple(sides), circumstances=circumstances, metrics=metrics))
     plain |= {"format": FORMAT, "tool": tool_version()}
     own = plain.pop("sides")
@@ -185,7 +185,8 @@ def main() -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a pool and stop")
     parser.add_argument("--note", default="", help="what else was going on while it was recorded")
     parser.add_argument("runs", type=Path, nargs="*", help="results of a pool (--record)")
-    options = parser.parse_args()
+    quick, words = asked()
+    options = parser.parse_args(["--comparisons=1", "--only=vm, by run"] if quick else words)
     if options.record:
         record(options.record, options.runs, options.note)
     else:

@@ -1,16 +1,14 @@
 """How well a price between two CPUs tells that among 8 and 16: 34 public machines, leave one out.
 
-    python bench/bench_cores.py
-
-Prints a line of JSON per figure. ``held``: machines of which the mean price among the first 8 and
-the first 16 CPUs is predicted from that of CPUs 0 and 1, what the CPUs share, and the steps of the
-other machines of its kind, within 25 % (stepped) or 10 % (flat); ``off``: relative errors of the
-rest. ``without a topology``: the machines inside a growth of 0.95 to 2.0 a doubling, by CPUs.
+Held: machines of which the mean price among the first 8 and the first 16 CPUs is predicted from
+that of CPUs 0 and 1, what the CPUs share, and the steps of the other machines of its kind, within
+25 % (stepped) or 10 % (flat); ``off``: relative errors of the rest. Without a topology: the
+machines inside a growth of 0.95 to 2.0 a doubling, by CPUs.
 """
 
-import json
 import math
-import sys
+
+from common import report
 
 from deadbeat.prices.rates import GROWTH
 from deadbeat.prices.topology import among_others, public_machines
@@ -29,14 +27,20 @@ def errors(name: str) -> dict[int, float]:
     }
 
 
-def held(steps: str) -> dict[str, object]:
+def held(steps: str) -> None:
     names = [each.name for each in public_machines() if each.steps == steps]
     every = {name: errors(name) for name in names}
     off = {n: e for n, e in every.items() if max(map(abs, e.values())) > BOUNDS[steps]}
-    return {"figure": steps, "held": len(names) - len(off), "machines": len(names), "off": off}
+    report(
+        f"{steps}: prices of 8 and 16 CPUs held",
+        "all",
+        len(names) - len(off),
+        f"of {len(names)}",
+        {"off": off},
+    )
 
 
-def growth(place: int) -> dict[str, object]:
+def growth(place: int) -> None:
     """``place``: in `FIRST`; -1: the most CPUs of each machine."""
     inside: list[bool] = []
     for each in public_machines():
@@ -47,10 +51,11 @@ def growth(place: int) -> dict[str, object]:
             grown = (mean / pair) ** (1 / math.log2(cores / 2))
             inside.append(GROWTH[0] <= round(grown, 2) <= GROWTH[1])
     at = "most" if place < 0 else FIRST[place]
-    found = {"figure": "without a topology", "cpus": at}
-    return {**found, "held": sum(inside), "machines": len(inside)}
+    report(f"without a topology, {at} CPUs: held", "none", sum(inside), f"of {len(inside)}")
 
 
 if __name__ == "__main__":
-    for figure in (held("stepped"), held("flat"), *(growth(place) for place in (0, 1, -1))):
-        sys.stdout.write(json.dumps(figure) + "\n")
+    held("stepped")
+    held("flat")
+    for place in (0, 1, -1):
+        growth(place)

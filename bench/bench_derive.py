@@ -12,9 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import report
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from common import asked, deadbeat, report
 from helpers.programs import PROGRAMS, command_of, truth_in
 from helpers.truth import Difference, differences
 
@@ -24,9 +22,10 @@ SECONDS = "5"
 def main() -> None:
     """``bench_derive.py [blind] [busy] [PROGRAM ...]``; blind: programs do not read the CPU clock;
     busy: two loops that never sleep run beside."""
-    words = sys.argv[1:]
+    quick, words = asked()
     blind = tuple(word for word in words if word == "blind")
-    names = [word for word in words if word not in ("blind", "busy")] or list(PROGRAMS)
+    every = list(PROGRAMS)[: 2 if quick else None]
+    names = [word for word in words if word not in ("blind", "busy")] or every
     rows = defaultdict(list)
     with TemporaryDirectory() as folder, ExitStack() as held:
         for _ in range(2 if "busy" in words else 0):
@@ -52,10 +51,7 @@ def _off(row: Difference) -> float:
 
 def _differences(name: str, folder: Path, words: tuple[str, ...]) -> Iterator[Difference]:
     command = (*command_of(PROGRAMS[name], folder), SECONDS, *words)
-    argv = (sys.executable, "-m", "deadbeat", "run", "--json", "--", *command)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode != 0:
-        sys.exit(f"{name}: {done.stderr[-500:]}")
+    done = deadbeat("run", "--json", "--", *command, cwd=folder)
     yield from differences(truth_in(done.stderr), json.loads(done.stdout)["results"])
 
 

@@ -1,6 +1,4 @@
-"""Time of ``--help``: medians of processes, beside that of a Python that does nothing.
-
-    python bench/bench_help.py
+"""Time of ``--help``, beside that of a Python that does nothing.
 
 Wall time on a busy machine says little: CPU time is what counts, the best of many what can be had.
 """
@@ -14,7 +12,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-RUNS = 21
+from common import asked, report
+
+RUNS, QUICK = 21, 3
 #: As it is installed.
 TOOL = Path(sys.executable).with_name("deadbeat")
 COMMANDS = {
@@ -34,13 +34,11 @@ def timed(words: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
+    runs = QUICK if asked()[0] else RUNS
     for name, words in COMMANDS.items():
-        found = [timed(words) for _ in range(RUNS)]
-        wall, cpu = ([each[n] for each in found] for n in (0, 1))
-        print(
-            f"{name:<27} wall {median(wall):4.0f} ms (least {min(wall):.0f}),"
-            f" CPU {median(cpu):4.0f} ms"
-        )
+        walls, cpus = zip(*(timed(words) for _ in range(runs)), strict=True)
+        more = {"cpu_ms": median(cpus), "least_wall_ms": min(walls), "least_cpu_ms": min(cpus)}
+        report(name, "<= 150 ms", median(walls), "ms", more)
 
 
 if __name__ == "__main__":

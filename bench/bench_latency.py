@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from threading import Thread
 from time import monotonic, sleep
 
 from attrs import frozen
-from common import report
+from common import asked, not_measured, report
 
 from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.kinds.latency.engines import Request
@@ -47,8 +47,13 @@ class Run:
 
 def main() -> None:
     """Measures, and prints a line per figure."""
-    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
-    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else SECONDS
+    quick, words = asked()
+    if shutil.which("cyclictest") is None:
+        not_measured("prober over cyclictest", "no cyclictest here (Debian: rt-tests)")
+        return
+    given = ["2", "1"] if quick else words
+    blocks = int(given[0]) if given else BLOCKS
+    seconds = float(given[1]) if len(given) > 1 else SECONDS
     cpu, other = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
     with LocalTarget() as target:
         program = put_runtime(target)
@@ -159,7 +164,7 @@ def _compare(name: str, runs: Sequence[Sequence[Run]], extra: Mapping[str, objec
     found = [[run.quantiles[name] for run in block] for block in runs]
     whole = [[math.log(v) for v in block if v] for block in found if all(block)]
     if not whole:
-        print(f"    {name}: beyond cyclictest's range in every block")
+        not_measured(f"prober over cyclictest, {name}", "beyond cyclictest's range in every block")
         return
     ratios = [(b + c - a - d) / 2 for a, b, c, d in whole]
     selves = [d - a for a, _, _, d in whole]
@@ -203,7 +208,7 @@ def _compare_apart(blocks: Sequence[Sequence[Run]]) -> None:
         )
 
 
-def _middle(found: Sequence[Sequence[int | None]], places: tuple[int, int]) -> int:
+def _middle(found: Sequence[Sequence[int | None]], places: tuple[int, ...]) -> int:
     return round(median(block[i] or math.inf for block in found for i in places))
 
 

@@ -1,14 +1,15 @@
 """How often the kind of arrival is right: deadbeat beside LiME, on the same runs.
 
-``bench_lime.py LIME [PROGRAM ...]``: LIME is the program `lime-rtw` (github.com/LiME-org/lime-rtw).
-LiME gives models for each kind of wait and leaves the choice to the reader, so it is right here
-where any of them is, whatever its jitter: a period within 0.1 %; for the other kinds a least
-separation within 3 %, where the program has one, for as many jobs as there were (within 1 %).
+``bench_lime.py [LIME [PROGRAM ...]]``: LIME is the program of github.com/LiME-org/lime-rtw. It
+gives models for each kind of wait and leaves the choice to the reader, so it is right here where
+any of them is, whatever its jitter: a period within 0.1 %; for the other kinds a least separation
+within 3 %, where the program has one, for as many jobs as there were (within 1 %).
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import report
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from common import asked, not_measured, report
 from helpers.programs import PROGRAMS, command_of, truth_in
 
 SECONDS = "5"
@@ -27,14 +26,15 @@ Row = Mapping[str, Any]
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        print("not measured: name the program LIME", file=sys.stderr)
+    quick, words = asked()
+    lime, *names = words or [shutil.which("lime-rtw") or ""]
+    if not lime:
+        not_measured("kind of arrival right", "no lime-rtw here, and none is named")
         return
-    lime, *names = sys.argv[1:]
     right: dict[str, list[bool]] = {"deadbeat": [], "LiME": []}
     off = []
     with TemporaryDirectory() as folder:
-        for name in names or PROGRAMS:
+        for name in names or list(PROGRAMS)[: 2 if quick else None]:
             for who, thread, was_right, found in _judged(Path(lime), name, Path(folder)):
                 right[who].append(was_right)
                 off += [] if was_right else [f"{who}: {name}/{thread} {found}"]

@@ -7,37 +7,31 @@ several calls of the core (its binding included). SchedCAT is on no registry: it
 
 from __future__ import annotations
 
-import argparse
+import shutil
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
-from common import report
-from response_time_analysis import edf, fp
-from response_time_analysis.model import (
-    WCET,
-    Deadline,
-    FullyPreemptive,
-    IdealProcessor,
-    Priority,
-    Sporadic,
-    Task,
-    taskset,
-)
+from common import asked, not_measured, report
 
 from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.analysis import test_options
+from deadbeat.sched.arrays import detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.core import core
-from deadbeat.sched.locks import rows
 
 PERIODS = (1000, 2000, 4000, 5000, 10000, 20000)
 ROUNDS = 20
-LOCKS = ("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "fmlp-plus", "msrp", "msrp-holistic")
-LOCKS += ("dpcp", "global-fifo-pi", "omlp-global", "omlp-clustered")
+LOCKS = (
+    *("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "fmlp-plus", "msrp", "msrp-holistic"),
+    *("dpcp", "global-fifo-pi", "omlp-global", "omlp-clustered"),
+)
 CRATE = Path(__file__).parent / "rta-crate"
 
 
@@ -82,26 +76,25 @@ def least(call: Callable[[], list[int]], rounds: int = ROUNDS) -> tuple[float, l
 
 
 def by_core(system: TaskSystem, name: str) -> tuple[float, list[int]]:
-    processors, tasks, sections, extras = rows(system)
-    options = test_options({"priorities": "rm"})
-
-    def run() -> list[int]:
-        return core().run_test(name, processors, tasks, options, sections, extras)[2].tolist()
-
-    return least(run)
+    more = section_rows(system), extra_rows(system), detail_rows(system)
+    options, tasks = test_options({"priorities": "rm"}), task_rows(system.tasks)
+    run = partial(core().run_test, name, system.processors, tasks, options, *more)
+    return least(lambda: [int(bound) for bound in run()[2]])
 
 
 def by_pyrta(system: TaskSystem, policy: str) -> tuple[float, list[int]]:
+    rta = import_module("response_time_analysis")
+    model, module = rta.model, getattr(rta, policy)
     tasks = [
-        Task(
-            Sporadic(t.period),
-            FullyPreemptive(WCET(t.wcet)),
-            Deadline(t.deadline),
-            Priority(len(system.tasks) - place),
+        model.Task(
+            model.Sporadic(t.period),
+            model.FullyPreemptive(model.WCET(t.wcet)),
+            model.Deadline(t.deadline),
+            model.Priority(len(system.tasks) - place),
         )
         for place, t in enumerate(system.tasks)
     ]
-    module, supply, known = {"fp": fp, "edf": edf}[policy], IdealProcessor(), taskset(*tasks)
+    supply, known = model.IdealProcessor(), model.taskset(*tasks)
     return least(
         lambda: [module.rta(known, t, supply).response_time_bound or 0 for t in tasks], rounds=1
     )
@@ -129,12 +122,9 @@ def by_crate(systems: list[TaskSystem]) -> list[dict[str, tuple[float, list[int]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=200)
-    parser.add_argument("--pyrta", type=int, default=10, help="sets for pyRTA, which is slow")
-    arguments = parser.parse_args()
+    sets, sets_pyrta = (2, 1) if asked()[0] else (200, 10)  # pyRTA is slow
     rng = Random(1)
-    systems = [with_locks(rng) for _ in range(arguments.sets)]
+    systems = [with_locks(rng) for _ in range(sets)]
     for name in LOCKS:
         costs = sorted(by_core(system, name)[0] for system in systems)
         report(
@@ -142,13 +132,16 @@ def main() -> None:
             "<= 100 us",
             round(statistics.median(costs), 1),
             "us CPU, median",
-            {"p90": round(costs[len(costs) * 9 // 10], 1), "sets": len(systems)},
+            {"p90": round(costs[len(costs) * 9 // 10], 1), "sets": sets},
         )
-    one = [on_one(rng) for _ in range(arguments.sets)]
+    if shutil.which("cargo") is None or find_spec("response_time_analysis") is None:
+        not_measured("responses on one processor", "no cargo or no pyRTA (make setup-bench)")
+        return
+    one = [on_one(rng) for _ in range(sets)]
     crate = by_crate(one)
     for policy, name, goal in (("fp", "uni-rta", "<= 100 us"), ("edf", "edf-response", "<= 1 ms")):
         ours = [by_core(system, name) for system in one]
-        pyrta = [by_pyrta(system, policy) for system in one[: arguments.pyrta]]
+        pyrta = [by_pyrta(system, policy) for system in one[:sets_pyrta]]
         report(
             f"responses of 20 tasks on one processor, {policy}",
             goal,

@@ -6,16 +6,14 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from common import report
+from common import asked, deadbeat, report
 
 from deadbeat.build.native import native_root
 
-CPU, PAIRS, SECONDS = 0, 3, 2
+CPU, SECONDS = 0, 2
 COST = """
 #include <deadbeat.h>
 #include <stdio.h>
@@ -62,33 +60,27 @@ def compiled(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def deadbeat(
-    folder: Path, *words: str, more: Sequence[str] = ()
-) -> subprocess.CompletedProcess[str]:
-    how = ("--fresh", "--no-figures", "--json", "--" if more else "--runs=runs")
-    command = [sys.executable, "-m", "deadbeat", *words, *how, *more]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-
-
 def main() -> None:
+    pairs = 1 if asked()[0] else 3
+    how = ("--fresh", "--no-figures", "--json")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cost, loop = compiled(folder, "cost", COST), compiled(folder, "loop", LOOP)
         costs = []
-        for _ in range(PAIRS):
-            told = deadbeat(folder, "run", more=(str(cost),)).stderr
+        for _ in range(pairs):
+            told = deadbeat("run", *how, "--", str(cost), cwd=folder).stderr
             costs += [float(line[5:]) for line in told.splitlines() if line.startswith("cost ")]
         off = subprocess.run([cost], check=True, capture_output=True, text=True).stderr
         marked: list[tuple[float, float]] = []
         own: list[tuple[float, float]] = []
-        for _ in range(PAIRS):
+        for _ in range(pairs):
             pinned = ("chrt", "-f", "80", "taskset", "-c", str(CPU), str(loop))
-            done = deadbeat(folder, "run", "--name", "loop", more=pinned)
+            done = deadbeat("run", "--name", "loop", *how, "--", *pinned, cwd=folder)
             (row,) = json.loads(done.stdout)["results"]["rows"]
             marked.append((row["p50_ns"], row["p99_ns"]))
-            asked = ("--loads", "idle", "--repeats", "1", "--duration", f"{SECONDS}s")
+            given = ("--loads", "idle", "--repeats", "1", "--duration", f"{SECONDS}s")
             more = ("--engine", "prober", "--cpus", str(CPU), "--priority", "80")
-            found = deadbeat(folder, "latency", *asked, *more).stdout
+            found = deadbeat("latency", *given, *more, *how, "--runs=runs", cwd=folder).stdout
             (cell,) = json.loads(found)["results"]["rows"][:1]
             own.append((cell["raw_p50_ns"], cell["raw_p99_ns"]))
         report(

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from common import report
+from common import asked, report
 
 from deadbeat.derive.recorder import Recorder
 from deadbeat.derive.shim import Shim
 from deadbeat.targets.guarded import GuardedProgram
 from deadbeat.targets.local import LocalTarget
 
-REPEATS = 7
+REPEATS = 1 if asked()[0] else 7
 #: Prints CPU time of one ``WHAT``.
 PROGRAM = """
 #include <pthread.h>

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from attrs import define, field, frozen
-from common import report
+from common import asked, report
 from numpy.typing import NDArray
 
 from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
@@ -273,7 +273,8 @@ def main() -> None:
     parser.add_argument("--coverage", type=int, default=200, help="campaigns per world")
     parser.add_argument("--sets-min", type=int, default=30)
     parser.add_argument("--pool", type=Path, default=RECORDED, help="recorded task sets")
-    options = parser.parse_args()
+    quick, words = asked()
+    options = parser.parse_args(["--trials=1", "--coverage=2"] if quick else words)
     worlds = {name: made_up(kinds, GRID) for name, kinds in KINDS.items()}
     worlds["recorded"] = recorded(options.pool)
     for target in (0.05, 0.1):

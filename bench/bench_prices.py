@@ -26,7 +26,7 @@ from statistics import geometric_mean, mean
 from typing import NamedTuple
 
 import numpy as np
-from common import report
+from common import asked, report
 
 from deadbeat.build.programs import guarded, put_runtime
 from deadbeat.executors.hardware import HardwareExecutor
@@ -36,12 +36,15 @@ from deadbeat.prices.works import PriceWork, Pricing
 from deadbeat.stats.intervals import Interval, ratio_interval
 from deadbeat.targets.local import LocalTarget
 
-TURNS = int(os.environ.get("DEADBEAT_ROUNDS", "8"))
+#: Fewer windows of a state are no price, and of a turn no value; fewer turns are no comparison.
+LEAST, LEAST_OF_TURN, LEAST_TURNS = 8, 4, 3
+QUICK, _ = asked()
+TURNS = LEAST_TURNS if QUICK else int(os.environ.get("DEADBEAT_ROUNDS", "8"))
 PART = os.environ.get("DEADBEAT_PRICES", "")
 SIZES = 2 if PART == "sizes" else 1
 OPTIONS = shlex.split(os.environ.get("DEADBEAT_OUTSIDE", ""))
 CFLAGS = shlex.split(os.environ.get("DEADBEAT_CFLAGS", "-static -no-pie -fno-pie"))
-SECONDS = 4.0
+SECONDS = 1.0 if QUICK else 4.0
 #: Object -> the two sizes of the quick pool, in operations a call.
 OBJECTS = {
     "mutex_inherit": (8, 64),
@@ -54,8 +57,6 @@ OBJECTS = {
 INHERITS = "mutex_inherit"
 OURS, THEIRS = "deadbeat", "outside"
 SIDES = (OURS, THEIRS)
-#: Fewer windows of a state are no price, and of a turn no value; fewer turns are no comparison.
-LEAST, LEAST_OF_TURN, LEAST_TURNS = 8, 4, 3
 WITHIN = 0.15
 SOURCE = Path(__file__).with_name("prices_outside.c")
 
@@ -138,18 +139,8 @@ def theirs(program: Path, executor: HardwareExecutor, turn: int) -> Iterable[Win
 
 def build(folder: str) -> Path:
     program = Path(folder) / "prices_outside"
-    argv = [
-        "gcc",
-        "-std=gnu11",
-        "-O2",
-        *CFLAGS,
-        "-o",
-        str(program),
-        str(SOURCE),
-        "-pthread",
-        "-lrt",
-    ]
-    subprocess.run(argv, check=True)
+    flags = ["-std=gnu11", "-O2", *CFLAGS, "-pthread", "-lrt"]
+    subprocess.run(["gcc", str(SOURCE), "-o", str(program), *flags], check=True)
     return program
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from common import report
+from common import asked, not_measured, report
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.tasks import derive
@@ -19,10 +18,10 @@ from deadbeat.targets.local import LocalTarget
 
 #: Name -> run, us; period, us; CPU, its own: the log has the time on the clock.
 TASKS = {"fast": (3000, 10_000, 1), "slow": (9000, 30_000, 0)}
-SECONDS = 8
+SECONDS, QUICK = 8, 2
 
 
-def file(folder: str) -> dict[str, object]:
+def file(folder: str, seconds: int) -> dict[str, object]:
     """What rt-app reads."""
     tasks = {
         name: {
@@ -34,18 +33,18 @@ def file(folder: str) -> dict[str, object]:
         }
         for place, (name, (run, period, cpu)) in enumerate(TASKS.items())
     }
-    options = {"duration": SECONDS, "calibration": "CPU1", "default_policy": "SCHED_FIFO"}
+    options = {"duration": seconds, "calibration": "CPU1", "default_policy": "SCHED_FIFO"}
     return {"global": {**options, "logdir": folder, "log_basename": "log"}, "tasks": tasks}
 
 
 def main() -> None:
     if shutil.which("rt-app") is None:
-        print("not measured: no rt-app here (Debian: rt-app)", file=sys.stderr)
+        not_measured("rt-app: periods, C and jobs", "no rt-app here (Debian: rt-app)")
         return
     periods, shares, jobs = [], [], []
     with TemporaryDirectory() as folder, LocalTarget() as target:
         path = Path(folder, "tasks.json")
-        path.write_text(json.dumps(file(folder)))
+        path.write_text(json.dumps(file(folder, QUICK if asked()[0] else SECONDS)))
         spec = ProgramSpec(name="rt-app", command=("rt-app", str(path)))
         found = derive(watched(spec, 2, target, Toolchain.find()).recording)
         for place, (name, (_, period, _)) in enumerate(TASKS.items()):

@@ -3,56 +3,33 @@ process, start of Python included."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import report
+from common import asked, report
 
+MANY = "--processors 4 --tasks 10 --utilisation 0.5..0.95:0.05 --test gfb,p-fp,p-edf --sets"
 #: By name: goal, words, and how often it is run.
 STUDIES = {
-    "study thesis-grid": ("<= 10 s on two cores", ("thesis-grid",), 3),
-    "study of 1,000,000 sets, 3 tests": (
-        "<= 60 s on two cores",
-        (
-            "--processors",
-            "4",
-            "--tasks",
-            "10",
-            "--utilisation",
-            "0.5..0.95:0.05",
-            "--test",
-            "gfb,p-fp,p-edf",
-            "--sets",
-            "100000",
-        ),
-        1,
-    ),
+    "study thesis-grid": ("<= 10 s on two cores", "thesis-grid", 3),
+    "study of 1,000,000 sets, 3 tests": ("<= 60 s on two cores", f"{MANY} 100000", 1),
 }
+QUICK = {"study of 1,000 sets, 3 tests": ("none", f"{MANY} 100", 1)}
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    for name, (goal, words, repeats) in STUDIES.items():
+    quick, _ = asked()
+    for name, (goal, words, repeats) in (QUICK if quick else STUDIES).items():
         walls, cpus, peaks = [], [], []
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
                 began = time.perf_counter()
+                argv = [sys.executable, "-m", "deadbeat", "sched", "study", *words.split()]
                 process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "deadbeat",
-                        "sched",
-                        "study",
-                        *words,
-                        "--runs",
-                        folder,
-                        "--json",
-                    ],
+                    [*argv, "--runs", folder, "--json"],
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import report
+from common import asked, report, results
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, TRIES = ROOT / "examples" / "program", ROOT / "tests" / "programs" / "tries"
@@ -27,13 +26,16 @@ TRUTH: dict[Path, dict[str, int]] = {
 
 def main() -> None:
     """``bench_tries.py [nothing TRIALS]``; without a word: the predictions."""
-    word, number = (*sys.argv[1:], "", "")[:2]
+    quick, words = asked()
     with TemporaryDirectory() as name:
         folder = Path(name)
-        if word == "nothing":
-            _nothing(folder, int(number))
+        if quick:
+            _nothing(folder, 1)
+            _effects(folder, dict(list(TRUTH.items())[:1]))
+        elif words:
+            _nothing(folder, int(words[1]))
         else:
-            _effects(folder)
+            _effects(folder, TRUTH)
 
 
 def _built(source: Path, folder: Path) -> str:
@@ -42,23 +44,17 @@ def _built(source: Path, folder: Path) -> str:
     return str(program)
 
 
-def _command(folder: Path, words: Sequence[str]) -> tuple[str, ...]:
-    return (sys.executable, "-m", "deadbeat", "run", "--yes", "--json", "--fresh", "--no-figures",
-            "--runs", str(folder / "runs"), *words)  # fmt: skip
-
-
 def _tried(folder: Path, words: Sequence[str]) -> list[dict[str, Any]]:
-    done = subprocess.run(_command(folder, words), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(done.stderr[-500:])
-    found: list[dict[str, Any]] = json.loads(done.stdout)["results"]["tried"]
-    return found
+    where = ("--runs", str(folder / "runs"))
+    found = results("run", "--yes", "--fresh", "--no-figures", *where, *words)
+    tried: list[dict[str, Any]] = found["tried"]
+    return tried
 
 
-def _effects(folder: Path) -> None:
+def _effects(folder: Path, truths: dict[Path, dict[str, int]]) -> None:
     right = total = 0
     rows = []
-    for source, truth in TRUTH.items():
+    for source, truth in truths.items():
         program = _built(source, folder)
         for each in _tried(folder, ("--try", ",".join(truth), "--", program, "2")):
             if each["turns"] == 0:
@@ -77,8 +73,10 @@ def _effects(folder: Path) -> None:
                  "predicted_us": round(expected / 1e3), "off_%_of_effect": round(100 * off, 1)}
             )  # fmt: skip
     helps = [row["off_%_of_effect"] for row in rows if row.get("verdict", "").startswith("helped")]
-    report("direction of changes of known effect", "all", 100 * right / total, "%", {"rows": rows})
-    report("predicted worst response, off by this of the effect", "<= 20 %", max(helps), "%")
+    share = 100 * right / max(total, 1)
+    report("direction of changes of known effect", "all", share, "%", {"rows": rows})
+    off = max(helps, default=0.0)
+    report("predicted worst response, off by this of the effect", "<= 20 %", off, "%")
 
 
 def _effect(worst: dict[str, float]) -> float:

@@ -3,19 +3,14 @@ once more says how far the host alone moves each figure."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import report
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from common import asked, report, results
 from helpers.programs import PROGRAMS, ROOT, command_of
 
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples/program").glob("*.c"))}
@@ -31,19 +26,20 @@ BARS = {"period": ("0.1 %", 0.001, 0), "C mean": ("5 % or 20 us", 0.05, 20_000),
 def main() -> None:
     """``bench_twin.py [PROGRAM ...]``: figures of each thread, in medians over rounds."""
     sources = {**EXAMPLES, **{name: PROGRAMS[name] for name in NAMES}}
-    names = sys.argv[1:] or list(sources)
+    quick, words = asked()
+    names = words or list(sources)[: 1 if quick else None]
     found: dict[tuple[str, str], list[list[dict[str, Any]]]] = defaultdict(list)
     with TemporaryDirectory() as folder:
-        for turn in range(ROUNDS):
+        for turn in range(1 if quick else ROUNDS):
             for name in names:
                 command = command_of(sources[name], Path(folder))
                 first = f"{name}-{turn}"
-                _results(folder, "run", "--set", f"name={first}", "--", *command, SECONDS)
+                results("run", "--set", f"name={first}", "--", *command, SECONDS, cwd=folder)
                 again = ("--set", f"twin-of={first}", "--set", f"name={first}-again")
-                made = _results(folder, "run", *again, "--", *command, SECONDS)
+                made = results("run", *again, "--", *command, SECONDS, cwd=folder)
                 found["original once more", name].append(made["twin"])
                 for what, of in (("twin", first), ("twin of the twin", f"{first}-twin")):
-                    made = _results(folder, "contention", "--programs-from", of)
+                    made = results("contention", "--programs-from", of, cwd=folder)
                     found[what, name].append(made["twin"])
     load = round(os.getloadavg()[1], 1)
     for what in ("original once more", "twin", "twin of the twin"):
@@ -81,14 +77,6 @@ def _medians(
             first, second = (median(row[key] for row in mine) for key in ("original", "twin"))
             made.append((f"{name}, {thread}", first, second))
     return made
-
-
-def _results(folder: str, *words: str) -> Any:
-    argv = (sys.executable, "-m", "deadbeat", words[0], "--json", *words[1:])
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr[-500:]}")
-    return json.loads(done.stdout)["results"]
 
 
 if __name__ == "__main__":

@@ -1,25 +1,24 @@
-"""What every benchmark of this project shares: one line of JSON per figure, on stdout."""
+"""What every benchmark of this project shares: figures as lines of JSON on stdout, a quick form.
+
+Importing it makes the tests' ``helpers`` found.
+"""
 
 from __future__ import annotations
 
 import json
-import resource
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from time import time
 from typing import Any
 
-from deadbeat.catalog import load_catalog
-from deadbeat.executors.base import Costing
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model.calibration import Calibration
-from deadbeat.store.serial import read_calibration
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 
 def report(
     name: str, goal: str, measured: float, unit: str, extra: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Print one figure as a line of JSON, and return it.
+) -> None:
+    """Print one figure as a line of JSON.
 
     Args:
         name: What was measured, as in the table of goals.
@@ -29,30 +28,34 @@ def report(
     """
     row = {"name": name, "goal": goal, "measured": measured, "unit": unit, **(extra or {})}
     print(json.dumps(row), flush=True)
-    return row
 
 
-def peak_bytes() -> int:
-    """Largest resident memory of this process so far (Linux reports KiB)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def not_measured(name: str, why: str) -> None:
+    """Print that a figure cannot be had here: a program that it needs is missing."""
+    print(json.dumps({"name": name, "not_measured": why}), flush=True)
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of the children it waited for."""
-    own, children = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+def asked() -> tuple[bool, list[str]]:
+    """Whether the quick form is asked for (--quick), and all other words.
+
+    A quick form runs every part, on too little to judge by.
+    """
+    words = sys.argv[1:]
+    return "--quick" in words, [word for word in words if word != "--quick"]
+
+
+def deadbeat(*words: str, cwd: str | Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command that is being tried; what it says ends the benchmark if it fails."""
+    argv = (sys.executable, "-m", "deadbeat", *words)
+    done = subprocess.run(
+        argv, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    if done.returncode != 0:
+        sys.exit(f"deadbeat {' '.join(words)}: {done.stderr[-500:]}")
+    return done
 
 
-#: Left by bench_calibration.py for the benchmarks that run after it.
-CALIBRATION = Path(__file__).parents[1] / "build" / "bench-calibration.json"
-#: A calibration older than this says little of the state the host is in now.
-FRESH_SECONDS = 1800
-
-
-def bench_calibration(executor: HardwareExecutor) -> Calibration:
-    """The calibration of bench_calibration.py if it is fresh, else one of the quick pool."""
-    if CALIBRATION.exists() and time() - CALIBRATION.stat().st_mtime < FRESH_SECONDS:
-        return read_calibration(CALIBRATION)
-    return executor.calibrate(load_catalog(), Costing(pool="quick", seconds=20.0))
+def results(*words: str, cwd: str | Path | None = None) -> Any:
+    """The results in its answer."""
+    first, *rest = words
+    return json.loads(deadbeat(first, "--json", *rest, cwd=cwd).stdout)["results"]

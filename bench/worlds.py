@@ -11,8 +11,18 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from aa import POOLS, Drawing, Pool, RunFigure, Side, draw, draw_sessions, injected, read_pool
 from attrs import evolve, frozen
+from helpers.aa import (
+    POOLS,
+    Drawing,
+    Pool,
+    RunFigure,
+    Side,
+    draw,
+    draw_sessions,
+    injected,
+    read_pool,
+)
 
 from deadbeat.model.observations import Cell
 

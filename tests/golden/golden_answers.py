@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "bench")]
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from aa import cells_of, draw_sessions, read_pool, verdicts
+from helpers.aa import cells_of, draw_sessions, read_pool, verdicts
 from helpers.goldens import (
     ANSWERS,
     HERE,
@@ -33,7 +33,7 @@ from helpers.goldens import (
     skeleton,
     unpack,
 )
-from judges import judge_of, options_of
+from helpers.judges import judge_of, options_of
 
 import deadbeat
 

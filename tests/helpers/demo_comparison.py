@@ -3,16 +3,15 @@ in one corner."""
 
 from collections.abc import Sequence
 
-from aa import RunFigure, Side
-from judges import compare_sides, options_of
-
 from deadbeat.kinds.contention.observe import COMPARABLE
 from deadbeat.model.comparison import ComparisonResult
 from deadbeat.model.figures import SetFigures
 from deadbeat.model.observations import Cell
 from deadbeat.model.results import Summary
+from helpers.aa import RunFigure, Side
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary
+from helpers.judges import compare_sides, options_of
 
 
 def demo_comparison(

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-from aa import RunFigure, Side
 
 from deadbeat.model.observations import Cell
+from helpers.aa import RunFigure, Side
 
 SHARES = (0.0, 0.5, 1.0)
 

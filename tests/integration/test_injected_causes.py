@@ -14,7 +14,7 @@ import pytest
 from helpers.hardware import MS, TWO_CORES, executor, keys, settings, table_of, task, task_set
 from helpers.processes import is_alive, until
 from helpers.programs import ROOT, command_of
-from trials import CONTROLS, Trial, try_causes
+from helpers.trials import CONTROLS, Trial, try_causes
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.derive.late import late

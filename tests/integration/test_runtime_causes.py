@@ -26,7 +26,7 @@ from helpers.hardware import (
     task_of,
     task_set,
 )
-from injection import Hog, Move, inject_options
+from helpers.injection import Hog, Move, inject_options
 
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.executors.base import RunRequest, RunSettings

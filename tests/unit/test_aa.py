@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aa import (
+from attrs import evolve
+from helpers.aa import (
     METRICS,
     POOLS,
     Pool,
@@ -19,9 +20,8 @@ from aa import (
     read_pool,
     verdicts,
 )
-from attrs import evolve
+from helpers.judges import KINDS, compare_sides, judge_of, options_of
 from helpers.sides import made_up
-from judges import KINDS, compare_sides, judge_of, options_of
 
 from deadbeat.model.observations import Cell
 from deadbeat.store.files import write_json

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from helpers.rows import rows_of, sets_of
 from helpers.runs import RunTask, Slot, job_table, key, new_store, ran, skip
+from helpers.trials import CONTROLS, TrialOutcome, trial_set, verdict
 from hypothesis import given
 from hypothesis import strategies as st
-from trials import CONTROLS, TrialOutcome, trial_set, verdict
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.blame import BlamedRun

@@ -6,9 +6,9 @@ import re
 import attrs
 import numpy as np
 import pytest
-from aa import RunFigure, Side
+from helpers.aa import RunFigure, Side
+from helpers.judges import compare_sides, options_of
 from helpers.sides import made_up
-from judges import compare_sides, options_of
 
 from deadbeat.kinds.contention.observe import METRICS, WORDS
 from deadbeat.model.comparison import Comparison

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
-from aa import RunFigure, Side
 from attrs import evolve
-from judges import compare_sides, options_of
+from helpers.aa import RunFigure, Side
+from helpers.judges import compare_sides, options_of
 
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell

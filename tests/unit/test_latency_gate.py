@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aa import RunFigure, Side
-from judges import compare_sides, options_of
+from helpers.aa import RunFigure, Side
+from helpers.judges import compare_sides, options_of
 
 from deadbeat.kinds.latency.observe import METRICS, _slack, _value
 from deadbeat.model.comparison import CellComparison

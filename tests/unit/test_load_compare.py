@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aa import RunFigure, Side
 from attrs import evolve
+from helpers.aa import RunFigure, Side
 from helpers.answers import Capture
+from helpers.judges import compare_sides, options_of
 from helpers.load_tests import asked, load_test
-from judges import compare_sides, options_of
 
 from deadbeat.cli.main import main
 from deadbeat.compare.results import compare_results

@@ -1,11 +1,18 @@
 """Truth: two cores by hand; the scheduling simulator; a machine with known contention."""
 
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import attrs
 import pytest
+from helpers.known_contention import (
+    KnownMachine,
+    KnownWork,
+    Program,
+    draw_set,
+    matrix_of,
+    replayed,
+    true_slowdown,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,18 +30,6 @@ from deadbeat.prices.rates import (
 from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, alone, replay
 from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.stats.intervals import Interval
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-
-from known_contention import (
-    KnownMachine,
-    KnownWork,
-    Program,
-    draw_set,
-    matrix_of,
-    replayed,
-    true_slowdown,
-)
 
 
 def task(core: int, *uses: tuple[int, float], **more: int) -> ReplayTask:

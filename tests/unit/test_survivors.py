@@ -1,10 +1,10 @@
 """Truth: sides from which runs, tasks or jobs are taken by hand."""
 
 import attrs
-from aa import RunFigure, Side
+from helpers.aa import RunFigure, Side
+from helpers.judges import compare_sides, options_of
 from helpers.runs import Job, RunTask, Slot, job_table, ran, skip
 from helpers.sides import made_up
-from judges import compare_sides, options_of
 
 from deadbeat.executors.metrics import job_columns
 from deadbeat.kinds.contention.figures import run_figures

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from aa import Side
 from attrs import evolve
 
 from deadbeat.kinds.contention import observe as contention
@@ -13,6 +12,7 @@ from deadbeat.kinds.load import observe as interference
 from deadbeat.model.comparison import Comparison
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.verdicts.engine import CompareOptions, compare_tables
+from helpers.aa import Side
 
 KINDS = {"contention": contention, "latency": latency, "interference": interference}
 

@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 from attrs import field, frozen
-from injection import Hog, Move, inject_options
 
 from deadbeat.executors.base import RunRequest, RunSettings
 from deadbeat.executors.hardware import HardwareExecutor
@@ -23,6 +22,7 @@ from deadbeat.model.results import Point, RunKey
 from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.trace.jobs import worst_jobs
+from helpers.injection import Hog, Move, inject_options
 
 MS = 1_000_000
 #: Share of the trials in which a cause must be named rightly.

@@ -21,8 +21,8 @@ from deadbeat.store.files import read_json
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: Metrics that are compared as differences, which no factor makes larger.
 DIFFERENCES = ("deadline_miss_ratio", "missed_ratio", "work_lost")
-_HINT = "record it again: --record of bench/bench_compare.py, _latency_compare.py, _load_compare.py"
-POOLS = Path(__file__).parents[1] / "tests/pools/aa"
+_HINT = "record it again: bench/bench_compare.py --record"
+POOLS = Path(__file__).parents[1] / "pools/aa"
 #: Names of pools of latency matrices and of load tests begin so; all others are of campaigns.
 LATENCY_POOL, LOAD_POOL = "latency-", "load-"
 
