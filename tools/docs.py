@@ -38,6 +38,7 @@ from deadbeat.model import jobs, validity  # noqa: E402  after the path
 from deadbeat.model.figures import MEASURES  # noqa: E402  after the path
 from deadbeat.model.finding import explanations  # noqa: E402  after the path
 from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
+from deadbeat.model.lateness import CAUSES  # noqa: E402  after the path
 from deadbeat.model.load import Gaps, LoadRun, Rounds  # noqa: E402  after the path
 from deadbeat.model.rules import duration_text  # noqa: E402  after the path
 from deadbeat.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
@@ -431,6 +432,11 @@ def policies() -> str:
     return table("policy|title|memoryless|predictable|reference", rows)
 
 
+def late_causes() -> str:
+    rows = [(f"*{each.word}*", each.sentence, each.evidence, each.cure) for each in CAUSES]
+    return table("it says|what happened|what shows it|what to do", rows)
+
+
 def studies() -> str:
     rows = [(f"`{each.name}`", each.title, each.about) for each in study_presets().values()]
     return table("preset|title|what it varies", rows)
@@ -537,6 +543,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "problems": problems,
     "records": records,
     "studies": studies,
+    "causes": late_causes,
     "thread_run": lambda: attributes(ThreadRun),
     "rounds": lambda: attributes(Rounds),
     "sched_tests": sched_tests,

@@ -121,7 +121,7 @@ def _parts(slowdown: float, effect: float, causes: bool) -> dict[str, float]:
 
 
 def _late(place: int) -> dict[str, Any]:
-    causes = ("core held", "resource held", "throttled", "migrated", "execution", "unknown")
+    causes = ("preempted", "lock", "throttled", "migrated", "own work", "not seen")
     parts = {"wake_up": 40_000, "core_wait": 3_100_000, "resource_wait": 800_000}
     parts |= {"execution": 1_500_000 + 1000 * place, "stall": 0}
     return {

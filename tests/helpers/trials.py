@@ -90,7 +90,7 @@ CONTROLS = (
         tasks=(Work(), Work()),
         injection=inject_options(hog=Hog(core=0, **_HIT)),
         injected_ns=5 * MS,
-        cause="core held",
+        cause="preempted",
         holder="db-hog",
     ),
     Trial(
@@ -98,7 +98,7 @@ CONTROLS = (
         tasks=(_WAITS, _HOLDS),
         injection=inject_options(hog=Hog(core=1, **_HIT)),
         injected_ns=5 * MS,
-        cause="resource held",
+        cause="lock",
         holder="t1 of the set",
         seconds=1.2,
     ),
@@ -108,7 +108,7 @@ CONTROLS = (
         # longer than what three that contend take of each other
         injection=inject_options(hog=Hog(core=1, length_ns=12 * MS, period_ns=53 * MS)),
         injected_ns=12 * MS,
-        cause="resource held",
+        cause="lock",
         holder="t1 of the set",
         # every wait is some events: more than these the buffers do not hold
         seconds=0.9,

@@ -46,7 +46,7 @@ def test_a_run_that_misses_everything_is_told(store: CampaignStore, capsys: Capt
     line = next(line for line in below.splitlines() if line.startswith(f"{KEY.text} "))
     cells = re.split("  +", line)
     assert cells[:5] == [KEY.text, "t0 1", "≥ 8 ms", "≥ 7 ms", "core wait ≥ 8 ms"]
-    assert cells[5].startswith("core held: its own")
+    assert cells[5].startswith("the job before")
     assert "8 releases in a row skipped: job 0 of its task took 9000 us" in below
     assert "the kernel's buffers lost events (up to 9 a run, the oldest)" in below
     assert "up to 30 us of a job are without events" in below

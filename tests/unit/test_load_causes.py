@@ -74,34 +74,36 @@ SERVER_OFF = {"/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}
 #: Runs, minor version of Linux 6 (the fair server is there from 12 on), cause, its evidence.
 CASES: dict[str, tuple[Callable[[], list[LoadRun]], int, str, str]] = {
     "before the fair server": (
-        crowd, 1, "rt-bandwidth likely", r"50\.0 ms of every second.*1000 ms apart"),
+        crowd, 1, "throttled likely", r"50\.0 ms of every second.*1000 ms apart"),
     "it goes with the limit": (
-        lambda: [*crowd(), *freed(wait_ns=0)], 1, "rt-bandwidth shown", ""),
+        lambda: [*crowd(), *freed(wait_ns=0)], 1, "throttled shown", ""),
     "it goes in two of three": (
-        lambda: [*crowd(), *freed(wait_ns=0)[:2]], 1, "rt-bandwidth likely", ""),
+        lambda: [*crowd(), *freed(wait_ns=0)[:2]], 1, "throttled likely", ""),
     "without a limit": (lambda: crowd(machine=FREE), 18, "fair-server likely", ""),
-    "both may be, without an experiment": (crowd, 18, "bandwidth likely", ""),
+    "both may be, without an experiment": (crowd, 18, "throttled or fair-server likely", ""),
     "it stays without the limit": (lambda: [*crowd(), *freed()], 18, "fair-server shown", ""),
     "it goes, and there is a server": (
-        lambda: [*crowd(), *freed(wait_ns=0)], 18, "rt-bandwidth shown", ""),
+        lambda: [*crowd(), *freed(wait_ns=0)], 18, "throttled shown", ""),
     "two repeats": (
-        lambda: [*crowd()[:2], *freed(wait_ns=0)[:2]], 18, "bandwidth likely", "too few pairs"),
+        lambda: [*crowd()[:2], *freed(wait_ns=0)[:2]], 18,
+        "throttled or fair-server likely", "too few pairs"),
     "a remedy that takes both off": (
-        lambda: [*crowd(), *freed(wait_ns=0, applied=SERVER_OFF)], 18, "bandwidth shown", ""),
-    "of another size": (lambda: crowd(wait_ns=200 * MS), 18, "other-task unknown", ""),
-    "no limit and no fair server": (lambda: crowd(machine=FREE), 1, "other-task unknown", ""),
+        lambda: [*crowd(), *freed(wait_ns=0, applied=SERVER_OFF)], 18,
+        "throttled or fair-server shown", ""),
+    "of another size": (lambda: crowd(wait_ns=200 * MS), 18, "preempted unknown", ""),
+    "no limit and no fair server": (lambda: crowd(machine=FREE), 1, "preempted unknown", ""),
     "events show ordinary threads": (
         lambda: [*crowd(), traced({ORDINARY: 90 * MS, "sh (ordinary)": 9 * MS})],
-        18, "bandwidth shown", r"of this test 90\.0 ms, sh \(ordinary\) 9\.0 ms"),
+        18, "throttled or fair-server shown", r"of this test 90\.0 ms, sh \(ordinary\) 9\.0 ms"),
     "events show a real-time task": (
         lambda: [*crowd(), traced({ABOVE: 90 * MS, "sh (ordinary)": 9 * MS})],
-        1, "other-task likely", r"multipathd \(priority 99\) 90\.0 ms"),
+        1, "preempted likely", r"multipathd \(priority 99\) 90\.0 ms"),
     "no events": (
         lambda: [*crowd(), traced(unavailable="tracefs is read-only")],
-        18, "bandwidth likely", "events were not recorded: tracefs"),
+        18, "throttled or fair-server likely", "events were not recorded: tracefs"),
     "an ordinary thread": (
         lambda: [attrs.evolve(run, policy="other") for run in crowd(wait_ns=400 * MS)],
-        18, "fair-scheduling shown", ""),
+        18, "preempted shown", ""),
 }  # fmt: skip
 
 
@@ -117,7 +119,7 @@ def test_a_part_that_stays_is_shared_out() -> None:
     free = crowd(wait_ns=20 * MS, machine=FREE, condition="rt-bandwidth")
     found = causes([*crowd(), *free], SceneMachine(kernel=(6, 18)))
     shares = {cause.name: round(cause.share or 0, 2) for cause in found}
-    assert shares == {"rt-bandwidth": 0.6, "fair-server": 0.4}
+    assert shares == {"throttled": 0.6, "fair-server": 0.4}
 
 
 def crowds(condition: str, waits_ms: Sequence[int], machine: dict[str, Any]) -> list[LoadRun]:
@@ -149,16 +151,16 @@ CONTRADICTING = ((33, 34, 33), (1, 2, 1), (30, 29, 30), (23, 22, 23))
 def test_cells_without_the_limit_that_contradict_one_another_show_nothing() -> None:
     """Truth: seen here: unbound the waiting went at -1, bound to a CPU it stayed."""
     found = in_four(*CONTRADICTING)
-    assert set(found) == {"rt-bandwidth", "fair-server"}
+    assert set(found) == {"throttled", "fair-server"}
     assert {cause.certainty for cause in found.values()} == {"likely"}
-    assert "do not agree" in found["rt-bandwidth"].evidence
-    assert "all against pin" in found["rt-bandwidth"].evidence
+    assert "do not agree" in found["throttled"].evidence
+    assert "all against pin" in found["throttled"].evidence
 
 
 def test_a_comparison_whose_runs_differ_too_much_contradicts_nothing() -> None:
     found = in_four((33, 34, 33), (7, 3, 10), (10, 60, 30), (20, 0, 5))
-    assert found["rt-bandwidth"].certainty == "shown"
-    assert round(found["rt-bandwidth"].share or 0, 1) == 0.8
+    assert found["throttled"].certainty == "shown"
+    assert round(found["throttled"].share or 0, 1) == 0.8
     assert found["fair-server"].certainty == "likely"
 
 
@@ -171,7 +173,7 @@ def test_events_do_not_show_which_of_the_two_it_was() -> None:
 def test_a_small_part_that_is_shown_is_named() -> None:
     found = in_four((50, 50, 51), (2, 2, 2), (50, 51, 50), (2, 2, 2))
     certain = {name: each.certainty for name, each in found.items()}
-    assert certain == {"rt-bandwidth": "shown", "fair-server": "shown"}
+    assert certain == {"throttled": "shown", "fair-server": "shown"}
 
 
 def test_the_traced_run_counts_nowhere() -> None:
@@ -189,7 +191,7 @@ def stopped(**ticks: Any) -> list[Cause]:
 
 def test_nothing_moved_is_the_host_only_with_stolen_ticks() -> None:
     (some,), (none,), (unread,) = (stopped(steal_ticks=ticks) for ticks in (3, 0, None))
-    assert (some.name, none.name, unread.certainty) == ("steal", "host-or-interrupt", "unknown")
+    assert (some.name, none.name, unread.certainty) == ("stolen", "interrupt or stolen", "unknown")
     assert "a virtual machine" in none.evidence
 
 
@@ -198,9 +200,9 @@ def test_ticks_account_for_ten_milliseconds_each_on_the_threads_own_cpu() -> Non
         told = stopped(steal_ticks=sum(by_cpu.values()), steal_ticks_by_cpu=by_cpu)
         return {cause.name: round(cause.share or 0, 2) for cause in told}
 
-    assert found({"0": 1, "1": 0}) == {"steal": 0.33, "host-or-interrupt": 0.67}
-    assert found({"0": 5, "1": 0}) == {"steal": 1.0}
-    assert found({"0": 0, "1": 9}) == {"host-or-interrupt": 1.0}
+    assert found({"0": 1, "1": 0}) == {"stolen": 0.33, "interrupt or stolen": 0.67}
+    assert found({"0": 5, "1": 0}) == {"stolen": 1.0}
+    assert found({"0": 0, "1": 9}) == {"interrupt or stolen": 1.0}
 
 
 def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
@@ -208,15 +210,15 @@ def test_slower_rounds_are_smt_where_the_remedy_helps_beyond_pin() -> None:
     idle = crowd(wait_ns=0, condition="smt")
     shared = SceneMachine(kernel=(6, 1), siblings={0: 2, 1: 2})
     (cause,) = causes(slow, shared)
-    assert (cause.name, cause.certainty) == ("unknown", "unknown")
+    assert (cause.name, cause.certainty) == ("not seen", "unknown")
     assert "an SMT sibling" in cause.evidence
     found = causes([*slow, *pinned, *idle], shared)
     assert (found[0].name, found[0].certainty) == ("smt", "shown")
     assert "against pin" in found[0].evidence
     (cause,) = causes([*slow, *crowd(wait_ns=0, condition="pin"), *idle], shared)
-    assert cause.name == "unknown", "pin alone did as much"
+    assert cause.name == "not seen", "pin alone did as much"
     (cause,) = causes([*slow, *idle], shared)
-    assert cause.name == "unknown", "without pin it is compared with nothing"
+    assert cause.name == "not seen", "without pin it is compared with nothing"
 
 
 def test_the_first_cause_is_the_one_without_which_most_misses_end() -> None:
@@ -230,12 +232,14 @@ def test_the_first_cause_is_the_one_without_which_most_misses_end() -> None:
     ]
     summary = summary_of_runs([*alone(), *runs], machine=shared)
     by_name = {cause.name: cause for cause in summary.causes}
-    waited, slowed = by_name["rt-bandwidth"], by_name["smt"]
+    waited, slowed = by_name["throttled"], by_name["smt"]
     assert (waited.misses, slowed.misses) == (6, 0), "2 in each of 3 runs"
     assert (slowed.share or 0) > (waited.share or 0)
     assert summary.causes[0] is waited
     _, first, helped = load_document(summary).answer
-    assert first.startswith("Main cause: RT bandwidth control throttled it: 6 of 6 misses end")
+    assert first.startswith(
+        "Main cause: the kernel throttled it (RT bandwidth control, or a quota): 6 of 6"
+    )
     assert helped == "No single remedy is shown to help.", "6 to 0, among three that were tried"
     shown = [attrs.evolve(e, verdict="better") for e in summary.effects if e.condition[0] == "r"]
     helped = load_document(attrs.evolve(summary, effects=tuple(shown))).answer[-1]
@@ -249,7 +253,7 @@ def test_smt_and_the_frequency_share_what_they_take_back() -> None:
     machine = SceneMachine(kernel=(6, 1), siblings={0: 2}, scaling=True)
     found = causes([*slow, *pinned, *idle, *fast], machine)
     assert {cause.name for cause in found} >= {"smt", "frequency"}
-    assert all(cause.certainty == "shown" for cause in found if cause.name != "unknown")
+    assert all(cause.certainty == "shown" for cause in found if cause.name != "not seen")
 
 
 def test_a_remedy_whose_runs_differ_by_more_than_it_takes_back_shows_nothing() -> None:
@@ -259,7 +263,7 @@ def test_a_remedy_whose_runs_differ_by_more_than_it_takes_back_shows_nothing() -
         for place, slower in enumerate(wild)
     ]
     (cause,) = causes([*slow, *fast], SceneMachine(kernel=(6, 1), scaling=True))
-    assert cause.name == "unknown"
+    assert cause.name == "not seen"
     assert "not shown" in cause.evidence
 
 
@@ -292,7 +296,7 @@ def moving(*, condition: str = "plain", length_ns: int = 10 * MS, moves: int = 2
 
 def migration(runs: Sequence[LoadRun]) -> Cause:
     found = causes(runs, SceneMachine(kernel=(6, 1)))
-    (move,) = [cause for cause in found if cause.name == "migration"]
+    (move,) = [cause for cause in found if cause.name == "migrated"]
     return move
 
 

@@ -276,10 +276,10 @@ def test_a_worst_wake_up_without_its_events_has_a_latency_and_no_parts():
     lost = {"due_ns": 5, "latency_ns": 90_000, "cause": "unknown: events are missing"}
     splits = (evolve(run.split[0], worst=WorstTraced(**lost)),)
     whole = summarise_latency([run, evolve(run, key=evolve(run.key, repeat=1), split=splits)])
-    ((_, _, latency, *parts, cause),) = causes_table(whole.cells).texts()
+    ((_, _, latency, *parts, word, cause),) = causes_table(whole.cells).texts()
     assert latency == "90 µs"
     assert parts == ["–"] * 4
-    assert cause.startswith("unknown")
+    assert word == "not seen" and cause.startswith("unknown")
     (chart,) = split_charts(whole.cells)
     assert [layer.y for layer in chart.panels[1].bars] == [(None,)] * 4
 

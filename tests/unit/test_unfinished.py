@@ -111,11 +111,11 @@ def test_a_row_waits_for_its_core_behind_its_own_past_and_tells_why_that_was_lat
     assert (found.job, found.finished, found.skipped) == (10, False, 4)
     assert (found.response_ns, found.deadline_ns, found.lateness_ns) == (3500, 1000, 2500)
     assert found.parts_ns == dict.fromkeys(PARTS, 0) | {"core_wait": 3500}
-    assert (found.cause, found.holder) == ("core held", "its own previous job")
+    assert (found.cause, found.holder) == ("the job before", "")
     assert "4 releases in a row skipped" in found.evidence
-    assert "that one: execution (its own code took 4 us longer" in found.evidence
+    assert "that one: own work (its own code took 4 us longer" in found.evidence
     facts = found.details
-    assert (facts["behind"], facts["behind_cause"]) == (9, "execution")
+    assert (facts["behind"], facts["behind_cause"]) == (9, "own work")
     assert (facts["events"], facts["events_lost"], facts["events_left_out"]) == (1, 3, 2)
     assert (found.traced, facts["unknown_ns"]) == (True, 400)
 
@@ -124,14 +124,14 @@ def test_behind_a_job_without_accounts_only_that_is_said() -> None:
     table = table_of(LONG, *ROW)
     table.jobs["flags"][0] &= ~np.uint32(j.JOB_SPLIT)
     found = blamed(table)
-    assert (found.cause, found.holder) == ("core held", "its own previous job")
+    assert (found.cause, found.holder) == ("the job before", "")
     assert found.evidence.endswith("finished 4 us after this release")
 
 
 def test_a_job_that_was_started_and_nothing_before_it_accuse_nobody() -> None:
     started = blamed(table_of(Job(release=0, start=5, finish=None)))
     alone = blamed(table_of(never(0), never(1000)))
-    assert {one.cause for one in (started, alone)} == {"unknown"}
+    assert {one.cause for one in (started, alone)} == {"not seen"}
     assert {one.holder for one in (started, alone)} == {""}
     assert started.parts_ns == alone.parts_ns == {}
     assert "not finished when its slot ended" in started.evidence
@@ -140,7 +140,7 @@ def test_a_job_that_was_started_and_nothing_before_it_accuse_nobody() -> None:
 
 def test_behind_a_job_that_never_finished() -> None:
     found = blamed(table_of(Job(release=0, start=5, finish=None), skip(1000)), which=1)
-    assert (found.cause, found.response_ns) == ("core held", 9000)
+    assert (found.cause, found.response_ns) == ("the job before", 9000)
     assert "1 release skipped" in found.evidence
     assert "when its slot ended" in found.evidence
 

@@ -18,16 +18,25 @@ from deadbeat.derive.sections import LockWait
 from deadbeat.derive.switches import Times, switches_of
 from deadbeat.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
 from deadbeat.derive.tracks import NEVER, PARKED, Track
+from deadbeat.model.lateness import (
+    BEFORE,
+    BLIND,
+    EITHER,
+    FAULT,
+    INTERRUPT,
+    LOCK,
+    PREEMPTED,
+    QUOTA,
+    STOLEN,
+    THROTTLED,
+    TIMER,
+    WAITED,
+    WAKE_UP,
+    WORK,
+    MissCause,
+    counted,
+)
 
-#: Causes in the words of `why`; an idle CPU may have been asleep, or a hypervisor had it.
-PREEMPTED, LOCK, THROTTLED, WAKE_UP = "preempted", "lock", "throttled", "late wake-up"
-TIMER, FAULT, WAITED = "late timer", "page fault", "waited"
-INTERRUPT, STOLEN = "interrupt", "stolen"
-#: Where no event of interrupts tells, or a steal may lie within one.
-EITHER = "interrupt or stolen"
-#: Where no event of the kernel tells who had the CPU: this is then no cause.
-BLIND = "not seen (no right to trace)"
-WORK, BEFORE = "own work", "the job before"
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
 _FAIR_PRIO = 100
@@ -62,19 +71,6 @@ class Late:
     shares: dict[str, int]
 
 
-@frozen(kw_only=True)
-class MissCause:
-    """``misses`` of a task by a cause, which took ``most_ns`` more than usual at most. ``of``: as
-    many of its misses were looked at, evenly over time."""
-
-    task: str
-    cause: str
-    by: str
-    misses: int
-    most_ns: int
-    of: int
-
-
 def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
     """The late jobs of each task that missed its deadline, the worst first; of very many some."""
     tasks = [task for task in derived.tasks if task.misses]
@@ -89,26 +85,16 @@ def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
 def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
     """Why each task missed: how many misses have which cause, the commonest first. Jobs that
     nothing separates were late for the same one."""
-    groups: dict[str, list[Late]] = defaultdict(list)
-    for each in found:
-        groups[each.task].append(each)
+    every = [*found]
     for task in derived.tasks:
-        every = groups.get(task.name, ())
-        if not every:
-            continue
-        release, end, first = single_jobs(derived.jobs[task.name], task.period_ns or 0)
-        late_jobs = np.add.reduceat((end - release > (task.deadline_ns or 0)).astype(int), first)
-        many: Counter[tuple[str, str]] = Counter()
-        most: Counter[tuple[str, str]] = Counter()
-        for each in every:
-            key = each.cause, each.by
-            many[key] += int(late_jobs[each.job])
-            most[key] = max(most[key], each.ns)
-        for (cause, by), misses in many.most_common():
-            at_most = most[cause, by]
-            yield MissCause(
-                task=task.name, cause=cause, by=by, misses=misses, most_ns=at_most, of=many.total()
+        mine = [each for each in every if each.task == task.name]
+        if mine:
+            release, end, first = single_jobs(derived.jobs[task.name], task.period_ns or 0)
+            late_jobs = np.add.reduceat(
+                (end - release > (task.deadline_ns or 0)).astype(int), first
             )
+            rows = ((each.cause, each.by, each.ns, int(late_jobs[each.job])) for each in mine)
+            yield from counted(task.name, rows)
 
 
 def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
@@ -190,7 +176,7 @@ class _Seen:
         self.blind = recording.blind
         self.quota = "its CPU quota" if recording.throttled else ""
         #: Who is held back by a quota is away like one that is preempted.
-        self.preempted = f"{PREEMPTED}, or throttled" if self.quota else PREEMPTED
+        self.preempted = QUOTA if self.quota else PREEMPTED
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
         self.faults = {tid: _faults(track) for tid, track in self.tracks.items()}

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun, LoadPoint, PathSplit
+from deadbeat.model.lateness import MissCause
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
@@ -168,6 +169,7 @@ class CellSummary:
             None: it asks for none, or it is not known.
         achieved_min, achieved_max: Its range over runs.
         split: Where latency went, per CPU: the parts of all traced runs pooled, the worst of them.
+        causes: Why the worst traced wake-ups of all runs and CPUs were late, the commonest first.
     """
 
     load: LoadPoint
@@ -180,6 +182,7 @@ class CellSummary:
     achieved_min: float | None = None
     achieved_max: float | None = None
     split: tuple[PathSplit, ...] = ()
+    causes: tuple[MissCause, ...] = ()
 
     @property
     def text(self) -> str:

@@ -309,9 +309,7 @@ class Cause:
     """Something that took time from the real-time thread.
 
     Attributes:
-        name: ``rt-bandwidth``, ``fair-server``, ``bandwidth``, ``fair-scheduling``,
-            ``other-task``, ``migration``, ``smt``, ``frequency``, ``steal``,
-            ``host-or-interrupt`` or ``unknown``.
+        name, title: Word and sentence of `deadbeat.model.lateness`.
         share: Share of all its lost time; None: not separable from the others.
         certainty: ``shown``, ``likely`` or ``unknown``.
         evidence: One line with figures.

@@ -10,6 +10,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from deadbeat.model.lateness import spoken
+
 #: Perf events by the number that a counter row carries.
 COUNTER_EVENTS = (
     *("context_switches", "cpu_migrations", "page_faults", "minor_faults", "major_faults"),
@@ -150,7 +152,7 @@ class LateJob:
         run: Run text. job: index of its record, of a row the first's. task: index.
         response_ns, deadline_ns: Its response time (of a row: at least) and its relative deadline.
         parts_ns: Part -> ns; sums to ``response_ns``. Empty where nothing is known of it.
-        cause: One of those of docs/explanation/why-late.md.
+        cause: A word of `deadbeat.model.lateness`.
         holder: Who held the core or the resource, as far as it is known; "".
         evidence: One line: what the cause rests on.
         traced: Whether scheduling events were there to look at.
@@ -163,7 +165,7 @@ class LateJob:
     response_ns: int
     deadline_ns: int
     parts_ns: dict[str, int]
-    cause: str
+    cause: str = field(converter=spoken)
     holder: str = ""
     evidence: str = ""
     traced: bool = False

@@ -7,7 +7,7 @@ on: docs/explanation/why-late.md. Without events only the part itself can be nam
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypedDict
 
@@ -20,21 +20,35 @@ from deadbeat.kinds.contention.run_parts import behind_own, split_parts
 from deadbeat.kinds.contention.run_parts import in_us as _us
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.lateness import (
+    BEFORE,
+    INTERRUPT,
+    LOCK,
+    MIGRATED,
+    NOT_SEEN,
+    PREEMPTED,
+    STOLEN,
+    THROTTLED,
+    WAKE_UP,
+    WORK,
+)
 from deadbeat.model.tasks import TaskSet
 from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
+from deadbeat.trace import timeline
 from deadbeat.trace.jobs import Lateness
-from deadbeat.trace.timeline import IDLE, INTERRUPT
 from deadbeat.trace.why import Span, add_up, named, task_matcher
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
+#: Misses of a run that are looked at.
+_LOOKED = 50
 #: Events that show less of an excess than this name no thread: most were lost or left out.
 EXPLAINED = 0.5
 #: Cause and words of a part of which nothing more is known.
 _OF_PART = {
-    "wake_up": ("wake-up", "between release and start"),
-    "core_wait": ("core held", "waiting for its core"),
-    "resource_wait": ("resource held", "asleep within the job"),
+    "wake_up": (WAKE_UP, "between release and start"),
+    "core_wait": (PREEMPTED, "waiting for its core"),
+    "resource_wait": (LOCK, "asleep within the job"),
 }
 
 
@@ -55,6 +69,19 @@ class BlamedRun:
     def parts(self) -> dict[str, Integers]:
         return split_parts(self.table, self.columns)
 
+    @cached_property
+    def usual(self) -> dict[int, list[dict[str, int]]]:
+        """Medians of the parts, by task: of its together jobs, then of its solo jobs."""
+        columns, found = self.columns, defaultdict[int, list[dict[str, int]]](list)
+        known = has_split(self.table, columns)
+        for task in range(len(self.table.tasks)):
+            for solo in (~columns.solo & columns.counted, columns.solo):
+                chosen = known & solo & (columns.task == task)
+                if chosen.any():
+                    medians = {part: int(np.median(self.parts[part][chosen])) for part in PARTS}
+                    found[task].append(medians)
+        return found
+
 
 class _Verdict(NamedTuple):
     cause: str
@@ -71,7 +98,7 @@ def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     response = int(columns.finish_ns[job] - columns.release_ns[job])
     totals = _totals(run, job, trace)
     if excess[part] < LEAST_SHARE * response:
-        verdict = _Verdict("unknown", "no part stands out from the task's usual")
+        verdict = _Verdict(NOT_SEEN, "no part stands out from the task's usual")
     else:
         verdict = _name(run, job, part, excess[part], totals)
     return LateJob(
@@ -103,16 +130,11 @@ def event_facts(trace: JobTrace | None) -> dict[str, int]:
 def _excess(run: BlamedRun, job: int, own: Mapping[str, int]) -> dict[str, int]:
     """Each part over the median of the task's own together jobs; where nothing stands out from
     them, over the median of its solo jobs: then the usual itself is what is long."""
-    columns = run.columns
-    mine = (columns.task == columns.task[job]) & has_split(run.table, run.columns)
     response, found = sum(own.values()), dict.fromkeys(PARTS, 0)
-    for chosen in (mine & ~columns.solo & columns.counted, mine & columns.solo):
-        if chosen.any():
-            found = {
-                part: max(0, own[part] - int(np.median(run.parts[part][chosen]))) for part in PARTS
-            }
-            if max(found.values()) >= LEAST_SHARE * response:
-                break
+    for usual in run.usual[int(run.columns.task[job])]:
+        found = {part: max(0, own[part] - usual[part]) for part in PARTS}
+        if max(found.values()) >= LEAST_SHARE * response:
+            break
     return found
 
 
@@ -140,7 +162,7 @@ def _name(
     if part in ("stall", "execution"):
         stall = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
         stall += " slept, or pure computation stood still"
-        rest = _of_execution(run, job, excess_ns), _Verdict("host stall", stall)
+        rest = _of_execution(run, job, excess_ns), _Verdict(STOLEN, stall)
         return _interrupts(excess_ns, totals) or rest[part == "stall"]
     if part in ("wake_up", "core_wait") and (own := _own_previous(run, job, excess_ns)):
         return own
@@ -159,7 +181,7 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
     if totals is not None and (move := totals.move) is not None:
         after = _us(move.at_ns - int(run.columns.release_ns[job]))
         words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
-        return _Verdict("migrated", words, f"CPU {move.to_cpu}")
+        return _Verdict(MIGRATED, words, f"CPU {move.to_cpu}")
     if not len(run.table.details):
         return None
     detail = run.table.details[job]
@@ -168,30 +190,30 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
     if not away:
         return None
     words = f"belongs on CPU {home}, started on CPU {cpus[0]} and finished on CPU {cpus[1]}"
-    return _Verdict("migrated", words, f"CPU {away[0]}")
+    return _Verdict(MIGRATED, words, f"CPU {away[0]}")
 
 
 def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
-        return _Verdict("core held", f"{_us(excess_ns)} ready; events do not say who")
+        return _Verdict(PREEMPTED, f"{_us(excess_ns)} ready; events do not say who")
     whole = sum(names.values())
     if whole < EXPLAINED * excess_ns:
-        return _Verdict("core held", _shown(totals, excess_ns, whole, "ready"))
+        return _Verdict(PREEMPTED, _shown(totals, excess_ns, whole, "ready"))
     realtime = int(run.table.tasks[run.columns.task[job]]["policy"]) != 0
     instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
     if sum(instead.values()) > whole / 2:
         holder = max(instead, key=lambda name: instead[name])
         words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
         words += ", to which a real-time thread has precedence"
-        return _Verdict("throttled", words, holder)
-    idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == IDLE)
+        return _Verdict(THROTTLED, words, holder)
+    idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == timeline.IDLE)
     if idle_ns > whole / 2:
         words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
-        return _Verdict("wake-up", words, "idle")
+        return _Verdict(WAKE_UP, words, "idle")
     holder = max(names, key=lambda name: names[name])
     words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
-    return _Verdict("core held", words, holder)
+    return _Verdict(PREEMPTED, words, holder)
 
 
 def _shown(totals: JobTotals, excess_ns: int, seen_ns: int, state: str) -> str:
@@ -217,23 +239,23 @@ def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) ->
     by_waker = _by_name(run, totals, lambda share: share.slept_ns)
     if not by_waker:
         words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
-        return _Verdict("resource held", words + _object_words(run, job))
+        return _Verdict(LOCK, words + _object_words(run, job))
     slept = sum(by_waker.values())
     if slept + totals.roused_ns < EXPLAINED * excess_ns:
         words = _shown(totals, excess_ns, slept, "asleep")
-        return _Verdict("resource held", words + _object_words(run, job))
+        return _Verdict(LOCK, words + _object_words(run, job))
     longest = max(totals.threads, key=lambda share: share.longest_ns)
     sleeps = sum(share.sleeps for share in totals.threads)
     holder = max(by_waker, key=by_waker.__getitem__)
     words = f"slept {_us(slept)} in {sleeps} waits, {_us(longest.longest_ns)} in the longest"
     if holder:
-        by = "an interrupt" if holder == INTERRUPT else holder
+        by = "an interrupt" if holder == timeline.INTERRUPT else holder
         part = "" if len(by_waker) == 1 else f"{_us(by_waker[holder])} of it "
         words += f", {part}ended by {by}"
     if totals.roused_ns > slept / 10:
         words += f"; its core idle for {_us(totals.roused_ns)} after them"
     words += _object_words(run, job, longest.longest_to_ns)
-    return _Verdict("resource held", words, holder)
+    return _Verdict(LOCK, words, holder)
 
 
 def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
@@ -242,13 +264,13 @@ def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> 
     woken = totals.woken_ns
     if woken is None or woken > start:
         words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
-        return _Verdict("wake-up", words)
+        return _Verdict(WAKE_UP, words)
     before = _by_name(run, totals, lambda share: share.before_ns)
     holder = max(before, key=lambda name: before[name]) if before else ""
     words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
     if holder:
         words += f"; until then {holder} had the core"
-    return _Verdict("wake-up", words, holder)
+    return _Verdict(WAKE_UP, words, holder)
 
 
 def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
@@ -257,7 +279,7 @@ def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
     if not late_ns or late_ns < EXPLAINED * excess_ns:
         return None
     words = f"its own job before it finished {_us(late_ns)} after this release"
-    return _Verdict("core held", words, "its own previous job")
+    return _Verdict(BEFORE, words)
 
 
 def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
@@ -267,7 +289,7 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
         return None
     name = max(interrupts, key=lambda key: interrupts[key])
     words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
-    return _Verdict("core held", words, f"interrupt ({name})")
+    return _Verdict(INTERRUPT, words, name)
 
 
 def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
@@ -275,11 +297,11 @@ def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     name = str(use.get("use", ""))
     words = f"its own code took {_us(excess_ns)} longer than usual"
     if not use:
-        return _Verdict("execution", words)
+        return _Verdict(WORK, words)
     what, why = "a computing use", "caches, memory, or a slower processor"
     if use["sync"]:
         what, why = "a synchronising use", "spinning, or cache lines from other cores"
-    return _Verdict("execution", f"{words}; most in {name or what}: {why}", name)
+    return _Verdict(WORK, f"{words}; most in {name or what}: {why}", name)
 
 
 class _WorstUse(TypedDict, total=False):
@@ -323,6 +345,22 @@ def _object_words(run: BlamedRun, job: int, until_ns: int | None = None) -> str:
         return ""
     number = use.get("resource")
     return f"; in {use['use']}" + ("" if number is None else f" (object {number})")
+
+
+def misses_of(run: BlamedRun) -> Iterator[tuple[str, str, int, int]]:
+    """Cause, by whom, ns more than usual and number of the misses beside others, of very many of
+    some evenly over time; by the parts of their responses alone."""
+    columns = run.columns
+    missed = np.flatnonzero(columns.missed & columns.counted & ~columns.solo)
+    looked = missed[:: -(-len(missed) // _LOOKED) or 1]
+    known = has_split(run.table, columns)
+    for number, job in enumerate(map(int, looked)):
+        many = (number + 1) * len(missed) // len(looked) - number * len(missed) // len(looked)
+        if known[job]:
+            found = blame(run, job, None)
+            yield found.cause, "", max(found.details["excess_ns"].values()), many
+        else:
+            yield BEFORE if columns.skipped[job] else NOT_SEEN, "", 0, many
 
 
 # --- late jobs by what they are ---------------------------------------------------------------
@@ -388,8 +426,7 @@ def _late_job(
         response_ns=late.until_ns - int(run.columns.release_ns[late.job]),
         deadline_ns=int(run.table.tasks[task]["deadline_ns"]),
         parts_ns=parts_ns,
-        cause="core held" if parts_ns else "unknown",
-        holder="its own previous job" if parts_ns else "",
+        cause=BEFORE if parts_ns else NOT_SEEN,
         evidence=words,
         traced=behind is not None and behind.traced,
         finished=False,

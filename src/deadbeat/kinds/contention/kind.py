@@ -41,10 +41,11 @@ from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
+from deadbeat.model.lateness import causes_words
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
 from deadbeat.model.traces import PARTS, LateJob
-from deadbeat.model.words import Json, capital, ns_text
+from deadbeat.model.words import Json, capital, count_of, ns_text
 from deadbeat.prices.page import (
     price_chart,
     price_list,
@@ -384,6 +385,7 @@ def _why(path: Path, count: int) -> Shown:
         "causes": [attrs.asdict(job) for job in late.jobs],
         "unavailable": late.unavailable,
         "notes": list(late.notes),
+        "misses": [attrs.asdict(each) for each in late.misses],
     }
     if not late.jobs:
         message = f"{path.name} does not say where the time of its jobs went"
@@ -401,9 +403,12 @@ def _why(path: Path, count: int) -> Shown:
     prices = _prices_of(store, [job.run for job in late.jobs])
     worst = late.jobs[0]
     headline = f"the worst job is number {worst.job} of {worst.run}: {worst.cause}"
+    total = sum(each.misses for each in late.misses)
+    every = f"Of {count_of(total, 'late job')} beside others: {causes_words(late.misses)}."
     return Shown(
         headline=headline,
         plain=answer,
+        parts=(every,) * bool(total),
         tables=(table,),
         lines=(*evidence, *prices, *late.notes, *missing),
     )

@@ -12,12 +12,13 @@ import cattrs
 import numpy as np
 from cattrs.errors import BaseValidationError
 
-from deadbeat.kinds.contention.blame import BlamedRun, blame_late
+from deadbeat.kinds.contention.blame import BlamedRun, blame_late, misses_of
 from deadbeat.kinds.contention.figures import without_overlapped
 from deadbeat.kinds.contention.run_parts import in_us
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.jobs import JobTable
+from deadbeat.model.lateness import MissCause, counted
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.traces import Activity, JobTrace, LateJob, RunTrace, WorstMoment
 from deadbeat.model.words import Json, inside, time_text
@@ -98,20 +99,25 @@ class Worst:
 class LateJobs:
     """The worst jobs of a campaign. ``jobs``: the worst first. ``unavailable``: why there are no
     events, or none of some runs; "": there are. ``notes``: what else the events do not say: files
-    that are damaged, events that were lost, and events that were left out."""
+    that are damaged, events that were lost, and events that were left out. ``misses``: all misses
+    of jobs beside others by cause, by the parts of their responses."""
 
     jobs: list[LateJob]
     unavailable: str = ""
     notes: tuple[str, ...] = ()
+    misses: tuple[MissCause, ...] = ()
 
 
 def late_of(store: CampaignStore, *, count: int = WORST) -> LateJobs:
     """The worst jobs of the campaign in ``store``. Raises DataError: a file of the campaign is
     damaged, other than those of events."""
     worst = Worst(count)
+    misses = list[tuple[str, str, int, int]]()
     for key in sorted(store.committed()):
-        worst.consider(key, _table(store, key))
-    return worst.named(store)
+        table = _table(store, key)
+        worst.consider(key, table)
+        misses += misses_of(BlamedRun(key.text, table))
+    return attrs.evolve(worst.named(store), misses=tuple(counted("", misses)))
 
 
 def _trace_of(store: CampaignStore, key: RunKey) -> tuple[RunTrace | None, str]:

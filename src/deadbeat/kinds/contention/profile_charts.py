@@ -402,7 +402,7 @@ def jobs_table(jobs: Sequence[LateJob]) -> Table:
             said("response", lambda job: job_time(job, job.response_ns)),
             said("deadline", lambda job: job.deadline_ns, format=time_text),
             said("late by", lambda j: job_time(j, j.lateness_ns) if j.lateness_ns > 0 else None),
-            said("put down to", lambda job: job.cause or "unknown", long=True),
+            said("put down to", lambda job: job.cause, long=True),
             said("held by", lambda job: job.holder or None, long=True),
             said("evidence", lambda job: job.evidence or None, long=True),
             said("parts of the response", _split, long=True, markup=_split_bar),

@@ -43,6 +43,7 @@ from deadbeat.kinds.latency.spec import (
 from deadbeat.kinds.latency.split import (
     cause_line,
     causes_table,
+    every_cause,
     means_table,
     traced,
     unavailable,
@@ -57,6 +58,7 @@ from deadbeat.model.examples import example_platform
 from deadbeat.model.finding import counts_text
 from deadbeat.model.latency import ASSUMED, PATH_PARTS, THREADS, LatencyRun, LoadPoint
 from deadbeat.model.latency_summary import CellSummary, LatencySummary
+from deadbeat.model.lateness import causes_words
 from deadbeat.model.platform import LOADED_BY, Platform
 from deadbeat.model.words import Json, count_of
 from deadbeat.report.machines import Verdicted
@@ -362,7 +364,13 @@ def _why(path: Path, count: int) -> Shown:
     store = LatencyStore.open(path)
     summary = summary_of(store)
     causes, reasons = causes_of(summary.cells), list(unavailable(summary.cells))
-    answer = {"causes": causes[:count], "unavailable": "; ".join(reasons), "notes": []}
+    every = every_cause(summary.cells)
+    answer = {
+        "causes": causes[:count],
+        "misses": [asdict(each) for each in every],
+        "unavailable": "; ".join(reasons),
+        "notes": [],
+    }
     if not causes:
         spec = read_spec(store.spec)
         hint = "measure it with --trace, or with --keep-above TIME"
@@ -374,6 +382,9 @@ def _why(path: Path, count: int) -> Shown:
     worst = table.rows[:count]
     row, parts = latest(summary.cells).whole, []
     late = row.raw["max"].value_ns
+    if len(causes) > 1:
+        many = sum(each.misses for each in every)
+        parts.append(f"Of {many} worst traced wake-ups of runs and CPUs: {causes_words(every)}.")
     if late is not None and late > worst[0].worst_ns + row.raw.histogram.resolution_ns:
         parts.append(f"The worst wake-up was not traced. {sentence(summary)}")
     return Shown(
@@ -390,7 +401,7 @@ def _why(path: Path, count: int) -> Shown:
 
 def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Json]]:
     """The worst traced wake-up of every CPU beside every load, the latest first, as plain values:
-    times in ns; a part that is not known is None."""
+    times in ns; a part that is not known is None. ``evidence``: what its events say."""
     return [
         {
             "load": item.cell.load.text,
@@ -398,7 +409,8 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Json]]:
             "cpu": item.split.cpu,
             "latency_ns": item.worst_ns,
             "parts_ns": {part: item.split.worst.parts.get(part) for part in PATH_PARTS},
-            "cause": item.split.worst.cause or None,
+            "cause": item.word,
+            "evidence": item.split.worst.cause,
         }
         for item in causes_table(cells).rows
     ]

@@ -12,6 +12,7 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
+from deadbeat.model.lateness import MissCause, counted, told_by
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.building import moment_chart, stacked
@@ -46,8 +47,13 @@ class TracedWakeUp:
         return f"{load_words(self.cell.load)}, CPU {self.split.cpu}"
 
     @property
+    def word(self) -> str:
+        """What held the worst up, in a word of `deadbeat.model.lateness`."""
+        return told_by(self.split.worst.cause)
+
+    @property
     def cause(self) -> str:
-        """What held the worst up."""
+        """What held the worst up, in the words of its events."""
         return re.sub(r"(\d) us\b", r"\1 µs", self.split.worst.cause or "not known")
 
     @property
@@ -158,6 +164,7 @@ def causes_table(cells: Iterable[CellSummary]) -> Table:
             *_PLACE,
             said("latency", attrgetter("worst_ns"), format=time_text),
             *_of_parts(lambda i: i.split.worst.parts),
+            said("cause", attrgetter("word"), words=True),
             said("what held it up", attrgetter("cause"), long=True, terminal=False),
         ),
         rows=sorted((i for i in traced(cells) if i.worst_ns), key=lambda i: -i.worst_ns),
@@ -222,9 +229,16 @@ def _stacked(title: str, names: Sequence[str], bars: Sequence[Mapping[str, float
     )
 
 
+def every_cause(cells: Iterable[CellSummary]) -> list[MissCause]:
+    """Why the worst traced wake-ups were late, those of all runs, CPUs and loads."""
+    rows = ((x.cause, x.by, x.most_ns, x.misses) for cell in cells for x in cell.causes)
+    return list(counted("", rows))
+
+
 def cause_line(item: TracedWakeUp) -> str:
-    """``memory 100 %, CPU 1, prober: 84 µs: the cause``."""
-    return f"{item.place}, {item.cell.engine}: {time_text(item.worst_ns)}: {item.cause}"
+    """``memory 100 %, CPU 1, prober: 84 µs: the cause: what its events say``."""
+    why = f"{item.word}: {item.cause}"
+    return f"{item.place}, {item.cell.engine}: {time_text(item.worst_ns)}: {why}"
 
 
 def cause_lines(cells: Sequence[CellSummary]) -> list[str]:

@@ -32,10 +32,6 @@ from deadbeat.kinds.load.lost import (
     EXECUTION,
     LEAST_PART,
     LEAST_SHARE,
-    SLOWER,
-    STOPPED,
-    TITLES,
-    WAITING,
     Scene,
     SceneMachine,
     cause_of,
@@ -44,6 +40,20 @@ from deadbeat.kinds.load.lost import (
     stopped_ns,
 )
 from deadbeat.model.histogram import Integers
+from deadbeat.model.lateness import (
+    EITHER,
+    FREQUENCY,
+    KEPT,
+    MIGRATED,
+    NOT_SEEN,
+    PREEMPTED,
+    SIBLING,
+    SLOWER,
+    STOLEN,
+    STOPPED,
+    WAITING,
+    cause_named,
+)
 from deadbeat.model.load import PLAIN, Cause, LoadCell, LoadKey, LoadRun, Takers
 
 #: Slower execution up to this share is within what runs differ by anyway.
@@ -62,14 +72,6 @@ _TICK_NS = 10_000_000
 _SERVER_DEFAULT = 0.05
 #: Share of the traced waiting that ordinary threads must have had for the kernel to have given it.
 _MOSTLY = 0.5
-
-#: Which part of a round's time a cause took; a move has no time of its own.
-_PARTS = {
-    **dict.fromkeys(TITLES, WAITING),
-    **dict.fromkeys(("steal", "host-or-interrupt"), STOPPED),
-    **dict.fromkeys(("smt", "frequency", "unknown"), SLOWER),
-    "migration": "",
-}
 
 
 def causes_of(
@@ -115,7 +117,7 @@ def causes_of(
     times = [(run, failures[run.key], parts_of(run, alone_ns)) for run in scene.here]
 
     def ended(cause: Cause) -> int | None:
-        part = _PARTS[cause.name]
+        part = cause_named(cause.name).takes
         if cause.share is None or not part:
             return None
         taken = min(cause.share * sum(parts.values()) / parts[part], 1.0)
@@ -189,7 +191,7 @@ def _waiting(scene: Scene) -> list[Cause]:
         if seen.period_ns is not None:
             shape += f", {seen.period_ns / 1e6:.0f} ms apart (median)"
     if all(run.policy == "other" for run in scene.here):
-        return [cause_of("fair-scheduling", share, "shown", shape)]
+        return [cause_of(PREEMPTED, share, "shown", f"{shape}; it is an ordinary thread")]
     limits = ((run.machine.get("rt_runtime_us"), run.machine.get("rt_period_us"))
               for run in scene.here)  # fmt: skip
     limited = (rt_kept(*limit, machine.kernel, None) for limit in limits)
@@ -203,10 +205,10 @@ def _waiting(scene: Scene) -> list[Cause]:
     if not kept or not (fits if ordinary is None else ordinary >= _MOSTLY):
         apart = f"; the {kept * 1000:.0f} ms that the kernel keeps for ordinary threads do not fit"
         certainty = "unknown" if ordinary is None else "likely"
-        return [cause_of("other-task", share, certainty, shape + (apart if kept else "") + text)]
+        return [cause_of(PREEMPTED, share, certainty, shape + (apart if kept else "") + text)]
     found = kept_by(scene, share, shape + text, bandwidth, server)
     if ordinary is not None and len(found) == 1 and (
-        found[0].name == "bandwidth" or not (bandwidth and server)
+        found[0].name == KEPT or not (bandwidth and server)
     ):  # fmt: skip
         # only the kernel lets them run while a real-time thread is ready; not: which part of it
         return [evolve(cause, certainty="shown") for cause in found]
@@ -267,7 +269,7 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
             f"{shape}; {ticks} stolen ticks of 10 ms on its own CPUs in {len(here)} runs account"
             f" for {stolen * 1000:.1f} ms of every second at most"
         )
-        yield cause_of("steal", scene.share(stolen), "likely", text)
+        yield cause_of(STOLEN, scene.share(stolen), "likely", text)
     rest = lost.stopped - stolen
     if rest >= LEAST_SHARE:
         if ticks:
@@ -280,7 +282,7 @@ def _stopped(scene: Scene) -> Iterator[Cause]:
             text = f"{shape}; no stolen ticks"
         where = {True: "; a virtual machine", False: "; no virtual machine", None: ""}
         text += where[scene.machine.virtual]
-        yield cause_of("host-or-interrupt", scene.share(rest), "unknown", text)
+        yield cause_of(EITHER, scene.share(rest), "unknown", text)
 
 
 def _stolen(run: LoadRun) -> int | None:
@@ -303,10 +305,10 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         return
     shape = f"{lost * 1000:.1f} ms of every second went into slower execution than alone"
     # cause -> its remedy, and the same without what that takes away: smt binds the thread too
-    slowing = {"smt": ("smt", "pin"), "frequency": ("governor", PLAIN)}
+    slowing = {SIBLING: ("smt", "pin"), FREQUENCY: ("governor", PLAIN)}
     there = {
-        "smt": any(count > 1 for count in machine.siblings.values()),
-        "frequency": machine.scaling is True,
+        SIBLING: any(count > 1 for count in machine.siblings.values()),
+        FREQUENCY: machine.scaling is True,
     }
     left, notes, shown = lost, "", []
     for name, (remedy, against) in slowing.items():
@@ -333,13 +335,13 @@ def _slower(scene: Scene) -> Iterator[Cause]:
             if isinstance(khz, int)
         ]
         ends = f" ({min(seen) / 1e6:.2f} to {max(seen) / 1e6:.2f} GHz)" if seen else ""
-        words = {"smt": "an SMT sibling", "frequency": f"the frequency{ends}"}
+        words = {SIBLING: "an SMT sibling", FREQUENCY: f"the frequency{ends}"}
         host = ["the host"] if machine.virtual is True else []
         rest = f"{left * 1000:.1f} ms of it are left; " if shown else ""
         maybe = [*(words[name] for name in open_ones), *host,
                  "the memory and caches that all CPUs share"]  # fmt: skip
         text = f"{shape}{notes}; {rest}it may be {', '.join(maybe)}"
-        yield cause_of("unknown", scene.share(left), "unknown", text)
+        yield cause_of(NOT_SEEN, scene.share(left), "unknown", text)
 
 
 # ---------- moves ----------
@@ -362,4 +364,4 @@ def _moves(scene: Scene, cell: LoadCell) -> list[Cause]:
             price += f": a cost is not shown{less.among}"
     certainty = "shown" if less is not None and less.above and stayed else "unknown"
     evidence = f"{cell.moves_per_s.value:.2f} moves per second; {price}"
-    return [cause_of("migration", None, certainty, evidence)]
+    return [cause_of(MIGRATED, None, certainty, evidence)]

@@ -20,6 +20,15 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
+from deadbeat.model.lateness import (
+    FAIR_SERVER,
+    KEPT,
+    SLOWER,
+    STOPPED,
+    THROTTLED,
+    WAITING,
+    cause_named,
+)
 from deadbeat.model.load import ALL, PLAIN, Cause, LoadRun, LostTime
 from deadbeat.stats.intervals import student_half_width, t_cdf
 from deadbeat.stats.multiple import holm
@@ -32,7 +41,7 @@ PAIRS_MIN = 3
 #: then shown where its 95 % interval lies above 0.
 _LEVEL = 0.025
 #: Parts of a run that are compared.
-WAITING, STOPPED, SLOWER, EXECUTION = "waiting", "stopped", "slower", "execution"
+EXECUTION = "execution"
 #: Condition before ("": nothing, the part itself), condition after, part.
 _Asked = tuple[str, str, str]
 
@@ -255,23 +264,9 @@ LEAST_PART = 0.05
 #: Time without a limit that must have been measured, in windows this long: both come once a second.
 _FREE_S, _FREE_WINDOW_S = 6.0, 2.0
 
-TITLES = {
-    "rt-bandwidth": "RT bandwidth control throttled it",
-    "fair-server": "the fair server gave its CPU to ordinary threads",
-    "bandwidth": "the kernel kept its CPU for ordinary threads (RT bandwidth or fair server)",
-    "fair-scheduling": "it is an ordinary thread and shares its CPU with others",
-    "other-task": "something else had its CPU (a task of its priority or above, or the kernel)",
-    "steal": "the host took the CPU",
-    "host-or-interrupt": "an interrupt, the firmware or the host stopped the CPU",
-    "smt": "threads on the sibling of its core slowed it down",
-    "frequency": "the CPU ran at a lower frequency",
-    "unknown": "it ran slower, for an unknown reason",
-    "migration": "it moved between CPUs",
-}
-
 
 def cause_of(name: str, share: float | None, certainty: str, evidence: str) -> Cause:
-    title = TITLES[name]
+    title = cause_named(name).sentence
     return Cause(name=name, title=title, share=share, certainty=certainty, evidence=evidence)
 
 
@@ -334,14 +329,14 @@ def kept_by(
     )
     rt_shown = agree and any(each.goes.above for each in freed)
     if not bandwidth:
-        return [cause_of("fair-server", share, "likely", f"{shape}; RT bandwidth control is off")]
+        return [cause_of(FAIR_SERVER, share, "likely", f"{shape}; RT bandwidth control is off")]
     if not server:
         text = "".join(f"; without it {each.words}" for each in freed)
         evidence = (
             f"{shape}; sched_rt_runtime_us keeps {bandwidth * 1000:.0f} ms/s, and there is no fair"
             f" server{text}"
         )
-        return [cause_of("rt-bandwidth", share, "shown" if rt_shown else "likely", evidence)]
+        return [cause_of(THROTTLED, share, "shown" if rt_shown else "likely", evidence)]
     if not freed:
         return [_either(scene, share, shape)]
     text = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
@@ -353,7 +348,7 @@ def kept_by(
     server_shown = agree and any(
         each.stays.above and each.stays.mean >= LEAST_SHARE for each in freed
     )
-    known = [("rt-bandwidth", part, rt_shown), ("fair-server", 1 - part, server_shown)]
+    known = [(THROTTLED, part, rt_shown), (FAIR_SERVER, 1 - part, server_shown)]
     # what is shown is named however small
     parts = [each for each in known if each[1] >= LEAST_PART or (each[2] and each[1] > 0)]
     parts.sort(key=lambda each: -each[1])
@@ -373,4 +368,4 @@ def _either(scene: Scene, share: float, shape: str) -> Cause:
     else:
         text = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
     certainty = "shown" if less is not None and less.above else "likely"
-    return cause_of("bandwidth", share, certainty, f"{shape}; {text}")
+    return cause_of(KEPT, share, certainty, f"{shape}; {text}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deadbeat.derive.ends import EndToEnd, end_to_end
 from deadbeat.derive.jobs import SURE_JOBS
-from deadbeat.derive.late import Late, MissCause, causes, late
+from deadbeat.derive.late import Late, causes, late
 from deadbeat.derive.records import Recording, RecordKind
 from deadbeat.derive.system import reduced
 from deadbeat.derive.tasks import (
@@ -26,13 +26,14 @@ from deadbeat.derive.tasks import (
 )
 from deadbeat.derive.timeline import worst_moments
 from deadbeat.model.errors import UsageError
+from deadbeat.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.model.traces import WorstMoment
 from deadbeat.model.words import Json, count_of, time_text
 from deadbeat.report.document import Column, Table, percent
 
 _POLICIES = ("sched_setscheduler", "sched_setattr")
-#: Late jobs that are kept, of each task; causes in a sentence.
-_KEPT, _CAUSES = 20, 4
+#: Late jobs that are kept, of each task.
+_KEPT = 20
 #: Of the execution time of a job, what tracing took of it is said as a share of it.
 _MUCH = 0.1
 
@@ -262,17 +263,10 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
     mine = [each for each in found.causes if each.task == task.name]
     if not mine:
         return
-    words = [
-        f"{each.misses:,} {_cause_words(each)}, up to {time_text(each.most_ns)}" for each in mine
-    ]
-    rest = sum(each.misses for each in mine[_CAUSES:])
-    words[_CAUSES:] = [f"{rest:,} by {len(mine) - _CAUSES} other causes"] * (rest > 0)
     looked = f" (of {mine[0].of:,} looked at)" * (mine[0].of < (task.misses or 0))
-    yield f"Of these{looked}: {'; '.join(words)}."
+    yield f"Of these{looked}: {causes_words(mine)}."
     plain = [lock.name for lock in found.locks if lock.protocol == "none"]
-    held = [
-        name for name in plain for e in mine if e.cause == "lock" and e.by.startswith(f"{name},")
-    ]
+    held = [name for name in plain for e in mine if e.cause == LOCK and e.by.startswith(f"{name},")]
     if held:
         have = "have" if len({*held}) > 1 else "has"
         foreign = [lock.name for lock in found.locks if lock.foreign and lock.name in held]
@@ -280,14 +274,6 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
             f"; {foreign[0]} must not: a thread unlocks it that did not lock it" if foreign else ""
         )
         yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance{but}."
-
-
-def _cause_words(each: MissCause) -> str:
-    if each.cause == "lock":
-        return f"waited for {each.by}"
-    if each.by.startswith("policy "):
-        return f"{each.cause} ({each.by})"
-    return f"{each.cause}{f' by {each.by}' if each.by else ''}"
 
 
 def lines(found: TracedProgram) -> Iterator[str]:
