@@ -433,8 +433,8 @@ def policies() -> str:
 
 
 def late_causes() -> str:
-    rows = [(f"*{each.word}*", each.sentence, each.evidence, each.cure) for each in CAUSES]
-    return table("it says|what happened|what shows it|what to do", rows)
+    rows = [(f"*{each.word}*", each.evidence, each.cure) for each in CAUSES]
+    return table("it says|what shows it|what to do", rows)
 
 
 def studies() -> str:

@@ -13,9 +13,9 @@ from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 from deadbeat.kinds.contention.blame import BlamedRun, blame, blame_late
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.lateness import cause_named
+from deadbeat.model.lateness import LateJob, cause_named
 from deadbeat.model.tasks import Resource
-from deadbeat.model.traces import GAP, PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.model.traces import GAP, PARTS, JobTotals, JobTrace, RunTrace, TraceEvent
 from deadbeat.store.jobfile import new_header
 from deadbeat.store.traces import trace_from_plain
 from deadbeat.trace.jobs import worst_jobs

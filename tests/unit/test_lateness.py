@@ -13,8 +13,15 @@ from deadbeat.kinds.load.document import load_document
 from deadbeat.kinds.load.lost import cause_of
 from deadbeat.kinds.program.traced import answer, traced
 from deadbeat.model import lateness
-from deadbeat.model.lateness import CAUSES, LateCause, MissCause, cause_named, spoken, told_by
-from deadbeat.model.traces import LateJob
+from deadbeat.model.lateness import (
+    CAUSES,
+    LateCause,
+    LateJob,
+    MissCause,
+    cause_named,
+    spoken,
+    word_of,
+)
 from deadbeat.report.document import Table
 
 #: What the kernel's events say of a wake-up (`test_path_split`) -> its cause.
@@ -52,7 +59,7 @@ TOLD = {
 
 @pytest.mark.parametrize("sentence", TOLD)
 def test_every_sentence_of_a_wake_up_has_its_word(sentence: str) -> None:
-    assert told_by(sentence) == TOLD[sentence]
+    assert word_of(sentence) == TOLD[sentence]
 
 
 def test_each_word_of_today_and_before_means_one_cause() -> None:
@@ -68,7 +75,7 @@ def test_each_word_of_today_and_before_means_one_cause() -> None:
 def test_a_new_cause_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the evidence that names it: the other words come from the row, in every kind."""
     sun = LateCause(word="flare", sentence="the sun did it", evidence="a counter", cure="a roof",
-                    takes=lateness.WAITING, told="of the sun")  # fmt: skip
+                    takes=lateness.WAITING, shown_by="of the sun")  # fmt: skip
     monkeypatch.setattr(lateness, "CAUSES", (sun, *CAUSES))
     job = LateJob(run="r", job=1, task=0, response_ns=9, deadline_ns=5, parts_ns={}, cause="flare")
     assert Table(name="x", columns=_LATE, rows=[job]).texts()[0][-1] == "flare"

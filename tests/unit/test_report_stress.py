@@ -17,8 +17,8 @@ from deadbeat.kinds.contention.samples import distribution_charts, group_samples
 from deadbeat.kinds.contention.stress_charts import counter_charts, interval_curve, stress_charts
 from deadbeat.kinds.contention.tables import sets_data
 from deadbeat.model.figures import CellFigures, Figure
+from deadbeat.model.lateness import LateJob
 from deadbeat.model.results import Summary
-from deadbeat.model.traces import LateJob
 from deadbeat.report import html as html_of
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}

@@ -8,7 +8,8 @@ from deadbeat.kinds.contention.blame import BlamedRun, blame_late
 from deadbeat.kinds.contention.late import Worst
 from deadbeat.model import jobs as j
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, TraceEvent
+from deadbeat.model.lateness import LateJob
+from deadbeat.model.traces import PARTS, JobTotals, JobTrace, RunTrace, TraceEvent
 from deadbeat.trace.jobs import Lateness, extract, worst_jobs
 
 #: D = T = 1000, C = 100; the window ends at 10 000.

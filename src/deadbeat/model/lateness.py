@@ -2,7 +2,7 @@
 
 A cause is a row of `CAUSES`. What names it is in the recordings of the kinds that can see it: the
 parts of a response (contention), the records of a program (`deadbeat.derive.late`), differences
-between runs (load), and the sentence that kernel events gave of a wake-up, which `told` finds.
+between runs (load), and the sentence that kernel events gave of a wake-up, which `shown_by` finds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from deadbeat.model.words import time_text
 
@@ -32,7 +33,7 @@ class LateCause:
         evidence: What shows it.
         cure: What to do about it.
         takes: What of the thread's time; "": none of its own.
-        told: What the sentence of a wake-up has in it (`deadbeat.trace.reasons`), a pattern; "":
+        shown_by: Pattern of the sentence of a wake-up (`deadbeat.trace.reasons`); "":
             the events around a wake-up do not show it.
         was: Words for it in results of earlier versions.
     """
@@ -42,7 +43,7 @@ class LateCause:
     evidence: str
     cure: str
     takes: str = ""
-    told: str = ""
+    shown_by: str = ""
     was: tuple[str, ...] = ()
 
 
@@ -62,12 +63,12 @@ CAUSES = (
         evidence="what is left when the other causes are taken off; events that were lost",
         cure="record the kernel's events (`--causes`, `--trace`), or measure longer",
         takes=SLOWER,
-        told="^unknown|^nothing stands out|unknown who had|no event says",
+        shown_by="^unknown|^nothing stands out|unknown who had|no event says",
         was=("unknown",),
     ),
     LateCause(
         word=BLIND,
-        sentence="nobody may see who had its CPU",
+        sentence="the kernel does not show who had its CPU",
         evidence="no event of the kernel: the right to trace is lacking",
         cure="trace it as root: `deadbeat doctor --abilities`",
     ),
@@ -79,7 +80,7 @@ CAUSES = (
         cure="real-time tasks want all of a core: give the others a core of their own, or lower the"
         " utilisation; what the kernel keeps is a setting (`kernel.sched_rt_runtime_us`)",
         takes=WAITING,
-        told="although the thread goes before",
+        shown_by="although the thread goes before",
         was=("rt-bandwidth",),
     ),
     LateCause(
@@ -103,7 +104,7 @@ CAUSES = (
         evidence="stolen ticks, pure computation that stood still, or no event on any CPU",
         cure="the machine under the machine: no setting within it helps",
         takes=STOPPED,
-        told="no event on any CPU",
+        shown_by="no event on any CPU",
         was=("steal", "host stall"),
     ),
     LateCause(
@@ -121,7 +122,7 @@ CAUSES = (
         cure="a thread that should not run there: move it, its interrupt or its timer to another"
         " CPU, or leave that CPU out (`--cpus`)",
         takes=WAITING,
-        told="of the same or a higher priority|it was preempted",
+        shown_by="of the same or a higher priority|it was preempted",
         was=("core held", "other-task", "fair-scheduling"),
     ),
     LateCause(
@@ -152,7 +153,7 @@ CAUSES = (
         evidence="a system call that is no lock, and what ended it",
         cure="take the call out of the job",
         takes=ASLEEP,
-        told="it slept in between",
+        shown_by="it slept in between",
     ),
     LateCause(
         word=INTERRUPT,
@@ -160,7 +161,7 @@ CAUSES = (
         evidence="handlers ran for most of what is too long",
         cure="move the interrupt to another CPU (knob `irq-affinity`), or the task",
         takes=STOPPED,
-        told=r" ran for [\d.]+ .?s$",
+        shown_by=r" ran for [\d.]+ .?s$",
     ),
     LateCause(
         word=TIMER,
@@ -168,7 +169,7 @@ CAUSES = (
         evidence="the interrupt of the timer, or its handler until it woke the thread, was late",
         cure="limit idle states (`cpuidle`); look for who keeps interrupts off",
         takes=ASLEEP,
-        told="^the timer's",
+        shown_by="^the timer's",
     ),
     LateCause(
         word=WAKE_UP,
@@ -176,7 +177,7 @@ CAUSES = (
         evidence="its CPU was idle, or a thread of lower priority was in the kernel there",
         cure="the way out of an idle state: limit them (`cpuidle`), or `idle=poll` for a test",
         takes=WAITING,
-        told="ready without its CPU|to reading the clock",
+        shown_by="ready without its CPU|to reading the clock",
         was=("wake-up",),
     ),
     LateCause(
@@ -232,10 +233,46 @@ def spoken(word: str) -> str:
     return next((each.word for each in CAUSES if word in each.was), word)
 
 
-def told_by(sentence: str) -> str:
+def word_of(sentence: str) -> str:
     """The word of what kernel events say of a wake-up, in any version."""
-    fitting = (each.word for each in CAUSES if each.told and re.search(each.told, sentence))
+    fitting = (each.word for each in CAUSES if each.shown_by and re.search(each.shown_by, sentence))
     return next(fitting, NOT_SEEN)
+
+
+@frozen(kw_only=True)
+class LateJob:
+    """One of the worst jobs of a campaign, and what it is put down to; or a row of jobs of a task
+    that never finished.
+
+    Attributes:
+        run: Run text. job: index of its record, of a row the first's. task: index.
+        response_ns, deadline_ns: Its response time (of a row: at least) and its relative deadline.
+        parts_ns: Part -> ns; sums to ``response_ns``. Empty where nothing is known of it.
+        cause: A word of `CAUSES`.
+        holder: Who held the core or the resource, as far as it is known; "".
+        evidence: One line: what the cause rests on.
+        traced: Whether scheduling events were there to look at.
+        skipped: Releases in the row that never finished; 0: it finished.
+    """
+
+    run: str
+    job: int
+    task: int
+    response_ns: int
+    deadline_ns: int
+    parts_ns: dict[str, int]
+    cause: str = field(converter=spoken)
+    holder: str = ""
+    evidence: str = ""
+    traced: bool = False
+    finished: bool = True
+    skipped: int = 0
+    details: dict[str, Any] = field(factory=dict)
+
+    @property
+    def lateness_ns(self) -> int:
+        """Response beyond the deadline, negative before it; of a row: at least."""
+        return self.response_ns - self.deadline_ns
 
 
 # ---------- all misses by cause ----------

@@ -1,4 +1,4 @@
-"""What the kernel did around the worst jobs of a run, and why jobs were late.
+"""What the kernel did around the worst jobs of a run.
 
 A response splits exactly: wake-up + waiting for its core + waiting for a resource + own execution
 + suspected host stall = finish - release (measurement.md, "Where the time went").
@@ -6,11 +6,7 @@ A response splits exactly: wake-up + waiting for its core + waiting for a resour
 
 from __future__ import annotations
 
-from typing import Any
-
 from attrs import field, frozen
-
-from deadbeat.model.lateness import spoken
 
 #: Perf events by the number that a counter row carries.
 COUNTER_EVENTS = (
@@ -141,42 +137,6 @@ class RunTrace:
     unavailable: str = ""
     threads: dict[int, int] = field(factory=dict)
     jobs: tuple[JobTrace, ...] = ()
-
-
-@frozen(kw_only=True)
-class LateJob:
-    """One of the worst jobs of a campaign, and what it is put down to; or a row of jobs of a task
-    that never finished.
-
-    Attributes:
-        run: Run text. job: index of its record, of a row the first's. task: index.
-        response_ns, deadline_ns: Its response time (of a row: at least) and its relative deadline.
-        parts_ns: Part -> ns; sums to ``response_ns``. Empty where nothing is known of it.
-        cause: A word of `deadbeat.model.lateness`.
-        holder: Who held the core or the resource, as far as it is known; "".
-        evidence: One line: what the cause rests on.
-        traced: Whether scheduling events were there to look at.
-        skipped: Releases in the row that never finished; 0: it finished.
-    """
-
-    run: str
-    job: int
-    task: int
-    response_ns: int
-    deadline_ns: int
-    parts_ns: dict[str, int]
-    cause: str = field(converter=spoken)
-    holder: str = ""
-    evidence: str = ""
-    traced: bool = False
-    finished: bool = True
-    skipped: int = 0
-    details: dict[str, Any] = field(factory=dict)
-
-    @property
-    def lateness_ns(self) -> int:
-        """Response beyond the deadline, negative before it; of a row: at least."""
-        return self.response_ns - self.deadline_ns
 
 
 @frozen(kw_only=True)

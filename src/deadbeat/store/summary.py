@@ -19,8 +19,8 @@ from cattrs import Converter
 
 from deadbeat.model.errors import DataError
 from deadbeat.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
+from deadbeat.model.lateness import LateJob
 from deadbeat.model.results import PrecisionRecord, Summary
-from deadbeat.model.traces import LateJob
 from deadbeat.model.words import Json
 from deadbeat.store.campaign import CampaignStore
 from deadbeat.store.files import atomic_write, read_bytes, read_json, write_json

@@ -31,9 +31,10 @@ from deadbeat.model.lateness import (
     THROTTLED,
     WAKE_UP,
     WORK,
+    LateJob,
 )
 from deadbeat.model.tasks import TaskSet
-from deadbeat.model.traces import PARTS, JobTotals, JobTrace, LateJob, RunTrace, ThreadShare
+from deadbeat.model.traces import PARTS, JobTotals, JobTrace, RunTrace, ThreadShare
 from deadbeat.trace import timeline
 from deadbeat.trace.jobs import Lateness
 from deadbeat.trace.why import Span, add_up, named, task_matcher

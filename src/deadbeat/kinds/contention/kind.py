@@ -41,10 +41,10 @@ from deadbeat.kinds.contention.view import CampaignView
 from deadbeat.kinds.table import TableKind
 from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import counts_text
-from deadbeat.model.lateness import causes_words
+from deadbeat.model.lateness import LateJob, causes_words
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.tasks import Access
-from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.model.traces import PARTS
 from deadbeat.model.words import Json, capital, count_of, ns_text
 from deadbeat.prices.page import (
     price_chart,

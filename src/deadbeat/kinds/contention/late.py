@@ -18,9 +18,9 @@ from deadbeat.kinds.contention.run_parts import in_us
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.jobs import JobTable
-from deadbeat.model.lateness import MissCause, counted
+from deadbeat.model.lateness import LateJob, MissCause, counted
 from deadbeat.model.results import RunKey, Summary
-from deadbeat.model.traces import Activity, JobTrace, LateJob, RunTrace, WorstMoment
+from deadbeat.model.traces import Activity, JobTrace, RunTrace, WorstMoment
 from deadbeat.model.words import Json, inside, time_text
 from deadbeat.report.building import moment_chart
 from deadbeat.report.charts import Chart

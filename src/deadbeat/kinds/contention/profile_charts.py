@@ -23,8 +23,9 @@ from deadbeat.kinds.contention.grids import (
 from deadbeat.kinds.contention.samples import object_charts, of_option, samples
 from deadbeat.kinds.contention.stress_charts import factor_charts
 from deadbeat.model.figures import CellFigures
+from deadbeat.model.lateness import LateJob
 from deadbeat.model.results import JobHistogram, Summary
-from deadbeat.model.traces import PARTS, LateJob
+from deadbeat.model.traces import PARTS
 from deadbeat.model.words import origin, time_text
 from deadbeat.report.building import curve, spread, stacked
 from deadbeat.report.charts import COLOURS, OPTION, Chart, Curve, Panel

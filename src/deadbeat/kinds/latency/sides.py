@@ -92,12 +92,12 @@ def _by_cpu(sides: Sequence[Side], engine: str, loads: Sequence[LoadPoint]) -> I
         shown = [(side, cell) for side in sides if (cell := side.cell(load, engine))]
         cpus = shown_cpus([cell for _, cell in shown])
         edges = edges_of([item.histogram for _, cell in shown for item in by_cpu(cell, cpus)])
-        told = (f"{side.name}: {differing_cpus(cell)}" for side, cell in shown)
+        differ = (f"{side.name}: {differing_cpus(cell)}" for side, cell in shown)
         yield chart_of(
             load,
             f"cpus-{engine}",
             f"Latency of every CPU, {engine}",
-            f"{HISTOGRAM_CAPTION} {' '.join(told)}",
+            f"{HISTOGRAM_CAPTION} {' '.join(differ)}",
             [
                 overlaid(
                     by_cpu(cell, cpus), title=f"{side.name}: {rests_on(cell.whole)}", edges=edges

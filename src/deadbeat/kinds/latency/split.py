@@ -12,7 +12,7 @@ from attrs import frozen
 from deadbeat.kinds.latency.words import US, engines_of, load_words
 from deadbeat.model.latency import PATH_PARTS, QUANTILES_PPM, PathSplit
 from deadbeat.model.latency_summary import CellSummary
-from deadbeat.model.lateness import MissCause, counted, told_by
+from deadbeat.model.lateness import MissCause, counted, word_of
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import time_text
 from deadbeat.report.building import moment_chart, stacked
@@ -49,7 +49,7 @@ class TracedWakeUp:
     @property
     def word(self) -> str:
         """What held the worst up, in a word of `deadbeat.model.lateness`."""
-        return told_by(self.split.worst.cause)
+        return word_of(self.split.worst.cause)
 
     @property
     def cause(self) -> str:

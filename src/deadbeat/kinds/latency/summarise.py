@@ -29,7 +29,7 @@ from deadbeat.model.latency_summary import (
     LatencySummary,
     MatrixFacts,
 )
-from deadbeat.model.lateness import counted, told_by
+from deadbeat.model.lateness import counted, word_of
 from deadbeat.model.words import Json, beside_label
 from deadbeat.report.document import Column, records
 
@@ -119,7 +119,7 @@ def _late(runs: Sequence[LatencyRun]) -> Iterator[tuple[str, str, int, int]]:
     """The worst traced wake-up of every run and CPU: of the others no events are kept."""
     for worst in (split.worst for run in runs for split in run.split):
         if worst.total_ns:
-            yield told_by(worst.cause), "", worst.total_ns, 1
+            yield word_of(worst.cause), "", worst.total_ns, 1
 
 
 def reached(run: LatencyRun) -> float | None:
