@@ -57,7 +57,9 @@ def here(runs: Path) -> None:
     """Task sets of this machine: half calibrate the intervals, half judge."""
     began = perf_counter()
     names = sorted({each.partition(":")[0] for each in (*COMPUTING, *OBJECTS)})
-    deadbeat.ask("stress", name="sets", runs=runs, fragments=",".join(names), **SETS)
+    deadbeat.ask(
+        "contention", random=True, name="sets", runs=runs, fragments=",".join(names), **SETS
+    )
     seconds = perf_counter() - began
     found = deadbeat.ask("predict", "sets", runs=runs)["results"]
     predictors = {each["name"]: each for each in found["predictors"]}

@@ -10,8 +10,6 @@ from deadbeat.cli.call import (
     latency,
     load,
     primitives,
-    profile,
-    stress,
     study,
 )
 from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
@@ -140,14 +138,12 @@ __all__ = [
     "nearest_word",
     "open",
     "primitives",
-    "profile",
     "quoted",
     "ratio_interval",
     "read_file",
     "refuse",
     "seconds_text",
     "size_word",
-    "stress",
     "study",
     "study_curves",
     "study_means",

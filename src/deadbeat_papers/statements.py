@@ -86,7 +86,9 @@ class StatedResult(OnAMachine):
 
     def why_not_counted(self, event: str) -> str:
         """Why the counts of an event say nothing of contention; "": they do."""
-        state = (self.summary.meta.get("counters") or {}).get(event, "not counted: --counters")
+        state = (self.summary.meta.get("counters") or {}).get(
+            event, "not counted: --set counters=true"
+        )
         if state != "counted":
             alone = ": each set alone, without its rivals" * ("cachegrind" in str(state))
             return f"{event.replace('_', ' ')} of {self.name}: {state}{alone}"

@@ -65,12 +65,12 @@ def _rows() -> list[Row]:
     def row(name: str, *words: str, **more: Any) -> Row:
         return Row(name, words, slow=name in SLOW, **more)
 
-    rows = [row("runs", "runs", *SAME, folders=EVERY)]
+    rows = [row("runs", "list", *SAME, folders=EVERY)]
     for name in (*CAMPAIGNS, *MATRICES, *LOADS, "breakdown"):
         rows.append(row(f"show-{name}", "show", name, *SAME, folders=(name,)))
         written = (f"runs/{name}/*.csv", f"runs/{name}/report.html")
         written += ("runs/profile/sets.json",) * (name == "profile")
-        rows.append(row(f"report-{name}", "report", name, *NEW, folders=(name,), files=written))
+        rows.append(row(f"report-{name}", "page", name, *NEW, folders=(name,), files=written))
     rows.append(row("show-damaged", "show", "damaged", *SAME, folders=("damaged",)))
     for name in ("profile", "m-profile", "m-latency"):
         rows.append(row(f"why-{name}", "why", name, *SAME, folders=(name,)))
@@ -84,7 +84,15 @@ def prediction() -> Any:
     fragments = "matmul,pointer_chase,atomic_line"
     with tempfile.TemporaryDirectory() as runs:
         sets = {"cores": 2, "sets": 20, "deadline_factor": 2, "contended_ratio": "0,1"}
-        deadbeat.ask("stress", name="s", fragments=fragments, simulated=True, runs=runs, **sets)
+        deadbeat.ask(
+            "contention",
+            random=True,
+            name="s",
+            fragments=fragments,
+            simulated=True,
+            runs=runs,
+            **sets,
+        )
         found = deadbeat.ask("predict", "s", cores="4,8", runs=runs)
     del found["results"]["report"]
     return dict(found)
@@ -145,43 +153,45 @@ def pool_verdicts(name: str) -> Any:
 
 def _runs(row: Any) -> list[Row]:
     made_up = ("--simulated", *NEW)
-    small = ("--sync-share=0,0.5", "--contended-ratio=0,1", "--duration=60ms", "--pool=quick")
+    small = ("--sync-share=0,0.5", "--contended-ratio=0,1", "--duration=60ms", "--set=pool=quick")
     study = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf")
     written = ("runs/*/*.csv",)
     return [
-        row("profile-simulated", "profile", "--quick", *made_up),
-        row("profile-small", "profile", "--cores=1,2", "--sets=2", *small, *made_up,
+        row("profile-simulated", "contention", "--quick", *made_up),
+        row("profile-small", "contention", "--cores=1,2", "--sets=2", *small, *made_up,
             files=written),
-        row("profile-precision", "profile", "--cores=1,2", *small, "--precision=0.1",
-            "--sets-min=5", "--sets-max=8", *made_up),
-        row("profile-sim", "profile", "--cores=1,2", "--sets=2", *small, *NEW,
+        row("profile-precision", "contention", "--cores=1,2", *small, "--precision=0.1",
+            "--set=sets-min=5", "--set=sets-max=8", *made_up),
+        row("profile-sim", "contention", "--cores=1,2", "--sets=2", *small, *NEW,
             "--executor=sim:cores=2"),
-        row("profile-file", "profile", "--file=examples/contention.toml", "--sets=1",
+        row("profile-file", "contention", "--file=examples/contention.toml", "--sets=1",
             "--cores=1,2", "--duration=60ms", *made_up),
-        row("stress-simulated", "stress", "--quick", "--sets=5", *made_up, files=written),
-        row("stress-file", "stress", "--file=examples/random-sets.toml", "--sets=5",
+        row("stress-simulated", "contention", "--random", "--quick", "--sets=5", *made_up,
+            files=written),
+        row("stress-file", "contention", "--random", "--file=examples/random-sets.toml", "--sets=5",
             "--cores=2", "--duration=60ms", *made_up),
-        row("breakdown-simulated", "breakdown", "--quick", "--cores=2", "--sets=2", "--steps=3",
+        row("breakdown-simulated", "breakdown", "--quick", "--cores=2", "--sets=2", "--set=steps=3",
             *made_up, files=written),
         row("latency-simulated", "latency", "--quick", *made_up, files=("runs/*/latency.csv",)),
         row("latency-file", "latency", "--file=examples/latency.toml", "--duration=1s",
             "--repeats=2", *made_up),
-        row("latency-import", "latency", "--import=imports/osadl.json", *NEW),
+        row("latency-import", "import", "imports/osadl.json", *NEW),
         row("load-simulated", "load", "--quick", *made_up, files=written),
-        row("load-periodic-simulated", "load", "--form=periodic", "--normal=0,2", "--repeats=3",
-            "--remedies=none", *made_up),
-        row("study-sweep", "sched", "study", *study, "--test=gfb,rta-edf", "--sets=12", "--metrics",
-            *NEW, files=(*written, "runs/*/report.html")),
+        row("load-periodic-simulated", "load", "--set=form=periodic", "--set=normal=0,2",
+            "--repeats=3", "--remedies=none", *made_up),
+        row("study-sweep", "sched", "study", *study, "--test=gfb,rta-edf", "--sets=12",
+            "--set=metrics=true", *NEW, files=(*written, "runs/*/report.html")),
         *(row(f"study-{name}", "sched", "study", name, "--sets=1", *NEW)
           for name in ("thesis-fig1", "thesis-fig4")),
         *(row(f"study-stored-{name}", "sched", "study", *words, *NEW, folders=(name,),
               files=written)
           for name, words in {
-              "study": (*study, "--test=gfb,rta-edf", "--sets=12", "--metrics"),
+              "study": (*study, "--test=gfb,rta-edf", "--sets=12", "--set=metrics=true"),
               "thesis-fig2": ("thesis-fig2", "--sets=3"),
           }.items()),
-        row("calibrate-simulated", "calibrate", *made_up[:-2], "--json", "--out=c.json"),
-        row("selftest-simulated", "selftest", "--simulated", "--json"),
+        row("calibrate-simulated", "contention", "--calibrate", *made_up[:-2], "--json",
+            "--out=c.json"),
+        row("selftest-simulated", "doctor", "--prove", "--simulated", "--json"),
     ]  # fmt: skip
 
 
@@ -196,18 +206,18 @@ def _machine(row: Any) -> list[Row]:
     return [
         *(doctor(tree) for tree in ("vm", "pass", "fail", "bare")),
         doctor("fail", "--only=kernel", "--only=memory"),
-        row("tune-list", "tune", "list", "--json"),
+        row("tune-list", "list", "knobs", "--json"),
         tune("status", "status"),
         *(tune(f"plan-{tree}", "apply", "realtime", "--dry-run", tree=tree)
           for tree in ("vm", "pass")),
-        row("explain", "explain", "--json"),
-        row("explain-one", "explain", "--json", "load-starved"),
-        row("fragments", "fragments", "--simulated", *SAME),
+        row("explain", "list", "findings", "--json"),
+        row("explain-one", "show", "load-starved", "--json"),
+        row("fragments", "list", "fragments", "--simulated", *SAME),
     ]  # fmt: skip
 
 
 def _scheduling(row: Any) -> list[Row]:
-    rows = [row(f"sched-{what}", "sched", what, "--json") for what in ("policies", "tests")]
+    rows = [row(f"sched-{what}", "list", what, "--json") for what in ("policies", "tests")]
     for name in ("dhall", "ties", "vehicle", "sporadic-not-sync"):
         file = f"examples/sched/{name}.json"
         rows += [
@@ -221,11 +231,11 @@ def _scheduling(row: Any) -> list[Row]:
     drawn = ("sched", "generate", "--count=3", "--tasks=5", "--processors=2", "--utilisation=1.5")
     rows += [
         row("sched-generate", *drawn),
-        row("sched-generate-others", *drawn, "--deadlines=constrained", "--offsets=uniform",
-            "--utilisations=uniform", "--periods=log-uniform", "--period-min=10",
-            "--period-max=99"),
+        row("sched-generate-others", *drawn, "--set=deadlines=constrained", "--set=offsets=uniform",
+            "--utilisations=uniform", "--periods=log-uniform", "--set=period-min=10",
+            "--set=period-max=99"),
         row("sched-simulate-costs", "sched", "simulate", "examples/sched/vehicle.json",
-            "--cost-context-switch=1", "--cost-migration=2", "--json"),
+            "--set=cost-context-switch=1", "--set=cost-migration=2", "--json"),
     ]  # fmt: skip
     return rows
 

@@ -22,13 +22,13 @@ DRAWN = (*QUIET, "--no-figures")
 PAGE, PYTHON = ("page",), ("python",)
 #: What reads ``X``, beside a whole ``Y`` of its kind; what is written goes into ``out``.
 READS = (
-    ("show", "X", *QUIET), ("show", "X", "--runs", "runs"), ("show", "X/"), ("runs", *QUIET),
+    ("show", "X", *QUIET), ("show", "X", "--runs", "runs"), ("show", "X/"), ("list", *QUIET),
     ("export", "X", "--runs", "runs", "--as", "openmetrics"), ("why", "X", *QUIET),
-    ("export", "X", "--as", "perfetto", "--out", "out/why.json", *QUIET), ("explain", "short"),
+    ("export", "X", "--as", "perfetto", "--out", "out/why.json", *QUIET), ("show", "short"),
     ("compare", "X", "Y", "--out", "out/c", *DRAWN), ("emit", "X", "--out", "out/e", *QUIET),
     ("compare", "Y", "X", "--out", "out/c", *DRAWN), ("observe", "all", "--from", "X", *QUIET),
     ("predict", "X", "--out", "out/d", *DRAWN),
-    ("fragments", "--simulated", *QUIET),
+    ("list", "fragments", "--simulated", *QUIET),
     PAGE, PYTHON,
 )  # fmt: skip
 

@@ -79,7 +79,14 @@ WORDS = [
     "--utilisation",
     "0.6..0.9:0.1",
 ]
-WORDS += ["--utilisations", "randfixedsum:lcm-limit=10000", "--policy", "g-edf,p-edf", "--metrics"]
+WORDS += [
+    "--utilisations",
+    "randfixedsum:lcm-limit=10000",
+    "--policy",
+    "g-edf,p-edf",
+    "--set",
+    "metrics=true",
+]
 WORDS += ["--sets", "70", "--no-figures", "--workers", "1", "--name", "s"]
 
 

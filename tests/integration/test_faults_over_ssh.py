@@ -35,7 +35,7 @@ COMMANDS = {
         *("--repeats", "4", "--no-figures"),
     ),
     "profile": (
-        *("profile", "--quick", "--duration", "0.3", "--sets", "1", "--no-figures"),
+        *("contention", "--quick", "--duration", "0.3", "--sets", "1", "--no-figures"),
         *("--calibration", "costs.json"),
     ),
 }
@@ -131,7 +131,16 @@ EVENTS = {
 @pytest.fixture(scope="module")
 def costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("costs")
-    words = ("calibrate", "--pool", "quick", "--duration", "6", "--out", "costs.json")
+    words = (
+        "contention",
+        "--calibrate",
+        "--pool",
+        "quick",
+        "--duration",
+        "6",
+        "--out",
+        "costs.json",
+    )
     subprocess.run([sys.executable, "-m", "deadbeat", *words], cwd=folder, check=True)
     return folder / "costs.json"
 

@@ -162,16 +162,24 @@ def test_one_task_set_on_linux_and_on_freertos_is_one_comparison(tmp_path: Path)
     runs = ("--runs", str(tmp_path))
     sets = ("--cores", "1", "--tasks-per-core", "2", "--utilisation", "0.3", "--sets", "2")
     sync = ("--sync-share", "0.5", "--contended-ratio", "1", "--priorities", "rate-monotonic")
-    made = ("--duration", "0.2s", "--calibration-seconds", "5s", "--quick", *runs)
-    few = ("--fragments", "crc32,kalman,matmul,pid,semaphore_posix,mutex_inherit")
-    deadbeat("stress", *sets, *sync, *few, *made, "--name", "linux")
-    again = ("stress", "--executor", "freertos:hosted", "--programs-from", "linux", *runs)
+    made = ("--duration", "0.2s", "--set", "calibration-seconds=5s", "--quick", *runs)
+    few = ("--set", "fragments=crc32,kalman,matmul,pid,semaphore_posix,mutex_inherit")
+    deadbeat("contention", "--random", *sets, *sync, *few, *made, "--name", "linux")
+    again = (
+        "contention",
+        "--random",
+        "--executor",
+        "freertos:hosted",
+        "--programs-from",
+        "linux",
+        *runs,
+    )
     assert "built for FreeRTOS" in deadbeat(*again, "--name", "rtos").stderr
     shown = deadbeat("compare", "linux", "rtos", "--ungated", "--json", *runs).stdout
     assert "FreeRTOS hosted on Linux" in shown
     assert "wake-up, median" in shown and "a use of semaphore_posix" in shown
-    locks = ("--fragments", "crc32,pid,mutex_normal,rwlock", "--name", "locks")
-    deadbeat("stress", *sets, *sync[:4], *made, *locks)
+    locks = ("--set", "fragments=crc32,pid,mutex_normal,rwlock", "--name", "locks")
+    deadbeat("contention", "--random", *sets, *sync[:4], *made, *locks)
     refused = deadbeat(*again[:4], "locks", *runs, "--name", "never", status=2)
     assert ": not on FreeRTOS" in refused.stderr
 

@@ -20,8 +20,21 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.
 _COSTS = ("--no-figures", "--calibration", "costs.json")
 #: Kind -> command on this machine, and how long it takes at most, s.
 HARDWARE = {
-    "profile": (("profile", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
-    "stress": (("stress", "--quick", "--duration", "0.3", "--sets", "8", "--causes", *_COSTS), 8.0),
+    "profile": (("contention", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
+    "stress": (
+        (
+            "contention",
+            "--random",
+            "--quick",
+            "--duration",
+            "0.3",
+            "--sets",
+            "8",
+            "--causes",
+            *_COSTS,
+        ),
+        8.0,
+    ),
     "breakdown": (("breakdown", "--quick", "--duration", "0.3", "--sets", "2", *_COSTS), 8.0),
     "latency": (
         ("latency", "--quick", "--duration", "1", "--repeats", "2", "--trace", "--no-figures"),
@@ -36,8 +49,8 @@ _RUN = ("run", "--duration", "1", "--repeats", "4", "--no-figures", "--name", "m
 HARDWARE["run"] = ((*_RUN, "--", sys.executable, "-c", _MARKS), 4.0)
 #: The same without a machine.
 SIMULATED = {
-    "profile": ("profile", "--quick", "--simulated", "--sets", "2", "--no-figures"),
-    "stress": ("stress", "--quick", "--simulated", "--sets", "4", "--no-figures"),
+    "profile": ("contention", "--quick", "--simulated", "--sets", "2", "--no-figures"),
+    "stress": ("contention", "--random", "--quick", "--simulated", "--sets", "4", "--no-figures"),
     "breakdown": ("breakdown", "--quick", "--simulated", "--sets", "2", "--no-figures"),
     "latency": ("latency", "--quick", "--simulated", "--no-figures"),
     "load": ("load", "--quick", "--simulated", "--no-figures"),
@@ -148,6 +161,15 @@ def _places(pid: int) -> list[tuple[int, int, set[int]]]:
 @pytest.fixture(scope="module")
 def costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("costs")
-    words = ("calibrate", "--pool", "quick", "--duration", "6", "--out", "costs.json")
+    words = (
+        "contention",
+        "--calibrate",
+        "--pool",
+        "quick",
+        "--duration",
+        "6",
+        "--out",
+        "costs.json",
+    )
     assert deadbeat(*words, cwd=folder).returncode == 0
     return folder / "costs.json"

@@ -78,7 +78,7 @@ def measuring(folder: Path) -> bool:
 
 @BY_BOTH
 def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, maker: str) -> None:
-    words = ("--duration", "1s", "--loads-by", maker)
+    words = ("--duration", "1s", "--set", f"loads-by={maker}")
     with start(tmp_path, *words) as killed:
         until(lambda: measuring(tmp_path))
         assert started_below(tmp_path, name=MAKERS[maker])
@@ -104,7 +104,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path, make
 @pytest.mark.slow
 @BY_BOTH
 def test_a_load_that_is_killed_makes_its_run_invalid(tmp_path: Path, maker: str) -> None:
-    words = ("--duration", "3s", "--fail-on", "invalid", "--loads-by", maker)
+    words = ("--duration", "3s", "--fail-on", "invalid", "--set", f"loads-by={maker}")
     with start(tmp_path, *words) as running:
         until(lambda: measuring(tmp_path))
         for number in started_below(tmp_path, name=MAKERS[maker]):

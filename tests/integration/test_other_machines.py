@@ -151,7 +151,7 @@ def test_settings_are_changed_there_and_come_back_without_us(
 
 
 def test_a_machine_says_what_it_can(sshd: Sshd, capsys: Capture) -> None:
-    status = main(("targets", "check", sshd.word, "--json"))
+    status = main(("doctor", "--abilities", sshd.word, "--json"))
     found = json.loads(capsys.readouterr().out)["results"]
     rows = {each["what"]: each for each in found["abilities"]}
     assert found["measures"] is (status == 0)
@@ -165,7 +165,7 @@ def test_a_machine_says_what_it_can(sshd: Sshd, capsys: Capture) -> None:
 
 
 def test_a_machine_that_cannot_be_reached_is_an_answer(capsys: Capture) -> None:
-    assert main(("targets", "check", "ssh://nobody@127.0.0.1:9", "--json")) == 1
+    assert main(("doctor", "--abilities", "ssh://nobody@127.0.0.1:9", "--json")) == 1
     (row,) = json.loads(capsys.readouterr().out)["results"]["abilities"]
     assert (row["what"], row["can"]) == ("connection", False) and row["cure"]
 

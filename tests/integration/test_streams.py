@@ -18,8 +18,8 @@ VERBS = [
     *(
         pytest.param(words, marks=pytest.mark.slow)
         for words in (
-            ("runs",), ("report", "a", "--no-figures"), ("compare", "a", "a"), ("explain",),
-            ("doctor", "--only", "hardening"), ("version",), ("--help",), (*LATENCY, "b"),
+            ("list",), ("page", "a", "--no-figures"), ("compare", "a", "a"), ("list", "findings",),
+            ("doctor", "--only", "hardening"), ("--version",), ("--help",), (*LATENCY, "b"),
         )
     ),
 ]  # fmt: skip

@@ -31,10 +31,10 @@ from deadbeat.store.summary import _hashes
 
 IMPORTED = ("imported", "imported-text", "imported-osadl", "imported-jitter")
 SWEEP = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf",
-         "--test=gfb,rta-edf", "--sets=12", "--metrics")  # fmt: skip
+         "--test=gfb,rta-edf", "--sets=12", "--set", "metrics=true")  # fmt: skip
 #: What reads the folder ``X``; ``Y`` is a whole one of its kind.
 VERBS = (
-    *READS, ("report", "X", *DRAWN), ("sched", "study", *SWEEP, "--name", "X", *DRAWN),
+    *READS, ("page", "X", *DRAWN), ("sched", "study", *SWEEP, "--name", "X", *DRAWN),
     ("compare", "Y", "X", "--per-cpu", *DRAWN),
 )  # fmt: skip
 #: Made here; the others are stored.

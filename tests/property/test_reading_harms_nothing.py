@@ -86,7 +86,7 @@ def test_what_lies_beside_results_is_left_alone(number: int, stored: dict[str, P
         before = snapshot(work / "runs", work / "outside")
         read_everywhere(work)
         assert snapshot(work / "runs", work / "outside") == before, kind
-        asked(("report", "X", "--no-figures", *QUIET), work)
+        asked(("page", "X", "--no-figures", *QUIET), work)
         assert (work / "outside/precious").read_bytes() == PRECIOUS
         assert sorted(p.name for p in (work / "outside").iterdir()) == ["half.77.part", "precious"]
 
@@ -98,7 +98,7 @@ def test_a_folder_inside_that_is_a_link_is_refused_by_name(stored: dict[str, Pat
             path = placed(folder, work)
             _linked(path / name, work / "outside")
             before = snapshot(work / "runs", work / "outside")
-            for words in (("show", "X", *QUIET), ("report", "X", "--no-figures", *QUIET)):
+            for words in (("show", "X", *QUIET), ("page", "X", "--no-figures", *QUIET)):
                 told = asked(words, work)
                 assert f"runs/X/{name} is a link" in told and told.count("\n") == 1, (kind, told)
             assert snapshot(work / "runs", work / "outside") == before, (kind, name)
@@ -117,7 +117,7 @@ def test_a_file_of_a_result_that_is_none_is_refused_or_missing(stored: dict[str,
             replaced(path / file.relative_to(folder), work / "outside", next(makes))
             before = snapshot(work / "runs", work / "outside")
             asked(READS[0], work)
-            asked(("runs", *QUIET), work)
+            asked(("list", *QUIET), work)
             assert snapshot(work / "runs", work / "outside") == before, (kind, file)
 
 
@@ -140,20 +140,9 @@ def test_only_a_folder_of_ones_own_is_reported(stored: dict[str, Path], work: Pa
     except PermissionError:
         pytest.skip("only root gives folders away")
     before = snapshot(path)
-    told = asked(("report", "X", *QUIET), work)
+    told = asked(("page", "X", *QUIET), work)
     assert "belongs to another user" in told and "cp -r" in told
     assert snapshot(path) == before
-
-
-def test_a_plot_goes_through_no_link(stored: dict[str, Path], work: Path) -> None:
-    placed(stored["latency"], work)
-    (work / "runs/plot-per-cpu").symlink_to(work / "outside")
-    before = snapshot(work / "outside")
-    assert "is a link" in asked(("plot", "per-cpu", "X", "--format=none", *QUIET), work)
-    assert snapshot(work / "outside") == before
-    (work / "named").symlink_to(work / "out")
-    asked(("plot", "per-cpu", "X", "--format=none", "--out", "named", *QUIET), work)
-    assert {path.name for path in (work / "out").iterdir()} == {"derived.json", "per-cpu.html"}
 
 
 def test_a_writer_takes_only_a_regular_file_for_its_lock(stored: dict[str, Path], work: Path):
@@ -161,6 +150,6 @@ def test_a_writer_takes_only_a_regular_file_for_its_lock(stored: dict[str, Path]
         path = placed(stored["latency"], work)
         replaced(path / ".lock", work / "outside", make)
         before = snapshot(work / "outside")
-        told = asked(("report", "X", "--no-figures", *QUIET), work)
+        told = asked(("page", "X", "--no-figures", *QUIET), work)
         assert "runs/X/.lock" in told and told.count("\n") == 1, told
         assert snapshot(work / "outside") == before

@@ -57,7 +57,8 @@ def test_options_of_commands_that_are_told_exist() -> None:
             rest = re.split(r" (?:and|or|with) ", match[2])[0]
             if command is None:
                 continue
-            known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+            shown = [each for each in command.params if not getattr(each, "hidden", False)]
+            known = {name for each in shown for name in (*each.opts, *each.secondary_opts)}
             known |= {"--help", "-h", "--help-all"}
             for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", rest):
                 seen += 1

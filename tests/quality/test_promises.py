@@ -88,7 +88,7 @@ def test_blocks_of_a_page_fit_the_sources() -> None:
 
 
 _CAMPAIGN = (
-    *("-m", "deadbeat", "profile", "--quick", "--simulated", "--sets", "2", "--duration", "0.1"),
+    *("-m", "deadbeat", "contention", "--quick", "--simulated", "--sets", "2", "--duration", "0.1"),
     *("--sync-share", "0,1", "--contended-ratio", "0,1", "--no-figures"),
 )
 
@@ -106,7 +106,7 @@ def test_a_metric_is_two_files(tree: Path) -> None:
     columns = "skipped_ratio,skipped_ratio_ci_low,skipped_ratio_ci_high"
     assert columns in (folder / "summary.csv").read_text()
     assert '"skipped_ratio": 0' in run(tree, "-m", "deadbeat", "show", "a", "--json")
-    run(tree, "-m", "deadbeat", "report", "a", "--no-figures")
+    run(tree, "-m", "deadbeat", "page", "a", "--no-figures")
     assert "skipped %" in (folder / "report.html").read_text()
     answer = run(tree, "-m", "deadbeat", "compare", "a", "b", "--metric", "skipped_ratio", "--json")
     assert '"skipped_ratio"' in answer

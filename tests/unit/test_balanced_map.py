@@ -75,7 +75,7 @@ def test_a_preset_takes_three_sets_of_an_object_on_average() -> None:
 
 
 def test_a_balanced_mix_aims_at_slowdowns_alone() -> None:
-    with pytest.raises(UsageError, match="--mix random"):
+    with pytest.raises(UsageError, match="--set mix=random"):
         balanced(precision={"target": 0.1, "metric": "delay_ratio"})
 
 

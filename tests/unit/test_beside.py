@@ -118,7 +118,7 @@ def test_the_run_beside_which_it_failed_is_not_kept(tmp_path: Path, end: str, wo
     assert f": 1 start, ended {words} after " in Path("beside.log").read_text()
 
 
-@pytest.mark.parametrize("verb", ["latency", "load", "stress", "profile"])
+@pytest.mark.parametrize("verb", ["latency", "load", "contention --random", "contention"])
 def test_what_cannot_run_beside_is_refused_before_anything_is_made(
     verb: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -130,7 +130,7 @@ def test_what_cannot_run_beside_is_refused_before_anything_is_made(
         (("--beside", "--", "no-such-program"), "no program no-such-program here"),
         (("--simulated", "--beside", "--", "ls"), "--simulated and --beside exclude each other"),
     ):
-        assert main((verb, "--quick", *words)) == 2
+        assert main((*verb.split(), "--quick", *words)) == 2
         assert told in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
 
@@ -140,14 +140,15 @@ def test_what_cannot_run_beside_is_refused_before_anything_is_made(
     [
         ("latency", "--simulated"),
         ("load", "--simulated"),
-        ("stress", "--simulated"),
-        ("stress", "--executor", "sim:cores=2"),
+        ("contention", "--random", "--simulated"),
+        ("contention", "--random", "--executor", "sim:cores=2"),
     ],
 )
 def test_nothing_runs_beside_a_simulation(words: tuple[str, ...], capsys: Capture) -> None:
     Path("asked.toml").write_text('beside = ["touch", "ran"]\n')
     assert main((*words, "--quick", "--file", "asked.toml")) == 2
-    assert f"{' '.join(words[1:])} and --beside exclude" in capsys.readouterr().err
+    said = " ".join(word for word in words[1:] if word != "--random")
+    assert f"{said} and --beside exclude" in capsys.readouterr().err
     assert [*Path().iterdir()] == [Path("asked.toml")]
 
 
@@ -228,7 +229,7 @@ def test_a_result_says_when_the_program_ended_before_the_measurement(verb: str, 
     again = "2026-01-02T00:00:00+00:00 ./c: 1 start, was ended with the measurement after 9.0 s\n"
     Path("runs/tiny/beside.log").write_text("before\n" * 50 + ended + again)
     capsys.readouterr()
-    assert main(("report", "tiny", "--no-figures")) == 0
+    assert main(("page", "tiny", "--no-figures")) == 0
     assert main(("show", "tiny")) == 0
     out = capsys.readouterr().out
     assert "ended with status 3 after 4.1 s" in out and "\x1b" not in out

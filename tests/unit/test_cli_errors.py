@@ -8,7 +8,6 @@ import pytest
 from helpers.answers import Capture
 from helpers.campaigns import TINY_OPTIONS
 
-from deadbeat.cli._help import UNTIL
 from deadbeat.cli.main import main
 
 RUN = ("contention", "--quick", "--simulated", "--no-figures")
@@ -17,13 +16,13 @@ FRAGMENTS = ("list", "fragments", "--simulated")
 PROVE = ("doctor", "--prove")
 STRESS = ("contention", "--random", "--simulated", "--no-figures")
 BOARD, BOTH_HERE = ("--target", "ssh://board"), ("--target", "local,ssh://board")
-PER_TASK = ("--per-task", "--sync-share", "1", "--contended-ratio", "1")
-BOTH = ("--utilisation", "0.3", "--deadline-factor", "5")
-THREE_TASKS = ("--utilisation", "0.5", "--tasks-per-core", "3", "--utilisation-min", "0.4")
+PER_TASK = ("--set", "per-task=true", "--sync-share", "1", "--contended-ratio", "1")
+BOTH = ("--utilisation", "0.3", "--set", "deadline-factor=5")
+THREE_TASKS = ("--utilisation", "0.5", "--tasks-per-core", "3", "--set", "utilisation-min=0.4")
 SEARCH = ("breakdown", "--quick", "--simulated")
-BACKWARDS = ("--search-from", "1", "--search-to", "0.9")
+BACKWARDS = ("--set", "search-from=1", "--set", "search-to=0.9")
 MATRIX, LOAD = ("latency", "--simulated"), ("load", "--simulated")
-SHORT_PERIODS = ("--form=periodic", "--round=9ms", "--period=5ms")
+SHORT_PERIODS = ("--set=form=periodic", "--set=round=9ms", "--period=5ms")
 
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
@@ -40,19 +39,35 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         ((*RUN, "--duration"), 2, "option '--duration' requires an argument ("),
         ((*RUN, "--duration", "0"), 2, '--duration: "0" is out of range (from 0.05 to 3600)'),
         ((*RUN, "--duration", "x"), 2, '--duration: "x" is not a number of seconds (write it like'),
-        ((*RUN, "--wcet-min", "100"), 2, '--wcet-min: "100" is not a length of time with its uni'),
-        ((*RUN, "--wcet-min", "1ms"), 2, "--wcet-min: 1000000ns is above wcet_max = 500000ns ("),
-        ((*RUN, "--wcet-max", "1 mss"), 2, "has an unknown unit (did you mean ms?)"),
+        (
+            (*RUN, "--set", "wcet-min=100"),
+            2,
+            "--set wcet-min: 100 is not a length of time with its uni",
+        ),
+        (
+            (*RUN, "--set", "wcet-min=1ms"),
+            2,
+            "--set wcet-min: 1000000ns is above wcet_max = 500000ns (",
+        ),
+        ((*RUN, "--set", "wcet-max=1 mss"), 2, "has an unknown unit (did you mean ms?)"),
         ((*RUN, "--sync-share", "0,2"), 2, '--sync-share[1]: "2" is out of range (from 0 to 1)'),
-        ((*RUN, "--step", "0.3"), 2, '--step: "0.3" does not divide 1 (the nearest is 0.25)'),
+        ((*RUN, "--set", "step=0.3"), 2, '--step: "0.3" does not divide 1 (the nearest is 0.25)'),
         ((*RUN, "--policy", "fofi"), 2, '--policy: "fofi" is not a choice (did you mean fifo?)'),
-        ((*RUN, "--distribution", "loguniform"), 2, "is not a choice (did you mean log-uniform?)"),
+        (
+            (*RUN, "--set", "distribution=loguniform"),
+            2,
+            "is not a choice (did you mean log-uniform?)",
+        ),
         ((*RUN, "--cores", "1..3"), 2, "--cores: M = 3 asked (2 cores can be used here)"),
         ((*RUN, "--cpus", "0,9"), 2, "--cpus: there is no CPU 9 to use (use 0, 1)"),
         ((*RUN, "--sets", "1e3"), 2, '--sets: "1e3" is not a whole number (write it'),
         ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
         ((*RUN, "--name", "latest"), 2, "--name: latest is the link to the last campaign (cho"),
-        ((*RUN, "--fragments", "matmull"), 2, "no fragment is called 'matmull' (did you mean m"),
+        (
+            (*RUN, "--set", "fragments=matmull"),
+            2,
+            "no fragment is called 'matmull' (did you mean m",
+        ),
         ((*RUN[:1], "--preset", "papr"), 2, '--preset: "papr" is not a choice (did you mean paper'),
         ((*RUN, "--preset", "paper"), 2, "--quick and --preset paper exclude each other (drop"),
         ((*RUN, "--retry"), 2, "there is no campaign contention-quick in runs to retry ("),
@@ -97,7 +112,11 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         ((*STRESS, "--utilisation", "0"), 2, '--utilisation: "0" is out of range (from 0.001 to'),
         ((*STRESS, "--preset", "nope"), 2, "(one of random, fixed-cores, paper, quick, 2a, 2b)"),
         ((*STRESS, "--preset", "default"), 2, "default is a preset of deadbeat contention (one of"),
-        ((*STRESS, *("--critical-cores", "1", "--cores", "1")), 2, "1 critical core leaves none o"),
+        (
+            (*STRESS, *("--set", "critical-cores=1", "--cores", "1")),
+            2,
+            "1 critical core leaves none o",
+        ),
         (
             (*STRESS, *THREE_TASKS),
             2,
@@ -105,23 +124,31 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
             " --utilisation-min or",
         ),
         ((*STRESS, "--cores", "64"), 2, "--cores: M = 64 asked (2 cores can be used here)"),
-        ((*STRESS, "--critical-cores", "2"), 2, "--critical-cores: 2 critical cores leave none of"),
+        (
+            (*STRESS, "--set", "critical-cores=2"),
+            2,
+            "--set critical-cores: 2 critical cores leave none of",
+        ),
         ((*STRESS, "--preset", "3c"), 2, '--preset: "3c" is not a choice'),
         ((*STRESS, "--preset", "2a", "--cores", "64"), 2, "--cores: M = 64 asked"),
         ((*STRESS, "--preset", "2a"), 2, "--preset: none of M = 4, 8, 12, 16 exists"),
         ((*STRESS, "--quick", "--preset", "2b"), 2, "--quick and --preset 2b exclude each other"),
-        ((*STRESS, *PER_TASK), 2, "--per-task: rho and"),
-        ((*STRESS, *BOTH), 2, "--deadline-factor: with a utilisation"),
+        ((*STRESS, *PER_TASK), 2, "--set per-task: rho and"),
+        ((*STRESS, *BOTH), 2, "--set deadline-factor: with a utilisation"),
         (("observe", "10"), 2, "there is no observation 10 (1 to 9, or all)"),
         (("observe", "0..3"), 2, "there is no observation 0..3"),
         (("observe", "nine"), 2, '"nine" is no observation'),
         (("observe", "1", "--from", "nowhere"), 2, "there is no result nowhere"),
         (("observe", "1", "--executor", "fake:cores=0"), 2, "--executor"),
         ((*RUN, "--precision", "0.05", "--sets", "3"), 2, "--sets: a fixed number"),
-        ((*RUN, "--sets-min", "9"), 2, "--precision: missing"),
+        ((*RUN, "--set", "sets-min=9"), 2, "--precision: missing"),
         ((*RUN, "--precision", "tight"), 2, '--precision: "tight" is not a number'),
-        ((*RUN, "--precision", "0.1", "--precision-metric", "slow"), 2, "--precision-metric"),
-        ((*RUN, "--precision", "0.05", "--sets-min", "300"), 2, "--sets-min: 300 is above"),
+        (
+            (*RUN, "--precision", "0.1", "--set", "precision-metric=slow"),
+            2,
+            "--set precision-metric",
+        ),
+        ((*RUN, "--precision", "0.05", "--set", "sets-min=300"), 2, "sets-min: 300 is above"),
         ((*RUN, "--time-budget", "soon"), 2, '--time-budget: "soon" is not a length of time'),
         ((*RUN, "--time-budget", "0m"), 2, "--time-budget"),
         (("latency", "--simulated", *BOARD), 2, "--simulated and --target (or --cross) exclude"),
@@ -130,7 +157,6 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("breakdown", "--executor", "sim", *BOARD), 2, "--executor sim and --target (or --cross)"),
         (("run", *BOARD, "--simulated", "true"), 2, "--simulated and --target"),
         (("latency", *BOARD, "--beside", "--", "true"), 2, "--beside and --target"),
-        (("latency", *BOARD, "--import", "x"), 2, "--target does not apply to imported files"),
         (("latency", "--target", "local,local"), 2, '"local" is named twice'),
         (("latency", "--target", "local,"), 2, "names no machine"),
         (("latency", "--simulated", *BOTH_HERE), 2, "--simulated and --target"),
@@ -138,23 +164,22 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("doctor", *BOTH_HERE, "--openmetrics"), 2, "of one machine"),
         ((*PROVE, "--executor", "freertos"), 2, "the self-test is about a real machine ("),
         ((*PROVE, "--simulated", "--duration", "-1"), 2, '--duration: "-1" is out of range ('),
-        ((*SEARCH, "--steps", "99"), 2, 'error: --steps: "99" is out of range'),
-        ((*SEARCH, "--steps", "9"), 2, "--steps: 9 halvings of 0.05 to 1.1 end below 0.00242"),
-        ((*SEARCH, *BACKWARDS), 2, "error: --search-from: 1 is not below high = 0.9 (lower"),
+        ((*SEARCH, "--set", "steps=99"), 2, "error: --set steps: 99 is out of range"),
+        ((*SEARCH, "--set", "steps=9"), 2, "--set steps: 9 halvings of 0.05 to 1.1 end below 0.0"),
+        ((*SEARCH, *BACKWARDS), 2, "error: --set search-from: 1 is not below high = 0.9 ("),
         ((*SEARCH, "--priorities", "rm"), 2, 'error: --priorities[0]: "rm" is not a choice'),
         ((*SEARCH, "--tasks-per-core", "0"), 2, 'error: --tasks-per-core[0]: "0" is out of range'),
         ((*SEARCH, "--spare", "x%"), 2, 'error: --spare: "x" is not a number'),
-        ((*SEARCH, "--miss-share", "2"), 2, 'error: --miss-share: "2" is out of range'),
+        ((*SEARCH, "--set", "miss-share=2"), 2, "error: --set miss-share: 2 is out of range"),
         ((*SEARCH, "--cores", "9"), 2, "error: --cores: M = 9 asked"),
         ((*SEARCH, "--sets", "900"), 2, "error: --sets: 3600 task sets in all"),
         (("breakdown", "--preset", "paper"), 2, 'error: --preset: "paper" is not a choice'),
-        ((*SEARCH, "--segments-max", "0"), 2, 'error: --segments-max: "0" is out of range'),
+        ((*SEARCH, "--set", "segments-max=0"), 2, "error: --set segments-max: 0 is out of range"),
         ((*MATRIX, "--cpus", "7"), 2, "--cpus: there is no CPU 7 to use (use 0, 1"),
         ((*MATRIX, "--interval", "2s"), 2, "(from 50us to 1s)"),
         ((*MATRIX, "--duration", "1y"), 2, "--duration: "),
         ((*MATRIX, "--duration", "1w"), 2, "--duration: "),
-        (("latency", "--import", "cpu:50="), 2, "cpu:50=: no file is named (write it cpu:50=FILE)"),
-        (("latency", "--import", ""), 2, "--import: no file is named"),
+        (("import", "cpu:50="), 2, "cpu:50=: no file is named (write it cpu:50=FILE)"),
         (("doctor", "--workload", "compte"), 2, "did you mean compute"),
         (("doctor", "--fail-on", "hihg"), 2, "did you mean high"),
         (("doctor", "--only", "kernl"), 2, "did you mean kernel"),
@@ -169,7 +194,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         ((*LOAD, "--fail-on", "mises"), 2, '--fail-on: "mises" is not a choice'),
         (("contention", "--simulated", "--set", "pool"), 2, "no KEY=VALUE"),
         (("contention", "--simulated", "--set", "run.secnds=1"), 2, "did you mean seconds?"),
-        ((*RUN, "--pool", "full", "--set", "pool=quick"), 2, "mean the same"),
+        ((*RUN, "--set", "pool=full", "--set", "pool=quick"), 2, "mean the same"),
         (("sched", "generate", "--set", "heavy-sharr=0.5"), 2, "did you mean heavy-share?"),
         (("sched", "generate", "--set", "heavy-share=x"), 2, "not a valid float"),
     ],
@@ -186,7 +211,6 @@ def test_one_line_a_hint_and_the_right_status(
     assert main(arguments) == status
     out, err = capsys.readouterr()
     assert out == ""
-    err = "".join(each for each in err.splitlines(True) if UNTIL not in each)
     assert err.startswith("deadbeat: error: ")
     assert err.count("\n") == 1
     assert line in err
@@ -211,7 +235,7 @@ def test_a_conflict_does_not_hide_what_else_is_wrong(capsys: Capture) -> None:
 
 
 def test_a_calibration_that_does_not_fit_names_file_and_options(capsys: Capture) -> None:
-    assert main((*CALIBRATE, "--pool", "quick", "--cost-basis", "cold")) == 0
+    assert main((*CALIBRATE, "--pool", "quick", "--set", "cost-basis=cold")) == 0
     capsys.readouterr()
     words = ("contention", "--simulated", "--no-figures", "--calibration", "runs/calibration.json")
     assert main(words) == 3
@@ -225,7 +249,7 @@ def test_a_calibration_that_does_not_fit_names_file_and_options(capsys: Capture)
 def test_other_parameters_for_an_unfinished_campaign(capsys: Capture) -> None:
     assert main((*TINY_OPTIONS, "--executor", "fake:lose-after=2")) == 3
     assert "the simulated machine is lost (the same command resumes)" in capsys.readouterr().err
-    assert main((*TINY_OPTIONS, "--overrun", "late")) == 2
+    assert main((*TINY_OPTIONS, "--set", "overrun=late")) == 2
     err = capsys.readouterr().err
     assert "run.overrun (skip there, late now)" in err
     assert "--name NAME" in err and "--fresh" in err
@@ -284,7 +308,7 @@ def test_a_limit_of_the_process_is_named(
         raise error
 
     monkeypatch.setattr("deadbeat.cli.main._run", fail)
-    assert main(("version",)) == 3
+    assert main(("--version",)) == 3
     line = capsys.readouterr().err
     assert line.startswith(f"deadbeat: error: {message}")
     assert option in line and "unexpected" not in line

@@ -93,7 +93,7 @@ def test_every_command_does_something_that_takes_its_options() -> None:
 
 
 def test_the_count_sees_what_is_heavy() -> None:
-    modules = imported("runs --json")["runs --json"]
+    modules = imported("list --json")["list --json"]
     assert "attrs" in modules and "numpy" in modules
 
 

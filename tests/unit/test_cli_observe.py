@@ -12,8 +12,8 @@ from deadbeat.cli.main import main
 
 #: A 16-core machine on which contention grows with the cores as the fake executor's formula says.
 MANY = (
-    *("profile", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
-    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1", "--mix", "random"),
+    *("contention", "--quick", "--no-figures", "--executor", "fake:cores=16", "--name", "many"),
+    *("--cores", "1,4,8,16", "--sets", "2", "--duration", "0.1", "--set", "mix=random"),
 )
 MADE_UP = "no verdict: a made-up machine"
 #: The least that two kernels can be compared with.
@@ -70,10 +70,11 @@ def test_an_interrupted_campaign_is_continued(capsys: Capture) -> None:
 
 def test_a_balanced_map_answers_what_it_can_and_the_rest_is_measured(capsys: Capture) -> None:
     """The result of ``make run``."""
-    assert main((*LEAST, "--mix", "balanced")) == 0
+    balanced = ["mix=balanced" if word == "mix=random" else word for word in LEAST]
+    assert main(balanced) == 0
     judged = observed(capsys, "1", "2", "--from", "many")
     assert [each["verdict"] for each in judged] == [MADE_UP, "not judged: another mix"]
-    because = "many draws every object as often: deadbeat contention --mix random"
+    because = "many draws every object as often: deadbeat contention --set mix=random"
     assert judged[1]["because"] == because
     assert not Path("runs/observe-quick").exists(), "nothing is run unasked"
     more = ("--simulated", "--no-figures", "--from", "many", "--quick")
@@ -115,7 +116,7 @@ def test_each_given_campaign_gets_its_verdict(capsys: Capture) -> None:
 
 def test_each_is_judged_also_beside_one_with_foreign_costs(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
-    far = ("profile", "--no-figures", "--executor", "fake:name=far", "--programs-from", "tiny")
+    far = ("contention", "--no-figures", "--executor", "fake:name=far", "--programs-from", "tiny")
     assert main((*far, "--name", "far")) == 0
     found = observed(capsys, "1", "--from", "far", "tiny")
     assert [(each["runs"], "foreign costs" in each["labels"]) for each in found] == [
@@ -155,13 +156,13 @@ def renamed(path: Path, kernel: str, preemption: str) -> None:
     plain = json.loads(file.read_text())
     plain["platform"] |= {"kernel": kernel, "preemption": preemption, "kind": "hardware"}
     file.write_text(json.dumps(plain))
-    assert main(("report", path.name, "--no-figures")) == 0
+    assert main(("page", path.name, "--no-figures")) == 0
 
 
 @pytest.mark.slow
 def test_kernels_are_compared_by_the_same_programs(capsys: Capture) -> None:
     assert main(LEAST) == 0
-    again = ("profile", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
+    again = ("contention", "--no-figures", "--executor", "fake:cores=16", "--programs-from", "many")
     for name in ("newer", "realtime"):
         assert main((*again, "--name", name)) == 0
     found = observed(capsys, "7", "8", "--from", "many", "newer", status=2)

@@ -218,7 +218,7 @@ def test_one_that_strikes_while_a_class_is_made_interrupts(
         return 0
 
     monkeypatch.setattr("deadbeat.cli.main._run", strike)
-    assert main(["version"]) == 128 + signal.SIGTERM
+    assert main(["--version"]) == 128 + signal.SIGTERM
     assert capsys.readouterr().err == "deadbeat: interrupted\n"
 
 
@@ -250,7 +250,7 @@ def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
         ("list options", None),
         ("list generators", None),
         ("tune status --root .", "0 changes in the journal"),
-        ("explain aa-lacks-cells", None),
+        ("show aa-lacks-cells", None),
     ],
 )
 def test_every_answer_has_a_headline(words, headline, capsys, tmp_path, monkeypatch):

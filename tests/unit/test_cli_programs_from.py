@@ -10,7 +10,7 @@ from helpers.campaigns import TINY_OPTIONS
 
 from deadbeat.cli.main import main
 
-FROM = ("profile", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
+FROM = ("contention", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
 
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
@@ -41,21 +41,21 @@ def test_it_runs_and_says_whose_programs(tiny: Path, capsys: Capture) -> None:
     assert "foreign costs" in out
     page = Path("runs/tiny-2/report.html").read_text()
     assert "of tiny, calibrated on simulated" in page
-    states = answer(capsys, "runs")
+    states = answer(capsys, "list")
     assert [(each["name"], each["programs_from"], each["state"]) for each in states] == [
         ("tiny", None, "finished"),
         ("tiny-2", "tiny", "finished"),
     ]
     shown = answer(capsys, "show", "tiny-2")
     assert shown["origin"]["from"] == "tiny"
-    again = answer(capsys, "report", "tiny-2", "--no-figures")
+    again = answer(capsys, "page", "tiny-2", "--no-figures")
     assert again["rows"] == shown["rows"]
 
 
 def test_programs_of_programs_lead_back_to_the_first_platform(tiny: Path, capsys: Capture) -> None:
     assert main((*FROM, "tiny")) == 0
     capsys.readouterr()
-    third = ("profile", "--no-figures", "--executor", "fake:name=third", "--programs-from")
+    third = ("contention", "--no-figures", "--executor", "fake:name=third", "--programs-from")
     found = answer(capsys, *third, "tiny-2", "--name", "third")
     assert found["origin"]["from"] == "tiny-2"
     assert found["origin"]["original_platform"]["name"] == "simulated"
@@ -65,7 +65,7 @@ def test_programs_of_programs_lead_back_to_the_first_platform(tiny: Path, capsys
 
 
 def test_the_same_command_continues_it(tiny: Path, capsys: Capture) -> None:
-    broken = ("profile", "--no-figures", "--programs-from", "tiny", "--executor")
+    broken = ("contention", "--no-figures", "--programs-from", "tiny", "--executor")
     assert main((*broken, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert "3 of 8 runs are kept in runs/tiny-2" in capsys.readouterr().err
     line = refused(capsys, *broken, "fake:name=third", status=3)
@@ -80,8 +80,8 @@ def test_the_same_command_continues_it(tiny: Path, capsys: Capture) -> None:
         (("--seed", "2"), "--seed"),
         (("--cores", "1", "--duration", "2"), "--cores, --duration"),
         (("--quick",), "--quick"),
-        (("--split",), "--split"),
-        (("--step", "0.5"), "--step"),
+        (("--set", "split=true"), "--set split"),
+        (("--set", "step=0.5"), "--step"),
         (("--file", "some.toml"), "--file"),
         (("--calibration", "some.json"), "--calibration"),
     ],
@@ -117,30 +117,37 @@ def test_cpus_may_be_chosen_and_must_exist(tiny: Path, capsys: Capture) -> None:
 
 def test_a_stress_campaign_is_run_elsewhere_by_its_own_verb(capsys: Capture) -> None:
     few = ("--quick", "--sets", "4", "--duration", "0.1", "--no-figures")
-    assert main(("stress", *few, "--simulated", "--name", "random")) == 0
+    assert main(("contention", "--random", *few, "--simulated", "--name", "random")) == 0
     capsys.readouterr()
     line = refused(capsys, *FROM, "random")
     assert (
         "random is a stress campaign (use deadbeat contention --random --programs-from random)"
         in line
     )
-    elsewhere = ("stress", "--no-figures", "--executor", "fake:name=elsewhere", "--programs-from")
+    elsewhere = (
+        "contention",
+        "--random",
+        "--no-figures",
+        "--executor",
+        "fake:name=elsewhere",
+        "--programs-from",
+    )
     assert "--sets and --programs-from" in refused(capsys, *elsewhere, "random", "--sets", "9")
     found = answer(capsys, *elsewhere, "random")
     assert (found["name"], found["done"], found["origin"]["from"]) == ("random-2", 4, "random")
     sets = [json.loads(Path(f"runs/{name}/sets.json").read_text())["sets"]
             for name in ("random", "random-2")]  # fmt: skip
     assert [row["set_id"] for row in sets[0]] == [row["set_id"] for row in sets[1]]
-    small = ("stress", "--executor", "fake:cores=1", "--programs-from")
+    small = ("contention", "--random", "--executor", "fake:cores=1", "--programs-from")
     assert "--programs-from random: M = " in refused(capsys, *small, "random")
 
 
 def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built(capsys: Capture):
     known = (
-        *("profile", "--quick", "--simulated", "--no-figures", "--name", "known"),
-        *("--precision", "0.05", "--sets-min", "5", "--sets-max", "20", "--cores", "2"),
+        *("contention", "--quick", "--simulated", "--no-figures", "--name", "known"),
+        *("--precision", "0.05", "--set", "sets-min=5", "--set", "sets-max=20", "--cores", "2"),
         *("--sync-share", "1", "--contended-ratio", "0,1", "--duration", "0.1"),
-        *("--mix", "random"),
+        *("--set", "mix=random"),
     )
     assert main((*known, "--executor", "fake:interrupt-after=3")) == 130
     capsys.readouterr()
@@ -154,7 +161,7 @@ def test_a_campaign_that_stopped_when_it_was_known_is_run_as_far_as_it_was_built
 
 
 def test_the_latest_may_be_named_and_is_still_the_same_when_continued(tiny: Path, capsys: Capture):
-    words = ("profile", "--no-figures", "--programs-from", "latest", "--executor")
+    words = ("contention", "--no-figures", "--programs-from", "latest", "--executor")
     assert main((*words, "fake:name=elsewhere,interrupt-after=3")) == 130
     assert Path("runs/latest").resolve().name == "tiny-2"
     found = answer(capsys, *words, "fake:name=elsewhere")

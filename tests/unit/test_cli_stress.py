@@ -13,7 +13,17 @@ from deadbeat.cli.main import main
 from deadbeat.store.summary import read_summary
 
 OPTIONS = (
-    *("stress", "--quick", "--simulated", "--no-figures", "--name", "tiny", "--cores", "2,random"),
+    *(
+        "contention",
+        "--random",
+        "--quick",
+        "--simulated",
+        "--no-figures",
+        "--name",
+        "tiny",
+        "--cores",
+        "2,random",
+    ),
     *("--sets", "3", "--duration", "0.1"),
 )
 SUMMARY = Path("runs/tiny/summary.csv")
@@ -28,7 +38,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_open_reads_a_stress_campaign() -> None:
-    assert main((*OPTIONS, "--deadline-factor", "2,10")) == 0
+    assert main((*OPTIONS, "--set", "deadline-factor=2,10")) == 0
     view = deadbeat.open("runs/tiny")
     assert view.summary.mode == "stress"
     stored = read_summary(view.store)
@@ -42,7 +52,7 @@ def test_open_reads_a_stress_campaign() -> None:
 
 
 def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
-    options = ("--cores", "2", "--critical-cores", "0,1", "--sync-share", "0.5")
+    options = ("--cores", "2", "--set", "critical-cores=0,1", "--sync-share", "0.5")
     assert main((*OPTIONS, *options)) == 0
     view = deadbeat.open("runs/tiny")
     shielded = [row for row in sets_of(view.summary) if row["group"] == "M=2 k=1"]
@@ -62,7 +72,7 @@ def test_figures_of_shielded_sets_are_those_of_their_critical_tasks() -> None:
 
 
 def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(capsys: Capture):
-    assert main((*OPTIONS, "--cores", "2", "--critical-cores", "0,1")) == 0
+    assert main((*OPTIONS, "--cores", "2", "--set", "critical-cores=0,1")) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "With M=2 k=1 critical tasks run" in out
     assert "times where nothing is shielded (M=2)." in out
@@ -71,8 +81,8 @@ def test_the_answer_says_how_much_of_the_interference_reaches_critical_tasks(cap
 def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
     options = ("--quick", "--simulated", "--no-figures", "--name", "p", "--sets", "1")
     grid = ("--sync-share", "1", "--contended-ratio", "1", "--duration", "0.1")
-    quick = ("--mix", "random", "--deadline-factor", "2,5,10")
-    assert main(("profile", *options, *grid, *quick)) == 0
+    quick = ("--set", "mix=random", "--set", "deadline-factor=2,5,10")
+    assert main(("contention", *options, *grid, *quick)) == 0
     found = rows(Path("runs/p/summary.csv"))
     assert [(row["cores"], row["deadline_factor"]) for row in found] == [
         *(("1", "2"), ("1", "5"), ("1", "10")),
@@ -83,7 +93,14 @@ def test_a_profile_at_several_deadline_factors_has_a_row_for_each() -> None:
 
 
 def test_groups_by_utilisation_have_no_deadline_factor(capsys: Capture) -> None:
-    options = ("--utilisation", "random:0.2..0.4", "--tasks-per-core", "2", "--periods", "harmonic")
+    options = (
+        "--utilisation",
+        "random:0.2..0.4",
+        "--tasks-per-core",
+        "2",
+        "--set",
+        "periods=harmonic",
+    )
     assert main((*OPTIONS, *options, "--duration", "0.3")) == 0
     assert "Of 6 task sets" in capsys.readouterr().out
     summary, sets = rows(Path("runs/tiny/summary.csv")), rows(Path("runs/tiny/sets.csv"))
@@ -95,7 +112,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(capsys: Capture) -> None:
 def test_a_set_that_asks_more_than_its_cores_have_is_named(capsys: Capture) -> None:
     options = ("--cores", "2", "--tasks-per-core", "3")
     for factor, overloaded in (("2", True), ("3", False)):
-        found = answer(capsys, *OPTIONS, *options, "--deadline-factor", factor)
+        found = answer(capsys, *OPTIONS, *options, "--set", f"deadline-factor={factor}")
         told = [each["message"] for each in found["findings"] if each["id"] == "overloaded"]
         assert bool(told) == overloaded
         assert not overloaded or told[0].startswith("3 of 3 task sets")
@@ -103,7 +120,7 @@ def test_a_set_that_asks_more_than_its_cores_have_is_named(capsys: Capture) -> N
 
 def test_the_simulator_runs_random_task_sets() -> None:
     executor = ("--executor", "sim:cores=3")
-    assert main((*OPTIONS[:2], *OPTIONS[3:], *executor, "--critical-cores", "0,1")) == 0
+    assert main((*OPTIONS[:3], *OPTIONS[4:], *executor, "--set", "critical-cores=0,1")) == 0
     found = rows(Path("runs/tiny/summary.csv"))
     assert [row["group"] for row in found] == ["M=2", "M=2 k=1", "random", "random k=1"]
     assert all(float(row["slowdown_p50"]) >= 1 for row in found)
@@ -114,7 +131,7 @@ def test_a_campaign_without_runs_does_not_blame_the_host(capsys: Capture) -> Non
     for file in Path("runs/tiny/jobs").iterdir():
         file.unlink()
     capsys.readouterr()
-    for words in (("report", "tiny", "--no-figures"), ("show", "tiny")):
+    for words in (("page", "tiny", "--no-figures"), ("show", "tiny")):
         assert main(words) == 0
     out = capsys.readouterr().out
     assert "No run is stored: nothing is decided." in out
@@ -123,7 +140,7 @@ def test_a_campaign_without_runs_does_not_blame_the_host(capsys: Capture) -> Non
 
 
 def test_a_core_that_computation_fills_does_not_contend(capsys: Capture) -> None:
-    words = ("--cores", "2", "--critical-cores", "0,1", "--sync-share", "1")
+    words = ("--cores", "2", "--set", "critical-cores=0,1", "--sync-share", "1")
     assert main((*OPTIONS, *words, "--contended-ratio", "1")) == 0
     rows_by_group = {row["group"]: float(row["slowdown_mean"]) for row in rows(SUMMARY)}
     assert rows_by_group["M=2"] == pytest.approx(1.61, abs=0.02)
@@ -136,13 +153,13 @@ def test_a_core_that_computation_fills_does_not_contend(capsys: Capture) -> None
 FEW = (
     *("--quick", "--simulated", "--no-figures", "--duration", "0.1"),
     *("--sync-share", "1", "--contended-ratio", "0,0.5,1", "--cores", "2", "--name", "p"),
-    *("--mix", "random"),
+    *("--set", "mix=random"),
 )
-ASKED = ("--precision", "0.02", "--sets-min", "6", "--sets-max", "12")
+ASKED = ("--precision", "0.02", "--set", "sets-min=6", "--set", "sets-max=12")
 
 
 def test_the_answer_says_what_was_reached(capsys: Capture) -> None:
-    assert main(["profile", *FEW, *ASKED]) == 0
+    assert main(["contention", *FEW, *ASKED]) == 0
     out, err = capsys.readouterr()
     assert "slowdown to within 2.0 % at 3 points with" in out
     assert "most sets: 1, target reached: 2" in out
@@ -158,7 +175,7 @@ def test_the_answer_says_what_was_reached(capsys: Capture) -> None:
     assert answer["done"] == answer["planned"] < 36
     assert answer["precision"]["complete"]
     assert {row["stopped"] for row in answer["rows"]} == {"most sets", "target reached"}
-    assert main(["runs"]) == 0
+    assert main(["list"]) == 0
     assert f"{answer['done']} of {answer['done']}" in capsys.readouterr().out
 
 
@@ -167,18 +184,18 @@ def test_the_budget_ends_a_campaign_that_is_then_continued(capsys: Capture) -> N
     assert main(["contention", *FEW, *ASKED, "--time-budget", "0.000001s"]) == 3
     out = capsys.readouterr().out
     assert "the time is over, 0 of 36 runs are kept; continue with: deadbeat contention" in out
-    assert main(["runs", "--json"]) == 0
+    assert main(["list", "--json"]) == 0
     assert answer_of(capsys.readouterr().out)[0]["state"] == "unfinished"
-    assert main(["profile", *FEW, *ASKED, "--time-budget", "2h"]) == 0
+    assert main(["contention", *FEW, *ASKED, "--time-budget", "2h"]) == 0
     assert "continue runs/p, 0 of 36" in capsys.readouterr().err
     assert [path.name for path in Path("runs").iterdir() if path.is_dir()].count("p") == 1
 
 
 def test_stress_takes_it_too(capsys: Capture) -> None:
     few = ("--quick", "--simulated", "--no-figures", "--duration", "0.1")
-    asked = ("--precision", "0.2", "--sets-min", "6", "--sets-max", "20", "--cores", "2")
-    assert main(["stress", *few, *asked, "--name", "s", "--json"]) == 0
+    asked = ("--precision", "0.2", "--set", "sets-min=6", "--set", "sets-max=20", "--cores", "2")
+    assert main(["contention", "--random", *few, *asked, "--name", "s", "--json"]) == 0
     answer = answer_of(capsys.readouterr().out)
     assert answer["precision"]["points"]["M=2"]["sets"] == answer["done"]
-    assert main(["stress", *few, *asked, "--sets", "9"]) == 2
+    assert main(["contention", "--random", *few, *asked, "--sets", "9"]) == 2
     assert "--sets: a fixed number" in capsys.readouterr().err

@@ -205,9 +205,9 @@ def test_a_journal_is_named_from_the_root(tune: Tool, monkeypatch: pytest.Monkey
 
 
 def test_the_list_names_every_knob_and_profile(capsys: Capture) -> None:
-    assert main(["tune", "list", "--json"]) == 0
+    assert main(["list", "knobs", "--json"]) == 0
     answer = answer_of(capsys.readouterr().out)
-    assert main(["tune", "list"]) == 0
+    assert main(["list", "knobs"]) == 0
     told = capsys.readouterr().out
     assert all(
         re.search(rf"{knob['name']} .* {re.escape(knob['title'])}", told)

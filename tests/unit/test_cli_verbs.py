@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,11 @@ def test_a_campaign_without_a_single_result_fails(capsys: Capture) -> None:
 
 
 def test_preset_paper_says_loudly_which_cores_do_not_exist(capsys: Capture) -> None:
-    options = ("--preset", "paper", "--simulated", "--no-figures", "--sets", "1", "--step", "1")
-    found = answer(capsys, "profile", *options)
+    options = ("--preset", "paper", "--simulated", "--no-figures", "--sets", "1", "--set", "step=1")
+    found = answer(capsys, "contention", *options)
     assert found["missing_cores"] == list(range(3, 17))
     assert {row["cores"] for row in found["rows"]} == {1, 2}
-    assert main(("profile", *options, "--fresh")) == 0
+    assert main(("contention", *options, "--fresh")) == 0
     assert "WARNING: preset paper names core counts that do not exist here: M = 3, 4" in (
         capsys.readouterr().err
     )
@@ -93,7 +94,7 @@ def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     one = ("--cores", "1", "--sync-share", "1", "--contended-ratio", "1")
     assert main((*TINY_OPTIONS, *one)) == 0
     assert not Path("runs/tiny/figures").exists()
-    assert main(("report",)) == 0
+    assert main(("page",)) == 0
     starts = {".png": b"\x89PNG\r\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
     paths = list(Path("runs/tiny/figures").iterdir())
     assert Counter(path.suffix for path in paths) == dict.fromkeys(starts, len(paths) // 3)
@@ -104,12 +105,14 @@ def test_runs_in_another_folder(capsys: Capture, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("DEADBEAT_RUNS", "elsewhere")
     assert main(TINY_OPTIONS) == 0
     assert Path("elsewhere/tiny/report.html").is_file()
-    assert [each["name"] for each in answer(capsys, "runs")] == ["tiny"]
-    assert answer(capsys, "runs", "--runs", "nowhere") == []
+    assert [each["name"] for each in answer(capsys, "list")] == ["tiny"]
+    assert answer(capsys, "list", "--runs", "nowhere") == []
 
 
 def test_a_calibration_is_shared_between_campaigns(capsys: Capture) -> None:
-    made = answer(capsys, "calibrate", "--simulated", "--pool", "quick", "--out", "c/cal.json")
+    made = answer(
+        capsys, "contention", "--calibrate", "--simulated", "--pool", "quick", "--out", "c/cal.json"
+    )
     assert made["path"] == "c/cal.json"
     assert made["pool"] == "quick" and made["costs"]
     assert answer(capsys, *TINY_OPTIONS, "--calibration", "c/cal.json")["done"] == 8
@@ -118,12 +121,12 @@ def test_a_calibration_is_shared_between_campaigns(capsys: Capture) -> None:
 
 
 def test_fragments_tell_cost_blocking_and_availability(capsys: Capture) -> None:
-    assert main(("calibrate", "--simulated")) == 0
-    found = answer(capsys, "fragments", "--simulated")
+    assert main(("contention", "--calibrate", "--simulated")) == 0
+    found = answer(capsys, "list", "fragments", "--simulated")
     assert found["calibration"] == "runs/calibration.json"
     mutex = next(each for each in found["fragments"] if each["name"] == "mutex")
     assert set(mutex["cost_ns"]) == {"1", "4", "16"} and min(mutex["cost_ns"].values()) > 0
-    assert main(("fragments", "--simulated")) == 0
+    assert main(("list", "fragments", "--simulated")) == 0
     out = capsys.readouterr().out
     assert "non-blocking" in out and "mutex" in out and " ns to " in out
 
@@ -133,16 +136,24 @@ def test_fragments_are_listed_also_where_nothing_can_be_tried(
 ) -> None:
     monkeypatch.setenv("PATH", "")  # no compiler
     monkeypatch.delenv("DEADBEAT_CC", raising=False)
-    found = answer(capsys, "fragments")
+    found = answer(capsys, "list", "fragments")
     assert len(found["fragments"]) >= 36
     assert {each["available"] for each in found["fragments"]} == {None}
     assert found["problem"] != ""
-    assert main(("fragments",)) == 0
+    assert (
+        main(
+            (
+                "list",
+                "fragments",
+            )
+        )
+        == 0
+    )
     assert "what can run here is unknown: " in capsys.readouterr().err
 
 
 def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> None:
-    assert main((*TINY_OPTIONS, "--split", "--worst", "4", "--name", "split")) == 0
+    assert main((*TINY_OPTIONS, "--set", "split=true", "--set", "worst=4", "--name", "split")) == 0
     capsys.readouterr()
     found = answer(capsys, "why", "split", "--worst", "3")
     assert len(found["causes"]) == 3
@@ -159,4 +170,4 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> N
 
 def test_the_version_is_one(capsys: Capture) -> None:
     assert main(("--version",)) == 0
-    assert capsys.readouterr().out == f"deadbeat {answer(capsys, 'version')['deadbeat']}\n"
+    assert capsys.readouterr().out.startswith(f"deadbeat {version('deadbeat')}\n")

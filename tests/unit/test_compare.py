@@ -116,7 +116,7 @@ def test_an_unfinished_campaign_is_compared_on_request_and_labelled(runs: Path) 
 def test_labels_name_the_campaigns_they_hold_for(runs: Path, capsys: Capture) -> None:
     assert answer(runs, "a", "half", "--partial") == 0
     assert "   PARTIAL: half unfinished   SIMULATED\n" in capsys.readouterr().out
-    again = ("profile", "--programs-from", "a", "--no-figures", "--runs", str(runs))
+    again = ("contention", "--programs-from", "a", "--no-figures", "--runs", str(runs))
     assert main([*again, "--name", "abroad", "--executor", "fake:name=other"]) == 0
     capsys.readouterr()
     assert compared(runs, "a", "again", "abroad").labels == ("simulated", "foreign costs (abroad)")
@@ -155,7 +155,16 @@ def test_failed_runs_are_told_and_the_rest_compared(runs: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_programs_that_the_other_never_planned_are_refused(tmp_path: Path, capsys: Capture) -> None:
-    quick = ("stress", "--quick", "--executor", "fake", "--no-figures", "--runs", str(tmp_path))
+    quick = (
+        "contention",
+        "--random",
+        "--quick",
+        "--executor",
+        "fake",
+        "--no-figures",
+        "--runs",
+        str(tmp_path),
+    )
     for name, sets, cores in (("q1", "4", "1"), ("q2", "6", "1,2")):
         assert main([*quick, "--name", name, "--sets", sets, "--cores", cores]) == 0
     capsys.readouterr()
@@ -166,7 +175,7 @@ def test_programs_that_the_other_never_planned_are_refused(tmp_path: Path, capsy
     assert "--retry" not in told
     assert "deadbeat contention --random --programs-from q1" in told
 
-    profiled = ("profile", "--quick", "--executor", "fake", "--no-figures", "--name", "p")
+    profiled = ("contention", "--quick", "--executor", "fake", "--no-figures", "--name", "p")
     assert main((*profiled, "--runs", str(tmp_path))) == 0
     assert main(("compare", "p", "q1", "--runs", str(tmp_path))) == 2
     assert "p is of profile, q1 of stress: they have no" in capsys.readouterr().err
@@ -328,7 +337,7 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
         (("a", "nix"), "there is no result nix"),
         (("a", "worse", "--metric", "slowdwn"), "did you mean slowdown?"),
         (("a", "worse", "--minimum-effect", "2 %"), "--minimum-effect"),
-        (("a", "worse", "--minimum-miss", "nan"), "--minimum-miss: "),
+        (("a", "worse", "--set", "minimum-miss=nan"), "--minimum-miss: "),
         (("a", "worse", "--fail-on", "wrose"), "--fail-on: "),
         (("a", "worse", "--minimum-effect", "0"), "0 is not in (0, 1]"),
     ],

@@ -27,7 +27,7 @@ def measured(capsys: Capture, *names: str) -> None:
 
 
 def rows(capsys: Capture) -> dict[str, Any]:
-    return {each["name"]: each for each in answer_of(said(capsys, "runs", "--json"))}
+    return {each["name"]: each for each in answer_of(said(capsys, "list", "--json"))}
 
 
 def test_what_was_compared_is_listed_and_shown_again(capsys: Capture) -> None:
@@ -43,12 +43,22 @@ def test_what_was_compared_is_listed_and_shown_again(capsys: Capture) -> None:
     assert [each["digest"] for each in row["inputs"]] == [
         digest_of(Path("runs", name)) for name in "ab"
     ]
-    assert "compare a, b" in said(capsys, "runs")
+    assert "compare a, b" in said(capsys, "list")
 
 
 def test_a_prediction_is_shown_again(capsys: Capture) -> None:
-    sets = ("--fragments", "matmul,atomic_line", "--cores", "2", "--sets", "6")
-    said(capsys, "stress", "--name", "s", "--quick", "--simulated", "--no-figures", *sets)
+    sets = ("--set", "fragments=matmul,atomic_line", "--cores", "2", "--sets", "6")
+    said(
+        capsys,
+        "contention",
+        "--random",
+        "--name",
+        "s",
+        "--quick",
+        "--simulated",
+        "--no-figures",
+        *sets,
+    )
     predicted = said(capsys, "predict", "s")
     assert said(capsys, "show", "predict-s") == predicted
     assert rows(capsys)["predict-s"]["kind"] == "predict"
@@ -57,7 +67,7 @@ def test_a_prediction_is_shown_again(capsys: Capture) -> None:
 def test_what_became_of_its_results_is_told(capsys: Capture) -> None:
     measured(capsys, "a", "b")
     compared = said(capsys, "compare", "a", "b")
-    said(capsys, "report", "a", "--no-figures")
+    said(capsys, "page", "a", "--no-figures")
     assert said(capsys, "show", "compare-a-b") == compared, "a report changes no run"
     Path("runs/b/runs/idle.simulated.0000.json").unlink()
     told = said(capsys, "show", "compare-a-b").splitlines()[-1]

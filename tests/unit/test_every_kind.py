@@ -31,7 +31,7 @@ def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> 
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "page: runs/tiny/report.html"
     assert "SIMULATED" in out
-    (row,) = answer(capsys, "runs")
+    (row,) = answer(capsys, "list")
     assert (row["name"], row["state"], row["latest"]) == ("tiny", "finished", True)
     assert row["kind"] == {"profile": "campaign", "stress": "campaign", "run": "program"}.get(
         kind, kind
@@ -41,8 +41,8 @@ def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> 
     assert len(before) >= 2
     for name in before:
         Path("runs/tiny", name).unlink()
-    assert answer(capsys, "runs")[0]["state"] == "measured"
-    assert main(("report", "tiny", "--no-figures")) == 0
+    assert answer(capsys, "list")[0]["state"] == "measured"
+    assert main(("page", "tiny", "--no-figures")) == 0
     assert derived(Path("runs/tiny")) == before
     shown, latest = answer(capsys, "show", "tiny"), answer(capsys, "show")
     assert all(shown[key] == latest[key] for key in shown.keys() - {"report", "path"})
@@ -60,7 +60,7 @@ def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> 
 def test_a_finished_one_is_followed_by_the_next(kind: str, capsys: Capture) -> None:
     for _ in range(2):
         assert main(KINDS[kind][0]) == 0
-    first, second = answer(capsys, "runs")
+    first, second = answer(capsys, "list")
     assert (first["name"], second["name"]) == ("tiny", "tiny-2")
     assert (first["latest"], second["latest"]) == (False, True)
     assert first["done"] == second["done"] == first["planned"]
@@ -93,7 +93,7 @@ def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
         assert main(words) == 128 + number
     out, err = capsys.readouterr()
     assert out == ""
-    (row,) = answer(capsys, "runs")
+    (row,) = answer(capsys, "list")
     assert (row["state"], row["done"]) == ("unfinished", 3)
     of = f"3 of {row['planned']}"
     assert (
@@ -108,7 +108,7 @@ def test_a_signal_keeps_what_is_done_and_the_same_command_continues(
     assert len(kept) == 3
     assert main(words) == 0
     assert f"continue runs/tiny, {of} " in capsys.readouterr().err
-    assert [each["done"] for each in answer(capsys, "runs")] == [row["planned"]]
+    assert [each["done"] for each in answer(capsys, "list")] == [row["planned"]]
     assert all(path.read_bytes() == data for path, data in kept.items())
 
 
@@ -121,8 +121,8 @@ def test_a_damaged_head_is_a_state_and_one_line(kind: str, text: str, capsys: Ca
     heads = {"breakdown": "breakdown.json", "latency": "latency.json", "load": "load.json"}
     heads["run"] = "program.json"
     (folder / heads.get(kind, "campaign.json")).write_text(text)
-    assert answer(capsys, "runs")[0]["state"] == "damaged"
-    for command in (words, ("show", "tiny"), ("report", "tiny")):
+    assert answer(capsys, "list")[0]["state"] == "damaged"
+    for command in (words, ("show", "tiny"), ("page", "tiny")):
         assert main(command) == 3
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("deadbeat: error: ") and "damaged" in line
@@ -145,7 +145,7 @@ def test_the_answer_and_its_picture_fit_a_screen(kind: str, monkeypatch: pytest.
             patch.setenv("COLUMNS", str(columns))
             patch.setenv("TERM", "xterm")
             patch.setattr(sys, "stdout", terminal)
-            assert main(("report", "tiny", "--no-figures")) == 0
+            assert main(("page", "tiny", "--no-figures")) == 0
         shown = terminal.screen(columns, rows)
         assert shown[0].startswith("tiny   SIMULATED")
         told = " ".join(" ".join(shown).split())
@@ -156,7 +156,7 @@ def test_the_answer_and_its_picture_fit_a_screen(kind: str, monkeypatch: pytest.
         with monkeypatch.context() as patch:
             patch.setenv("COLUMNS", "300")
             patch.setattr(sys, "stdout", wide)
-            assert main(("report", "tiny", "--no-figures")) == 0
+            assert main(("page", "tiny", "--no-figures")) == 0
         words = set(" ".join(wide.screen(300, 60)).translate(_FRAMES).split())
         assert set(told.translate(_FRAMES).replace(",", "").split()) - {"room", "here", "for:"} <= {
             *words, *(word.rstrip(",") for word in words),
@@ -168,7 +168,7 @@ _FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└�
 
 
 IMPORTED = str(Path(__file__).parent / "foreign" / "29-long-and-steady-1.json")
-IMPORT = ("latency", "--no-figures", "--name", "tiny", "--import", IMPORTED)
+IMPORT = ("import", IMPORTED, "--no-figures", "--name", "tiny")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *MORE_KINDS, "import"])
@@ -191,10 +191,10 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
         " OverflowError: made up (a defect: repeat with --debug and report it; summarise them"
         " with: deadbeat page runs/tiny)"
     )
-    (row,) = answer(capsys, "runs")
+    (row,) = answer(capsys, "list")
     assert (row["state"], row["done"]) == ("measured", row["planned"])
-    assert main(("report", "runs/tiny", "--no-figures")) == 0
-    assert answer(capsys, "runs")[0]["state"] == "finished"
+    assert main(("page", "runs/tiny", "--no-figures")) == 0
+    assert answer(capsys, "list")[0]["state"] == "finished"
 
 
 #: Kind -> its first metric.

@@ -29,10 +29,10 @@ def test_a_row_and_a_module_are_a_whole_kind(capsys: Capture) -> None:
     assert "Lengths of sleeps" in answer(capsys, "naps", "--help")
     assert "Measure how late a sleep ends." in answer(capsys, "--help")
     assert "The latest of all sleeps" in answer(capsys, *WORDS)
-    (row,) = answer_of(answer(capsys, "runs", "--json"))
+    (row,) = answer_of(answer(capsys, "list", "--json"))
     assert (row["kind"], row["state"], row["done"], row["planned"]) == ("naps", "finished", 6, 6)
     assert [row["runs"] for row in answer_of(answer(capsys, "show", "--json"))["rows"]] == [3, 3]
-    assert "page: " in answer(capsys, "report", "naps")
+    assert "page: " in answer(capsys, "page", "naps")
     found = deadbeat.open("runs/naps")
     assert found.columns["nap_ns"].tolist() == [100_000, 200_000]
     assert len(list(found.store.runs())) == 6

@@ -112,7 +112,7 @@ def test_a_quantile_without_a_histogram_is_nowhere_a_number(tmp_path: Path, caps
     assert " 0 ns" not in shown and "latency-overflow" not in shown
     assert "25,666 of 25,666" not in shown.replace("up to 25,666 of 25,666", "")
     assert take(tmp_path, "--name", "b", file) == 0
-    assert main(["report", "a", "--runs", str(tmp_path), "--no-figures"]) == 0
+    assert main(["page", "a", "--runs", str(tmp_path), "--no-figures"]) == 0
     rows = (tmp_path / "a" / "latency.csv").read_text().splitlines()
     line = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))
     assert {line[f"raw_{each}_ns"] for each in ("p50", "p90", "p99", "p99.9", "p99.99")} == {""}
@@ -162,7 +162,7 @@ def test_a_unit_is_found_asked_for_or_said(tmp_path: Path, capsys: Capture) -> N
     runs = tmp_path / "runs"
     assert take(runs, *MILLI, file) == 2
     assert "does not say its unit" in capsys.readouterr().err and not runs.exists()
-    for words, least in ((("--duration", "100ms"), 3257), (("--unit", "us"), 3_257_000)):
+    for words, least in ((("--duration", "100ms"), 3257), (("--set", "unit=us"), 3_257_000)):
         assert take(runs / words[1], *MILLI, *words, file) == 0
         assert summary_of(runs / words[1]).cells[0].whole.raw["min"].value_ns == least
     assert "latencies in nanoseconds" in capsys.readouterr().err
@@ -203,7 +203,7 @@ def test_what_a_file_says_of_its_load_is_not_said_otherwise(tmp_path: Path, caps
     for load in ("idle", "cpu:100"):
         assert take(tmp_path, "--load", load, file) == 2
         assert "says brute-force" in capsys.readouterr().err
-        words = ["latency", "--import", f"{load}={file}", "--runs", str(tmp_path)]
+        words = ["import", f"{load}={file}", "--runs", str(tmp_path)]
         assert main(words) == 2 and "says brute-force" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     assert take(tmp_path, "--load", "cpu:50", FILES / "11-cyclictest-bom.json") == 0
@@ -220,7 +220,7 @@ def test_standard_input_odd_names_and_files_of_others(
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.json"))
     odd.write_bytes(gzip.decompress(data))
     assert take(runs / "two", odd) == 0
-    assert main(["latency", "--import", str(odd), "--no-figures", "--runs", str(runs / "3")]) == 0
+    assert main(["import", str(odd), "--no-figures", "--runs", str(runs / "3")]) == 0
     assert "caf\ufffd.json" in capsys.readouterr().err
     tasks, other = tmp_path / "t.csv", tmp_path / "notes.txt"
     tasks.write_text("wcet,period\n1,10\n")

@@ -51,7 +51,7 @@ def test_nothing_that_shows_a_result_carries_anything_out(kind: str, capsys: Cap
     (folder / "beside.log").write_text(f"{EVIL}\n../../etc/passwd\n")
     (folder / "runs.txt").symlink_to("/etc/passwd")
     capsys.readouterr()
-    words = (("runs",), ("show", name), ("report", name, "--no-figures"), ("show", name, "--json"))
+    words = (("list",), ("show", name), ("page", name, "--no-figures"), ("show", name, "--json"))
     for command in (*words, ("why", name), ("compare", name, name, "--no-figures")):
         main(command)
         out, err = capsys.readouterr()

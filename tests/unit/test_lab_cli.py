@@ -50,7 +50,7 @@ def lab(tmp_path, monkeypatch) -> Mirror:
 
 
 def test_the_list_tells_what_is_here_and_what_is_to_be_had(lab, capsys):
-    assert main(["lab", "list", "--json"]) == 0
+    assert main(["list", "kernels", "--json"]) == 0
     rows = answer_of(capsys.readouterr().out)["kernels"]
     assert [(row["release"], row["fetched"]) for row in rows] == [
         ("6.12.90+deb13-amd64", True),
@@ -62,7 +62,7 @@ def test_the_list_tells_what_is_here_and_what_is_to_be_had(lab, capsys):
     assert rows[2]["models"] == ["rt"]
     assert rows[3]["models"] == ["full", "lazy"]
     assert "mirror.example" not in str(rows)
-    assert main(["lab", "list"]) == 0
+    assert main(["list", "kernels"]) == 0
     assert "none voluntary* full" in capsys.readouterr().out
 
 

@@ -191,7 +191,7 @@ def test_seeds_are_the_repeats_and_a_second_call_measures_nothing(boots):
 
 
 @pytest.mark.parametrize(
-    "more", [["--trace"], ["--loads-by", "stress-ng"], ["--engine", "cyclictest"]]
+    "more", [["--trace"], ["--set", "loads-by=stress-ng"], ["--engine", "cyclictest"]]
 )
 def test_what_a_boot_cannot_do_is_refused(boots, more):
     assert main(["latency", "--target", "lab:a", *more]) == 2

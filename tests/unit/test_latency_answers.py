@@ -122,9 +122,9 @@ def test_a_list_of_runs_shows_the_invalid_ones(tmp_path: Path, capsys: Capture) 
         "No valid run: memory 100 % by cyclictest (1 invalid),"
         f" memory 100 % by {both[0].engine} (1 invalid)."
     )
-    assert main(("runs", "--runs", str(tmp_path))) == 0
+    assert main(("list", "--runs", str(tmp_path))) == 0
     assert "4 invalid" in capsys.readouterr().out
-    assert main(("runs", "--json", "--runs", str(tmp_path))) == 0
+    assert main(("list", "--json", "--runs", str(tmp_path))) == 0
     listed = answer_of(capsys.readouterr().out)
     assert [(each["done"], each["invalid"]) for each in listed] == [(6, 4), (1, 1)]
 
@@ -153,7 +153,7 @@ def test_the_command_fails_where_nothing_counts(tmp_path: Path, monkeypatch: pyt
 def test_what_is_no_campaign_is_called_what_it_is(tmp_path: Path, capsys: Capture) -> None:
     stored(tmp_path, made_up_runs(loads=LOADS, repeats=1))
     where = ("--runs", str(tmp_path))
-    words = ("--normal", "0", "--remedies", "none", "--repeats", "1", "--name", "l1")
+    words = ("--set", "normal=0", "--remedies", "none", "--repeats", "1", "--name", "l1")
     assert main(("load", "--simulated", "--no-figures", *words, *where)) == 0
     capsys.readouterr()
     for command in (("why", "l1"), ("why",)):

@@ -42,7 +42,7 @@ def test_both_verbs_take_all_forms_of_a_length(text: str, tmp_path: Path, capsys
     short = ("--repeats=1", "--no-figures", "--json", f"--runs={tmp_path}", f"--duration={text}")
     assert main(("latency", "--simulated", "--loads", "idle", *short)) == 0
     assert {row["hours"] for row in answer_of(capsys.readouterr().out)["rows"]} == {1 / 3600}
-    assert main(("load", "--simulated", "--normal", "0", "--remedies", "none", *short)) == 0
+    assert main(("load", "--simulated", "--set", "normal=0", "--remedies", "none", *short)) == 0
     capsys.readouterr()
     written = json.loads((tmp_path / "load" / "load.json").read_text())
     assert written["spec"]["seconds"] == 1.0

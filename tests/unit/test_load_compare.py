@@ -205,7 +205,16 @@ def test_other_work_in_a_round_and_other_cpus_are_told() -> None:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("a", "b")):
-        words = ["load", "--simulated", "--normal", "0,4", "--repeats", "3", "--duration", "500ms"]
+        words = [
+            "load",
+            "--simulated",
+            "--set",
+            "normal=0,4",
+            "--repeats",
+            "3",
+            "--duration",
+            "500ms",
+        ]
         words += ["--remedies", "pin,rt-bandwidth", "--name", name, "--seed", str(seed)]
         assert main([*words, "--no-figures", "--no-trace", "--runs", str(runs)]) == 0
     (runs / "campaign").mkdir()

@@ -29,13 +29,13 @@ from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
 HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
 LOAD = (
     *("load", "--simulated", "--no-figures"),
-    *("--normal", "0,4", "--repeats", "1", "--duration", "0.5"),
+    *("--set", "normal=0,4", "--repeats", "1", "--duration", "0.5"),
 )
 MADE = {
     "latency": "latency --simulated --no-figures --loads idle --duration 0.2s",
     "load": " ".join(LOAD),
-    "profile": "profile --quick --simulated --no-figures --sets 1",
-    "stress": "stress --quick --simulated --no-figures --sets 3",
+    "profile": "contention --quick --simulated --no-figures --sets 1",
+    "stress": "contention --random --quick --simulated --no-figures --sets 3",
     "breakdown": "breakdown --quick --simulated --no-figures --sets 1",
     "study": "sched study --processors 2 --tasks 4,6 --utilisation 0.6 --policy g-edf,p-edf"
     " --sets 3 --no-figures",
@@ -162,7 +162,11 @@ def test_measuring_verbs_and_compare_write_their_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [
-        ("load --normal 4 --repeats 1 --remedies none", 1, r"misses: \d+ of \d+ rounds missed, .*"),
+        (
+            "load --set normal=4 --repeats 1 --remedies none",
+            1,
+            r"misses: \d+ of \d+ rounds missed, .*",
+        ),
         ("latency --quick --limits 1us", 1, r"misses: latest wake-up .* \(.* CPU 0 1 µs\), and .*"),
         ("latency --quick --limits 1s", 0, ""),
         (

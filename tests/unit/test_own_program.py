@@ -119,7 +119,7 @@ def test_misses_and_skipped_releases_are_counted_by_hand() -> None:
     [
         (("run",), 2, "no program is named"),
         (("run", "--", "no-such-program"), 2, "no program no-such-program here"),
-        (("run", "--user", "nosuch", "--", "true"), 2, "--user nosuch: nothing can be run as"),
+        (("run", "--set", "user=nosuch", "--", "true"), 2, "--user nosuch: nothing can be run as"),
         (("run", "--pid", "4194304"), 2, "no process 4194304 there"),
         (("run", "--", "false"), 1, "false ended with status 1, and no job was found"),
         (("run", "--duration", "0.1", "--", "sleep", "30"), 3, "DEADBEAT_RELEASE(0, 0)"),

@@ -185,9 +185,9 @@ def test_a_set_that_is_not_predicted_counts_nowhere() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Task sets of the made-up machine, which contends by a formula of its own."""
     folder = tmp_path_factory.mktemp("runs")
-    deadbeat.stress(
-        cores="2", sets=24, contended_ratio="0,1", fragments="matmul,pointer_chase,atomic_line",
-        deadline_factor="2", simulated=True, runs=folder, name="sets",
+    deadbeat.contention(
+        random=True, cores="2", sets=24, contended_ratio="0,1", deadline_factor="2",
+        fragments="matmul,pointer_chase,atomic_line", simulated=True, runs=folder, name="sets",
     )  # fmt: skip
     return folder
 

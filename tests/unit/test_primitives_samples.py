@@ -146,15 +146,23 @@ def test_the_thesis_own_arguments_become_its_files(
 
 def test_options_override_the_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("--args", GOLDEN / "args.xml", "--runtimes", "native", "--simulated", "--repeats", 1)
-    assert shell("primitives", *words, "--policy", "fifo", "--datadir", "mine") == 0
+    words = (
+        "--set",
+        f"args={GOLDEN / 'args.xml'}",
+        "--runtimes",
+        "native",
+        "--simulated",
+        "--repeats",
+        1,
+    )
+    assert shell("primitives", *words, "--set", "policy=fifo", "--datadir", "mine") == 0
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "runs"}
     assert deadbeat.open("runs/primitives").summary.spec.policy == "fifo"
 
 
 @pytest.mark.parametrize("other", ["--file", "--preset"])
 def test_arguments_come_alone(other: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--args", GOLDEN / "args.xml", other, "thesis-fig7")
+    words = ("--set", f"args={GOLDEN / 'args.xml'}", other, "thesis-fig7")
     assert shell("primitives", *words) == 2
     assert f"--args and {other} exclude each other" in capsys.readouterr().err
 

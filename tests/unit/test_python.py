@@ -22,8 +22,7 @@ MADE_UP: dict[str, Any] = {"simulated": True, "figures": False}
 VERBS: dict[str, dict[str, Any]] = {
     "latency": {"loads": ["idle", "cpu:50"], "duration": "0.2s", "repeats": 2},
     "load": {"normal": [0, 4], "repeats": 1, "duration": 0.5},
-    "profile": {"quick": True, "cores": "1,2", "duration": 0.1, "sets": 1},
-    "stress": {"quick": True, "sets": 3, "duration": 0.1},
+    "contention": {"quick": True, "cores": "1,2", "duration": 0.1, "sets": 1},
     "breakdown": {"quick": True, "sets": 1, "duration": 0.1, "steps": 3},
 }
 
@@ -60,10 +59,10 @@ def test_progress_is_told_where_it_is_asked_for(capsys: Capture) -> None:
 
 
 def test_an_interrupted_function_is_an_interrupt_and_goes_on(monkeypatch: pytest.MonkeyPatch):
-    asked = {**VERBS["profile"], "figures": False}
+    asked = {**VERBS["contention"], "figures": False}
     with pytest.raises(KeyboardInterrupt):
-        deadbeat.profile(**asked, executor="fake:interrupt-after=2")
-    found = deadbeat.profile(**asked, executor="fake")
+        deadbeat.contention(**asked, executor="fake:interrupt-after=2")
+    found = deadbeat.contention(**asked, executor="fake")
     assert found.shown.state == "finished"
 
 
@@ -93,7 +92,7 @@ def test_a_notebook_shows_hostile_names_as_text() -> None:
 
 def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cell by cell in one namespace; the last line of a cell is what it shows."""
-    small = {"latency": {"loads": ["idle", "cpu"]}, "profile": {"cores": "1,2", "sets": 1}}
+    small = {"latency": {"loads": ["idle", "cpu"]}, "contention": {"cores": "1,2", "sets": 1}}
     for verb, less in small.items():
         monkeypatch.setattr(deadbeat, verb, partial(getattr(deadbeat, verb), **less))
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

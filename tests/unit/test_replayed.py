@@ -183,16 +183,16 @@ def test_cores_held_back_say_how_far_a_range_holds(capsys: Capture) -> None:
     drawn = ("--cores", "2,4", "--sync-share", "1", "--contended-ratio", "1", "--sets", "3")
     assert main((*words, *drawn, "--set", "grid.mix=random", "--name", "known")) == 0
     capsys.readouterr()
-    found = answer(capsys, "predict", "known", "--hold-cores", "2")
+    found = answer(capsys, "predict", "known", "--set", "hold-cores=2")
     further = [row for row in found["rows"] if row["cores"] > 2]
     assert found["ranged"] == len(further) == 3
     for row in further:
         low, high = row["range"]
         assert low <= row["predicted"] <= high
         assert low - 0.1 <= row["measured"] <= high + 0.1 and row["measured"] > 1.02
-    assert main(("predict", "known", "--hold-cores", "2")) == 0
+    assert main(("predict", "known", "--set", "hold-cores=2")) == 0
     assert "Measured on more than 2 cores: 3 of 3" in capsys.readouterr().out
-    assert main(("predict", "known", "--hold-cores", "8")) == 2
+    assert main(("predict", "known", "--set", "hold-cores=8")) == 2
     assert "known has no set on more than 8 cores" in capsys.readouterr().err
 
 

@@ -61,7 +61,7 @@ def matrix(tmp_path: Path, capsys: Capture) -> LatencyStore:
         store.run_path(key).unlink()
     spec = read_latency(store.spec)
     assert measured(MatrixExperiment(spec, loads(died=True), store=store)).invalid == 2
-    assert main(["report", "m", "--no-figures", "--runs", str(tmp_path)]) == 0
+    assert main(["page", "m", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store
 
@@ -71,7 +71,7 @@ def test_the_option_measures_the_invalid_runs_again_and_keeps_what_was_before(
 ) -> None:
     where = ["--runs", str(matrix.path.parent)]
     before = {path.name: path.read_bytes() for path in (matrix.path / "runs").iterdir()}
-    assert main(["runs", *where]) == 0
+    assert main(["list", *where]) == 0
     assert "2 invalid" in capsys.readouterr().out
     assert main([*MATRIX, *where, "--retry"]) == 0
     told = capsys.readouterr()
@@ -162,7 +162,7 @@ def test_a_run_without_the_record_is_read_as_one_that_was_not_repeated(tmp_path:
 
 ASKED = {"normal": "0,4", "seconds": "0.3", "repeats": "2", "remedies": "pin", "deadline": "30ms"}
 OPTIONS = {("duration" if key == "seconds" else key): text for key, text in ASKED.items()}
-LOAD = ["load", "--simulated", "--no-figures", *(f"--{k}={v}" for k, v in OPTIONS.items())]
+LOAD = ["load", "--simulated", "--no-figures", *(f"--set={k}={v}" for k, v in OPTIONS.items())]
 
 
 class Meddled(SimulatedLoad):
@@ -185,7 +185,7 @@ def load_test(tmp_path: Path, capsys: Capture) -> LoadStore:
     possible, _ = look(spec, engine)
     store = begun(tmp_path / "load", spec, engine)
     measured(LoadExperiment(spec, engine, possible, store=store))
-    assert main(["report", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
+    assert main(["page", "load", "--no-figures", "--runs", str(tmp_path)]) == 0
     capsys.readouterr()
     return store
 
@@ -195,10 +195,10 @@ def test_a_load_test_measures_its_invalid_runs_again(load_test: LoadStore, capsy
     pinned = {key for key in load_test.committed() if key.condition == "pin"}
     assert load_test.invalid() == pinned and {key.normal for key in pinned} == {0, 4}
     many = len(pinned)
-    assert main(["runs", "--json", *where]) == 0
+    assert main(["list", "--json", *where]) == 0
     (row,) = answer_of(capsys.readouterr().out)
     assert (row["kind"], row["state"], row["invalid"]) == ("load", "finished", many)
-    assert main(["runs", *where]) == 0
+    assert main(["list", *where]) == 0
     assert f"{many} invalid" in capsys.readouterr().out
     assert main([*LOAD, *where, "--retry"]) == 0
     told = capsys.readouterr()
@@ -211,7 +211,8 @@ def test_a_load_test_measures_its_invalid_runs_again(load_test: LoadStore, capsy
 def test_another_deadline_is_refused_in_the_units_it_is_typed_in(
     load_test: LoadStore, capsys: Capture
 ) -> None:
-    words = [*LOAD, "--deadline=20ms", "--retry", "--runs", str(load_test.path.parent)]
+    asked = ["--set=deadline=20ms" if "deadline=" in word else word for word in LOAD]
+    words = [*asked, "--retry", "--runs", str(load_test.path.parent)]
     assert main(words) == 2
     assert "begun with other parameters: deadline (30 ms there, 20 ms now)" in (
         capsys.readouterr().err

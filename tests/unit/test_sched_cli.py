@@ -123,7 +123,7 @@ def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
         ((DHALL, "--policy", "p-edf", "--set", "max-steps=1", "--fail-on", "not-proved"), 1),
         ((DHALL, "--policy", "p-edf", "--fail-on", "undecided"), 0),
         ((DHALL, "--policy", "p-edf", "--fail-on", "not-proved"), 0),
-        ((DHALL, "--policy", "p-edf", "--cost-migration", "1", "--fail-on", "not-proved"), 1),
+        ((DHALL, "--policy", "p-edf", "--set", "cost-migration=1", "--fail-on", "not-proved"), 1),
         ((TIES, "--ties", "reverse", "--fail-on", "miss"), 0),
         ((TIES, "--ties", "all", "--fail-on", "miss"), 1),
         ((DHALL,), 0),
@@ -236,15 +236,18 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         ),
         (("simulate", DHALL, "--set", "max-steps=0"), '--max-steps: "0" is out of range'),
         (("simulate", DHALL, "--horizon", "1e9"), '--horizon: "1e9" is not a whole number'),
-        (("simulate", DHALL, "--cost-migration", "-1"), '--cost-migration: "-1" is out of range'),
+        (
+            ("simulate", DHALL, "--set", "cost-migration=-1"),
+            '--cost-migration: "-1" is out of range',
+        ),
         (("simulate", DHALL, "--polcy", "x"), "sched simulate has no option --polcy (did you mea"),
         (
-            ("simulate", DHALL, "--show-from", "3"),
-            "--show-from and --show-to need something to draw (add --gantt",
+            ("simulate", DHALL, "--set", "show-from=3"),
+            "show-from and show-to need something to draw (add --gantt",
         ),
         (
-            ("simulate", DHALL, "--gantt", "x.svg", "--show-from", "5", "--show-to", "5"),
-            "--show-from 5 is not before --show-to 5 (",
+            ("simulate", DHALL, "--gantt", "x.svg", "--set", "show-from=5", "--set", "show-to=5"),
+            "show-from 5 is not before show-to 5 (",
         ),
         (("analyze", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 ("),
         (("analyze", DHALL, "--scheduler", "g-ed"), '--scheduler: "g-ed" is not a choice (did y'),
@@ -252,7 +255,7 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("convert", DHALL), "missing argument 'OUT' (see deadbeat sched convert --help)"),
         (("convert", DHALL, "x.xml"), "x.xml: not a format to write (end OUT in .json or .csv)"),
         (("convert", DHALL, "bad.json"), "bad.json exists (choose another name, or give --force)"),
-        (("policies", "x"), "got unexpected extra argument (x) (see deadbeat sched policies"),
+        (("policies", "x"), "deadbeat sched policies is gone (today: deadbeat list policies)"),
     ],
 )
 def test_wrong_input_is_one_line_with_a_hint_and_status_2(
@@ -303,7 +306,7 @@ def test_a_window_that_is_not_all_is_said(capsys, tmp_path):
     assert main(arguments) == 0
     err = capsys.readouterr().err
     assert err.startswith("deadbeat: gantt: cut: shown is [0, ") and err.count("\n") == 1
-    assert main((*arguments, "--show-from", "100000", "--show-to", "110000")) == 0
+    assert main((*arguments, "--set", "show-from=100000", "--set", "show-to=110000")) == 0
     assert "shown is [100000, 110000) of [0, 200000) simulated" in capsys.readouterr().err
 
 

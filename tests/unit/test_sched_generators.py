@@ -471,7 +471,7 @@ def test_generate_writes_files_that_simulate_reads(tmp_path, capsys):
         assert system.name == f"randfixedsum, lcm-limited, U 3.2, seed 5, system {i}"
     assert main((*words, "--out", str(out))) == 2
     assert "1 of the files exist" in capsys.readouterr().err
-    assert main((*words, "--seed", "5", "--first", "2", "--count", "2", "--out", str(out),
+    assert main((*words, "--seed", "5", "--set", "first=2", "--count", "2", "--out", str(out),
                  "--force")) == 0  # fmt: skip
     assert evolve(read_task_system(out / "system-00002.json"), name="") == expected.system(2)
 
@@ -490,6 +490,6 @@ def test_generate_lists_distributions_and_says_what_is_wrong_in_one_line(capsys)
     assert all(f"\n{name} " in out for name in (*utilisation_samplers(), *period_samplers()))
     assert main(("sched", "generate", "--tasks", "4", "--utilisation", "9")) == 3
     assert "utilisation 9 of 4 tasks needs tasks above 1" in capsys.readouterr().err
-    assert main(("sched", "generate", "--tasks", "0", "--utilisation-min", "2")) == 2
+    assert main(("sched", "generate", "--tasks", "0", "--set", "utilisation-min=2")) == 2
     error = capsys.readouterr().err
     assert "tasks is 0, must be 1 to 65535" in error and "low is 2" in error

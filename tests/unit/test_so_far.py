@@ -17,11 +17,11 @@ SIMULATED = ("--simulated", "--no-figures")
 #: Verb -> its words, and what its picture says.
 VERBS = {
     "profile": (
-        ("profile", "--quick", "--sets", "1", *SIMULATED),
+        ("contention", "--quick", "--sets", "1", *SIMULATED),
         r"mean slowdown so far, M = 2.*ρ \\ α .* 1\.\d\d",
     ),
     "stress": (
-        ("stress", "--quick", "--sets", "2", *SIMULATED),
+        ("contention", "--random", "--quick", "--sets", "2", *SIMULATED),
         r"slowdown so far.*group +sets +mean +worst.*random +2 +1\.\d\d",
     ),
     "latency": (

@@ -186,7 +186,7 @@ def test_a_ceiling_without_a_real_time_policy_is_refused(plain: Stress) -> None:
 
 def private_ipc_prefix() -> list[str]:
     """Command that starts a program with an empty IPC namespace, or skips the test."""
-    for prefix in (["unshare", "--ipc"], ["unshare", "--ipc", "--user", "--map-root-user"]):
+    for prefix in (["unshare", "--ipc"], ["unshare", "--ipc", "--set", "user=--map-root-user"]):
         try:
             if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
                 return prefix

@@ -122,7 +122,7 @@ def test_the_corner_points_come_first() -> None:
 def test_a_campaign_whose_time_is_over_before_any_point_has_an_answer_ends_with_status_3(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["profile", "--simulated", "--no-figures", "--quick"]
+    words = ["contention", "--simulated", "--no-figures", "--quick"]
     assert main([*words, "--time-budget", "0.001s"]) == 3
     said = capsys.readouterr()
     assert re.search(

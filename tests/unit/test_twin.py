@@ -170,5 +170,5 @@ def test_programs_from_a_program_is_its_twin(kept: ProgramStore, capsys: Capture
     assert main((*words, "--simulated")) == 0
     assert "runs/a-twin" in capsys.readouterr().out
     assert ProgramStore.open(kept.path.parent / "a-twin").spec["twin_of"] == "a"
-    assert main((*words, "--step", "0.5")) == 2
+    assert main((*words, "--set", "step=0.5")) == 2
     assert "exclude each other" in capsys.readouterr().err

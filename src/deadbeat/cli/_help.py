@@ -1,4 +1,4 @@
-"""How help is laid out, by ``verbs/help.toml``, and what options were called before."""
+"""How help is laid out, by ``verbs/help.toml``; options that are keys now are refused."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import click
 
+from deadbeat.cli._gone import gone, options_of
 from deadbeat.model.errors import UsageError
 from deadbeat.model.words import Json, nearest
 
@@ -29,8 +30,8 @@ VERBS: Mapping[str, str] = _TABLES["verbs"]
 #: Options that most verbs have: help names them, ``deadbeat list options`` explains them.
 COMMON: Sequence[str] = [f"--{name}" for name in _TABLES["common"].split()]
 SET = "--set"
-UNTIL = "the old spelling works until the next release"
-_HINTS = "deadbeat.hints"
+#: Marks a context in which options may be keys: keywords of Python.
+KEYWORDS = "deadbeat.keywords"
 
 
 class Titled(click.Command):
@@ -42,15 +43,14 @@ class Titled(click.Command):
         self.words = words or name
         of = {self.words, "*"}
         keys = {word for each in of for word in _TABLES["keys"].get(each, "").split()}
-        self.gone: dict[str, str] = {}
-        for table in of:
-            self.gone |= _TABLES["renamed"].get(table, {})
+        #: Options that are keys alone.
+        self.keys = {each.opts[0] for each in params if each.opts[0].removeprefix("--") in keys}
         for each in params:
-            if each.opts[0].removeprefix("--") in keys or each.opts[0] in self.gone:
+            if each.opts[0] in self.keys:
                 cast(click.Option, each).hidden = True
         own = [each for each in params if isinstance(each, click.Option)]
         names = {each.opts[0] for each in own}
-        if "--fresh" in names or any(x.hidden and x.opts[0] not in self.gone for x in own):
+        if "--fresh" in names or any(each.hidden for each in own):
             params = [*params, click.Option([SET, "assigned"], multiple=True, metavar="KEY=VALUE",
                 help="Set a key of the file; deadbeat list keys names them.")]  # fmt: skip
         self.known = {each.opts[0]: each for each in own}
@@ -62,23 +62,21 @@ class Titled(click.Command):
         """Every key: its path, the option that help shows for it, its value and meaning."""
         paths = {option: path for option, path, _, _ in reversed(self.rows)}
         for name, each in self.known.items():
-            if name not in self.gone and name not in COMMON:
+            if name not in COMMON:
                 shown = "" if each.hidden else name
                 yield paths.get(name, name[2:]), shown, each.metavar or "", each.help or ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        for place, word in enumerate(args[:end]):
-            option, equals, value = word.partition("=")
-            new = self.gone.get(option)
-            if new and new.startswith("--") and option not in self.known:
-                args[place] = f"{new}{equals}{value}"
-            elif not new and option in self.known and self.known[option].hidden:
-                new = f"{SET} {option[2:]}={'true' if self.known[option].is_flag else 'VALUE'}"
-            elif option not in self.known:
-                new = None
-            if new:
-                renamed(ctx, option, new)
+        of_old = options_of(self.words)
+        for word in args[:end]:
+            option = word.partition("=")[0]
+            known = self.known.get(option)
+            if known is None and option in of_old:
+                raise gone(option, of_old[option])
+            if known is not None and option in self.keys and KEYWORDS not in ctx.meta:
+                value = "true" if known.is_flag else "VALUE"
+                raise gone(option, f"{SET} {option[2:]}={value}")
         return super().parse_args(ctx, args)
 
     def assigned(self, ctx: click.Context, texts: Sequence[str]) -> Iterator[tuple[str, Any]]:
@@ -117,16 +115,6 @@ class Titled(click.Command):
                 lines = wrap(text, formatter.width, initial_indent=indent, subsequent_indent=indent,
                     break_on_hyphens=False)  # fmt: skip
                 formatter.write("\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + "\n")
-
-
-def renamed(ctx: click.Context, old: str, new: str) -> None:
-    """Note that ``old`` was typed; said once the command is done."""
-    ctx.meta.setdefault(_HINTS, []).append(f"{old} is now: {new} ({UNTIL})")
-
-
-def hints(ctx: click.Context) -> Sequence[str]:
-    """What of the command line has another name now."""
-    return tuple(ctx.meta.get(_HINTS, ()))
 
 
 def assigned(text: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 import click
 
 from deadbeat.cli._errors import explain_usage
+from deadbeat.cli._help import KEYWORDS
 from deadbeat.cli._signals import INTERRUPTED
 from deadbeat.cli.commands import root
 from deadbeat.kinds.registry import open_folder
@@ -38,7 +39,7 @@ def ask(verb: str, *arguments: object, progress: bool = False, **options: object
     Args:
         verb: ``doctor``, ``sched analyze`` ....
         progress: Also print on stderr what the command says meanwhile.
-        options: By name, with underscores; None is as not given.
+        options: By name, with underscores, and keys; None is as not given.
 
     Raises:
         UsageError: An argument or option cannot be accepted.
@@ -55,7 +56,7 @@ def ask(verb: str, *arguments: object, progress: bool = False, **options: object
             quiet.enter_context(redirect_stderr(io.StringIO()))
         try:
             with root.make_context("deadbeat", words) as context:
-                context.obj = words
+                context.obj, context.meta[KEYWORDS] = words, True
                 status = root.invoke(context)
         except click.ClickException as error:
             raise UsageError(*explain_usage(error)) from None
@@ -90,7 +91,6 @@ def measure(verb: str, *, progress: bool = False, **options: object) -> Any:
 
 
 contention, breakdown = (partial(measure, verb) for verb in ("contention", "breakdown"))
-profile, stress = partial(measure, "profile"), partial(measure, "stress")  # until the next release
 latency, load, study = (partial(measure, verb) for verb in ("latency", "load", "sched study"))
 primitives, interfere = partial(measure, "primitives"), partial(measure, "interfere")
 compare, doctor = partial(ask, "compare"), partial(ask, "doctor")

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import click
 
-from deadbeat.cli._help import renamed, row_of, verbs_by_title
+from deadbeat.cli._gone import COMMANDS, gone
+from deadbeat.cli._help import row_of, verbs_by_title
 from deadbeat.cli._options import JSON, Declared, opt, options_in, text_of
 from deadbeat.kinds import KINDS
 
@@ -20,8 +21,8 @@ class Verbs(click.Group):
     """A group of commands, which are made when they are asked for.
 
     ``verbs/NAME.toml`` has its help, and in ``verbs`` for each command what does it
-    (``module:function`` below this package; ``measuring``: its specification; ``group``: others),
-    what lists say of it and, of an old name, the words that replace it. ``modes`` has the commands
+    (``module:function`` below this package; ``measuring``: its specification; ``group``: others)
+    and what lists say of it; "": it is none to type. ``modes`` has the commands
     that a word, an option or the value of ``--as`` makes of another. The rest is in the command's
     own file there; of another group than the first, in ``verbs/GROUP-NAME.toml``.
 
@@ -39,9 +40,9 @@ class Verbs(click.Group):
         self._prefix = "" if name == "deadbeat" else f"{name}-"
 
     @property
-    def verbs(self) -> dict[str, tuple[str, ...]]:
-        """Every command: what does it, or the name of another that does; what lists say of it, and
-        what replaces its name."""
+    def verbs(self) -> dict[str, tuple[str, str]]:
+        """Every command: what does it, or the name of another that does, and what lists say of
+        it."""
         made = {kind: ("measuring", line) for kind, (_, line) in self._kinds.items() if line}
         return {**cast(Any, row_of(str(self.name))["verbs"]), **made}
 
@@ -55,19 +56,16 @@ class Verbs(click.Group):
                 click.echo(ctx.get_help())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of today."""
-        return sorted(name for name, (_, _, *new) in self.verbs.items() if not new)
+        return sorted(name for name, (_, line) in self.verbs.items() if line)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, or the one that a mode makes of it; an old name is said to be one."""
+        """The command, or the one that a mode makes of it. Raises UsageError: it is gone."""
+        words = " ".join((self._prefix.removesuffix("-"), args[0])).strip()
+        if words in COMMANDS:
+            raise gone(f"deadbeat {words}", COMMANDS[words])
         name, command, rest = super().resolve_command(ctx, args)
-        _, _, *new = self.verbs.get(str(name), ("", ""))
-        if new:
-            old = f"{ctx.command_path} {name}"
-            say = new[0] if new[0].startswith("deadbeat") else f"deadbeat {new[0]}"
-            renamed(ctx, old, say)
         modes = cast(Mapping[str, Mapping[str, str]], row_of(str(self.name)).get("modes", {}))
         for mode, other in modes.get(str(name), {}).items():
             if (found := _without(mode, rest)) is not None:
@@ -84,7 +82,7 @@ class Verbs(click.Group):
         return found
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        does, line, *_ = self.verbs.get(cmd_name, ("", ""))
+        does, line = self.verbs.get(cmd_name, ("", ""))
         if does == "group":
             return Verbs(cmd_name)
         if does in self.verbs:

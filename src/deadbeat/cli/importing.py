@@ -21,7 +21,7 @@ from deadbeat.store.texts import shown
 
 def import_files(
     *,
-    files: Sequence[Path],
+    files: Sequence[str],
     load: str | None,
     unit: str | None,
     runs: Path,
@@ -39,7 +39,7 @@ def import_files(
         runs=runs,
         typed=asked.values,
         names=asked.names,
-        given={"files": files or (Path("-"),), "load": load, "unit": unit},
+        given={"files": files or ("-",), "load": load, "unit": unit},
         words=words_typed("import"),
         say=say,
     )
@@ -47,7 +47,7 @@ def import_files(
     try:
         begun, _ = carried_out(kind, begin)
     except UnknownFormatError as error:
-        if file := next(filter(_holds_tasks, files), None):
+        if file := next(filter(_holds_tasks, map(Path, files)), None):
             command = f"deadbeat sched analyze {shlex.quote(shown(file))}"
             raise UsageError(f"{shown(file)} holds tasks, no result", command) from None
         raise error

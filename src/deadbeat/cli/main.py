@@ -22,7 +22,6 @@ import click
 from click.shell_completion import shell_complete
 
 from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
-from deadbeat.cli._help import hints
 from deadbeat.cli._signals import INTERRUPTED, OutputError, Reported, interruptible, make_usable
 from deadbeat.cli.commands import root
 from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
@@ -117,8 +116,6 @@ def _run(words: list[str], *, quiet: bool) -> int:
                 result = root.invoke(context)
             except click.exceptions.Exit as leave:
                 result = leave.exit_code
-            for hint in hints(context):
-                _say(hint)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leave:  # of the first group: --help
         return leave.exit_code

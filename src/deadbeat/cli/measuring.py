@@ -13,7 +13,7 @@ import click
 from attrs import frozen
 
 from deadbeat.cli._help import SET, Titled, assigned, row_of
-from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in, words_typed
+from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
 from deadbeat.kinds import KINDS
 from deadbeat.model.errors import UsageError
 from deadbeat.model.published import offered
@@ -104,10 +104,9 @@ def command(name: str) -> click.Command:
         several = _several(options)
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
-        # The old names go on making folders of the old names.
         parts = ("contention", "random" * (name == "stress"), preset)
-        new = words_typed(name)[0] == parts[0] and not options.get("programs_from")
-        named = "-".join(str(part) for part in parts if part) if new else ""
+        own_name = name in ("profile", "stress") and not options.get("programs_from")
+        named = "-".join(str(part) for part in parts if part) if own_name else ""
         promised = own.quick if options.get("quick") and not options.get("simulated") else None
         more = {"series": series, "named": named, "quick_s": promised, **options}
         return int(measure(name, kind, asked, given, **more))
@@ -210,12 +209,6 @@ def _mode(layer: Layer, options: Mapping[str, Json]) -> None:
 
 
 def _study(layer: Layer, options: Mapping[str, Json]) -> None:
-    if options["as_list"]:
-        shown = import_module("deadbeat.cli.listing").studies()
-        import_module("deadbeat.cli._output").print_shown(
-            shown, as_json=options["as_json"], command="sched study"
-        )
-        raise click.exceptions.Exit(0)
     layer.names.pop("preset", None)
     row: Any = row_of("study")
     for option, path, _, _ in Measuring(**row).values():

@@ -168,10 +168,10 @@ def _windows(
     """What of the schedule each file shows: from ``low`` to ``high`` where these are given."""
     if low is not None and high is not None and low >= high:
         raise UsageError(
-            f"--show-from {low} is not before --show-to {high}", "--show-from 0 --show-to 100"
+            f"show-from {low} is not before show-to {high}", "--set show-from=0 --set show-to=100"
         )
     if not kinds and (low is not None or high is not None):
-        raise UsageError("--show-from and --show-to need something to draw", "add --gantt FILE.svg")
+        raise UsageError("show-from and show-to need something to draw", "add --gantt FILE.svg")
     found = {}
     for kind in kinds:
         jobs = JOBS_TRACED if kind == "perfetto" else JOBS_READABLE

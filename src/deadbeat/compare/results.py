@@ -150,7 +150,7 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
         raise UsageError(
             f"{one.name} is {one.kind}, the other {words.one} is {rest.made_up or 'measured'}:"
             " neither says anything about the other's machine",
-            f"{words.mixed}--allow-mixed compares the two all the same, and labels it",
+            f"{words.mixed}--set allow-mixed=true compares the two all the same, and labels it",
         )
     _require_one_clock(every, words)
     open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]

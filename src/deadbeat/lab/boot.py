@@ -233,7 +233,7 @@ def emulate(
     return f"the emulator ended {ended_words(status)}" if status else ""
 
 
-_HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --mode functional"
+_HINT = "is it a kernel for this machine, with devtmpfs and an initramfs? try --set mode=functional"
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -36,7 +36,7 @@ class GuestExecutor(HardwareExecutor):
         self, catalog: Catalog, asked: Costing, progress: Progress = unheard
     ) -> Calibration:
         if asked.basis != "warm":
-            hint = "an emulator has no caches: drop --cost-basis"
+            hint = "an emulator has no caches: drop --set cost-basis"
             raise UsageError(f"the lab measures no {asked.basis} costs", hint)
         asked = evolve(asked, seconds=min(asked.seconds, VIRTUAL_MOST_S))
         return super().calibrate(catalog, asked, progress)

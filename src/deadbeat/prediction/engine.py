@@ -119,8 +119,8 @@ def read_cases(runs: Path, text: str) -> StoredSets:
         run = read_spec(store.spec).run
         cases, search, overrun, policy = _measured(store, summary), None, run.overrun, run.policy
     if overrun != "skip":
-        message = f"{path.name} lets late jobs pile up (--overrun late), which is not modelled"
-        raise UsageError(message, "measure with --overrun skip")
+        message = f"{path.name} lets late jobs pile up (--set overrun=late), which is not modelled"
+        raise UsageError(message, "measure with --set overrun=skip")
     origin = store.load_origin()
     return StoredSets(
         name=path.name,

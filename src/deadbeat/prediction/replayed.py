@@ -108,7 +108,7 @@ class ReplayExecutor(FakeExecutor):
         computes = any(self.stored.matrices[0].computes)
         unknown = {
             each.name: f"has no price in {self.stored.name}: deadbeat contention"
-            f" --fragments {each.name} measures it"
+            f" --set fragments={each.name} measures it"
             for each in catalog.fragments.values()
             if each.name not in known and (computes or each.kind is Kind.SY)
         }

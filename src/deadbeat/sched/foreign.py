@@ -101,7 +101,7 @@ def _processors(root: ElementTree.Element, found: _Found) -> int:
                 f"processors[{index}].speed: {speed} (only identical processors, of speed 1)"
             )
         if any(_decimal(processor.get(key, "0")) for key in ("cs_overhead", "cl_overhead")):
-            found.remarks.append("overheads of processors are left out: see --cost-context-switch")
+            found.remarks.append("overheads of processors are left out: --set cost-context-switch")
     return len(processors)
 
 
@@ -179,7 +179,7 @@ def _scale(
         if digits <= places:
             return 10**places, name
     found.remarks.append(
-        f"times have {digits} decimals: convert --whole-cycles reads them as SimSo does"
+        f"times have {digits} decimals: convert --set whole-cycles=true reads them as SimSo does"
     )
     return 10**digits, f"1e-{digits} ms"
 

@@ -352,7 +352,7 @@ def decide_5(given: Campaigns) -> list[Evidence]:
     fitting = [cell for cell in shielded if cell.cores >= SHIELDED_CORES]
     if not fitting:
         because = f"{result.name} has no group with critical cores at M = {SHIELDED_CORES}"
-        return undecided(f"{because} (stress --critical-cores)")
+        return undecided(f"{because} (contention --random --set critical-cores=N)")
     cell = max(fitting, key=lambda one: (one.critical_cores == CRITICAL_CORES, one.cores))
     found = value(result, cell, "slowdown")
     if found is None:

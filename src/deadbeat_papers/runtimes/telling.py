@@ -150,7 +150,7 @@ def real_time_slower(
     pairs = [(v, p) for v in vms for p in plain if _place(v)[1:] == _place(p)[1:]]
     if not pairs:
         ran = ", ".join(dict.fromkeys(cell.case.runtime for cell in cells)) or "nothing"
-        needs = "a real-time JVM beside plain Java (--external NAME=COMMAND)"
+        needs = "a real-time JVM beside plain Java (--set external=NAME=COMMAND)"
         raise LackingError(not_testable(needs), f"ran here: {ran}")
     for vm, java in pairs:
         times = ratio(vm, java, means)

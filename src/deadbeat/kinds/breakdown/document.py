@@ -184,8 +184,8 @@ def doubts(found: Breakdown) -> list[str]:
         texts.append(
             f"Tasks that ran alone missed more than {100 * found.miss_share:g} % of their jobs at"
             f" {where}: either this host by itself fails the criterion there, and a larger"
-            " --miss-share asks less of it; or jobs that began beside others took so long that they"
-            " lasted into the slots alone."
+            " --set miss-share asks less of it; or jobs that began beside others took so long that"
+            " they lasted into the slots alone."
         )
     for end, name, beyond, option in (
         ("low", "lowest", "lower", "from"),

@@ -301,7 +301,7 @@ def _loads(evidence: CampaignEvidence) -> Iterator[Finding]:
         message = f"{len(found)} {many} (C/T sums to more than 1): they miss without any"
         yield finding("overloaded", f"{message} interference", where=found[0].text)
     if found := evidence.long_slots:
-        message = f"{len(found)} {many} under --overrun late: their slots last {LONG_PERIODS}"
+        message = f"{len(found)} {many} under --set overrun=late: their slots last {LONG_PERIODS}"
         message += " periods, and their misses grow with that length"
         yield finding("long-slots", message, where=found[0].text)
     several = ((c, c.value("contended_ratio_real")) for c in evidence.cells if c.critical_cores > 1)

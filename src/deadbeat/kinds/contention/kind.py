@@ -389,7 +389,7 @@ def _why(path: Path, count: int) -> Shown:
     }
     if not late.jobs:
         message = f"{path.name} does not say where the time of its jobs went"
-        return Shown(plain=answer, unsaid=UsageError(message, "run it with --causes (or --split)"))
+        return Shown(plain=answer, unsaid=UsageError(message, "run it with --causes"))
     evidence = [
         f"{job.run} job {job.job}: {job.cause}: {job.evidence}" for job in late.jobs if job.evidence
     ]

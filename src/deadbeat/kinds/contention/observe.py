@@ -67,7 +67,7 @@ WORDS = Vocabulary(
     " a task that never finishes shows in the misses",
     lost="of the jobs never finished",
     more="task sets (--sets)",
-    rare="a shorter deadline (--deadline-factor 2) or more task sets would show more",
+    rare="a shorter deadline (--set deadline-factor=2) or more task sets would show more",
     finish="finish the campaigns, or repeat their commands with --retry",
     mixed="deadbeat predict compares predicted with measured; ",
 )

@@ -263,7 +263,7 @@ class CampaignSpec(TaskSetSpec):
     def _wrong_rows(self) -> Iterator[Problem]:
         aimed = self.precision is not None and self.precision.metric != "slowdown"
         if self.grid is not None and self.grid.balanced and aimed:
-            hint = "ask for the slowdown, or for --mix random"
+            hint = "ask for the slowdown, or for --set mix=random"
             text = "a balanced mix gives its sets to the slowdowns known least"
             yield Problem("precision.metric", text, hint)
         if self.grid is not None:

@@ -257,7 +257,7 @@ def counter_charts(summary: Summary) -> list[Chart]:
 
 def counters_note(summary: Summary) -> tuple[Sentence | Note, ...]:
     """Why no event is drawn; the figure says itself which are missing from it."""
-    none = "No events were counted: run with --counters to see which go with the delay."
+    none = "No events were counted: run with --set counters=true to see which go with the delay."
     if not states(summary):
         return (Note(none),)
     missing = _missing(summary)

@@ -419,5 +419,5 @@ def unit_of(
         return 1, (f"latencies in nanoseconds: {why}, not {seconds_text(user.seconds or 0)}",)
     raise UsageError(
         "does not say its unit, and its figures do not look like microseconds",
-        "give --unit ns (cyclictest -N) or --unit us",
+        "give --set unit=ns (cyclictest -N) or --set unit=us",
     )

@@ -82,7 +82,7 @@ _SHOWN = 5
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
-    if asked.given.get("imports") or asked.given.get("files"):
+    if asked.given.get("files"):
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
     if hasattr(target, "guest"):  # a machine of the lab
@@ -184,8 +184,6 @@ def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStor
 # ---------- results of other tools ----------
 
 _NOT_KNOWN = "unknown: read from a file"
-#: What a person may say of files that do not.
-_TELLING = ("name", "interval", "duration", "priority", "deadlines")
 _HINT = "deadbeat import takes what cyclictest, rtla and other tools wrote"
 _UNITS_NS = {"ns": 1, "us": 1000}
 #: What ends the name of a file, but is no part of its result's.
@@ -193,14 +191,9 @@ _ENDINGS = {".json", ".txt", ".log", ".hist", ".dat", ".csv", ".gz", ".xz", ".zs
 
 
 def imported(asked: Begin) -> MatrixExperiment:
-    """The files that ``--import`` or ``deadbeat import`` name, in a new folder."""
+    """The files that ``deadbeat import`` names, in a new folder."""
     layer, names, given = asked.typed, asked.names, asked.given
     wanted = specify(layer, names=names)
-    odd = sorted(names[key] for key in layer if key not in _TELLING)
-    odd += ["--target"] * (asked.target is not None)
-    odd += ["--retry"] * (asked.retry_failed or asked.retry_invalid)
-    if odd:
-        raise UsageError(f"{odd[0]} does not apply to imported files", "leave it out")
     user = Foreign(
         interval_ns=wanted.interval if "interval" in layer else None,
         seconds=wanted.duration if "duration" in layer else None,
@@ -208,8 +201,8 @@ def imported(asked: Begin) -> MatrixExperiment:
         unit_ns=_UNITS_NS.get(str(given.get("unit"))),
     )
     load = one_load(str(given["load"]), "--load") if given.get("load") else None
-    files = [_split(word) for word in given.get("imports") or ()]
-    files += [(load, Path(file)) for file in given.get("files") or ()]
+    split = map(_split, given["files"])
+    files = [(point or load, file) for point, file in split]
     # A run per file; those of one load and engine are its repeats.
     repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
     runs, said = [], []
@@ -220,7 +213,7 @@ def imported(asked: Begin) -> MatrixExperiment:
         runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
         said.append(foreign)
     platform = _platform(said)
-    name = _name(files[0][1]) if given.get("files") else "latency-imported"
+    name = _name(files[0][1])
     spec = _spec(runs, platform, {"name": name, **layer})
     for run in runs:
         notes = [mark.message for mark in run.problems if mark.id in (ASSUMED, THREADS)]
@@ -266,10 +259,8 @@ def _split(word: str) -> tuple[LoadPoint | None, Path]:
     if not equals or Path(word).is_file():
         text, file = "", word
     if not file:
-        raise UsageError(
-            f"--import{' ' * bool(word)}{word}: no file is named", "write it cpu:50=FILE"
-        )
-    return one_load(text, f"--import {word}") if text else None, Path(file)
+        raise UsageError(f"{word}: no file is named", "write it cpu:50=FILE")
+    return one_load(text, word) if text else None, Path(file)
 
 
 def _platform(said: Sequence[Foreign]) -> Platform:

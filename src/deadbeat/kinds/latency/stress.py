@@ -59,7 +59,7 @@ def makers_of(target: Target, wanted: str = "auto") -> str:
             version = re.search(r"version (\S+)", said.stdout)
             return f"{STRESS_NG} {version[1] if version else ''}".strip()
         if wanted == STRESS_NG:
-            hint = f"install it (Debian: apt-get install {STRESS_NG}), or leave out --loads-by"
+            hint = f"install it (Debian: apt-get install {STRESS_NG}), or leave out --set loads-by"
             raise TargetError(f"there is no {STRESS_NG} on {target.name}", hint)
     return f"{OWN} {tool_version()}"
 

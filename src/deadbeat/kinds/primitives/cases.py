@@ -289,7 +289,7 @@ def _runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
         (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
         (
             each > (_ARRAY_LIMIT if old else _IMMORTAL_LIMIT),
-            f"--samples x --batch x size is {each / 2**30:.1f} GiB a thread that is never freed",
+            f"samples x batch x size is {each / 2**30:.1f} GiB a thread that is never freed",
         ),
     )
     return next((why for holds, why in rows if holds), "")

@@ -194,7 +194,7 @@ def _clock(found: PrimitivesSummary) -> str:
     flagged = ""
     if unresolved := sum(not row.resolved for row in found.cells):
         flagged = f" {count_of(unresolved, 'row')} with a median below 5 steps of it"
-        flagged += f" {'is' if unresolved == 1 else 'are'} not resolved: give --batch 100."
+        flagged += f" {'is' if unresolved == 1 else 'are'} not resolved: give --set batch=100."
     clock = "clock" if found.spec.clock == "system" else "processor's counter"
     return (
         f"A reading of the {clock} takes {found.clock_cost_ps / 1000:.1f} ns; to keep a sample"

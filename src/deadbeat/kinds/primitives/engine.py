@@ -261,7 +261,7 @@ class SimulatedPrimitives:
         full = []
         for each in spec.runtimes:
             if external_name(each):
-                hint = "leave --external or --simulated away"
+                hint = "leave --set external or --simulated away"
                 raise UsageError(f"{each} cannot be made up", hint)
             jvm = jvm_words(each)
             made = evolve(jvm, version=jvm.version or 25, collector=jvm.collector or "G1")

@@ -191,7 +191,7 @@ def _named(spec: PrimitivesSpec, name: str) -> External:
     for each in spec.external:
         if each.name == name:
             return each
-    raise UsageError(f"{EXTERNAL}:{name} has no command", f"give --external {name}=COMMAND")
+    raise UsageError(f"{EXTERNAL}:{name} has no command", f"give --set external={name}=COMMAND")
 
 
 def _probed(external: External, target: Target) -> External:

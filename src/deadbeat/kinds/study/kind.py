@@ -50,7 +50,7 @@ def begin(asked: Begin) -> Begun:
     if not layer and not asked.written:
         raise UsageError(
             "neither a preset nor a sweep is named",
-            "deadbeat sched study --list shows the presets; a sweep needs --processors, --tasks,"
+            "deadbeat list studies shows the presets; a sweep needs --processors, --tasks,"
             " --utilisation and a --policy or --test",
         )
     spec = specify(asked.written, layer, names=asked.names)

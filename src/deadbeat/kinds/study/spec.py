@@ -322,7 +322,7 @@ def _locked(where: str, it: Scheduler, spec: StudySpec) -> Iterator[Problem]:
         except UsageError as error:
             yield Problem(where, error.message, error.hint or "leave it out")
     if locked and spec.metrics:
-        yield Problem(where, "migrations and slack are not counted with locks", "leave --metrics")
+        yield Problem(where, "migrations and slack are not counted with locks", "leave metrics out")
 
 
 def _tests(spec: StudySpec) -> Iterator[Problem]:
