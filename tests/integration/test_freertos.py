@@ -161,7 +161,7 @@ def test_one_task_set_on_linux_and_on_freertos_is_one_comparison(tmp_path: Path)
     """Linux itself against FreeRTOS hosted on it, through the commands a user types."""
     runs = ("--runs", str(tmp_path))
     sets = ("--cores", "1", "--tasks-per-core", "2", "--utilisation", "0.3", "--sets", "2")
-    sync = ("--sync-share", "0.5", "--contended-ratio", "1", "--priorities", "rate-monotonic")
+    sync = ("--sync-share", "0.5", "--contended-ratio", "1", "--set", "priorities=rate-monotonic")
     made = ("--duration", "0.2s", "--set", "calibration-seconds=5s", "--quick", *runs)
     few = ("--set", "fragments=crc32,kalman,matmul,pid,semaphore_posix,mutex_inherit")
     deadbeat("contention", "--random", *sets, *sync, *few, *made, "--name", "linux")

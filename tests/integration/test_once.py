@@ -98,7 +98,7 @@ def test_a_run_that_fails_says_why_and_ends_with_1(program: Path, words: list[st
         ("--seconds-ns", 10**15),
         ("--lock-wait-ns", 10**15),
         ("--warmup", 10**6),
-        ("--set", f"slot-periods={1_000_000}"),
+        ("--slot-periods", 1_000_000),
         ("--late", 1),
     ],
 )

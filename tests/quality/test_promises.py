@@ -154,7 +154,7 @@ def test_a_setting_is_a_row(tree: Path) -> None:
         run(tree, tool)
     assert "memory.laptop-mode" in (tree / "docs/reference/checks.md").read_text()
     assert "memory.laptop-mode" in run(tree, "-m", "deadbeat", "doctor", "--json")
-    assert "laptop-mode" in run(tree, "-m", "deadbeat", "tune", "list", "--json")
+    assert "laptop-mode" in run(tree, "-m", "deadbeat", "list", "knobs", "--json")
     # As nobody it would read the sources that are installed, which are others.
     chosen = "(doctor or tune or explain or not golden) and not an_ordinary_user"
     pytest_in(tree, chosen, _OF_SETTINGS)
