@@ -58,7 +58,7 @@ def test_streams_that_take_nothing(folder: Path, words: tuple[str, ...]) -> None
 def test_a_folder_that_was_removed_is_named(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    said = shell(tmp_path, 'cd gone; rmdir ../gone; "$@"', "runs")
+    said = shell(tmp_path, 'cd gone; rmdir ../gone; "$@"', "list")
     assert said[0] == TROUBLE and "current folder was removed" in said[2]
 
 
