@@ -1,14 +1,15 @@
 """Observations: the one table that comparisons, intervals and charts read.
 
-A row is one value of one metric from one run. Every kind of experiment gives such a table
-(``kinds/KIND/observe.py``) and declares its metrics once, here below as `Metric` rows of its own; a
-new metric is one such row and the lines that compute its value.
+A row is one value of one metric from one run. Every kind of experiment gives such a table and
+declares its metrics once, as `Metric` rows of its own (``METRICS``); a new figure is one such row:
+what it is called, how it is computed from a run, and the heading of its column.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -34,6 +35,9 @@ class Metric:
         apart: For a metric with cells of its own (`Cell.of`) the option that sharpens it; "": it
             has the cells of all others.
         cellwise: Cells are things of their own, such as threads: it is equal where each of them is.
+        of: Its value in what the kind has seen of a run; None: it has none.
+        column: Heading of its mean over runs among the results; "": the kind has a column of its
+            own for it.
     """
 
     name: str
@@ -47,6 +51,8 @@ class Metric:
     higher_is_better: bool = False
     apart: str = ""
     cellwise: bool = False
+    of: Callable[[Any], float | None] = field(default=lambda seen: None, eq=False, repr=False)
+    column: str = ""
 
     @property
     def words(self) -> str:

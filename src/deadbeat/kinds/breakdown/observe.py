@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from deadbeat.kinds.breakdown.results import Breakdown
 from deadbeat.model.comparison import ComparedLook, Vocabulary
@@ -18,6 +19,7 @@ METRICS = (
         minimum=0.02,
         log=False,
         higher_is_better=True,
+        of=attrgetter("breakdown"),
     ),
 )
 WORDS = Vocabulary(
@@ -38,10 +40,11 @@ def observe(found: Breakdown) -> Iterator[Observation]:
         of, replica = each.cell, RunKey.parse(each.run).replica
         variant = f"{of.tasks_per_core} tasks a core, {of.priorities}"
         group = f"M = {of.cores}, ρ = {of.sync_share:g}, α = {of.contended_ratio:g}, {variant}"
-        yield Observation(
-            run=f"{group} {replica}",
-            cell=Cell(group),
-            block=f"{replica:04d}",
-            metric="breakdown",
-            value=each.breakdown,
-        )
+        for metric in METRICS:
+            yield Observation(
+                run=f"{group} {replica}",
+                cell=Cell(group),
+                block=f"{replica:04d}",
+                metric=metric.name,
+                value=metric.of(each),
+            )

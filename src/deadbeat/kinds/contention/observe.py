@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,8 +40,16 @@ from deadbeat.model.words import count_of
 from deadbeat.prices.compared import price_metric, with_prices
 
 METRICS = (
-    Metric(name="slowdown", title="Slowdown", minimum=0.02),
-    Metric(name="delay_ratio", title="Delay ratio", text="delay ratio", minimum=0.02),
+    Metric(
+        name="slowdown", title="Slowdown", minimum=0.02, of=methodcaller("column", "slowdown_mean")
+    ),
+    Metric(
+        name="delay_ratio",
+        title="Delay ratio",
+        text="delay ratio",
+        minimum=0.02,
+        of=methodcaller("column", "delay_ratio_mean"),
+    ),
     Metric(
         name="deadline_miss_ratio",
         title="Deadline miss ratio",
@@ -50,9 +58,16 @@ METRICS = (
         minimum=0.005,
         log=False,
         rare=True,
+        of=methodcaller("column", "deadline_miss_ratio"),
     ),
     *(
-        Metric(name=each.name, title=each.title, text=each.title, minimum=each.minimum)
+        Metric(
+            name=each.name,
+            title=each.title,
+            text=each.title,
+            minimum=each.minimum,
+            of=methodcaller("column", each.name),
+        )
         for each in MEASURES
         if each.minimum is not None
     ),
@@ -71,8 +86,6 @@ WORDS = Vocabulary(
     finish="finish the campaigns, or repeat their commands with --retry",
     mixed="deadbeat predict compares predicted with measured; ",
 )
-#: Columns of sets.csv, where they have another name than the metric.
-_COLUMNS = {"slowdown": "slowdown_mean", "delay_ratio": "delay_ratio_mean"}
 #: Witnesses further apart than this are worth a word.
 _SHIFT_SHOWN = 0.005
 #: The same of shares of slots in which the CPUs were far from each other.
@@ -166,7 +179,7 @@ def observe(campaign: CampaignSubject) -> Observations:
                     cell=cells[key],
                     block=_block(own, key),
                     metric=metric.name,
-                    value=own.column(_COLUMNS.get(metric.name, metric.name)),
+                    value=metric.of(own),
                     # No ratio knows of a task that never finished a job.
                     censored=1.0 if own.starved_tasks else lost,
                     at=own.began_ns / 1e9 if own.began_ns else None,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 
 from attrs import define, evolve, field, frozen
@@ -52,7 +53,10 @@ from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.prices.stage import PriceStage
 from deadbeat.targets.opening import opened
 
-METRICS = (Metric(name="slowdown", title="Slowdown", minimum=0.05), price_metric("--duration"))
+METRICS = (
+    Metric(name="slowdown", title="Slowdown", minimum=0.05, of=attrgetter("value")),
+    price_metric("--duration"),
+)
 WORDS = Vocabulary(
     results="matrices",
     one="matrix",
@@ -95,15 +99,16 @@ def observe(matrix: ChannelMatrix) -> Observations:
         for run in matrix.runs:
             at = datetime.fromisoformat(run.started).timestamp() if run.started else None
             for cell in slowdowns(matrix.found.spec.works, [run]):
-                if cell.aggressor is not None:
-                    yield Observation(
-                        run=f"{run.key.text} {_name(cell)}",
-                        cell=Cell(_name(cell)),
-                        block=f"{run.key.repeat:04d}",
-                        metric="slowdown",
-                        value=cell.value,
-                        at=at,
-                    )
+                for metric in METRICS if cell.aggressor is not None else ():
+                    if not metric.apart:
+                        yield Observation(
+                            run=f"{run.key.text} {_name(cell)}",
+                            cell=Cell(_name(cell)),
+                            block=f"{run.key.repeat:04d}",
+                            metric=metric.name,
+                            value=metric.of(cell),
+                            at=at,
+                        )
 
     return Observations(
         name=matrix.name,

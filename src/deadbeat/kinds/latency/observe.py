@@ -7,8 +7,9 @@ a wake-up: wake-ups of one run share what the machine did. Runs of one repeat ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,24 @@ from deadbeat.store.latency import LatencyStore
 from deadbeat.store.runfolder import inventory_in
 from deadbeat.store.serial import to_plain
 
+
+@frozen(kw_only=True)
+class Woken:
+    """The wake-ups of a run: their latencies, and the share of the periods without one; None: it is
+    not known."""
+
+    latencies: Histogram
+    missed: float | None
+
+
+def _timed(name: str) -> Callable[[Woken], float | None]:
+    return lambda seen: _value(seen.latencies, name)
+
+
 #: Metrics of the wake-ups of a run, corrected for missed periods where that is known.
 METRICS = (
     *(
-        Metric(name=name, title=title, unit="ns", minimum=0.1)
+        Metric(name=name, title=title, unit="ns", minimum=0.1, of=_timed(name))
         for name, title in (
             ("p50", "Median latency"),
             ("mean", "Mean latency"),
@@ -49,6 +64,7 @@ METRICS = (
         minimum=0.001,
         log=False,
         rare=True,
+        of=attrgetter("missed"),
     ),
     # What a shorter latency costs; of each load as its processes worked beside the run.
     Metric(
@@ -195,15 +211,14 @@ def _rows(run: LatencyRun, per_cpu: bool, corrected: bool) -> Iterator[Observati
         missed, expected = (sum(getattr(c, name) for c in cpus) for name in ("missed", "expected"))
         share = missed / expected if expected else None
         for metric in (each for each in METRICS if not each.apart):
-            timed = metric.unit == "ns"
-            value = _value(latencies, metric.name) if timed else share
+            value = metric.of(Woken(latencies=latencies, missed=share))
             yield Observation(
                 run=f"{run.key.text} {group}",
                 cell=Cell(group),
                 block=f"{run.key.repeat:04d}",
                 metric=metric.name,
                 value=value,
-                slack=_slack(latencies, metric.name, value) if timed else 0.0,
+                slack=_slack(latencies, metric.name, value) if metric.unit == "ns" else 0.0,
                 censored=0.0 if corrected else share or 0.0,
                 at=at,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import numpy as np
@@ -15,21 +15,6 @@ from deadbeat.model.histogram import Integers
 from deadbeat.model.load import LoadRun, Rounds
 from deadbeat.model.observations import Cell, Metric, Observation
 
-#: Metrics of the rounds of a run without a remedy, and of the ordinary threads beside it.
-METRICS = (
-    Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
-           unit="share", minimum=0.005, log=False, rare=True),
-    *(
-        Metric(name=name, title=title, text=text, unit="ns", shown="ms", minimum=0.05)
-        for name, title, text in (
-            ("response_p50", "Median response time", "median response"),
-            ("response_p99", "99 % quantile", "p99 response"),
-            ("response_max", "Longest response time", "longest response"),
-        )
-    ),
-    Metric(name="work_lost", title="Work lost", text="work lost", unit="share", minimum=0.05,
-           log=False),
-)  # fmt: skip
 WORDS = Vocabulary(
     results="load tests",
     one="load test",
@@ -38,20 +23,20 @@ WORDS = Vocabulary(
     lost="of the releases were skipped",
     rare="more --repeats, or longer runs (--duration), would show more",
 )
-#: Metric -> the share of the rounds that are as long or shorter, in per cent.
-_RANKS = {"response_p50": 50, "response_p99": 99, "response_max": 100}
 
 
 @frozen(kw_only=True)
 class LoadFigures:
     """One run's own figures: which of its rounds count, failures of each round and of those that
-    count, skipped releases included; the ordinary threads' work (None without any)."""
+    count, skipped releases included; the ordinary threads' work (None without any);
+    ``without``: theirs in the run without the real-time thread."""
 
     run: LoadRun
     counted: NDArray[np.bool_]
     failed: Integers
     count: Counted
     work_per_s: float | None
+    without: float | None = None
 
     @property
     def repeat(self) -> int:
@@ -111,30 +96,72 @@ def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Inte
     return np.asarray(np.maximum(final - first + 1, 0), np.int64)
 
 
+def _rank(percent: int) -> Callable[[LoadFigures], float | None]:
+    """The response time as long as or longer than this share of the rounds."""
+
+    def of(seen: LoadFigures) -> float | None:
+        ordered = np.sort(seen.response_ns)
+        return ranked(ordered, percent) if len(ordered) else None
+
+    return of
+
+
+def _work_lost(seen: LoadFigures) -> float | None:
+    known = seen.work_per_s is not None and seen.without
+    return 1 - (seen.work_per_s or 0.0) / seen.without if known and seen.without else None
+
+
+#: Metrics of the rounds of a run without a remedy, and of the ordinary threads beside it.
+METRICS = (
+    Metric(
+        name="deadline_miss_ratio",
+        title="Deadline miss ratio",
+        text="miss ratio",
+        unit="share",
+        minimum=0.005,
+        log=False,
+        rare=True,
+        of=lambda seen: seen.count.failures / seen.count.released if seen.count.released else None,
+    ),
+    *(
+        Metric(
+            name=name,
+            title=title,
+            text=text,
+            unit="ns",
+            shown="ms",
+            minimum=0.05,
+            of=_rank(percent),
+        )
+        for name, title, text, percent in (
+            ("response_p50", "Median response time", "median response", 50),
+            ("response_p99", "99 % quantile", "p99 response", 99),
+            ("response_max", "Longest response time", "longest response", 100),
+        )
+    ),
+    Metric(
+        name="work_lost",
+        title="Work lost",
+        text="work lost",
+        unit="share",
+        minimum=0.05,
+        log=False,
+        of=_work_lost,
+    ),
+)
+
+
 def observed(
-    figures: LoadFigures,
-    *,
-    run: str,
-    cell: Cell,
-    block: str,
-    without: float | None = None,
-    counted: bool = False,
+    figures: LoadFigures, *, run: str, cell: Cell, block: str, counted: bool = False
 ) -> Iterator[Observation]:
     """Rows of a run.
 
     Args:
-        without: Work of the ordinary threads in the run without the real-time one.
         counted: Misses are a number, which scatters as bursts by chance do; else a share, which may
             keep a beat: a thread that is throttled once a second misses as often in every run.
     """
-    released, work = figures.count.released, figures.work_per_s
-    failures, started = figures.count.failures, figures.run.started
-    ordered = np.sort(figures.response_ns)
-    values = {
-        "deadline_miss_ratio": failures / released if released else None,
-        **{name: ranked(ordered, p) if len(ordered) else None for name, p in _RANKS.items()},
-        "work_lost": 1 - work / without if work is not None and without else None,
-    }
+    released, failures = figures.count.released, figures.count.failures
+    ended, started = len(figures.response_ns), figures.run.started
     squares = sum(size * size for size in figures.count.occasions)
     for metric in METRICS:
         yield Observation(
@@ -142,8 +169,8 @@ def observed(
             cell=cell,
             block=block,
             metric=metric.name,
-            value=values[metric.name],
-            censored=(released - len(ordered)) / released if released else 0.0,
+            value=metric.of(figures),
+            censored=(released - ended) / released if released else 0.0,
             trials=released if counted else 0,
             burst=squares / failures if failures else 1.0,
             at=datetime.fromisoformat(started).timestamp() if started else None,

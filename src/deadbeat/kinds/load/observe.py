@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.load.charts import overlay_charts
@@ -150,11 +150,10 @@ def observe(test: LoadTest) -> Observations:
         for each in figures
         if each.run.key.condition == PLAIN
         for row in observed(
-            each,
+            evolve(each, without=without.get((each.run.key.normal, each.run.key.repeat))),
             run=each.run.key.text,
             cell=cell_of(each.run.key.normal),
             block=f"{test.blocks[each.run.key]:04d}",
-            without=without.get((each.run.key.normal, each.run.key.repeat)),
         )
     )
     return Observations(name=test.name, rows=rows, cells=map(cell_of, spec.normal or ()))

@@ -4,30 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from deadbeat.derive.tasks import DerivedTask
 from deadbeat.kinds.observed import tables_of
 from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 
+
+@frozen(kw_only=True)
+class SeenTask:
+    """A thread of a run, which was traced for ``seconds``."""
+
+    task: DerivedTask
+    seconds: float
+
+
 METRICS = (
-    Metric(name="deadline_miss_ratio", title="Deadline miss ratio", text="miss ratio",
-           unit="share", minimum=0.005, log=False, rare=True, cellwise=True),
+    Metric(
+        name="deadline_miss_ratio",
+        title="Deadline miss ratio",
+        text="miss ratio",
+        unit="share",
+        minimum=0.005,
+        log=False,
+        rare=True,
+        cellwise=True,
+        of=lambda seen: None if seen.task.misses is None else seen.task.misses / seen.task.jobs,
+    ),
     *(
-        Metric(name=name, title=title, text=text, unit="ns", minimum=0.05, cellwise=True)
-        for name, title, text in (
-            ("response_max", "Longest response time", "longest response"),
-            ("c_mean", "Mean execution time", "mean C"),
-            ("c_max", "Longest execution time", "longest C"),
-            ("section_max", "Longest section of a lock", "longest section"),
+        Metric(name=name, title=title, text=text, unit="ns", minimum=0.05, cellwise=True, of=of)
+        for name, title, text, of in (
+            (
+                *("response_max", "Longest response time", "longest response"),
+                attrgetter("task.response_max_ns"),
+            ),
+            ("c_mean", "Mean execution time", "mean C", attrgetter("task.c_mean_ns")),
+            ("c_max", "Longest execution time", "longest C", attrgetter("task.c_max_ns")),
+            (
+                *("section_max", "Longest section of a lock", "longest section"),
+                lambda seen: max((each.max_ns for each in seen.task.sections), default=None),
+            ),
         )
     ),
-    Metric(name="jobs", title="Jobs per second", text="jobs per second", minimum=0.01,
-           higher_is_better=True, cellwise=True),
-)  # fmt: skip
+    Metric(
+        name="jobs",
+        title="Jobs per second",
+        text="jobs per second",
+        minimum=0.01,
+        higher_is_better=True,
+        cellwise=True,
+        of=lambda seen: seen.task.jobs / seen.seconds if seen.seconds else None,
+    ),
+)
 WORDS = Vocabulary(
     results="measured programs",
     one="measured program",
@@ -88,12 +121,9 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
     counted: dict[str, int] = {}
     seconds = run.traced.seconds if run.traced else 0
     for task in run.traced.known if run.traced else ():
-        missed = None if task.misses is None else task.misses / task.jobs
         counted[task.name] = task.jobs
-        longest = max((each.max_ns for each in task.sections), default=None)
-        rate = task.jobs / seconds if seconds else None
-        values = (missed, task.response_max_ns, task.c_mean_ns, task.c_max_ns, longest, rate)
-        found |= {(task.name, m.name): v for m, v in zip(METRICS, values, strict=True)}
+        seen = SeenTask(task=task, seconds=seconds)
+        found |= {(task.name, metric.name): metric.of(seen) for metric in METRICS}
     for name in {task.name for task in run.tasks}:
         mine = [task for task in run.tasks if task.name == name and task.response.total]
         jobs = sum(task.response.total for task in mine if task.deadline_ns)

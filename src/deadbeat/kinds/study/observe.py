@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 import numpy as np
+from attrs import frozen
 
 from deadbeat.kinds.study.document import LABEL, StudyAnswers
-from deadbeat.kinds.study.results import answered
+from deadbeat.kinds.study.results import Mask, StudyResults, answered
 from deadbeat.model.comparison import ComparedLook, Vocabulary
 from deadbeat.model.observations import Cell, Metric, Observation
 
 #: The sets of a scenario, in their order, are cut into this number of parts.
 _PARTS = 10
+
+
+@frozen
+class Part:
+    """Some of the sets of a scenario, and who answers on them."""
+
+    results: StudyResults
+    label: str
+    inside: Mask
+
+    @property
+    def schedulable(self) -> float | None:
+        """Their share of those that are decided."""
+        decided, yes = self.results.decided(self.label), self.results.yes(self.label)
+        total = self.results.sets(decided & self.inside)
+        return self.results.sets(yes & self.inside) / total if total else None
+
+
 METRICS = (
     Metric(
         name="schedulable",
@@ -23,6 +43,7 @@ METRICS = (
         log=False,
         higher_is_better=True,
         cellwise=True,
+        of=attrgetter("schedulable"),
     ),
 )
 WORDS = Vocabulary(
@@ -42,20 +63,19 @@ def labels(found: StudyAnswers) -> tuple[str, ...]:
 
 
 def observe(found: StudyAnswers) -> Iterator[Observation]:
-    """The share of the decided sets that is schedulable, in each part of a scenario."""
+    """Figures of each part of a scenario."""
     for each in answered(found.results):
         sets, cell = each.results, each.cell
-        decided, yes = sets.decided(each.label), sets.yes(each.label)
         where = f"m = {cell.processors}, n = {cell.tasks}, U/m = {cell.load / 1000:g}"
         group = f"{each.title}, {where}, {cell.source}"
-        for part, rows in enumerate(np.array_split(np.arange(len(decided)), _PARTS)):
-            inside = np.zeros(len(decided), np.bool_)
-            inside[rows] = True
-            total = sets.sets(decided & inside)
-            yield Observation(
-                run=f"{group} {part}",
-                cell=Cell(group),
-                block=f"{part}",
-                metric="schedulable",
-                value=sets.sets(yes & inside) / total if total else None,
-            )
+        many = len(sets.everything)
+        for number, rows in enumerate(np.array_split(np.arange(many), _PARTS)):
+            part = Part(sets, each.label, np.isin(np.arange(many), rows))
+            for metric in METRICS:
+                yield Observation(
+                    run=f"{group} {number}",
+                    cell=Cell(group),
+                    block=f"{number}",
+                    metric=metric.name,
+                    value=metric.of(part),
+                )
