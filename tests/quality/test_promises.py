@@ -1,5 +1,6 @@
 """What a how-to promises about deadbeat's own code: its blocks, applied word for word to a copy."""
 
+import json
 import os
 import re
 import shutil
@@ -158,3 +159,48 @@ def test_a_setting_is_a_row(tree: Path) -> None:
     # As nobody it would read the sources that are installed, which are others.
     chosen = "(doctor or tune or explain or not golden) and not an_ordinary_user"
     pytest_in(tree, chosen, _OF_SETTINGS)
+
+
+#: Kind -> where its metrics stand, what a new one is of a run, and the command of `helpers.kinds`.
+_FIGURES = {
+    "contention": ("contention/observe.py", "lambda seen: seen.jobs", "profile"),
+    "breakdown": ("breakdown/observe.py", "lambda seen: seen.jobs", "breakdown"),
+    "latency": ("latency/observe.py", "lambda seen: seen.latencies.total", "latency"),
+    "load": ("load/figures.py", "lambda seen: seen.count.released", "load"),
+    "program": ("program/observe.py", "lambda seen: seen.jobs", "run"),
+    "interfere": ("interfere/kind.py", "lambda seen: 2 * seen.value", "interfere"),
+    "primitives": ("primitives/observe.py", "lambda seen: seen.times.total", "primitives"),
+    "study": ("study/observe.py", "lambda seen: seen.inside.size", "study"),
+}
+
+
+@pytest.mark.slow
+def test_a_figure_in_any_kind_is_a_row(tree: Path) -> None:
+    for name, of, _ in _FIGURES.values():
+        path = tree / "src/deadbeat/kinds" / name
+        row = f'Metric(name="new", title="A new one", minimum=0.1, column="new one", of={of})'
+        text, many = re.subn(
+            r"^METRICS = (.*?^\))$",
+            rf"METRICS = (\1 + ({row},))",
+            path.read_text(),
+            flags=re.M | re.S,
+        )
+        assert many == 1, name
+        path.write_text(text)
+    script = (
+        "from helpers.kinds import KINDS, MORE_KINDS; from deadbeat.cli.main import main;"
+        "words = KINDS[sys.argv[1]][0] if sys.argv[1] in KINDS else MORE_KINDS[sys.argv[1]];"
+        "sys.exit(main((*words, '--name', sys.argv[2])))"
+    )
+    for kind, (_, _, command) in _FIGURES.items():
+        for name in (kind, f"{kind}-b"):
+            run(tree, "-c", f"import sys; sys.path.insert(0, 'tests'); {script}", command, name)
+        folder = tree / "runs" / kind
+        figures = json.loads(run(tree, "-m", "deadbeat", "show", kind, "--json"))
+        (first, *_) = figures["results"]["figures"]
+        assert first["new"] > 0, kind
+        assert ",new,new_low,new_high" in (folder / "figures.csv").read_text().splitlines()[0]
+        assert "new one" in (folder / "report.html").read_text(), kind
+        assert "new one" in run(tree, "-m", "deadbeat", "show", kind), kind
+        words = ("compare", kind, f"{kind}-b", "--metric", "new", "--json", "--no-figures")
+        assert '"new"' in run(tree, "-m", "deadbeat", *words)

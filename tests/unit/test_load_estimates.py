@@ -5,12 +5,12 @@ import pytest
 
 from deadbeat.kinds.load.estimates import (
     Counted,
-    mean_of,
     occasions,
     occasions_bound,
     rate_of,
 )
 from deadbeat.stats.binomial import poisson_interval
+from deadbeat.stats.estimate import mean_of
 
 
 def runs(*sizes: tuple[int, ...], seconds: float = 1.0, released: int = 100_000) -> list[Counted]:

@@ -1,8 +1,14 @@
-"""How results of a kind are compared that says what it observes, and nothing else."""
+"""What a kind observes, as figures of one result and as what two are compared by.
+
+A figure is a `Metric` row of the kind: with a ``column`` its mean over runs stands in the answer,
+on the page and in figures.csv; `deadbeat compare` has it anyway.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +17,13 @@ from attrs import field, frozen
 from deadbeat.experiment.folders import Folders
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
-from deadbeat.model.observations import Metric, Observation, Observations
+from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import Json
+from deadbeat.report.document import Column, Table
+from deadbeat.stats.estimate import Estimate, mean_of
 from deadbeat.store.serial import to_plain
+from deadbeat.verdicts.words import cell_text, value_text
 
 
 @frozen(kw_only=True)
@@ -87,3 +96,50 @@ def comparable(
         read=read,
         align=align,
     )
+
+
+def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
+    """The means over runs of the metrics with a column; None: there are none.
+
+    Raises:
+        DeadbeatError: The result cannot be read.
+    """
+    metrics = [metric for metric in kind.metrics if metric.column]
+    if not metrics:
+        return None
+    (table,) = kind.align(Lineup(subjects=(kind.read(path),))).tables
+    seen: dict[Cell, dict[str, list[float]]] = {}
+    names = {metric.name for metric in metrics}
+    for row in table.rows:
+        if row.value is not None and row.metric in names:
+            seen.setdefault(row.cell, {}).setdefault(row.metric, []).append(row.value)
+    rows = [
+        {"where": cell_text(cell), **{name: mean_of(own) for name, own in figures.items()}}
+        for cell, figures in sorted(seen.items())
+    ]
+    return Table(
+        name="figures",
+        title="Means over runs, with 95 % intervals",
+        columns=(
+            Column(key="where", heading=kind.look.groups[1], words=True),
+            *(
+                Column(
+                    key=metric.name,
+                    heading=metric.column,
+                    value=methodcaller("get", metric.name),
+                    format=partial(_text, metric),
+                    interval=True,
+                )
+                for metric in metrics
+            ),
+        ),
+        rows=rows,
+        terminal=True,
+    )
+
+
+def _text(metric: Metric, found: Estimate) -> str:
+    text = value_text(metric, found.value)
+    if found.low is None or found.high is None:
+        return text
+    return f"{text} [{value_text(metric, found.low)}, {value_text(metric, found.high)}]"

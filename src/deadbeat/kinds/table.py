@@ -10,10 +10,12 @@ from attrs import evolve, frozen
 
 from deadbeat.experiment.folders import Folders, RunFolders
 from deadbeat.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.kinds.observed import more_figures
+from deadbeat.model.comparison import Comparable
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import Json
 from deadbeat.report.beside import with_beside
-from deadbeat.report.document import Column, Document, csv_of
+from deadbeat.report.document import Column, Document, Section, Table, csv_of, records
 from deadbeat.report.html import write_result
 from deadbeat.report.machines import Verdicted
 from deadbeat.report.paper import Words
@@ -101,6 +103,7 @@ class TableKind(Generic[W, F]):
         words: Labels and caption of every figure on paper.
         shown: `Shown` where a folder is shown. ``judged``: what else is said of a report;
             whatever can be refused is refused here.
+        comparable: How two results are compared, and the figures that have no column above.
         write: Writes everything derived (with figures or without), and returns what it comes to;
             None: the page, the figures on it and the files above.
     """
@@ -122,6 +125,7 @@ class TableKind(Generic[W, F]):
     empty: Callable[[Any], bool] = lambda found: not found.cells
     shown: Callable[[F, W, FolderState, Shown], Shown] = lambda found, store, state, said: said
     judged: Callable[[F, W], Mapping[str, Any]] = lambda found, store: {}
+    comparable: Comparable[Any] | None = None
     write: Callable[[W, bool], F] | None = None
 
     def kind(
@@ -137,6 +141,7 @@ class TableKind(Generic[W, F]):
             report=self._report,
             keys=keys,
             begin=begin,
+            comparable=self.comparable,
             **{**usual, **more},
         )
 
@@ -145,12 +150,17 @@ class TableKind(Generic[W, F]):
         path = store.path
         state, page = self.folders.state_of(path), path / REPORT_FILE
         usual = {"name": path.name, "path": str(path), "report": str(page)}
+        document, plain = self.document(found, store), self.plain(found, store)
+        if more := self._more(path):
+            section = Section("more-figures", "More figures", (more,))
+            document = evolve(document, sections=(*document.sections, section))
+            plain = {**plain, "figures": [*records(more.columns, more.rows)]}
         return Shown(
             kind=self.name if self.sort is None else self.sort(found),
             state=state.state,
             headline=" ".join(self.answer(found)),
-            plain={**usual, **self.plain(found, store)},
-            document=with_beside(self.document(found, store), path),
+            plain={**usual, **plain},
+            document=with_beside(document, path),
             page=page,
             empty=self.empty(found),
             invalid=state.invalid,
@@ -171,21 +181,25 @@ class TableKind(Generic[W, F]):
         store = self.folders.store.open(path)
         found = self.summarise(store) if self.write is None else self.write(store, figures)
         more = self.judged(found, store)
-        if self.write is None:
-            self._write(store, found, figures)
-        return evolve(self.answered(store, found), **more)
+        return evolve(self.written(store, found, figures), **more)
 
-    def _write(self, store: W, found: Any, figures: bool) -> None:
+    def written(self, store: W, found: Any, figures: bool) -> Shown:
+        """What ``found`` says, and the files of it that are not written yet."""
         said = self.answered(store, found)
-        made = cast(Document, said.document)
-        cells = {"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}
-        write_result(
-            store,
-            made,
-            {**cells, "summary.json": said.plain, **self.files(found)},
-            words=self.words(found),
-            charts=made.charts if figures else (),
-        )
+        files: dict[str, str | dict[str, Json]] = {}
+        if table := self._more(store.path):
+            files["figures.csv"] = csv_of(table.columns, table.rows)
+        if self.write is None:
+            cells = {"summary.csv": csv_of(self.columns, found.cells)} if self.columns else {}
+            files |= {**cells, "summary.json": said.plain, **self.files(found)}
+        if files:
+            made = cast(Document, said.document)
+            drawn = made.charts if figures and self.write is None else ()
+            write_result(store, made, files, words=self.words(found), charts=drawn)
+        return self.answered(store, found)
+
+    def _more(self, path: Path) -> Table | None:
+        return more_figures(self.comparable, path) if self.comparable else None
 
     def _open(self, path: Path) -> Stored[W, Any]:
         store = self.folders.store.open(path)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from deadbeat.model.comparison import Effect
+    from deadbeat.stats.estimate import Estimate
 else:
     np = Later("numpy")
 
@@ -236,15 +237,6 @@ class LoadRun(Seen, StoredRun):
     @property
     def window_s(self) -> float:
         return (self.window_ns[1] - self.window_ns[0]) / 1e9
-
-
-@frozen(kw_only=True)
-class Estimate:
-    """A mean over runs with its 95 % interval; None: it cannot be bounded, as with one run."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 @frozen(kw_only=True)

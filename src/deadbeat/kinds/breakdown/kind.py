@@ -97,17 +97,6 @@ def begin(asked: Begin) -> Begun:
 KIND = TableKind(
     name="breakdown",
     folders=FOLDERS,
-    summarise=summarise,
-    answer=lambda found: [sentence(found)],
-    document=lambda found, _store: breakdown_document(found),
-    plain=lambda found, _store: summary_dict(found),
-    rows=lambda found: [row(cell) for cell in found.cells],
-    files=files,
-    cases=spare_cases,
-    words=paper_words,
-).kind(
-    begin,
-    keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
     comparable=comparable(
         name="breakdown",
         folders=FOLDERS,
@@ -119,5 +108,16 @@ KIND = TableKind(
         look=LOOK,
         cure="measure both with the same points and tasks",
     ),
+    summarise=summarise,
+    answer=lambda found: [sentence(found)],
+    document=lambda found, _store: breakdown_document(found),
+    plain=lambda found, _store: summary_dict(found),
+    rows=lambda found: [row(cell) for cell in found.cells],
+    files=files,
+    cases=spare_cases,
+    words=paper_words,
+).kind(
+    begin,
+    keys=("cores", "sync_share", "contended_ratio", "tasks_per_core", "priorities"),
     simulates=True,
 )

@@ -356,6 +356,7 @@ def _shown(summary: Summary, _store: CampaignStore, state: FolderState, said: Sh
 _TABLE = TableKind(
     name="campaign",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=lambda store: CampaignView(store).summary,
     answer=headline,
     document=lambda found, _store: campaign_document(found),
@@ -370,7 +371,7 @@ _TABLE = TableKind(
 
 
 def written(store: CampaignStore, *, figures: bool, worst: int | None = None) -> Shown:
-    return _TABLE.answered(store, write(store, figures, worst or WORST))
+    return _TABLE.written(store, write(store, figures, worst or WORST), figures)
 
 
 def _perfetto(path: Path, count: int) -> str:
@@ -453,7 +454,6 @@ KIND = _TABLE.kind(
     why=_why,
     perfetto=_perfetto,
     open=lambda path: CampaignView(CampaignStore.open(path), _TABLE.show),
-    comparable=COMPARABLE,
     verbs=("contention",),
     follow=follow,
 )

@@ -223,6 +223,7 @@ def begin(asked: Begin) -> Begun:
 KIND = TableKind(
     name="interfere",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=summarise,
     answer=answer,
     document=lambda found, store: document(found, store.platform),
@@ -231,4 +232,4 @@ KIND = TableKind(
     columns=COLUMNS,
     cases=cases,
     empty=lambda found: not any(cell.interval for cell in found.cells),
-).kind(begin, keys=("victim", "aggressor", "place"), comparable=COMPARABLE)
+).kind(begin, keys=("victim", "aggressor", "place"))

@@ -410,6 +410,7 @@ def causes_of(cells: Sequence[CellSummary]) -> list[dict[str, Json]]:
 KIND = TableKind(
     name="latency",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=summary_of,
     answer=lambda found: [sentence(found)],
     document=lambda found, store: latency_document(found, platform=asdict(store.platform)),
@@ -419,4 +420,4 @@ KIND = TableKind(
     empty=lambda found: found.runs == found.invalid_runs,
     shown=_shown,
     write=write_latency,
-).kind(begin, keys=("load", "engine", "cpu"), why=_why, perfetto=_perfetto, comparable=COMPARABLE)
+).kind(begin, keys=("load", "engine", "cpu"), why=_why, perfetto=_perfetto)

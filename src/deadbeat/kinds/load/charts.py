@@ -9,9 +9,10 @@ import numpy as np
 
 from deadbeat.kinds.load.words import condition_words
 from deadbeat.model.histogram import Histogram
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Estimate, LoadCell, LoadSummary
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, LoadCell, LoadSummary
 from deadbeat.report.building import CurvePoint, curve, moment_chart, spread, stacked
 from deadbeat.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.stats.estimate import Estimate
 
 #: Points of an exceedance curve; closer steps cannot be distinguished.
 _POINTS = 240

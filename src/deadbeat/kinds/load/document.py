@@ -14,7 +14,7 @@ from deadbeat.model import histogram
 from deadbeat.model.comparison import PLACE, Effect, RemedyEffects
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import QUANTILES_PPM
-from deadbeat.model.load import REFERENCE, Cause, Estimate, LoadCell, LoadSummary, LostTime
+from deadbeat.model.load import REFERENCE, Cause, LoadCell, LoadSummary, LostTime
 from deadbeat.model.observations import Metric
 from deadbeat.model.words import Json
 from deadbeat.report.document import (
@@ -35,6 +35,7 @@ from deadbeat.report.document import (
 )
 from deadbeat.report.html import terms
 from deadbeat.report.paper import Words
+from deadbeat.stats.estimate import Estimate
 from deadbeat.verdicts.words import effect_text, interval_text, size_text
 
 

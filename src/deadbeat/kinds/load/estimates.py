@@ -15,16 +15,14 @@ makes up for a mean of few). What this covers stands in docs/reference/load.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.model.histogram import Integers
-from deadbeat.model.load import Estimate
 from deadbeat.stats.binomial import poisson_interval
-from deadbeat.stats.intervals import student_half_width
+from deadbeat.stats.estimate import Estimate, mean_of
 
 #: -log(0.05): occasions of which none is seen in one case of twenty (the rule of three).
 _NONE_SEEN = 3.0
@@ -53,18 +51,6 @@ def occasions(misses: Integers) -> tuple[int, ...]:
     starts = edges[::2]
     sizes = np.add.reduceat(misses, starts) if len(starts) else misses[:0]
     return tuple(sizes.tolist())
-
-
-def mean_of(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
-    """Mean over runs; its interval is cut to what is possible, and still holds the value, which was
-    seen."""
-    array = np.asarray(values, np.float64)
-    mean = float(array.mean())
-    if len(array) < 2:
-        return Estimate(value=mean)
-    half = student_half_width(array)
-    low, high = max(mean - half, min(mean, least)), min(mean + half, max(mean, most))
-    return Estimate(value=mean, low=low, high=high)
 
 
 def _free(runs: Sequence[Counted]) -> float:

@@ -143,6 +143,7 @@ def _perfetto(path: Path, _count: int) -> str:
 KIND = TableKind(
     name="load",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=summary_of,
     answer=lambda found: [headline(found)],
     document=lambda found, _store: load_document(found),
@@ -157,4 +158,4 @@ KIND = TableKind(
         said, lines=(f"{state.state}: {state.done} of {state.planned} runs",)
     ),
     judged=_judged,
-).kind(begin, keys=("condition", "normal"), perfetto=_perfetto, comparable=COMPARABLE)
+).kind(begin, keys=("condition", "normal"), perfetto=_perfetto)

@@ -17,7 +17,6 @@ from deadbeat.host.kernel import release_of
 from deadbeat.kinds.load.causes import causes_of
 from deadbeat.kinds.load.effects import Groups, effects_of
 from deadbeat.kinds.load.estimates import (
-    mean_of,
     rate_of,
 )
 from deadbeat.kinds.load.figures import LoadFigures, figures_of
@@ -30,7 +29,6 @@ from deadbeat.model.load import (
     PLAIN,
     REFERENCE,
     TRACED,
-    Estimate,
     LoadCell,
     LoadRun,
     LoadSummary,
@@ -40,6 +38,7 @@ from deadbeat.model.platform import Platform, places_of
 from deadbeat.model.specification import plain_of
 from deadbeat.model.traces import Activity, WorstMoment
 from deadbeat.model.words import inside, time_text
+from deadbeat.stats.estimate import Estimate, mean_of
 from deadbeat.store.load import LoadStore
 
 #: Labels that the sentence of `beside_load` is about; ``other-load`` in folders of older versions.

@@ -6,8 +6,9 @@ import re
 
 from deadbeat.kinds.load.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 from deadbeat.model.comparison import Effect
-from deadbeat.model.load import ALL, PLAIN, REFERENCE, Estimate, LoadSummary
+from deadbeat.model.load import ALL, PLAIN, REFERENCE, LoadSummary
 from deadbeat.model.words import beside_label
+from deadbeat.stats.estimate import Estimate
 from deadbeat.verdicts.words import interval_text
 
 #: A round that takes so much longer or shorter than asked changes what its deadline means.

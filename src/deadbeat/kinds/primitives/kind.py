@@ -157,6 +157,7 @@ def begin(asked: Begin) -> Begun:
 KIND = TableKind(
     name="primitives",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=summarise,
     answer=answer,
     document=lambda found, store: document(found, store.platform),
@@ -167,6 +168,5 @@ KIND = TableKind(
 ).kind(
     begin,
     keys=("operation", "size", "placement", "runtime"),
-    comparable=COMPARABLE,
     samples=lambda path, folder: export(PrimitivesStore.open(path), folder),
 )

@@ -466,6 +466,7 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
 _TABLE = TableKind(
     name="program",
     folders=FOLDERS,
+    comparable=COMPARABLE,
     summarise=summarised,
     answer=answer,
     document=lambda found, store: document(found, store.platform),
@@ -498,4 +499,4 @@ def task_system(path: Path) -> tuple[TaskSystem, tuple[str, ...]]:
     return less.system, (*less.lines, *less.unproved)
 
 
-KIND = _TABLE.kind(begin, keys=("task", "name"), why=_why, perfetto=perfetto, comparable=COMPARABLE)
+KIND = _TABLE.kind(begin, keys=("task", "name"), why=_why, perfetto=perfetto)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
@@ -11,17 +11,46 @@ from attrs import evolve, field, frozen
 
 from deadbeat.derive.tasks import DerivedTask
 from deadbeat.kinds.observed import tables_of
-from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, summarise
+from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, TaskRun, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
+from deadbeat.model.grouping import grouped
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 
 
 @frozen(kw_only=True)
 class SeenTask:
-    """A thread of a run, which was traced for ``seconds``."""
+    """A thread of a run, as it was traced for ``seconds`` (None: it was not), and what it marked
+    itself, which goes before what was seen."""
 
-    task: DerivedTask
+    task: DerivedTask | None
+    marks: Sequence[TaskRun]
     seconds: float
+
+    @property
+    def jobs(self) -> int:
+        """Jobs that have a deadline."""
+        if self.marks:
+            return sum(each.response.total for each in self.marks if each.deadline_ns)
+        return self.task.jobs if self.task else 0
+
+    @property
+    def miss_ratio(self) -> float | None:
+        if self.marks:
+            missed: int | None = sum(each.misses for each in self.marks)
+        else:
+            missed = self.task.misses if self.task else None
+        return missed / self.jobs if missed is not None and self.jobs else None
+
+    @property
+    def response_max_ns(self) -> float | None:
+        if self.marks:
+            known = (each.response.max_ns or 0 for each in self.marks if each.response.total)
+            return max(known, default=None)
+        return self.task.response_max_ns if self.task else None
+
+
+def _traced(of: Callable[[DerivedTask], float | None]) -> Callable[[SeenTask], float | None]:
+    return lambda seen: of(seen.task) if seen.task else None
 
 
 METRICS = (
@@ -34,20 +63,20 @@ METRICS = (
         log=False,
         rare=True,
         cellwise=True,
-        of=lambda seen: None if seen.task.misses is None else seen.task.misses / seen.task.jobs,
+        of=attrgetter("miss_ratio"),
     ),
     *(
         Metric(name=name, title=title, text=text, unit="ns", minimum=0.05, cellwise=True, of=of)
         for name, title, text, of in (
             (
                 *("response_max", "Longest response time", "longest response"),
-                attrgetter("task.response_max_ns"),
+                attrgetter("response_max_ns"),
             ),
-            ("c_mean", "Mean execution time", "mean C", attrgetter("task.c_mean_ns")),
-            ("c_max", "Longest execution time", "longest C", attrgetter("task.c_max_ns")),
+            ("c_mean", "Mean execution time", "mean C", _traced(attrgetter("c_mean_ns"))),
+            ("c_max", "Longest execution time", "longest C", _traced(attrgetter("c_max_ns"))),
             (
                 *("section_max", "Longest section of a lock", "longest section"),
-                lambda seen: max((each.max_ns for each in seen.task.sections), default=None),
+                _traced(lambda task: max((each.max_ns for each in task.sections), default=None)),
             ),
         )
     ),
@@ -58,9 +87,11 @@ METRICS = (
         minimum=0.01,
         higher_is_better=True,
         cellwise=True,
-        of=lambda seen: seen.task.jobs / seen.seconds if seen.seconds else None,
+        of=lambda seen: seen.task.jobs / seen.seconds if seen.task and seen.seconds else None,
     ),
 )
+#: Metrics that a thread has which marks its jobs, also where it had none.
+_MARKED = ("deadline_miss_ratio", "response_max")
 WORDS = Vocabulary(
     results="measured programs",
     one="measured program",
@@ -116,28 +147,26 @@ def align(lineup: Lineup) -> Aligned:
 
 
 def observe(run: ProgramRun) -> Iterator[Observation]:
-    """Figures of each task by metric; what it marks itself goes before what was seen."""
-    found: dict[tuple[str, str], float | None] = {}
-    counted: dict[str, int] = {}
+    """Figures of each task by metric."""
+    traced = {task.name: task for task in (run.traced.known if run.traced else ())}
+    marks = grouped(run.tasks, attrgetter("name"))
     seconds = run.traced.seconds if run.traced else 0
-    for task in run.traced.known if run.traced else ():
-        counted[task.name] = task.jobs
-        seen = SeenTask(task=task, seconds=seconds)
-        found |= {(task.name, metric.name): metric.of(seen) for metric in METRICS}
-    for name in {task.name for task in run.tasks}:
-        mine = [task for task in run.tasks if task.name == name and task.response.total]
-        jobs = sum(task.response.total for task in mine if task.deadline_ns)
-        counted[name] = jobs
-        found[name, METRICS[0].name] = sum(t.misses for t in mine) / jobs if jobs else None
-        found[name, METRICS[1].name] = max((t.response.max_ns or 0 for t in mine), default=None)
     at = datetime.fromisoformat(run.started).timestamp() if run.started else None
     block = f"{run.key.repeat:04d}"
-    for (name, metric), value in found.items():
-        row, cell = f"{block} {name}", Cell(name)
-        yield Observation(
-            run=row, cell=cell, block=block, metric=metric, value=value,
-            trials=counted.get(name, 0), at=at,
-        )  # fmt: skip
+    for name in {**traced, **marks}:
+        seen = SeenTask(task=traced.get(name), marks=marks.get(name, ()), seconds=seconds)
+        for metric in METRICS:
+            value = metric.of(seen)
+            if seen.task or metric.name in _MARKED or value is not None:
+                yield Observation(
+                    run=f"{block} {name}",
+                    cell=Cell(name),
+                    block=block,
+                    metric=metric.name,
+                    value=value,
+                    trials=seen.jobs,
+                    at=at,
+                )
 
 
 COMPARABLE = Comparable(

@@ -75,18 +75,6 @@ def begin(asked: Begin) -> Begun:
 KIND = TableKind(
     name="study",
     folders=FOLDERS,
-    summarise=summarise,
-    answer=short_answer,
-    document=lambda found, _store: study_document(found),
-    plain=lambda found, _: {**summary_dict(found), "digest": found.digest, "label": LABEL},
-    rows=lambda found: list(records(columns_of(found.results.spec), answered(found.results))),
-    files=files,
-    words=paper_words,
-    empty=lambda found: False,
-    typed=lambda found: found.results,
-).kind(
-    begin,
-    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
     comparable=comparable(
         name="study",
         folders=FOLDERS,
@@ -99,4 +87,16 @@ KIND = TableKind(
         cure="study the same scenarios with the same schedulers and tests",
         labels=labels,
     ),
+    summarise=summarise,
+    answer=short_answer,
+    document=lambda found, _store: study_document(found),
+    plain=lambda found, _: {**summary_dict(found), "digest": found.digest, "label": LABEL},
+    rows=lambda found: list(records(columns_of(found.results.spec), answered(found.results))),
+    files=files,
+    words=paper_words,
+    empty=lambda found: False,
+    typed=lambda found: found.results,
+).kind(
+    begin,
+    keys=("processors", "tasks", "utilisation_per_processor", "source", "kind", "label"),
 )
