@@ -8,7 +8,7 @@ what it is called, how it is computed from a run, and the heading of its column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,18 @@ class Metric:
     @property
     def words(self) -> str:
         return self.text or self.name
+
+
+#: Of the jobs, rounds or releases that have a deadline; each kind says ``of`` what.
+MISS_RATIO = Metric(
+    name="deadline_miss_ratio",
+    title="Deadline miss ratio",
+    text="miss ratio",
+    unit="share",
+    minimum=0.005,
+    log=False,
+    rare=True,
+)
 
 
 def _by_number(group: str) -> tuple[tuple[str | int, ...], str]:
@@ -111,6 +123,13 @@ class Observation:
     trials: int = 0
     burst: float = 1.0
     at: float | None = None
+
+
+def observed(metrics: Iterable[Metric], seen: Any, **row: Any) -> Iterator[Observation]:
+    """A row of each metric but those that have cells of their own. ``row``: what all have alike."""
+    for metric in metrics:
+        if not metric.apart:
+            yield Observation(metric=metric.name, value=metric.of(seen), **row)
 
 
 def _rows(rows: Iterable[Observation]) -> tuple[Observation, ...]:

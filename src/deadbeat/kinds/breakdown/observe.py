@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from deadbeat.kinds.breakdown.results import Breakdown
 from deadbeat.model.comparison import ComparedLook, Vocabulary
-from deadbeat.model.observations import Cell, Metric, Observation
+from deadbeat.model.observations import Cell, Metric, Observation, observed
 from deadbeat.model.results import RunKey
 
 METRICS = (
@@ -40,11 +40,6 @@ def observe(found: Breakdown) -> Iterator[Observation]:
         of, replica = each.cell, RunKey.parse(each.run).replica
         variant = f"{of.tasks_per_core} tasks a core, {of.priorities}"
         group = f"M = {of.cores}, ρ = {of.sync_share:g}, α = {of.contended_ratio:g}, {variant}"
-        for metric in METRICS:
-            yield Observation(
-                run=f"{group} {replica}",
-                cell=Cell(group),
-                block=f"{replica:04d}",
-                metric=metric.name,
-                value=metric.of(each),
-            )
+        yield from observed(
+            METRICS, each, run=f"{group} {replica}", cell=Cell(group), block=f"{replica:04d}"
+        )

@@ -34,7 +34,14 @@ from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup,
 from deadbeat.model.errors import UsageError
 from deadbeat.model.figures import MEASURES, SetFigures
 from deadbeat.model.finding import Finding, finding
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.observations import (
+    MISS_RATIO,
+    Cell,
+    Metric,
+    Observation,
+    Observations,
+    observed,
+)
 from deadbeat.model.results import PointFigures, RunKey
 from deadbeat.model.words import count_of
 from deadbeat.prices.compared import price_metric, with_prices
@@ -50,16 +57,7 @@ METRICS = (
         minimum=0.02,
         of=methodcaller("column", "delay_ratio_mean"),
     ),
-    Metric(
-        name="deadline_miss_ratio",
-        title="Deadline miss ratio",
-        text="miss ratio",
-        unit="share",
-        minimum=0.005,
-        log=False,
-        rare=True,
-        of=methodcaller("column", "deadline_miss_ratio"),
-    ),
+    evolve(MISS_RATIO, of=methodcaller("column", "deadline_miss_ratio")),
     *(
         Metric(
             name=each.name,
@@ -173,17 +171,16 @@ def observe(campaign: CampaignSubject) -> Observations:
         for own in campaign.view.summary.sets:
             key, released = RunKey.parse(own.key), own.released
             lost = 1 - own.jobs / released if released else 0.0
-            for metric in METRICS:
-                yield Observation(
-                    run=key.text,
-                    cell=cells[key],
-                    block=_block(own, key),
-                    metric=metric.name,
-                    value=metric.of(own),
-                    # No ratio knows of a task that never finished a job.
-                    censored=1.0 if own.starved_tasks else lost,
-                    at=own.began_ns / 1e9 if own.began_ns else None,
-                )
+            yield from observed(
+                METRICS,
+                own,
+                run=key.text,
+                cell=cells[key],
+                block=_block(own, key),
+                # No ratio knows of a task that never finished a job.
+                censored=1.0 if own.starved_tasks else lost,
+                at=own.began_ns / 1e9 if own.began_ns else None,
+            )
 
     return Observations(
         name=campaign.name,

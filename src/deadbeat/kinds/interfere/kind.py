@@ -47,7 +47,7 @@ from deadbeat.kinds.observed import tables_of
 from deadbeat.kinds.table import TableKind, begun_store
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import DataError, RunError
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.observations import Cell, Metric, Observation, Observations, observed
 from deadbeat.model.specification import read
 from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.prices.stage import PriceStage
@@ -99,16 +99,15 @@ def observe(matrix: ChannelMatrix) -> Observations:
         for run in matrix.runs:
             at = datetime.fromisoformat(run.started).timestamp() if run.started else None
             for cell in slowdowns(matrix.found.spec.works, [run]):
-                for metric in METRICS if cell.aggressor is not None else ():
-                    if not metric.apart:
-                        yield Observation(
-                            run=f"{run.key.text} {_name(cell)}",
-                            cell=Cell(_name(cell)),
-                            block=f"{run.key.repeat:04d}",
-                            metric=metric.name,
-                            value=metric.of(cell),
-                            at=at,
-                        )
+                if cell.aggressor is not None:
+                    yield from observed(
+                        METRICS,
+                        cell,
+                        run=f"{run.key.text} {_name(cell)}",
+                        cell=Cell(_name(cell)),
+                        block=f"{run.key.repeat:04d}",
+                        at=at,
+                    )
 
     return Observations(
         name=matrix.name,

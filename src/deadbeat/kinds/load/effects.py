@@ -13,7 +13,7 @@ from typing import TypeAlias
 from attrs import evolve
 
 from deadbeat.kinds.load.estimates import occasions_bound
-from deadbeat.kinds.load.figures import METRICS, WORDS, LoadFigures, cell_of, observed
+from deadbeat.kinds.load.figures import METRICS, WORDS, LoadFigures, cell_of, rows_of
 from deadbeat.model.comparison import CellComparison, Effect
 from deadbeat.model.load import PLAIN, REFERENCE, several
 from deadbeat.model.observations import Cell, Observation, Observations
@@ -104,7 +104,7 @@ def _table(
             if name != condition or only not in (None, normal):
                 continue
             for each in runs:
-                yield from observed(
+                yield from rows_of(
                     each,
                     run=f"{normal} {each.repeat}",
                     cell=Cell() if together else cell_of(normal),

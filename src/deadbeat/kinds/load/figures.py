@@ -13,7 +13,7 @@ from deadbeat.kinds.load.estimates import Counted, occasions, ranked
 from deadbeat.model.comparison import Vocabulary
 from deadbeat.model.histogram import Integers
 from deadbeat.model.load import LoadRun, Rounds
-from deadbeat.model.observations import Cell, Metric, Observation
+from deadbeat.model.observations import MISS_RATIO, Cell, Metric, Observation, observed
 
 WORDS = Vocabulary(
     results="load tests",
@@ -113,14 +113,8 @@ def _work_lost(seen: LoadFigures) -> float | None:
 
 #: Metrics of the rounds of a run without a remedy, and of the ordinary threads beside it.
 METRICS = (
-    Metric(
-        name="deadline_miss_ratio",
-        title="Deadline miss ratio",
-        text="miss ratio",
-        unit="share",
-        minimum=0.005,
-        log=False,
-        rare=True,
+    evolve(
+        MISS_RATIO,
         of=lambda seen: seen.count.failures / seen.count.released if seen.count.released else None,
     ),
     *(
@@ -151,7 +145,7 @@ METRICS = (
 )
 
 
-def observed(
+def rows_of(
     figures: LoadFigures, *, run: str, cell: Cell, block: str, counted: bool = False
 ) -> Iterator[Observation]:
     """Rows of a run.
@@ -163,18 +157,17 @@ def observed(
     released, failures = figures.count.released, figures.count.failures
     ended, started = len(figures.response_ns), figures.run.started
     squares = sum(size * size for size in figures.count.occasions)
-    for metric in METRICS:
-        yield Observation(
-            run=run,
-            cell=cell,
-            block=block,
-            metric=metric.name,
-            value=metric.of(figures),
-            censored=(released - ended) / released if released else 0.0,
-            trials=released if counted else 0,
-            burst=squares / failures if failures else 1.0,
-            at=datetime.fromisoformat(started).timestamp() if started else None,
-        )
+    return observed(
+        METRICS,
+        figures,
+        run=run,
+        cell=cell,
+        block=block,
+        censored=(released - ended) / released if released else 0.0,
+        trials=released if counted else 0,
+        burst=squares / failures if failures else 1.0,
+        at=datetime.fromisoformat(started).timestamp() if started else None,
+    )
 
 
 def cell_of(normal: int) -> Cell:

@@ -14,7 +14,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.experiment.beside import beside_load
 from deadbeat.kinds.load.charts import overlay_charts
-from deadbeat.kinds.load.figures import METRICS, WORDS, cell_of, figures_of, observed
+from deadbeat.kinds.load.figures import METRICS, WORDS, cell_of, figures_of, rows_of
 from deadbeat.kinds.load.spec import LoadSpec, block_of, planned_keys, read_spec
 from deadbeat.kinds.load.summarise import summary_of
 from deadbeat.model.comparison import (
@@ -149,7 +149,7 @@ def observe(test: LoadTest) -> Observations:
         row
         for each in figures
         if each.run.key.condition == PLAIN
-        for row in observed(
+        for row in rows_of(
             evolve(each, without=without.get((each.run.key.normal, each.run.key.repeat))),
             run=each.run.key.text,
             cell=cell_of(each.run.key.normal),

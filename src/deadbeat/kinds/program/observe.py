@@ -14,7 +14,13 @@ from deadbeat.kinds.observed import tables_of
 from deadbeat.kinds.program.results import FOLDERS, ProgramRun, ProgramStore, TaskRun, summarise
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.grouping import grouped
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.model.observations import (
+    MISS_RATIO,
+    Cell,
+    Metric,
+    Observation,
+    Observations,
+)
 
 
 @frozen(kw_only=True)
@@ -54,17 +60,7 @@ def _traced(of: Callable[[DerivedTask], float | None]) -> Callable[[SeenTask], f
 
 
 METRICS = (
-    Metric(
-        name="deadline_miss_ratio",
-        title="Deadline miss ratio",
-        text="miss ratio",
-        unit="share",
-        minimum=0.005,
-        log=False,
-        rare=True,
-        cellwise=True,
-        of=attrgetter("miss_ratio"),
-    ),
+    evolve(MISS_RATIO, cellwise=True, of=attrgetter("miss_ratio")),
     *(
         Metric(name=name, title=title, text=text, unit="ns", minimum=0.05, cellwise=True, of=of)
         for name, title, text, of in (

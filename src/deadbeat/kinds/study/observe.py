@@ -11,7 +11,7 @@ from attrs import frozen
 from deadbeat.kinds.study.document import LABEL, StudyAnswers
 from deadbeat.kinds.study.results import Mask, StudyResults, answered
 from deadbeat.model.comparison import ComparedLook, Vocabulary
-from deadbeat.model.observations import Cell, Metric, Observation
+from deadbeat.model.observations import Cell, Metric, Observation, observed
 
 #: The sets of a scenario, in their order, are cut into this number of parts.
 _PARTS = 10
@@ -71,11 +71,6 @@ def observe(found: StudyAnswers) -> Iterator[Observation]:
         many = len(sets.everything)
         for number, rows in enumerate(np.array_split(np.arange(many), _PARTS)):
             part = Part(sets, each.label, np.isin(np.arange(many), rows))
-            for metric in METRICS:
-                yield Observation(
-                    run=f"{group} {number}",
-                    cell=Cell(group),
-                    block=f"{number}",
-                    metric=metric.name,
-                    value=metric.of(part),
-                )
+            yield from observed(
+                METRICS, part, run=f"{group} {number}", cell=Cell(group), block=f"{number}"
+            )
