@@ -30,6 +30,7 @@ list keys contention                          | 0 | run.seconds
 list keys nosuch                              | 2 | there is no verb nosuch
 list knobs                                    | 0 | governor
 list options                                  | 0 | --time-budget
+list pictures                                 | 2 | is gone .today: deadbeat compare A B
 list policies                                 | 0 | g-edf
 list studies                                  | 0 | thesis-fig1
 list tests                                    | 0 | gfb

@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "keys": "deadbeat list keys VERB",
     "lab list": "deadbeat list kernels",
     "lab sweep": "deadbeat lab run --kernels A,B,C",
+    "list pictures": "deadbeat compare A B",
     "plot": "deadbeat compare A B",
     "profile": "deadbeat contention",
     "report": "deadbeat page",

@@ -62,9 +62,10 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command, or the one that a mode makes of it. Raises UsageError: it is gone."""
-        words = " ".join((self._prefix.removesuffix("-"), args[0])).strip()
-        if words in COMMANDS:
-            raise gone(f"deadbeat {words}", COMMANDS[words])
+        for typed in (args[:1], args[:2]):
+            words = " ".join((self._prefix.removesuffix("-"), *typed)).strip()
+            if words in COMMANDS:
+                raise gone(f"deadbeat {words}", COMMANDS[words])
         name, command, rest = super().resolve_command(ctx, args)
         modes = cast(Mapping[str, Mapping[str, str]], row_of(str(self.name)).get("modes", {}))
         for mode, other in modes.get(str(name), {}).items():
