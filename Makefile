@@ -6,7 +6,7 @@ WORKERS := --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup
 # Tests start Python hundreds of times: let it keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # Goldens are kept as the generator wrote them.
-C_FILES = $(shell find runtime fragments tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
+C_FILES = $(shell find runtime fragments src tests core \( -name '*.[ch]' -o -name '*.[ch]pp' \) ! -path 'tests/golden/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all setup setup-dev setup-bench generated lint types bench format clean

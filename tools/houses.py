@@ -53,12 +53,11 @@ HOUSES = {
     "lab's kinds": House(
         ("lab.executor", "lab.latency"), ("base", "machine", "build", "lab", "tasksets", "latency")
     ),
-    "freertos": House(("executors.freertos",), ("base", "machine", "build", "lab", "tasksets")),
     "cli": House(
         ("", "__main__", "cli", "compare"),
         (
             *("base", "machine", "sched", "build", "tasksets", "latency", "program"),
-            *("lab", "lab's kinds", "freertos"),
+            *("lab", "lab's kinds"),
         ),
     ),
 }

@@ -70,13 +70,73 @@ from deadbeat.targets.marks import mark
 from deadbeat.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
 
 __version__: str
+from deadbeat.build.native import (
+    NO_TASK_SETS,
+    cache_root,
+    fragment_sources,
+    headers_hash,
+    index_source,
+    native_root,
+    text_source,
+    verb_program,
+)
+from deadbeat.build.native import STANDARD as C_STANDARD
+from deadbeat.build.native import WARNINGS as C_WARNINGS
+from deadbeat.build.native import identity_of as compiler_identity
+from deadbeat.build.native import kept as kept_in_cache
+from deadbeat.build.native import key_of as cache_key
+from deadbeat.build.native import made as made_by_compiler
+from deadbeat.build.programs import usable_on as usable_cpus
+from deadbeat.build.toolchain import STATIC as STATIC_LINKS
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.build.toolchain import answer_of as program_answer
+from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.catalog import lacking as lacking_in_port
+from deadbeat.emit import emit_batch
+from deadbeat.executors.base import (
+    UNSCALED_PPM,
+    Costing,
+    Progress,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+    StartedForEach,
+)
+from deadbeat.executors.base import unheard as no_progress
+from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples
+from deadbeat.executors.calibration import runnable as runnable_fragments
+from deadbeat.executors.tables import plan_slots
+from deadbeat.host.environment import environment_of, platform_from_environment
+from deadbeat.lab.apt import Lab
+from deadbeat.lab.boot import emulate as emulate_board
+from deadbeat.lab.qemu import Qemu, find_qemu
+from deadbeat.model.calibration import Calibration
+from deadbeat.model.errors import BuildError, RunError, TargetError
+from deadbeat.model.platform import HOSTED_ON, Platform
+from deadbeat.model.results import RunKey
+from deadbeat.model.words import Json
+from deadbeat.prices.table import PriceBatch
+from deadbeat.prices.works import Pricing
+from deadbeat.store.files import storing as storing_file
+from deadbeat.targets.base import Target
+from deadbeat.targets.local import LocalTarget
 
 __all__ = [
     "CONFIRMED",
+    "C_STANDARD",
+    "C_WARNINGS",
     "DEPENDS",
     "FALSE_ALARMS",
+    "HOSTED_ON",
     "NOT_CONFIRMED",
+    "NO_TASK_SETS",
+    "STATIC_LINKS",
     "UNDECIDED",
+    "UNSCALED_PPM",
+    "VIRTUAL_MOST_S",
+    "BuildError",
+    "Calibration",
+    "Catalog",
     "Cell",
     "CellComparison",
     "CellFigures",
@@ -85,6 +145,7 @@ __all__ = [
     "CompareOptions",
     "Comparison",
     "Conclusion",
+    "Costing",
     "Count",
     "Curve",
     "CurvePoint",
@@ -92,30 +153,47 @@ __all__ = [
     "Heat",
     "HeatCell",
     "Interval",
+    "Json",
     "Judgement",
+    "Lab",
     "LackingError",
     "LoadPoint",
+    "LocalTarget",
     "Mask",
     "Mean",
     "Metric",
     "Observation",
     "Observations",
     "Panel",
+    "Platform",
     "Preset",
+    "PriceBatch",
+    "Pricing",
     "PrimitiveCell",
     "PrimitivesPreset",
     "PrimitivesSummary",
     "Problem",
+    "Progress",
+    "Qemu",
     "ReadBy",
     "RefusedError",
     "Rule",
+    "RunError",
+    "RunKey",
+    "RunOutcome",
+    "RunRequest",
+    "RunSettings",
     "Scheduler",
     "SetFigures",
     "Source",
+    "StartedForEach",
     "StudyResults",
     "StudySpec",
     "Summary",
     "SweepCell",
+    "Target",
+    "TargetError",
+    "Toolchain",
     "UsageError",
     "Whole",
     "__version__",
@@ -123,27 +201,50 @@ __all__ = [
     "ask",
     "breakdown",
     "bytes_of",
+    "cache_key",
+    "cache_root",
+    "calibration_of",
     "compare",
     "compare_tables",
+    "compiler_identity",
     "contention",
     "curve",
     "difference_row",
     "differing_platforms",
     "doctor",
+    "emit_batch",
+    "emulate_board",
+    "environment_of",
+    "find_qemu",
+    "fragment_sources",
+    "headers_hash",
+    "index_source",
     "interfere",
     "judge",
+    "kept_in_cache",
+    "lacking_in_port",
     "latency",
     "load",
+    "load_catalog",
+    "made_by_compiler",
     "mark",
+    "native_root",
     "nearest_word",
+    "no_progress",
     "open",
+    "plan_slots",
+    "platform_from_environment",
     "primitives",
+    "program_answer",
     "quoted",
     "ratio_interval",
     "read_file",
+    "read_samples",
     "refuse",
+    "runnable_fragments",
     "seconds_text",
     "size_word",
+    "storing_file",
     "study",
     "study_curves",
     "study_means",
@@ -153,6 +254,9 @@ __all__ = [
     "study_sets",
     "study_shares",
     "study_word",
+    "text_source",
     "time_text",
+    "usable_cpus",
     "usage_error",
+    "verb_program",
 ]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of, task_set
 
-from deadbeat.build.freertos import kernel_sources
 from deadbeat.build.native import fragment_sources, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.catalog import lacking, load_catalog
@@ -22,6 +21,7 @@ from deadbeat.model.errors import BuildError, UsageError
 from deadbeat.model.jobs import RUN_REALTIME
 from deadbeat.model.tasks import Entry, FragmentUse, Resource
 from deadbeat.store.jobfile import read_job_table
+from deadbeat_freertos.build import kernel_sources
 
 ROOT = native_root()
 CORE = [*(ROOT / "runtime/src/core").glob("*.c"), *(ROOT / "runtime/src/program").glob("*.c")]

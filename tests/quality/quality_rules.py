@@ -105,12 +105,19 @@ def cycle(sources: Mapping[str, str]) -> list[str]:
     return []
 
 
+#: Packages that rest on public names.
+BESIDE = ("deadbeat_papers", "deadbeat_freertos")
+
+
 def publication_violations(path: str, source: str) -> list[str]:
-    """Publications that import more than public names; anything else that names one."""
-    if not path.startswith("src/deadbeat_papers/"):
-        lines = enumerate(source.splitlines(), 1)
+    """Packages beside ours that import more than public names; anything else that names one."""
+    own = next((each for each in BESIDE if path.startswith(f"src/{each}/")), "")
+    if not own:
         return [
-            f"{path}:{n}: names deadbeat_papers" for n, line in lines if "deadbeat_papers" in line
+            f"{path}:{n}: names {each}"
+            for n, line in enumerate(source.splitlines(), 1)
+            for each in BESIDE
+            if each in line and f"src/{each}" not in line
         ]
     return [
         f"{path}:{line}: imports {name}, which is not public"
@@ -194,7 +201,7 @@ def write_violations(path: str, source: str) -> list[str]:
 
 def dependency_violations(path: str, source: str, declared: Iterable[str]) -> list[str]:
     """Imports that are neither ours, nor Python's, nor declared."""
-    known = {"deadbeat", "deadbeat_papers", *sys.stdlib_module_names, *declared}
+    known = {"deadbeat", *BESIDE, *sys.stdlib_module_names, *declared}
     return [
         f"{path}:{line}: {name.split('.')[0]} is not a declared dependency"
         for line, name in imported_modules(path, source)

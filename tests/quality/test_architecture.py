@@ -60,8 +60,9 @@ def tracked() -> dict[str, str]:
 TOP = {
     *(".ci", ".clang-format", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt"),
     *("CONTRIBUTING.md", "Containerfile", "LICENSE", "Makefile", "README.md", "bench", "core"),
-    *("debian", "docs", "examples", "fragments", "jvm", "pyproject.toml", "requirements.lock"),
-    *("requirements-bench.lock", "requirements-dev.lock", "runtime", "src", "tests", "tools"),
+    *("debian", "docs", "examples", "fragments", "jvm", "packages", "pyproject.toml"),
+    *("requirements.lock", "requirements-bench.lock", "requirements-dev.lock", "runtime", "src"),
+    *("tests", "tools"),
 }
 
 

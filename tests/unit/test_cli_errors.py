@@ -329,3 +329,27 @@ def test_quiet_leaves_answers_and_errors(
 def test_words_of_another_program_are_its_own(tmp_path: Path, capsys: Capture) -> None:
     assert main(["run", "--runs", str(tmp_path), "--", "/nowhere/program", "-q", "--debug"]) != 0
     assert "/nowhere/program" in capsys.readouterr().err
+
+
+def test_a_package_that_is_not_installed_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deadbeat.model.published.entry_points", lambda **_: ())
+    assert main(("contention", "--quick", "--executor", "freertos")) == 2
+    assert capsys.readouterr().err == (
+        "deadbeat: error: freertos: the package deadbeat-freertos is not installed"
+        " (make setup-dev, or in a clone: pip install packages/freertos)\n"
+    )
+
+
+def test_a_word_that_is_gone_names_todays(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, today in (
+        (("stress", "--quick"), "deadbeat stress is gone (today: deadbeat contention --random)"),
+        (("tune", "list"), "deadbeat tune list is gone (today: deadbeat list knobs)"),
+        (("contention", "--pool=full"), "--pool is gone (today: --set pool=VALUE)"),
+        (("latency", "--campaign", "x"), "--campaign is gone (today: --file)"),
+        (("predict", "r", "--matrix", "m"), "today: deadbeat predict RESULT"),
+    ):
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert today in err and err.count("\n") == 1

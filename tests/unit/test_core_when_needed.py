@@ -48,7 +48,7 @@ def test_what_only_measures_does_without(tmp_path):
 
 
 def test_a_core_that_is_lacking_is_told_in_a_line(tmp_path):
-    done = without_core(tmp_path, "sched policies")
+    done = without_core(tmp_path, "list policies")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
         "deadbeat: error: this installation lacks the scheduling core (install deadbeat again)\n"

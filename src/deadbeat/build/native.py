@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from errno import ENOTEMPTY
 from functools import cache
@@ -293,32 +292,3 @@ def _verb_program(
     toolchain: Toolchain, fragments_root: Path | None, extra: tuple[str, ...], _root: Path
 ) -> Path:
     return link_program(toolchain, NO_TASK_SETS, fragments_root=fragments_root, extra=extra)
-
-
-_CARGO_S = 300
-
-
-def call_cargo(
-    words: Sequence[str],
-    folder: Path,
-    what: str,
-    *,
-    hint: str,
-    cargo: str = "cargo",
-    environment: Mapping[str, str] | None = None,
-) -> None:
-    """Calls cargo in ``folder`` to ``what`` ("build tlsf"); ``hint``: what that needs.
-    Raises BuildError: there is no cargo, it did not end, or it failed."""
-    if shutil.which(cargo) is None:
-        raise BuildError(f"there is no cargo to {what} with", hint)
-    env = {"CARGO_TERM_COLOR": "never", **(environment or {})}
-    try:
-        done = answer_of([cargo, *words], folder=folder, environment=env, timeout_s=_CARGO_S)
-    except subprocess.TimeoutExpired:
-        raise BuildError(
-            f"cargo did not {what} within {_CARGO_S} s", "is there a network?"
-        ) from None
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        faults = [line for line in lines if line.startswith("error")] or lines
-        raise BuildError(f"cargo could not {what}: {faults[0][:200]}", hint)

@@ -10,6 +10,7 @@ from pathlib import Path
 from deadbeat.build.native import index_source, native_root
 from deadbeat.catalog import CORE_PORT
 from deadbeat.model.errors import UsageError
+from deadbeat.model.published import offered
 from deadbeat.model.refused import refusal
 
 #: Port -> words of ``requires`` that it has. Objects that outlive a killed program are on none.
@@ -42,6 +43,8 @@ def tree_files(
     root = native_root()
     runtime = root / "runtime"
     own = runtime / "port" / port
+    if not own.is_dir():
+        own = offered(port, "executors").PORT
     kept = (each for each in own.rglob("*") if each.is_file() and each.name not in _NOT_COPIED)
     files = {f"port/{each.relative_to(own)}": each for each in kept}
     for folder in ("core", "program"):

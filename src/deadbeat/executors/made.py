@@ -15,13 +15,14 @@ from deadbeat.executors.scheduled import parse_simulated
 from deadbeat.host.environment import environment_of, require_usable
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_fragments
+from deadbeat.model.published import offered
 from deadbeat.model.words import nearest, shown
 from deadbeat.targets.opening import open_target, refuse_made_up
 
 _KINDS = ("hardware", "sim", "fake", "freertos", "lab", "replay")
 #: Rests on results, which rest on executors: loaded by name.
 _REPLAY = "deadbeat.prediction.replayed"
-_LAB, _FREERTOS = "deadbeat.lab.executor", "deadbeat.executors.freertos"
+_LAB = "deadbeat.lab.executor"
 
 
 def make_executor(
@@ -65,7 +66,7 @@ def make_executor(
         return found
     options = asked.partition(":")[2]
     if kind == "freertos":
-        board: Executor = import_module(_FREERTOS).freertos_executor(options, cpus=cpus)
+        board: Executor = offered("freertos", "executors").make(options, cpus=cpus)
         return board
     if kind == "replay":
         made: Executor = import_module(_REPLAY).replay_executor(options, runs or Path("runs"))

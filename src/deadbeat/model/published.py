@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.model.words import nearest
 
 
@@ -41,15 +41,18 @@ def published(group: str, kind: type[P]) -> Mapping[str, P]:
     return {preset.name: preset for preset in sorted(found, key=lambda preset: preset.name)}
 
 
-def offered(name: str) -> Any:
-    """The module that the entry point ``name`` of ``deadbeat.papers`` names.
+def offered(name: str, group: str = "papers") -> Any:
+    """The module that the entry point ``name`` of ``deadbeat.GROUP`` names.
 
     Raises:
         DeadbeatError: No package offers it, or it cannot be imported.
     """
-    for entry in entry_points(group="deadbeat.papers", name=name):
+    for entry in entry_points(group=f"deadbeat.{group}", name=name):
         return _loaded(entry)[0]
-    raise DeadbeatError(f"no {name} of papers are installed", NONE)
+    if group == "executors":
+        hint = f"make setup-dev, or in a clone: pip install packages/{name}"
+        raise UsageError(f"{name}: the package deadbeat-{name} is not installed", hint)
+    raise DeadbeatError(f"no {name} of {group} are installed", NONE)
 
 
 def nearest_preset(name: str, known: Iterable[str]) -> str:

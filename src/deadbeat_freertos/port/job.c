@@ -4,8 +4,8 @@
  *   calibrate SECONDS_NS SEED (FRAGMENT SIZE)...
  * It hands over a record file or a samples file (deadbeat/records.h, deadbeat/samples.h).
  */
-#include "../../src/core/bench.h"
 #include "board.h"
+#include "core/bench.h"
 #include "port_freertos.h"
 
 #include "deadbeat/core.h"

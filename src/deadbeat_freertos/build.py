@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from attrs import frozen
 
-from deadbeat.build.native import (
-    STANDARD,
-    WARNINGS,
+from deadbeat import C_STANDARD as STANDARD
+from deadbeat import C_WARNINGS as WARNINGS
+from deadbeat import STATIC_LINKS as STATIC
+from deadbeat import (
+    BuildError,
+    Toolchain,
     cache_root,
-    call_cargo,
     headers_hash,
-    identity_of,
     index_source,
-    kept,
-    key_of,
-    made,
     native_root,
     text_source,
 )
-from deadbeat.build.toolchain import STATIC, Toolchain
-from deadbeat.model.errors import BuildError
+from deadbeat import cache_key as key_of
+from deadbeat import compiler_identity as identity_of
+from deadbeat import kept_in_cache as kept
+from deadbeat import made_by_compiler as made
+from deadbeat import program_answer as answer_of
 
+#: The runtime's port to FreeRTOS.
+PORT = Path(__file__).with_name("port")
 #: The program of task sets; a test has one of its own.
 _JOB = "job"
 #: The program of an emitted tree.
 _ALONE = "alone"
 #: More do not get equal shares of QEMU's time.
 MOST_HARTS = 2
-#: Of the board's time; runtime/port/freertos/riscv64_virt/board_config.h.
+#: Of the board's time; port/riscv64_virt/board_config.h.
 TURNS_NS = 2000
 _TURNS = (f"-DBOARD_HARTS={MOST_HARTS}", f"-DBOARD_TURN={TURNS_NS // 100}")
 _KERNEL = ("tasks.c", "list.c", "queue.c")
@@ -44,7 +49,7 @@ class Board:
 
     Attributes:
         name: Name for users.
-        folder: Below ``runtime/port/freertos``.
+        folder: Below ``port``.
         kernel: Files of the kernel's port, below the kernel.
         includes: Folders of the kernel's port.
         cross: Compiler, as `Toolchain.find`; None: this machine's own.
@@ -66,11 +71,10 @@ class Board:
     @property
     def sources(self) -> tuple[Path, ...]:
         """Our side of the port."""
-        port = port_folder()
-        ours = (each for each in port.glob("*.c") if each.stem not in (_JOB, _ALONE))
+        ours = (each for each in PORT.glob("*.c") if each.stem not in (_JOB, _ALONE))
         return tuple(
-            sorted([*ours, *(port / self.folder).glob("*.c"),
-                    *(port / self.folder).glob("*.S")])
+            sorted([*ours, *(PORT / self.folder).glob("*.c"),
+                    *(PORT / self.folder).glob("*.S")])
         )  # fmt: skip
 
 
@@ -107,11 +111,6 @@ HOSTED = Board(
 )
 
 
-def port_folder() -> Path:
-    """Folder of the runtime's port to FreeRTOS."""
-    return native_root() / "runtime" / "port" / "freertos"
-
-
 def toolchain_of(board: Board) -> Toolchain:
     """The compiler of a board's programs. Raises BuildError where there is none."""
     return Toolchain.find(cross=board.cross)
@@ -130,7 +129,7 @@ def task_set_program(board: Board, tables: str, fragments: Sequence[Path]) -> Pa
     """
     index = index_source([each.stem for each in fragments])
     runtime = native_root() / "runtime" / "src"
-    core = [*runtime.glob("core/*.c"), *runtime.glob("program/*.c"), port_folder() / f"{_JOB}.c"]
+    core = [*runtime.glob("core/*.c"), *runtime.glob("program/*.c"), PORT / f"{_JOB}.c"]
     texts = (text_source(index, "index"), text_source(tables, "tables"))
     return freertos_program(board, [*sorted(core), *sorted(fragments), *texts])
 
@@ -142,9 +141,9 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
         BuildError: The compiler or the kernel's source is not to be had, or a source is refused.
     """
     toolchain, kernel = toolchain_of(board), kernel_sources()
-    port = port_folder()
+    runtime = native_root() / "runtime"
     includes = [
-        *(native_root() / "runtime" / "include", port, port / board.folder),
+        *(runtime / "include", runtime / "src", PORT, PORT / board.folder),
         *(kernel / each for each in ("include", *board.includes)),
     ]
     words = [
@@ -157,7 +156,7 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
     ]
     ours = [*board.sources, *sources]
     theirs = [kernel / each for each in (*_KERNEL, *board.kernel)]
-    headers = headers_hash()
+    headers = key_of(headers_hash(), *(each.read_bytes() for each in sorted(PORT.rglob("*.h"))))
 
     def compiled(source: Path) -> Path:
         # the kernel's own style is not ours; it is compiled as it came
@@ -172,7 +171,7 @@ def freertos_program(board: Board, sources: Sequence[Path]) -> Path:
         objects = list(pool.map(compiled, [*ours, *theirs]))
     if board.harts > 1:
         objects = _copies(toolchain, objects, board.harts)
-    script = sorted((port / board.folder).glob("*.ld"))
+    script = sorted((PORT / board.folder).glob("*.ld"))
     link = [*board.links, *(f"-Wl,-T,{each}" for each in script), "-Wl,-z,noexecstack"]
     scripts = b"".join(each.read_bytes() for each in script)
     key = key_of(*[each.name for each in objects], *board.links, *board.libraries, scripts)
@@ -245,3 +244,32 @@ def digest_of(folder: Path) -> str:
     files = sorted(each for each in folder.rglob("*") if each.is_file())
     named = ((path.relative_to(folder).as_posix(), path.read_bytes()) for path in files)
     return key_of(*(part for pair in named for part in pair))
+
+
+#: What cargo may take to fetch.
+_CARGO_S = 300
+
+
+def call_cargo(
+    words: Sequence[str],
+    folder: Path,
+    what: str,
+    *,
+    hint: str,
+    cargo: str = "cargo",
+) -> None:
+    """Calls cargo in ``folder`` to ``what``; ``hint``: what that needs.
+    Raises BuildError: there is no cargo, it did not end, or it failed."""
+    if shutil.which(cargo) is None:
+        raise BuildError(f"there is no cargo to {what} with", hint)
+    env = {"CARGO_TERM_COLOR": "never"}
+    try:
+        done = answer_of([cargo, *words], folder=folder, environment=env, timeout_s=_CARGO_S)
+    except subprocess.TimeoutExpired:
+        raise BuildError(
+            f"cargo did not {what} within {_CARGO_S} s", "is there a network?"
+        ) from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        faults = [line for line in lines if line.startswith("error")] or lines
+        raise BuildError(f"cargo could not {what}: {faults[0][:200]}", hint)

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.build.freertos import HOSTED, VIRT, freertos_program, kernel_sources
 from deadbeat.catalog import Catalog, load_catalog
 from deadbeat.executors.base import Costing, RunRequest, RunSettings
-from deadbeat.executors.freertos import FreeRTOSExecutor, freertos_executor
-from deadbeat.lab.bare import BareMachine, HostedMachine
 from deadbeat.lab.qemu import Qemu
 from deadbeat.model import jobs as j
 from deadbeat.model.errors import BuildError, TargetError, UsageError
@@ -24,8 +21,11 @@ from deadbeat.model.tasks import TaskSet
 from deadbeat.store.jobfile import read_job_table
 from deadbeat.synthesis import SynthesisParameters, synthesise
 from deadbeat.targets.local import LocalTarget
+from deadbeat_freertos.build import HOSTED, VIRT, freertos_program, kernel_sources
+from deadbeat_freertos.executor import FreeRTOSExecutor, freertos_executor
+from deadbeat_freertos.machines import BareMachine, HostedMachine
 
-DRIVER = Path(__file__).parents[2] / "runtime/tests/freertos_driver.c"
+DRIVER = Path(__file__).with_name("freertos_driver.c")
 MACHINE = BareMachine(qemu=Qemu(machine="riscv64", program=Path("qemu-system-riscv64")))
 FRAGMENTS = ("crc32", "kalman", "matmul", "pid")
 KEY = RunKey(Point(1, 0, 0), 0)

@@ -1,7 +1,7 @@
 """Runs a program of FreeRTOS: on an emulated board, in virtual time, or hosted on this Linux.
 
 The board's RAM is a file of this host: the job lies in it before the start, results after the end
-(runtime/port/freertos/riscv64_virt/exchange.h). What is read from it is checked; the emulator ends
+(port/riscv64_virt/exchange.h). What is read from it is checked; the emulator ends
 with us, however we end.
 """
 
@@ -14,14 +14,9 @@ from typing import BinaryIO
 
 from attrs import frozen
 
-from deadbeat.build.native import verb_program
-from deadbeat.build.toolchain import Toolchain
-from deadbeat.lab.boot import emulate
-from deadbeat.lab.qemu import Qemu
-from deadbeat.model.errors import TargetError
-from deadbeat.store.files import storing
-from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
+from deadbeat import LocalTarget, Qemu, Target, TargetError, Toolchain, verb_program
+from deadbeat import emulate_board as emulate
+from deadbeat import storing_file as storing
 
 MAGIC = b"DBGUEST1"
 RAM_MB, EXCHANGE_AT, EXCHANGE_BYTES = 256, 192 << 20, 64 << 20
@@ -117,7 +112,7 @@ def _printable(text: str) -> str:
 
 @frozen(kw_only=True)
 class HostedMachine:
-    """One CPU of this machine (runtime/port/freertos/hosted), under the runtime's guard: what it
+    """One CPU of this machine (port/hosted), under the runtime's guard: what it
     starts ends with us.
 
     Attributes:

@@ -18,7 +18,46 @@ from typing import ClassVar, Protocol
 
 from attrs import evolve, frozen
 
-from deadbeat.build.freertos import (
+from deadbeat import (
+    HOSTED_ON,
+    NO_TASK_SETS,
+    UNSCALED_PPM,
+    VIRTUAL_MOST_S,
+    Calibration,
+    Catalog,
+    Costing,
+    Json,
+    Lab,
+    LocalTarget,
+    Platform,
+    PriceBatch,
+    Pricing,
+    Progress,
+    RunError,
+    RunKey,
+    RunOutcome,
+    RunRequest,
+    RunSettings,
+    StartedForEach,
+    TargetError,
+    UsageError,
+    calibration_of,
+    emit_batch,
+    environment_of,
+    find_qemu,
+    fragment_sources,
+    load_catalog,
+    plan_slots,
+    platform_from_environment,
+    read_samples,
+)
+from deadbeat import lacking_in_port as lacking
+from deadbeat import nearest_word as nearest
+from deadbeat import no_progress as unheard
+from deadbeat import quoted as shown
+from deadbeat import runnable_fragments as runnable
+from deadbeat import usable_cpus as usable_on
+from deadbeat_freertos.build import (
     HOSTED,
     MOST_HARTS,
     TURNS_NS,
@@ -28,34 +67,7 @@ from deadbeat.build.freertos import (
     task_set_program,
     toolchain_of,
 )
-from deadbeat.build.native import NO_TASK_SETS, fragment_sources
-from deadbeat.build.programs import usable_on
-from deadbeat.catalog import Catalog, lacking, load_catalog
-from deadbeat.emit import emit_batch
-from deadbeat.executors.base import (
-    UNSCALED_PPM,
-    Costing,
-    Progress,
-    RunOutcome,
-    RunRequest,
-    RunSettings,
-    StartedForEach,
-    unheard,
-)
-from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples, runnable
-from deadbeat.executors.tables import plan_slots
-from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.lab.apt import Lab
-from deadbeat.lab.bare import BareMachine, HostedMachine
-from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import RunError, TargetError, UsageError
-from deadbeat.model.platform import HOSTED_ON, Platform
-from deadbeat.model.results import RunKey
-from deadbeat.model.words import Json, nearest, shown
-from deadbeat.prices.table import PriceBatch
-from deadbeat.prices.works import Pricing
-from deadbeat.targets.local import LocalTarget
+from deadbeat_freertos.machines import BareMachine, HostedMachine
 
 #: Place -> number of cores.
 WHERE = {"virtual": 1, f"virtual,cores={MOST_HARTS}": MOST_HARTS, "hosted": 1}
