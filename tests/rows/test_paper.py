@@ -309,7 +309,7 @@ def test_three_kernels(row: Row) -> None:
 
 def test_why(row: Row) -> None:
     row.main("contention", *GRID, "--causes")
-    says(row.run(RUN="c"), "the worst jobs", r"wake up \d+ µs, execution \d+ µs +execution")
+    says(row.run(RUN="c"), "the worst jobs", r"wake up \d+ µs, execution \d+ µs +own work")
 
 
 @pytest.mark.slow
