@@ -14,7 +14,7 @@ from deadbeat.cli.main import main
 from deadbeat.compare.page import comparison_document
 from deadbeat.compare.results import compare_results
 from deadbeat.kinds.contention.observe import other_states
-from deadbeat.kinds.interfere.kind import COMPARABLE, read_channels
+from deadbeat.kinds.interfere.kind import COMPARABLE
 from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.model.errors import UsageError
 from deadbeat.model.examples import example_platform
@@ -65,7 +65,7 @@ def steady(ns: float, count: int = 16, trip: int = NEAR) -> Took:
 
 
 def compared(runs: Path, *names: str, aa: Sequence[str] = (), **how: Any) -> ComparisonResult:
-    subjects, repeats = ([read_channels(runs / name) for name in group] for group in (names, aa))
+    subjects, repeats = ([COMPARABLE.read(runs / name) for name in group] for group in (names, aa))
     return compare_results(
         COMPARABLE, Lineup(subjects=tuple(subjects), repeats=tuple(repeats)), **how
     )

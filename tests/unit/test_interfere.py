@@ -16,7 +16,7 @@ from deadbeat.compare.results import compare_results
 from deadbeat.compare.results import found as found_kind
 from deadbeat.kinds.interfere.document import answer
 from deadbeat.kinds.interfere.engine import SimulatedChannels, parsed, true_slowdown
-from deadbeat.kinds.interfere.kind import COMPARABLE, ChannelMatrix, read_channels
+from deadbeat.kinds.interfere.kind import COMPARABLE
 from deadbeat.kinds.interfere.results import (
     ALONE,
     ASLEEP,
@@ -38,6 +38,7 @@ from deadbeat.kinds.interfere.spec import (
     plan,
     resolved,
 )
+from deadbeat.kinds.observed import ObservedResult
 from deadbeat.model.comparison import Lineup
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.examples import example_platform
@@ -440,12 +441,12 @@ def test_what_the_works_share_is_priced_first(tmp_path: Path) -> None:
     assert not (tmp_path / "interfere-2" / "prices.json").exists()
 
 
-def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ChannelMatrix:
+def matrix(tmp_path: Path, name: str, seed: int, **asked: str) -> ObservedResult:
     asked = {"works": "matmul:20,pipe:4@shared", "aggressors": "others"} | asked
     deadbeat.interfere(
         name=name, repeats=6, seed=seed, simulated=True, figures=False, runs=tmp_path, **asked
     )
-    return read_channels(tmp_path / name)
+    return COMPARABLE.read(tmp_path / name)
 
 
 def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
@@ -464,11 +465,12 @@ def test_matrices_are_compared_cell_by_cell(tmp_path: Path) -> None:
         for aggressor in ("matmul:20", "pipe:4@shared")
     }
     late = [
-        tuple((*s[:5], 2 * s[5] if s[1] == s[2] == 1 else s[5]) for s in run.slots)
-        for run in other.runs
-    ]
-    runs = tuple(evolve(run, slots=own) for run, own in zip(other.runs, late, strict=True))
-    result = compare_results(COMPARABLE, Lineup(subjects=(one, evolve(other, runs=runs))))
+        evolve(row, value=2 * row.value) if row.cell.group == "pipe:4@shared beside pipe:4@shared"
+        else row
+        for row in other.table.rows
+    ]  # fmt: skip
+    slower = evolve(other, table=evolve(other.table, rows=late))
+    result = compare_results(COMPARABLE, Lineup(subjects=(one, slower)))
     assert result.verdict == "worse"
     worse = [c for c in result.comparisons[0].metrics[0].cells if c.verdict == "worse"]
     assert [cell.group for cell in worse] == ["pipe:4@shared beside pipe:4@shared"]

@@ -17,6 +17,7 @@ from attrs import field, frozen
 from deadbeat.experiment.folders import Folders
 from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
 from deadbeat.model.errors import UsageError
+from deadbeat.model.finding import Finding
 from deadbeat.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.model.platform import Platform
 from deadbeat.model.words import Json
@@ -24,6 +25,9 @@ from deadbeat.report.document import Column, Table
 from deadbeat.stats.estimate import Estimate, mean_of
 from deadbeat.store.serial import to_plain
 from deadbeat.verdicts.words import cell_text, value_text
+
+#: Tables, and findings of them.
+Beside = tuple[Sequence[Observations], Sequence[Finding]]
 
 
 @frozen(kw_only=True)
@@ -55,6 +59,11 @@ def comparable(
     cure: str,
     labels: Callable[[Any], tuple[str, ...]] = lambda found: found.labels,
     settings: Callable[[Any], Mapping[str, Json]] = lambda found: {},
+    planned: Callable[[Any], Iterable[Cell]] = lambda found: (),
+    beside: Callable[[Lineup, Sequence[Observations]], Beside] = lambda lineup, tables: (
+        tables,
+        (),
+    ),
 ) -> Comparable[ObservedResult]:
     """How two results of a kind are compared.
 
@@ -62,7 +71,8 @@ def comparable(
         summarise: What a folder comes to; ``observe``: its rows.
         platform: Where a folder was measured; None: nowhere.
         cure: How results get a cell in common.
-        settings: What must agree.
+        settings: What must agree. ``planned``: the cells that were to have rows.
+        beside: The tables with rows beside those of ``observe``, and what to know of them.
     """
 
     def read(path: Path) -> ObservedResult:
@@ -79,13 +89,13 @@ def comparable(
             stored=state.done,
             left=f"{left} of {state.planned} runs are missing" if left > 0 else "",
             labels=labels(found),
-            table=Observations(name=path.resolve().name, rows=observe(found)),
+            table=Observations(name=path.resolve().name, rows=observe(found), cells=planned(found)),
         )
 
     def align(lineup: Lineup) -> Aligned:
-        return Aligned(
-            tables=tables_of([each.table for each in lineup.every], look.groups[1], cure)
-        )
+        tables, findings = beside(lineup, [each.table for each in lineup.every])
+        tables = tables_of(tables, look.groups[0].removeprefix("By "), cure)
+        return Aligned(tables=tables, findings=tuple(findings))
 
     return Comparable(
         of=name,

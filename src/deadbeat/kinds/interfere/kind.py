@@ -8,9 +8,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from operator import attrgetter
-from pathlib import Path
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from deadbeat.catalog import load_catalog
 from deadbeat.experiment.base import FolderExperiment, Lost, Phase, PricesKnown, Watcher
@@ -28,7 +27,6 @@ from deadbeat.kinds.interfere.engine import HardwareChannels, SimulatedChannels
 from deadbeat.kinds.interfere.results import (
     FOLDERS,
     InterfereRun,
-    InterfereStore,
     InterfereSummary,
     Slowdown,
     slowdowns,
@@ -43,11 +41,11 @@ from deadbeat.kinds.interfere.spec import (
     plan,
     resolved,
 )
-from deadbeat.kinds.observed import tables_of
+from deadbeat.kinds.observed import comparable
 from deadbeat.kinds.table import TableKind, begun_store
-from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
+from deadbeat.model.comparison import ComparedLook, Vocabulary
 from deadbeat.model.errors import DataError, RunError
-from deadbeat.model.observations import Cell, Metric, Observation, Observations, observed
+from deadbeat.model.observations import Cell, Metric, Observation, observed
 from deadbeat.model.specification import read
 from deadbeat.prices.compared import price_metric, with_prices
 from deadbeat.prices.stage import PriceStage
@@ -67,53 +65,28 @@ WORDS = Vocabulary(
 
 
 @frozen(kw_only=True)
-class ChannelMatrix(Subject):
-    found: InterfereSummary = field(repr=False)
-    runs: tuple[InterfereRun, ...] = field(repr=False)
+class Channels:
+    """A matrix, and its runs that count."""
+
+    found: InterfereSummary
+    runs: tuple[InterfereRun, ...]
 
 
-def read_channels(path: Path) -> ChannelMatrix:
-    store = InterfereStore.open(path)
-    found = summarise(store)
-    return FOLDERS.subject(
-        ChannelMatrix,
-        store,
-        settings={"cpus": len(found.spec.cpus or ()), "policy": found.spec.policy},
-        labels=found.labels,
-        found=found,
-        runs=tuple(run for run in store.runs() if run.valid),
-    )
-
-
-def align(lineup: Lineup) -> Aligned:
-    tables, findings = with_prices(lineup, [observe(each) for each in lineup.every])
-    cure = "measure both with the same --works and --aggressors"
-    return Aligned(tables=tables_of(tables, "pair", cure), findings=tuple(findings))
-
-
-def observe(matrix: ChannelMatrix) -> Observations:
+def observe(matrix: Channels) -> Iterator[Observation]:
     """The slowdown of every pair in every run that counts: slots of a run share their processes and
     how memory lies. Places of one repeat are a block. The control is not compared."""
-
-    def rows() -> Iterator[Observation]:
-        for run in matrix.runs:
-            at = datetime.fromisoformat(run.started).timestamp() if run.started else None
-            for cell in slowdowns(matrix.found.spec.works, [run]):
-                if cell.aggressor is not None:
-                    yield from observed(
-                        METRICS,
-                        cell,
-                        run=f"{run.key.text} {_name(cell)}",
-                        cell=Cell(_name(cell)),
-                        block=f"{run.key.repeat:04d}",
-                        at=at,
-                    )
-
-    return Observations(
-        name=matrix.name,
-        rows=rows(),
-        cells=(Cell(_name(cell)) for cell in matrix.found.cells if cell.aggressor),
-    )
+    for run in matrix.runs:
+        at = datetime.fromisoformat(run.started).timestamp() if run.started else None
+        for cell in slowdowns(matrix.found.spec.works, [run]):
+            if cell.aggressor is not None:
+                yield from observed(
+                    METRICS,
+                    cell,
+                    run=f"{run.key.text} {_name(cell)}",
+                    cell=Cell(_name(cell)),
+                    block=f"{run.key.repeat:04d}",
+                    at=at,
+                )
 
 
 def _name(cell: Slowdown) -> str:
@@ -122,18 +95,29 @@ def _name(cell: Slowdown) -> str:
     return f"{cell.victim.text} beside {cell.aggressor.text}{where}"
 
 
-COMPARABLE = Comparable(
-    of="interfere",
-    noun=InterfereStore.NOUN,
+COMPARABLE = comparable(
+    name="interfere",
+    folders=FOLDERS,
+    summarise=lambda store: Channels(
+        found=summarise(store), runs=tuple(run for run in store.runs() if run.valid)
+    ),
+    observe=observe,
+    platform=lambda store: store.platform,
+    metrics=METRICS,
     words=WORDS,
     look=ComparedLook(
         called="Interference matrices",
         terms="compare-interfere",
         groups=("By pair", "victim beside aggressor"),
     ),
-    metrics=METRICS,
-    read=read_channels,
-    align=align,
+    cure="measure both with the same --works and --aggressors",
+    labels=lambda matrix: matrix.found.labels,
+    settings=lambda matrix: {
+        "cpus": len(matrix.found.spec.cpus or ()),
+        "policy": matrix.found.spec.policy,
+    },
+    planned=lambda matrix: (Cell(_name(cell)) for cell in matrix.found.cells if cell.aggressor),
+    beside=with_prices,
 )
 
 
