@@ -89,13 +89,6 @@ def _build(project: Path, made: Path, jdk: Jdk) -> None:
         raise BuildError("Maven is not installed", "install the package maven")
     work = made.parent / "jvm"
     shutil.copytree(project, work, ignore=shutil.ignore_patterns("target"))
-    _maven(work, jdk)
-    made.mkdir()
-    for jar in _JARS:
-        shutil.copy(work / "target" / jar, made / jar)
-
-
-def _maven(work: Path, jdk: Jdk) -> None:
     argv = ["mvn", "-B", "-q", "-f", str(work / "pom.xml"), "-Dstyle.color=never", "package"]
     try:
         done = answer_of(argv, environment={"JAVA_HOME": str(jdk.home)}, timeout_s=_MAVEN_S)
@@ -106,3 +99,6 @@ def _maven(work: Path, jdk: Jdk) -> None:
         said = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
         text = "\n".join(said) or done.stderr
         raise BuildError(f"mvn could not build jvm/pom.xml: {text[:1500]}", "see its words above")
+    made.mkdir()
+    for jar in _JARS:
+        shutil.copy(work / "target" / jar, made / jar)

@@ -23,7 +23,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.model.errors import BuildError, UsageError
 from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
-from deadbeat.model.words import Json, nearest, shown
+from deadbeat.model.words import nearest, shown
 
 OPTIMISED = ("-O2",)
 STATIC = ("-static", "-no-pie", "-fno-pie")
@@ -219,7 +219,16 @@ def _native(cc: str | None) -> Toolchain:
 def _described(word: str) -> Toolchain:
     path = Path(word)
     if "/" not in word and not word.endswith(".toml"):
-        return _by_prefix(word)
+        stem = word.removesuffix("-gcc").removesuffix("-") or word
+        name = "musl-gcc" if stem == "musl" else f"{stem}-gcc"
+        for candidate in (name, word):
+            if candidate and shutil.which(candidate):
+                return Toolchain(candidate)
+        hint = f"install one (Debian: apt-get install {' '.join(_packages(stem))})"
+        if not _packages(stem):
+            usual = ", ".join(prefix for prefix, _ in _DEBIAN.values())
+            hint = f"--cross takes {usual}, musl, another prefix on PATH, or a toolchain's path"
+        raise BuildError(f"no cross compiler: {shown(name)} was not found on PATH", hint)
     try:
         if path.is_dir():
             return _by_folder(path)
@@ -237,19 +246,6 @@ def _described(word: str) -> Toolchain:
         f"--cross {shown(word)}: neither a compiler nor a toolchain's description",
         "give a prefix, a compiler, an SDK's folder or environment-setup-* script, or a .toml file",
     )
-
-
-def _by_prefix(word: str) -> Toolchain:
-    stem = word.removesuffix("-gcc").removesuffix("-") or word
-    name = "musl-gcc" if stem == "musl" else f"{stem}-gcc"
-    for candidate in (name, word):
-        if candidate and shutil.which(candidate):
-            return Toolchain(candidate)
-    hint = f"install one (Debian: apt-get install {' '.join(_packages(stem))})"
-    if not _packages(stem):
-        usual = ", ".join(prefix for prefix, _ in _DEBIAN.values())
-        hint = f"--cross takes {usual}, musl, another prefix on PATH, or a toolchain's path"
-    raise BuildError(f"no cross compiler: {shown(name)} was not found on PATH", hint)
 
 
 def _packages(stem: str) -> tuple[str, ...]:
@@ -332,23 +328,6 @@ def _by_file(path: Path) -> Toolchain:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise UsageError(" ".join(f"{path}: not TOML: {error}".split()), _HINT) from None
-    _refuse_faults(path, table)
-    sysroot = (f"--sysroot={table['sysroot']}",) if "sysroot" in table else ()
-    cc = str(table["cc"])
-    if not shutil.which(cc):
-        raise BuildError(f"{path}: no compiler {shown(cc)} was found", "give cc its full path")
-    return Toolchain(
-        cc,
-        words=(*sysroot, *table.get("flags", ())),
-        ar=str(table.get("ar", "")),
-        link_flags=tuple(table.get("link_flags", ())),
-    )
-
-
-_HINT = "docs/howto/build-for-another-architecture.md shows one"
-
-
-def _refuse_faults(path: Path, table: Mapping[str, Json]) -> None:
     faults = [
         f"{shown(key)} is unknown: {nearest(key, _KEYS)}" for key in table if key not in _KEYS
     ]
@@ -365,6 +344,19 @@ def _refuse_faults(path: Path, table: Mapping[str, Json]) -> None:
             faults.append(f"{key} is not a list of texts")
     if faults:
         raise UsageError(f"{path}: {'; '.join(faults)}", _HINT)
+    sysroot = (f"--sysroot={table['sysroot']}",) if "sysroot" in table else ()
+    cc = str(table["cc"])
+    if not shutil.which(cc):
+        raise BuildError(f"{path}: no compiler {shown(cc)} was found", "give cc its full path")
+    return Toolchain(
+        cc,
+        words=(*sysroot, *table.get("flags", ())),
+        ar=str(table.get("ar", "")),
+        link_flags=tuple(table.get("link_flags", ())),
+    )
+
+
+_HINT = "docs/howto/build-for-another-architecture.md shows one"
 
 
 # --- what a compiler says of itself ---------------------------------------------------------------

@@ -36,20 +36,16 @@ def explain_usage(error: click.ClickException) -> tuple[str, str]:
             return message, "none is needed: the same command again continues where it stopped"
         return message, near(error.option_name, known) or see_help
     if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
-        asked = _asked(context)
+        # The word that should have been a command of the group of ``context``.
+        words = [word for word in context.find_root().obj or () if not word.startswith("-")]
+        depth = len(context.command_path.split()) - 1
+        asked = words[depth] if depth < len(words) else ""
         verbs = context.command.list_commands(context)
         if asked and asked not in verbs:
             full = " ".join((*context.command_path.split()[1:], asked))
             hint = near(asked, verbs) or "deadbeat --help lists them"
             return f'there is no command "{full}"', hint
     return message[:1].lower() + message[1:], see_help
-
-
-def _asked(context: click.Context) -> str:
-    """The word that should have been a command of the group of ``context``."""
-    words = [word for word in context.find_root().obj or () if not word.startswith("-")]
-    depth = len(context.command_path.split()) - 1
-    return words[depth] if depth < len(words) else ""
 
 
 def explain_error(error: Exception) -> tuple[str, str]:

@@ -126,11 +126,7 @@ def print_shown(
         return
     if shown.unsaid is not None:
         raise shown.unsaid
-    _print_words(shown)
-
-
-def _print_words(shown: Shown) -> None:
-    """The answer for a person."""
+    # The answer for a person.
     document = shown.document
     if document is not None and (shown.whole or not document.answer):
         terminal.print_document(document)

@@ -50,7 +50,11 @@ class Caught:
             return
         self.number = number
         if number == signal.SIGHUP:
-            _leave_terminal()
+            # A terminal that was closed takes no more words, and what follows must not fail for
+            # it.
+            for stream in (sys.stdout, sys.stderr):
+                if stream.isatty():
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise EndedError
 
     def lost(self, what: sys.UnraisableHookArgs, /) -> None:
@@ -64,13 +68,6 @@ class Caught:
 
 def _raise(_number: int, _frame: FrameType | None) -> None:
     raise EndedError
-
-
-def _leave_terminal() -> None:
-    """A terminal that was closed takes no more words, and what follows must not fail for it."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream.isatty():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from deadbeat.host.recorded import KernelFiles
 from deadbeat.host.values import cpus_text
 from deadbeat.kinds.base import Shown
 from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.readiness import SEVERITIES, CheckResult, Severity
+from deadbeat.model.readiness import SEVERITIES, Severity
 from deadbeat.report.lines import echo
 from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.settings import doctor_summary as summary
@@ -153,7 +153,12 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
         yield f"{group.title} ({group.name}): {group.counts}"
         for result in group.results:
             if every or result.status != "pass":
-                yield from _lines(result)
+                # A line, and for what fails the cure below it.
+                status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
+                head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.reading(result)}"
+                yield partial(echo, head, " " * 13)
+                if cure := summary.cure(result):
+                    yield partial(echo, f"{' ' * 15}do: {cure}", " " * 4)
         yield ""
     if report.inventory:
         columns = summary.INVENTORY_COLUMNS
@@ -167,12 +172,3 @@ def _parts(report: DoctorReport, *, every: bool) -> Iterator[Part]:
         )
         yield "To measure what it costs here: deadbeat compare WITHOUT WITH, two latency results"
     yield summary.sentence(report)
-
-
-def _lines(result: CheckResult) -> Iterator[Part]:
-    """A line, and for what fails the cure below it."""
-    status = {"fail": "FAIL", "pass": "pass", "unknown": "?"}[result.status]
-    head = f"  {status:<5}{result.severity:<7} {result.id}  {summary.reading(result)}"
-    yield partial(echo, head, " " * 13)
-    if cure := summary.cure(result):
-        yield partial(echo, f"{' ' * 15}do: {cure}", " " * 4)

@@ -53,7 +53,17 @@ def export(
         if form == "perfetto":
             return trace(kind, path, there, worst)
         return _tables(kind, path, there) if form == "csv" else samples(kind, path, there)
-    text = metrics_of(kind, path) if form == "openmetrics" else _evidence(kind, path)
+    if form == "openmetrics":
+        text = metrics_of(kind, path)
+    else:
+        # What a result says, by which version, and the hash of every file of it.
+        said = envelope(kind.show(path), kind.name)
+        state = kind.state_of(path)
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        hashes = {str(each.relative_to(path)): file_hash(each) for each in files}
+        evidence_runs = {"planned": state.planned, "done": state.done, "failed": state.failed}
+        found = {key: said[key] for key in ("deadbeat", "kind", "state", "headline", "findings")}
+        text = json.dumps({**found, "runs": evidence_runs, "sha256": hashes}, indent=2) + "\n"
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
     atomic_write(out, text)
@@ -137,14 +147,3 @@ def trace(kind: ExperimentKind, path: Path, out: Path, worst: int) -> Shown:
     text = kind.perfetto(path, worst)
     atomic_write(out, text)
     return _wrote(out)
-
-
-def _evidence(kind: ExperimentKind, path: Path) -> str:
-    """What a result says, by which version, and the hash of every file of it."""
-    said = envelope(kind.show(path), kind.name)
-    state = kind.state_of(path)
-    files = sorted(each for each in path.rglob("*") if each.is_file())
-    hashes = {str(each.relative_to(path)): file_hash(each) for each in files}
-    runs = {"planned": state.planned, "done": state.done, "failed": state.failed}
-    found = {key: said[key] for key in ("deadbeat", "kind", "state", "headline", "findings")}
-    return json.dumps({**found, "runs": runs, "sha256": hashes}, indent=2) + "\n"

@@ -136,7 +136,11 @@ def run(
     metrics = () if campaign else _METRICS
     said = answer(found, runs=runs, figures=figures, metrics=metrics, fail_on=fail_on)
     if question and question.ranked and len(found) > 1:
-        return _ranked(said)
+        # A comparison with the largest effect first.
+        assert said.document is not None and isinstance(said.document.picture, Table)
+        table = said.document.picture
+        rows = sorted(table.rows, key=lambda row: -abs(row[1].effect or 0.0))
+        return evolve(said, document=evolve(said.document, picture=evolve(table, rows=rows)))
     if rootfs:
         return _saying(said, map(_inventory_words, found))
     names = map(how.named, question.also if question else ())
@@ -154,14 +158,6 @@ def _saying(found: Shown, lines: Iterable[str]) -> Shown:
     assert found.document is not None
     document = evolve(found.document, answer=[*found.document.answer, *lines])
     return evolve(found, document=document)
-
-
-def _ranked(found: Shown) -> Shown:
-    """A comparison with the largest effect first."""
-    assert found.document is not None and isinstance(found.document.picture, Table)
-    table = found.document.picture
-    rows = sorted(table.rows, key=lambda row: -abs(row[1].effect or 0.0))
-    return evolve(found, document=evolve(found.document, picture=evolve(table, rows=rows)))
 
 
 def _inventory_words(path: Path) -> str:

@@ -78,26 +78,22 @@ def report(run: str, runs: Path, figures: bool, follow: bool) -> Shown:
     kind, path = find(runs, run)
     check_own(path)
     if follow:
-        return _follow(kind, path)
+        # Writes the page again after each new run, until all are there or Ctrl-C.
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        file, seen = (path / REPORT_FILE).absolute(), -1
+        say(f"{file.as_uri()} (Ctrl-C ends this page, not the measurement)")
+        with suppress(KeyboardInterrupt):
+            while (state := kind.state_of(path)).state == "unfinished":
+                if state.done != seen and (document := kind.show(path).document) is not None:
+                    write_page(file, document, reload_s=PAUSE_S)
+                    seen = state.done
+                time.sleep(PAUSE_S)
+        last = kind.show(path)
+        if last.document is not None:
+            write_page(file, last.document)
+        return last
     return kind.report(path, figures)
-
-
-def _follow(kind: ExperimentKind, path: Path) -> Shown:
-    """Writes the page again after each new run, until all are there or Ctrl-C."""
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    file, seen = (path / REPORT_FILE).absolute(), -1
-    say(f"{file.as_uri()} (Ctrl-C ends this page, not the measurement)")
-    with suppress(KeyboardInterrupt):
-        while (state := kind.state_of(path)).state == "unfinished":
-            if state.done != seen and (document := kind.show(path).document) is not None:
-                write_page(file, document, reload_s=PAUSE_S)
-                seen = state.done
-            time.sleep(PAUSE_S)
-    last = kind.show(path)
-    if last.document is not None:
-        write_page(file, last.document)
-    return last
 
 
 def why(run: str, runs: Path, worst: int) -> Shown:

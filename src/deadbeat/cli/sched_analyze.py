@@ -20,7 +20,6 @@ from deadbeat.model.words import Json
 from deadbeat.sched.admission import Admission, RootDomain, admit
 from deadbeat.sched.analysis import (
     Analysis,
-    SchedulerAnalysis,
     TestResult,
     TestSettings,
     require_agreement,
@@ -403,7 +402,12 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
         also = f"; also {', '.join(others)}" if others else ""
         placed = analysis.result(found.proof).reason if found.proof in found.accepted else ""
         by = f"{found.proof} ({placed})" if placed else found.proof
-        text = f"{word}, proved by {by}{also}" if word else _unproved(analysis, found)
+        if word:
+            text = f"{word}, proved by {by}{also}"
+        else:
+            silent = [analysis.result(name) for name in found.silent]
+            placing = [each.reason for each in silent if each.facts.kind == "exact" and each.reason]
+            text = "; ".join(["no test proves anything", *placing])
         if name in verdicts:
             verdict = verdicts[name]
             text += (
@@ -434,12 +438,6 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
     yield table(columns, rows, title=title, numeric=["CPU"])
-
-
-def _unproved(analysis: Analysis, found: SchedulerAnalysis) -> str:
-    silent = [analysis.result(name) for name in found.silent]
-    placing = [each.reason for each in silent if each.facts.kind == "exact" and each.reason]
-    return "; ".join(["no test proves anything", *placing])
 
 
 def _told(result: TestResult) -> str:

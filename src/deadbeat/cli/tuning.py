@@ -36,19 +36,14 @@ def _opened(root: Path | None, word: str | None) -> Iterator[tuple[Target, Journ
         if root is None:
             yield target, Journal(target)
             return
-        tree = _tree(target, root)
+        # The whole path of ``root`` on the target.
+        tree = str(root.resolve()) if is_here(target) else str(root)
+        usable = tree.isprintable() and not is_pattern(tree) and tree.startswith("/")
+        if not usable or target.run(("test", "-d", tree)).returncode != 0:
+            there = "" if is_here(target) else f" of {target.name}, from / on"
+            raise UsageError(f"--root: {root} is not a usable folder", f"name a folder{there}")
         folder = os.environ.get("DEADBEAT_STATE") or tree + STATE_FOLDER
         yield RootedTarget(target, tree), Journal(target, folder=folder, root=tree)
-
-
-def _tree(target: Target, root: Path) -> str:
-    """The whole path of ``root`` on the target."""
-    tree = str(root.resolve()) if is_here(target) else str(root)
-    usable = tree.isprintable() and not is_pattern(tree) and tree.startswith("/")
-    if not usable or target.run(("test", "-d", tree)).returncode != 0:
-        there = "" if is_here(target) else f" of {target.name}, from / on"
-        raise UsageError(f"--root: {root} is not a usable folder", f"name a folder{there}")
-    return tree
 
 
 def listed() -> Shown:
@@ -155,23 +150,21 @@ def apply(
     named = {word.partition("=")[0] for word in knobs}
     lacking = {each.knob.name for each in planned.items if each.missing and not each.good}
     lacking |= {planned.knob_of(each.path) for each in done.those("skipped")}
-    words = _summary(done, target_option(target))
+    option = target_option(target)
+    parts = [f"{len(done.those(each))} {each}" for each in _OUTCOMES if done.those(each)]
+    text = ", ".join(parts) or "nothing to turn"
+    if any(each.reason == "Permission denied" for each in done.those("refused")):
+        text += " (as root?)"
+    if done.those("applied"):
+        words = f"{text}; deadbeat tune revert{option} puts everything back"
+    else:
+        words = f"{text}; nothing was changed"
     return Shown(
         plain=_plain(planned, done, dry_run=dry_run),
         headline=words,
         parts=[*_parts(planned, done), lambda: say(words)],
         status=DeadbeatError.exit_status * bool(done.those("refused") or lacking & named),
     )
-
-
-def _summary(done: Applied, option: str) -> str:
-    parts = [f"{len(done.those(each))} {each}" for each in _OUTCOMES if done.those(each)]
-    text = ", ".join(parts) or "nothing to turn"
-    if any(each.reason == "Permission denied" for each in done.those("refused")):
-        text += " (as root?)"
-    if done.those("applied"):
-        return f"{text}; deadbeat tune revert{option} puts everything back"
-    return f"{text}; nothing was changed"
 
 
 def _plain(planned: Plan, done: Applied, *, dry_run: bool) -> dict[str, Json]:

@@ -96,7 +96,15 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
                 found.append((order.index("event"), 0, place, what))
                 continue
         elif what == "event":
-            what = _event(blocked, site)
+            event_ends = [*_TIMEOUTS, *[0] * (site.call in POLLS)]
+            expired = (blocked["timer"] != 0) & (blocked["wake"] >= blocked["timer"])
+            if (np.isin(blocked["ret"], event_ends) | expired).mean() >= MOST:
+                what = "relative"
+            elif ((blocked["flags"] & IN_INTERRUPT) > 0).mean() >= MOST:
+                grid = fit(blocked["wake"])
+                what = "timer" if grid and grid.fits else "event"
+            else:
+                what = "event"
             if what == "event" and _answers(track, blocked, wakers) >= MOST:
                 found.append((len(order), -len(blocked), place, what))
                 continue
@@ -107,17 +115,6 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     often = [each for each in found if -each[1] >= SURE_JOBS or each[1] < most * _SELDOM]
     _, _, place, what = min(often or found)
     return place, what
-
-
-def _event(waits: NDArray[np.void], site: Site) -> str:
-    ends = [*_TIMEOUTS, *[0] * (site.call in POLLS)]
-    expired = (waits["timer"] != 0) & (waits["wake"] >= waits["timer"])
-    if (np.isin(waits["ret"], ends) | expired).mean() >= MOST:
-        return "relative"
-    if ((waits["flags"] & IN_INTERRUPT) > 0).mean() >= MOST:
-        grid = fit(waits["wake"])
-        return "timer" if grid and grid.fits else "event"
-    return "event"
 
 
 def _answers(track: Track, waits: NDArray[np.void], others: dict[int, Track]) -> float:

@@ -30,7 +30,25 @@ def lives(recording: Recording) -> Recording:
     """With a thread of its own for each program that a thread became, where it waited often, and
     one for those that were made one after another for a job each (a timer's, a request's)."""
     threads = {thread.tid: thread for thread in recording.threads}
-    events = _in_turn(_programs(recording.events, threads), threads)
+    events = _programs(recording.events, threads)
+    kinds = (RecordKind.FORK, RecordKind.END, RecordKind.WAKING)
+    forks, ends, wakes = (events[events["kind"] == kind] for kind in kinds)
+    ended = dict(zip(ends["tid"].tolist(), ends["ns"].tolist(), strict=True))
+    woken = Counter(wakes["tid"].tolist())
+    lanes = defaultdict[int, list[list[int]]](list)
+    for by, tid in forks[["tid", "a"]].tolist():
+        known = tid in ended and tid in threads and by in threads and woken[tid] < JOBS_MIN
+        if not known or not threads[tid].pid == threads[by].pid != tid:
+            continue
+        free = [each for each in lanes[by] if ended[each[-1]] <= threads[tid].begin_ns]
+        if free:
+            free[0].append(tid)
+        elif len(lanes[by]) < _LANES:
+            lanes[by].append([tid])
+    for by, several in lanes.items():
+        for lane in several:
+            if len(lane) >= SURE_JOBS:
+                events = _joined(np.array(events), threads, by, lane)
     if events is recording.events:
         return recording
     ordered = sorted(threads.values(), key=lambda thread: thread.begin_ns)
@@ -63,28 +81,6 @@ def _programs(events: Rows, threads: Threads) -> Rows:
         events["kind"][end : end + 2] = RecordKind.END, RecordKind.SWITCH
         events[["a", "b", "c"]][end + 1] = tid, _DEAD, prio | prio << 32
         added += 1
-    return events
-
-
-def _in_turn(events: Rows, threads: Threads) -> Rows:
-    kinds = (RecordKind.FORK, RecordKind.END, RecordKind.WAKING)
-    forks, ends, wakes = (events[events["kind"] == kind] for kind in kinds)
-    ended = dict(zip(ends["tid"].tolist(), ends["ns"].tolist(), strict=True))
-    woken = Counter(wakes["tid"].tolist())
-    lanes = defaultdict[int, list[list[int]]](list)
-    for by, tid in forks[["tid", "a"]].tolist():
-        known = tid in ended and tid in threads and by in threads and woken[tid] < JOBS_MIN
-        if not known or not threads[tid].pid == threads[by].pid != tid:
-            continue
-        free = [each for each in lanes[by] if ended[each[-1]] <= threads[tid].begin_ns]
-        if free:
-            free[0].append(tid)
-        elif len(lanes[by]) < _LANES:
-            lanes[by].append([tid])
-    for by, several in lanes.items():
-        for lane in several:
-            if len(lane) >= SURE_JOBS:
-                events = _joined(np.array(events), threads, by, lane)
     return events
 
 

@@ -227,6 +227,20 @@ class _SeenThread:
         after = task.kind == "relative"
         if after:
             releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)
+        # Median time from a release to the CPU, where no other thread had it then.
+        wake_rows = rows
+        wake_rows = wake_rows[wake_rows["waited"]]
+        place = np.searchsorted(track.on, wake_rows["release"])
+        wake_rows, place = wake_rows[place < len(track.on)], place[place < len(track.on)]
+        free = np.ones(len(wake_rows), bool)
+        for other in others:
+            theirs = np.searchsorted(other.on, track.on[place], "right") - 1
+            there = theirs >= 0
+            theirs = np.maximum(theirs, 0)
+            if len(other.on):
+                free &= ~(there & (other.off[theirs] > wake_rows["release"])
+                          & (other.cpu[theirs] == track.cpu[place]))  # fmt: skip
+        waits = (track.on[place] - wake_rows["release"])[free]
         return ReplicaThread(
             task=task,
             releases=releases,
@@ -234,7 +248,7 @@ class _SeenThread:
             ops=ops,
             overhead=np.maximum(rows["charged"] - rows["c"], 0),
             after=after,
-            wake_ns=_wake(track, rows, others),
+            wake_ns=int(np.median(np.maximum(waits, 0))) if len(waits) else _UNKNOWN,
             period_ns=thread.period_ns,
             deadline_ns=thread.deadline_ns,
         )
@@ -245,7 +259,17 @@ class _SeenThread:
         spans = self.held[_job_at(rows, self.held[:, 1]) >= 0]
         ends = np.minimum(spans[:, 2], rows["end"][_job_at(rows, spans[:, 1])])
         spans, ends = spans[ends > spans[:, 1]], ends[ends > spans[:, 1]]  # got as it waits again
-        away = _suspensions(track)
+        # Stretches in which it waited, but for locks, as `derive.jobs` counts them.
+        locks = [number for number, site in enumerate(track.sites) if site.what == "lock"]
+        held = track.waits[np.isin(track.waits["site"], locks) & (track.waits["exit"] != NEVER)]
+        lengths = track.blocks["wake"] - track.blocks["enter"]
+        blocks: Ops = track.blocks[lengths >= _SUSPENDS_NS]
+        if not len(held) or not len(blocks):
+            away = blocks
+        else:
+            last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
+            free: Ops = blocks[(last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])]
+            away = free
         every = [
             *self.marks,
             _marks(LOCK, spans[:, 0], spans[:, 1], order=1),
@@ -269,33 +293,3 @@ class _SeenThread:
         keep = np.column_stack([ops[:, 0]["ns"] > 0, found["kind"] != COMPUTE])
         counts = np.bincount(place, weights=keep.sum(1), minlength=len(rows))
         return ops[keep], counts.astype(np.int64)
-
-
-def _suspensions(track: Track) -> Ops:
-    """Stretches in which it waited, but for locks, as `derive.jobs` counts them."""
-    locks = [number for number, site in enumerate(track.sites) if site.what == "lock"]
-    held = track.waits[np.isin(track.waits["site"], locks) & (track.waits["exit"] != NEVER)]
-    lengths = track.blocks["wake"] - track.blocks["enter"]
-    blocks: Ops = track.blocks[lengths >= _SUSPENDS_NS]
-    if not len(held) or not len(blocks):
-        return blocks
-    last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
-    free: Ops = blocks[(last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])]
-    return free
-
-
-def _wake(track: Track, rows: Ops, others: Iterable[Track]) -> int:
-    """Median time from a release to the CPU, where no other thread had it then."""
-    rows = rows[rows["waited"]]
-    place = np.searchsorted(track.on, rows["release"])
-    rows, place = rows[place < len(track.on)], place[place < len(track.on)]
-    free = np.ones(len(rows), bool)
-    for other in others:
-        theirs = np.searchsorted(other.on, track.on[place], "right") - 1
-        there = theirs >= 0
-        theirs = np.maximum(theirs, 0)
-        if len(other.on):
-            free &= ~(there & (other.off[theirs] > rows["release"])
-                      & (other.cpu[theirs] == track.cpu[place]))  # fmt: skip
-    waits = (track.on[place] - rows["release"])[free]
-    return int(np.median(np.maximum(waits, 0))) if len(waits) else _UNKNOWN

@@ -228,7 +228,9 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     shared: dict[tuple[str, int], int] = {}
     files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path in sorted(each for folder in folders for each in folder.iterdir()):
-        if _is_ours(path):
+        # Whether it is a file as the shim writes it: anything may lie in a folder that all may
+        # use.
+        if _FILE.fullmatch(path.name) and stat.S_ISREG(path.lstat().st_mode):
             files[tuple(path.name.split("-", 3)[:3])].append(path)
     images = [path for key, (path, *_) in files.items() if key[0] == "p"]
     images.sort(key=lambda path: int(path.name.rsplit("-", 1)[1]))
@@ -278,11 +280,6 @@ def _by_process(process: np.void, image: Path, kept: Sequence[Path]) -> Iterator
     new[1:] = (heads[1:] != heads[:-1]).any(axis=1)
     begins = np.flatnonzero(np.diff(every["process_ns"][new])) + 1
     yield from np.split(every[new], begins) if len(every) else ()
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether it is a file as the shim writes it: anything may lie in a folder that all may use."""
-    return bool(_FILE.fullmatch(path.name)) and stat.S_ISREG(path.lstat().st_mode)
 
 
 def with_variables(recording: Recording, maps: str, target: Target) -> Recording:

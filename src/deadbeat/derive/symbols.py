@@ -70,36 +70,30 @@ def where(
     headers = headers_of(target, list(found)) if found else {}
     for path, (calls, locks) in found.items():
         bias = 0 if re.search(r"^ *Type: *EXEC", headers[path], re.M) else bases[path]
-        code |= _lines(path, calls, bias, target, outer)
+        # Return addresses -> ``function (file.c:212)``, or as much of it as is known.
+        module = Path(path).name
+        lines_found = {at: f"{module}+{at - bias:#x}" for at in calls}
+        words = [f"{at - bias - 1:#x}" for at in calls]  # of the call, not of what comes after it
+        text = tool(target, "addr2line", "-afiC", "-e", path, *words) if words else ""
+        functions: list[tuple[int, int]] = []
+        for at, part in zip(calls, re.split(r"^0x[0-9a-f]+\n", text, flags=re.M)[1:], strict=False):
+            lines = part.splitlines()
+            frames = list(zip(lines[::2], lines[1::2], strict=False))
+            own = [frame for frame in frames if not _ELSEWHERE.search(frame[1])] or frames
+            if not own or own[0][0] == "??":
+                continue
+            function, place = own[-1 if outer else 0]
+            if "?" in place:  # by the function before it, which may have ended
+                functions = functions or _functions(path, target)
+                begin, size = functions[bisect_right(functions, (at - bias, 0)) - 1]
+                if not begin < at - bias <= begin + size:
+                    continue
+            function = _plain(function)
+            place = place.split(" (")[0].rpartition("/")[2]
+            lines_found[at] = f"{function} ({lines_found[at] if '?' in place else place})"
+        code |= lines_found
         data |= _variables(path, locks, bias, target)
     return code, data
-
-
-def _lines(
-    path: str, callers: Sequence[int], bias: int, target: Target, outer: bool
-) -> dict[int, str]:
-    """Return addresses -> ``function (file.c:212)``, or as much of it as is known."""
-    module = Path(path).name
-    found = {at: f"{module}+{at - bias:#x}" for at in callers}
-    words = [f"{at - bias - 1:#x}" for at in callers]  # of the call, not of what comes after it
-    text = tool(target, "addr2line", "-afiC", "-e", path, *words) if words else ""
-    functions: list[tuple[int, int]] = []
-    for at, part in zip(callers, re.split(r"^0x[0-9a-f]+\n", text, flags=re.M)[1:], strict=False):
-        lines = part.splitlines()
-        frames = list(zip(lines[::2], lines[1::2], strict=False))
-        own = [frame for frame in frames if not _ELSEWHERE.search(frame[1])] or frames
-        if not own or own[0][0] == "??":
-            continue
-        function, place = own[-1 if outer else 0]
-        if "?" in place:  # by the function before it, which may have ended
-            functions = functions or _functions(path, target)
-            begin, size = functions[bisect_right(functions, (at - bias, 0)) - 1]
-            if not begin < at - bias <= begin + size:
-                continue
-        function = _plain(function)
-        place = place.split(" (")[0].rpartition("/")[2]
-        found[at] = f"{function} ({found[at] if '?' in place else place})"
-    return found
 
 
 def _plain(function: str) -> str:

@@ -165,8 +165,23 @@ class _Batch:
                 for number, (entry, resource) in enumerate(layout.contexts)
             ],
         )
-        uses = self._table("db_use", f"uses_{suffix}", _use_lines(task, layout))
-        segments = self._table("db_segment", f"segments_{suffix}", _segment_lines(task, layout))
+        lines = []
+        for segment, row in zip(task.segments, layout.rows, strict=True):
+            cells = [f"{{{context}, {repeats}}}," for context, repeats in row]
+            for begin in range(0, len(cells), _PER_LINE):
+                lines.append(
+                    f"    /* {segment.kind.value} */ {' '.join(cells[begin : begin + _PER_LINE])}\n"
+                )
+        uses = self._table("db_use", f"uses_{suffix}", lines)
+        lines = []
+        first = 0
+        for segment, row in zip(task.segments, layout.rows, strict=True):
+            lines.append(
+                f"    {{DB_{segment.kind.value}, {first}, {len(row)}, {segment.budget_ps}u}},"
+                f" /* cost {segment.cost_ps} ps */\n"
+            )
+            first += len(row)
+        segments = self._table("db_segment", f"segments_{suffix}", lines)
         return (
             "    {\n"
             f"        .core = {task.core},\n"
@@ -203,26 +218,3 @@ class _Batch:
             f"const uint32_t db_task_set_count = {count};\n"
             f"const struct db_task_set *const db_task_sets[] = {{\n{pointers}}};\n"
         )
-
-
-def _use_lines(task: Task, layout: _Layout) -> list[str]:
-    lines = []
-    for segment, row in zip(task.segments, layout.rows, strict=True):
-        cells = [f"{{{context}, {repeats}}}," for context, repeats in row]
-        for begin in range(0, len(cells), _PER_LINE):
-            lines.append(
-                f"    /* {segment.kind.value} */ {' '.join(cells[begin : begin + _PER_LINE])}\n"
-            )
-    return lines
-
-
-def _segment_lines(task: Task, layout: _Layout) -> list[str]:
-    lines = []
-    first = 0
-    for segment, row in zip(task.segments, layout.rows, strict=True):
-        lines.append(
-            f"    {{DB_{segment.kind.value}, {first}, {len(row)}, {segment.budget_ps}u}},"
-            f" /* cost {segment.cost_ps} ps */\n"
-        )
-        first += len(row)
-    return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deadbeat.build.native import index_source, native_root
@@ -54,7 +54,19 @@ def tree_files(
     for name in fragments:
         files[f"fragments/{name}.c"] = next((root / "fragments").glob(f"*/{name}.c"))
     include = runtime / "include"
-    for header in _headers(files.values(), include):
+    # The runtime's public headers that these include, and those that they include.
+    sources = files.values()
+    found: set[Path] = set()
+    left = [path for path in sources if path.suffix in (".c", ".h")]
+    always = [include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"]
+    left += always
+    while left:
+        for name in _INCLUDE.findall(left.pop().read_text()):
+            headers_header = include / name
+            if headers_header.is_file() and headers_header not in found:
+                found.add(headers_header)
+                left.append(headers_header)
+    for header in found | set(always):
         files[f"include/{header.relative_to(include)}"] = header
     files["Makefile"] = runtime / "emit" / "Makefile"
     content = {name: path.read_bytes() for name, path in files.items()}
@@ -89,18 +101,3 @@ def write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
     except OSError as error:
         text = f"--out: {folder} cannot be written"
         raise UsageError(*refusal(text, error, "name a folder that can be")) from error
-
-
-def _headers(sources: Iterable[Path], include: Path) -> set[Path]:
-    """The runtime's public headers that these include, and those that they include."""
-    found: set[Path] = set()
-    left = [path for path in sources if path.suffix in (".c", ".h")]
-    always = [include / "deadbeat" / "tables.h", include / "deadbeat" / "core.h"]
-    left += always
-    while left:
-        for name in _INCLUDE.findall(left.pop().read_text()):
-            header = include / name
-            if header.is_file() and header not in found:
-                found.add(header)
-                left.append(header)
-    return found | set(always)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from shlex import quote
 from statistics import median
 from time import perf_counter
@@ -20,7 +20,6 @@ from deadbeat.host.realtime import permission
 from deadbeat.host.values import cpus_text, gathered
 from deadbeat.model.errors import DeadbeatError, TargetError, UnreachableError
 from deadbeat.targets.base import Target
-from deadbeat.targets.readings import Readings
 from deadbeat.trace.session import Tracer
 
 T = TypeVar("T")
@@ -68,7 +67,13 @@ def abilities(target: Target, catalog: Catalog, *, cross: str | None = None) -> 
 
 
 def _all(target: Target, catalog: Catalog, cross: str | None) -> Iterator[Ability]:
-    yield _shell(target)
+    times = []
+    for _ in range(_ROUND_TRIPS):
+        began = perf_counter()
+        done = target.run(("sh", "-c", "exit 0"))
+        times.append(perf_counter() - began)
+    shell_found = f"answers within {1000 * median(times):.1f} ms"
+    yield Ability("shell", done.returncode == 0, shell_found, needed=True)
     words = {name: f"command -v {name}" for name in _PROGRAMS}
     words["free"] = f"df -Pk {quote(target.folder)}"
     readings = target.read_many([CLOCKSOURCE, _TIMERS], words)
@@ -90,7 +95,18 @@ def _all(target: Target, catalog: Catalog, cross: str | None) -> Iterator[Abilit
     if toolchain is not None and cpus is not None:
         machine = HardwareExecutor(target=target, cpus=cpus, toolchain=toolchain)
         yield from _program(machine, catalog)
-    yield _clock(readings)
+    source = (readings.files[CLOCKSOURCE].text or "").strip()
+    timers = readings.files[_TIMERS].text or ""
+    steps = [line.split()[1] for line in timers.splitlines() if ".resolution:" in line]
+    coarse = [step for step in steps if step.isdecimal() and int(step) > 1]
+    step = f"{max(map(int, coarse))} ns" if coarse else "1 ns" if steps else "unknown"
+    clock = Ability(
+        "high-resolution clock",
+        None if not steps else not coarse,
+        f"source {source or 'unknown'}, resolution of timers {step}",
+        "boot a kernel with CONFIG_HIGH_RES_TIMERS, without highres=off" if coarse else "",
+    )
+    yield clock
     with Tracer(target, cpus=cpus or (), buffer_kb=256) as tracer:
         why = tracer.unavailable
     found = why or "causes of late jobs and wake-ups can be found"
@@ -100,16 +116,6 @@ def _all(target: Target, catalog: Catalog, cross: str | None) -> Iterator[Abilit
         path = (readings.commands[name].text or "").strip()
         cure = "" if path else f"Debian: apt-get install {package}"
         yield Ability(name, bool(path), path or "not installed; deadbeat brings its own", cure)
-
-
-def _shell(target: Target) -> Ability:
-    times = []
-    for _ in range(_ROUND_TRIPS):
-        began = perf_counter()
-        done = target.run(("sh", "-c", "exit 0"))
-        times.append(perf_counter() - began)
-    found = f"answers within {1000 * median(times):.1f} ms"
-    return Ability("shell", done.returncode == 0, found, needed=True)
 
 
 def _folder(folder: str, text: str) -> Ability:
@@ -135,37 +141,19 @@ def _program(machine: HardwareExecutor, catalog: Catalog) -> Iterator[Ability]:
         else:
             cure = "" if problem is None else f"{problem.message}: {problem.hint}"
             yield Ability("program runs", True, f"{RUNS_AS}{policy}", cure, needed=True)
-            yield from _fragments(catalog, refused)
+            leaky = any(reason.startswith(_NAMESPACE) for reason in refused.values())
+            found = "shared with all others" if leaky else "objects of System V end with a run"
+            yield Ability("private IPC namespace", not leaky, found, "run as root" if leaky else "")
+            many = len(catalog.fragments)
+            found = f"{many - len(refused)} of {many}"
+            yield Ability("fragments", len(refused) < many, found, needed=True)
+            for name, reason in sorted(refused.items()):
+                yield Ability(f"fragment {name}", False, reason)
             return
     assert problem is not None
     busy = problem.message.startswith("another deadbeat measurement")
     can = None if busy else False
     yield Ability("program runs", can, problem.message, problem.hint, needed=True)
-
-
-def _fragments(catalog: Catalog, refused: Mapping[str, str]) -> Iterator[Ability]:
-    leaky = any(reason.startswith(_NAMESPACE) for reason in refused.values())
-    found = "shared with all others" if leaky else "objects of System V end with a run"
-    yield Ability("private IPC namespace", not leaky, found, "run as root" if leaky else "")
-    many = len(catalog.fragments)
-    found = f"{many - len(refused)} of {many}"
-    yield Ability("fragments", len(refused) < many, found, needed=True)
-    for name, reason in sorted(refused.items()):
-        yield Ability(f"fragment {name}", False, reason)
-
-
-def _clock(readings: Readings) -> Ability:
-    source = (readings.files[CLOCKSOURCE].text or "").strip()
-    timers = readings.files[_TIMERS].text or ""
-    steps = [line.split()[1] for line in timers.splitlines() if ".resolution:" in line]
-    coarse = [step for step in steps if step.isdecimal() and int(step) > 1]
-    step = f"{max(map(int, coarse))} ns" if coarse else "1 ns" if steps else "unknown"
-    return Ability(
-        "high-resolution clock",
-        None if not steps else not coarse,
-        f"source {source or 'unknown'}, resolution of timers {step}",
-        "boot a kernel with CONFIG_HIGH_RES_TIMERS, without highres=off" if coarse else "",
-    )
 
 
 def _tried(what: str, look: Callable[[], tuple[T, str]]) -> tuple[T | None, Ability]:

@@ -294,30 +294,6 @@ COPIES = ControlRow(
 )
 
 
-def _flat(bench: Bench, replicas: int) -> list[float]:
-    sets = [
-        bench.task_set(cores=1, sync_share="1/2", contended_ratio=alpha, replica=replica)
-        for replica in range(replicas)
-        for alpha in (0, 1)
-    ]
-    seen = bench.run(sets)
-    pairs = zip(seen[::2], seen[1::2], strict=True)
-    return [b.span_ratio / a.span_ratio for a, b in pairs if a and b]
-
-
-def _delays(bench: Bench, replicas: int) -> list[float]:
-    """The share of an injected delay that is recovered."""
-    recovered = []
-    for replica in range(replicas):
-        task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=replica)
-        delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
-        delay = {"--inject-ns": str(delay_ns), "--inject-task": "0", "--inject-every": "1"}
-        seen = bench.run([task_set], inject=delay)[0]
-        if seen is not None:
-            recovered.append((seen.slowdown - 1) * task_set.tasks[0].wcet_ns / delay_ns)
-    return recovered
-
-
 def _of_sets(bench: Bench, replicas: int, *, cores: int, share: str, first: int) -> list[Observed]:
     """What sets without contended objects show."""
     sets = [
@@ -329,13 +305,29 @@ def _of_sets(bench: Bench, replicas: int, *, cores: int, share: str, first: int)
 
 def _all_controls(bench: Bench, replicas: int) -> Iterator[ControlResult]:
     try:
-        yield FLAT.judge(_flat(bench, replicas))
+        sets = [
+            bench.task_set(cores=1, sync_share="1/2", contended_ratio=alpha, replica=replica)
+            for replica in range(replicas)
+            for alpha in (0, 1)
+        ]
+        flat_seen = bench.run(sets)
+        pairs = zip(flat_seen[::2], flat_seen[1::2], strict=True)
+        yield FLAT.judge([b.span_ratio / a.span_ratio for a, b in pairs if a and b])
         if bench.cores < LOCAL.cores:
             yield LOCAL.undecided("needs two cores")
         else:
             seen = _of_sets(bench, replicas, cores=bench.cores, share="1", first=0)
             yield LOCAL.judge([one.slowdown for one in seen])
-        yield DELAY.judge(_delays(bench, replicas))
+        # The share of an injected delay that is recovered.
+        recovered = []
+        for replica in range(replicas):
+            task_set = bench.task_set(cores=1, sync_share="0", contended_ratio=0, replica=replica)
+            delay_ns = round(task_set.tasks[0].wcet_ns * INJECTED_SHARE)
+            delay = {"--inject-ns": str(delay_ns), "--inject-task": "0", "--inject-every": "1"}
+            delays_seen = bench.run([task_set], inject=delay)[0]
+            if delays_seen is not None:
+                recovered.append((delays_seen.slowdown - 1) * task_set.tasks[0].wcet_ns / delay_ns)
+        yield DELAY.judge(recovered)
         if bench.cores < OVERLAP.cores:
             yield from (row.undecided("needs two cores") for row in (OVERLAP, SEEN))
         else:

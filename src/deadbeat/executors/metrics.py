@@ -74,6 +74,16 @@ def job_columns(table: JobTable) -> JobColumns:
     cost = tasks["wcet_ns"].astype(np.float64)[owner]
     reference = solo_medians(span, owner, counted & solo & finished, len(tasks))
     deadline = tasks["deadline_ns"].astype(np.float64)[owner]
+    # Skipped, or released (policy late) while its predecessor in the slot was not finished.
+    found = skipped.copy()
+    if len(jobs) < 2:
+        overruns = found
+    else:
+        before, after = jobs[:-1], jobs[1:]
+        related = (before["task"] == after["task"]) & (before["slot"] == after["slot"])
+        pending = ~finished[:-1] | (before["finish_ns"] > after["release_ns"])
+        found[1:] |= related & pending & ~skipped[:-1]
+        overruns = found
     return JobColumns(
         task=owner,
         slot=jobs["slot"].astype(np.int64),
@@ -93,7 +103,7 @@ def job_columns(table: JobTable) -> JobColumns:
         slowdown=span / reference[owner],
         # A NaN compares as false: what did not finish is a miss.
         missed=~(response <= deadline),
-        overrun=_overruns(jobs, finished, skipped),
+        overrun=overruns,
         solo_median_ns=reference,
     )
 
@@ -119,18 +129,6 @@ def solo_medians(span_ns: Floats, task: Integers, usable: Bools, tasks: int) -> 
     medians = np.array([np.median(each) if len(each) else np.nan for each in spans])
     # A span of 0 ns is below the clock: a ratio to it would be infinite.
     return np.where(medians > 0, medians, np.nan)
-
-
-def _overruns(jobs: NDArray[Any], finished: Bools, skipped: Bools) -> Bools:
-    """Skipped, or released (policy late) while its predecessor in the slot was not finished."""
-    found = skipped.copy()
-    if len(jobs) < 2:
-        return found
-    before, after = jobs[:-1], jobs[1:]
-    related = (before["task"] == after["task"]) & (before["slot"] == after["slot"])
-    pending = ~finished[:-1] | (before["finish_ns"] > after["release_ns"])
-    found[1:] |= related & pending & ~skipped[:-1]
-    return found
 
 
 def quantiles(values: NDArray[Any], *shares: float) -> list[float | None]:

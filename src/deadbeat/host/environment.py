@@ -245,6 +245,13 @@ def platform_from_environment(
     identity = {key: environment[key] for key in keys} | {"toolchain": toolchain, "flags": flags}
     preemption = environment["preemption"]
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    governor = environment["governor"]
+    if not isinstance(governor, dict):
+        governor_words = "none" if str(governor).startswith("none: ") else "unknown"
+    elif len(set(governor.values())) == 1:
+        governor_words = str(next(iter(governor.values())))
+    else:
+        governor_words = ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())
     return Platform(
         name=name or str(environment["hostname"]),
         kind=kind,
@@ -253,7 +260,7 @@ def platform_from_environment(
         cpus=tuple(cpus),
         kernel=str(environment["kernel"]),
         preemption="unknown" if is_unknown(preemption) else str(preemption),
-        governor=_governor_words(environment["governor"]),
+        governor=governor_words,
         toolchain=toolchain,
         flags=flags,
         fingerprint=hashlib.sha256(canonical.encode()).hexdigest(),
@@ -278,11 +285,3 @@ def _kind(environment: Mapping[str, Json], cpu: str) -> str:
     ]
     frequency = policy.get("scaling_max_freq")
     return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
-
-
-def _governor_words(governor: object) -> str:
-    if not isinstance(governor, dict):
-        return "none" if str(governor).startswith("none: ") else "unknown"
-    if len(set(governor.values())) == 1:
-        return str(next(iter(governor.values())))
-    return ", ".join(f"cpu{cpu} {name}" for cpu, name in governor.items())

@@ -84,21 +84,15 @@ def _bandwidth(read: Read) -> RealtimeRefusal | None:
     group = cpu_cgroup(read)
     if group is None:
         return None
-    return _bandwidth_v1(read, group) if group.version == 1 else _bandwidth_v2(read, group)
-
-
-def _bandwidth_v1(read: Read, group: Cgroup) -> RealtimeRefusal | None:
-    file = f"{group.folder}/cpu.rt_runtime_us"
-    if integer(read, file) != 0:
-        return None
-    return RealtimeRefusal(
-        f"the control group {group.path} has no RT bandwidth ({file} is 0)",
-        f"type: echo $$ > {group.mount}/tasks (the root group), or: echo 100000 > {file}"
-        " (its parents first)",
-    )
-
-
-def _bandwidth_v2(read: Read, group: Cgroup) -> RealtimeRefusal | None:
+    if group.version == 1:
+        file = f"{group.folder}/cpu.rt_runtime_us"
+        if integer(read, file) != 0:
+            return None
+        return RealtimeRefusal(
+            f"the control group {group.path} has no RT bandwidth ({file} is 0)",
+            f"type: echo $$ > {group.mount}/tasks (the root group), or: echo 100000 > {file}"
+            " (its parents first)",
+        )
     found = controlling_group(read, group)
     if found == ROOT_GROUP or not _groups_realtime(read):
         return None

@@ -126,6 +126,13 @@ def parse(readings: Readings) -> Snapshot:
     """What readings say, of whatever was asked for."""
     stat, log = _text(readings, STAT), _output(readings, "log")
     tasks = _then(_output(readings, "tasks"), tasks_of)
+    numbers = _numbers(readings, _TRIPS)
+    found: dict[str, int] = {}
+    for path, number in given(numbers).items():
+        kind = readings.files.get(f"{path.removesuffix('_temp')}_type", Reading(None)).text or ""
+        # A trip point at 0 or below is one that is not set.
+        if kind.strip() in SLOWED_FROM and number > 0:
+            found[_folder(path)] = min(number, found.get(_folder(path), number))
     return Snapshot(
         ticks=_then(stat, ticks_of),
         running=_then(stat, running_of),
@@ -137,7 +144,7 @@ def parse(readings: Readings) -> Snapshot:
         temperature_mc=_then(
             _numbers(readings, _ZONES), lambda n: {_folder(path): each for path, each in n.items()}
         ),
-        trip_mc=_trips(readings),
+        trip_mc=found if not isinstance(numbers, Unknown) else numbers,
         cooling=_then(_numbers(readings, _COOLING), lambda n: _slowing(n, readings)),
         pressure_us={
             name: _then(_text(readings, path), waited_us) for name, path in PRESSURE.items()
@@ -251,17 +258,6 @@ def _slowing(states: Mapping[str, int], readings: Readings) -> dict[str, int]:
         if SLOWS_CPUS.match(kind.strip()):
             found[f"{_folder(path)} {kind.strip()}"] = state
     return found
-
-
-def _trips(readings: Readings) -> dict[str, int] | Unknown:
-    numbers = _numbers(readings, _TRIPS)
-    found: dict[str, int] = {}
-    for path, number in given(numbers).items():
-        kind = readings.files.get(f"{path.removesuffix('_temp')}_type", Reading(None)).text or ""
-        # A trip point at 0 or below is one that is not set.
-        if kind.strip() in SLOWED_FROM and number > 0:
-            found[_folder(path)] = min(number, found.get(_folder(path), number))
-    return found if not isinstance(numbers, Unknown) else numbers
 
 
 @frozen(kw_only=True)

@@ -259,7 +259,17 @@ def lab_target(word: str) -> GuestTarget:
         UsageError: There is no such kernel, or option.
         TargetError: It does not boot.
     """
-    name, given = _options(word)
+    # The kernel of a word, and its options.
+    head, _, options_words = word.partition(",cmdline=")
+    name, *options = head.partition(":")[2].split(",")
+    given = {"cores": "1", "memory": "512", "seed": "1", "parallel": "0", "cmdline": options_words}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if option == "parallel":
+            equals = value = _TURN
+        if key not in _KEYS or not equals or not value:
+            raise UsageError(f"{word}: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
+        given[key] = value
     try:
         cores, memory, seed, turn_ns = (rule.parse(given[key]) for key, rule in _NUMBERS.items())
     except RefusedError as error:
@@ -299,21 +309,6 @@ def lab_target(word: str) -> GuestTarget:
         raise TargetError(why, "leave the mode out: virtual time needs no KVM")
     label = "-".join(filter(None, [kernel.label, preempt]))
     return GuestTarget(guest, look(guest, name=label), seed=seed)
-
-
-def _options(word: str) -> tuple[str, dict[str, str]]:
-    """The kernel of a word, and its options."""
-    head, _, words = word.partition(",cmdline=")
-    name, *options = head.partition(":")[2].split(",")
-    given = {"cores": "1", "memory": "512", "seed": "1", "parallel": "0", "cmdline": words}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if option == "parallel":
-            equals = value = _TURN
-        if key not in _KEYS or not equals or not value:
-            raise UsageError(f"{word}: {option!r} is unknown", f"one of {', '.join(_KEYS)}")
-        given[key] = value
-    return name, given
 
 
 def _kernel(name: str, machine: str) -> Kernel:

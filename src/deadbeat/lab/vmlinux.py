@@ -86,7 +86,16 @@ def boot_image(path: Path, target: Target) -> BootImage:
             if payload := _compressed_whole(path, data):
                 data = _decompressed(path, payload, target)
         text = data
-        machine = _machine(data)
+        # The machine of an image or ELF file; "": none.
+        if data[56:60] == b"ARM\x64":
+            machine = "aarch64"
+        elif data[48:53] == b"RISCV" or data[56:60] == b"RSC\x05":
+            machine = "riscv64"
+        elif data[:5] == b"\x7fELF\x02" and len(data) > 64:
+            found = _ELF_MACHINES.get(struct.unpack_from("<H", data, 18)[0], "")
+            machine = "" if found == "x86_64" and not _has_pvh(data) else found
+        else:
+            machine = ""
     banner = re.search(rb"Linux version (\d[^\s%]*) [^\0\n]{20,600}", text)
     if not machine or banner is None:
         raise DataError(f"{path} is no Linux kernel that the lab can boot", _HINT)
@@ -97,18 +106,6 @@ def boot_image(path: Path, target: Target) -> BootImage:
         data=data,
         config=_built_in_config(text),
     )
-
-
-def _machine(data: bytes) -> str:
-    """The machine of an image or ELF file; "": none."""
-    if data[56:60] == b"ARM\x64":
-        return "aarch64"
-    if data[48:53] == b"RISCV" or data[56:60] == b"RSC\x05":
-        return "riscv64"
-    if data[:5] == b"\x7fELF\x02" and len(data) > 64:
-        found = _ELF_MACHINES.get(struct.unpack_from("<H", data, 18)[0], "")
-        return "" if found == "x86_64" and not _has_pvh(data) else found
-    return ""
 
 
 def _of_bzimage(path: Path, data: bytes, target: Target) -> bytes:

@@ -286,11 +286,15 @@ class _SlotPool:
             if work.visit:
                 continue
             own = tuple(cpus[core] for core in work.cores)
+            # Time of a call: by the calls that the cores do in the same time, each alone.
+            alone = rows[rows[:, WHO] >= 0]
+            each = alone[:, FIRST_NS] / alone[:, FIRST]
+            cores = [_geometric(each[alone[:, WHO] == who]) for who in np.unique(alone[:, WHO])]
             base = Price(
                 object=work.object,
                 size=work.size,
                 others=len(own) - 1,
-                alone_ns=_alone_ns(rows) / work.operations,
+                alone_ns=float(len(cores) / np.sum(1 / np.array(cores))) / work.operations,
                 cpus=own,
                 memory=not work.shared,
             )
@@ -351,14 +355,6 @@ def _block(rows: Rows) -> Rows:
 
 def _geometric(values: Rows) -> float:
     return float(np.exp(np.log(values).mean()))
-
-
-def _alone_ns(rows: Rows) -> float:
-    """Time of a call: by the calls that the cores do in the same time, each alone."""
-    alone = rows[rows[:, WHO] >= 0]
-    each = alone[:, FIRST_NS] / alone[:, FIRST]
-    cores = [_geometric(each[alone[:, WHO] == who]) for who in np.unique(alone[:, WHO])]
-    return float(len(cores) / np.sum(1 / np.array(cores)))
 
 
 _Mean = tuple[float | None, float | None, float | None]

@@ -165,7 +165,14 @@ def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:
     whole = of or len(ordered)
     if not len(ordered):
         return Curve(label="", x=(), y=(), kind="steps")
-    ranks = _kept(len(ordered))
+    # Ranks that a curve keeps: evenly spread, denser towards the worst, the last for certain.
+    count = len(ordered)
+    if count <= _CURVE_POINTS:
+        ranks = np.arange(count)
+    else:
+        even = np.linspace(0, count - 1, _CURVE_POINTS // 2)
+        tail = count - 1 - np.geomspace(1, count / 2, _CURVE_POINTS // 2)
+        ranks = np.unique(np.round(np.concatenate((even, tail, [count - 1]))).astype(np.int64))
     share = 100 * (whole - len(ordered) + ranks + 1) / whole
     x = (float(ordered[0]), *map(float, ordered[ranks]))
     return Curve(
@@ -200,12 +207,3 @@ def log_edges(values: Sequence[float]) -> tuple[float, ...]:
     edges = np.geomspace(low, high, bins + 1)
     edges[0], edges[-1] = low * (1 - 1e-9), high * (1 + 1e-9)
     return tuple(map(float, edges))
-
-
-def _kept(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Ranks that a curve keeps: evenly spread, denser towards the worst, the last for certain."""
-    if count <= _CURVE_POINTS:
-        return np.arange(count)
-    even = np.linspace(0, count - 1, _CURVE_POINTS // 2)
-    tail = count - 1 - np.geomspace(1, count / 2, _CURVE_POINTS // 2)
-    return np.unique(np.round(np.concatenate((even, tail, [count - 1]))).astype(np.int64))

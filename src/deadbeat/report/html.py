@@ -210,7 +210,23 @@ def picture(document: Document) -> str:
     found = document.picture
     if isinstance(found, CellMap):
         drawn = any(chart.panels[0].heat for chart in document.lead[:1])
-        return "" if drawn and len(found.columns) > _GLANCE else _map(found)
+        if drawn and len(found.columns) > _GLANCE:
+            return ""
+        # Its cells as a table; the further beyond the noise, the darker.
+        heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
+        map_rows = "".join(
+            f"<tr><th>{escape(name)}</th>"
+            + "".join(
+                f'<td class="strength-{strong}">{escape(text)}</td>'
+                for text, strong in zip(cells, strength, strict=True)
+            )
+            + "</tr>"
+            for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
+        )
+        return (
+            '<div class="scroll"><table class="glance cells">'
+            f"<caption>{escape(found.title)}</caption><tr>{heads}</tr>{map_rows}</table></div>"
+        )
     if found is None or not found.rows:
         return ""
     rows = found.rows[:_GLANCE]
@@ -222,24 +238,6 @@ def picture(document: Document) -> str:
     note = ". ".join(filter(None, (found.title, found.note)))
     small = evolve(found, name="glance", rows=rows, order=list(wide), note=note, hint="")
     return table(evolve(small, dense=True))
-
-
-def _map(found: CellMap) -> str:
-    """Its cells as a table; the further beyond the noise, the darker."""
-    heads = "".join(f"<th>{escape(text)}</th>" for text in (found.corner, *found.columns))
-    rows = "".join(
-        f"<tr><th>{escape(name)}</th>"
-        + "".join(
-            f'<td class="strength-{strong}">{escape(text)}</td>'
-            for text, strong in zip(cells, strength, strict=True)
-        )
-        + "</tr>"
-        for name, cells, strength in zip(found.rows, found.cells, found.strength, strict=True)
-    )
-    return (
-        '<div class="scroll"><table class="glance cells">'
-        f"<caption>{escape(found.title)}</caption><tr>{heads}</tr>{rows}</table></div>"
-    )
 
 
 Terms = tuple[tuple[str, str], ...]

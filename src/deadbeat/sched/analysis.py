@@ -202,6 +202,12 @@ def analyze(
     if not (names or scheduler):
         chosen = [facts for facts in chosen if _is_for(system, facts, options)]
     results = tuple(run_test(system, facts, options) for facts in chosen)
+    hard = [result for result in results if result.facts.kind != "bound"]
+    by_scheduler_names = sorted({result.facts.scheduler for result in hard} - {ANY_SCHEDULER})
+    found = {}
+    for name in by_scheduler_names or [ANY_SCHEDULER] * bool(hard):
+        mine = [result for result in hard if result.facts.scheduler in (name, ANY_SCHEDULER)]
+        found[name] = _combine(name, mine)
     return Analysis(
         system=system,
         ties=options.ties,
@@ -211,7 +217,7 @@ def analyze(
         admission="exact" if options.admission == "auto" else options.admission,
         blocking=options.blocking,
         results=results,
-        schedulers=_by_scheduler(results),
+        schedulers=found,
         assigned=_assigned(system, options) if options.priorities == "opa" else (),
     )
 
@@ -353,16 +359,6 @@ def _other_protocol(locks: Sequence[Lock], facts: TestFacts) -> str:
         if lock.protocol not in ("any", *facts.protocols):
             return f"lock {lock.name} has protocol {lock.protocol}"
     return ""
-
-
-def _by_scheduler(results: Sequence[TestResult]) -> Mapping[str, SchedulerAnalysis]:
-    hard = [result for result in results if result.facts.kind != "bound"]
-    names = sorted({result.facts.scheduler for result in hard} - {ANY_SCHEDULER})
-    found = {}
-    for name in names or [ANY_SCHEDULER] * bool(hard):
-        mine = [result for result in hard if result.facts.scheduler in (name, ANY_SCHEDULER)]
-        found[name] = _combine(name, mine)
-    return found
 
 
 def _combine(scheduler: str, results: Sequence[TestResult]) -> SchedulerAnalysis:

@@ -19,7 +19,25 @@ def build_core() -> None:
     if environment != root / ".venv":
         raise BuildError("this installation lacks the scheduling core", "install deadbeat again")
     try:
-        _build(root, environment)
+        folder = os.open(environment, os.O_RDONLY)
+        try:
+            flock(folder, LOCK_EX)  # who comes second finds it built
+            owner = os.fstat(folder)
+            # What is made under sudo belongs to whom the clone belongs.
+            other = os.geteuid() != owner.st_uid
+            home = {"HOME": pwd.getpwuid(owner.st_uid).pw_dir} if other else {}
+            subprocess.run(
+                [str(root / "tools/setup"), "core"],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                env={**os.environ, **home},
+                user=owner.st_uid if other else None,
+                group=owner.st_gid if other else None,
+                extra_groups=[] if other else None,
+            )
+        finally:
+            os.close(folder)
     except (OSError, KeyError, subprocess.CalledProcessError) as error:
         raise BuildError(
             "the scheduling core, which this needs, is not built", f"in {root} type: tools/setup"
@@ -28,25 +46,3 @@ def build_core() -> None:
 
 def _clone() -> Path:
     return Path(__file__).resolve().parents[3]
-
-
-def _build(root: Path, environment: Path) -> None:
-    folder = os.open(environment, os.O_RDONLY)
-    try:
-        flock(folder, LOCK_EX)  # who comes second finds it built
-        owner = os.fstat(folder)
-        # What is made under sudo belongs to whom the clone belongs.
-        other = os.geteuid() != owner.st_uid
-        home = {"HOME": pwd.getpwuid(owner.st_uid).pw_dir} if other else {}
-        subprocess.run(
-            [str(root / "tools/setup"), "core"],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-            env={**os.environ, **home},
-            user=owner.st_uid if other else None,
-            group=owner.st_gid if other else None,
-            extra_groups=[] if other else None,
-        )
-    finally:
-        os.close(folder)

@@ -54,7 +54,14 @@ def load_task_system(
         UsageError: It cannot be read or is wrong; every defect in ``details``, with its place.
     """
     path = Path(path)
-    data = _content(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(BYTES_MAX + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        hint = "name a JSON, CSV or SimSo XML file, or - for standard input"
+        raise UsageError(*refusal(f"cannot read {path}", error, hint)) from None
+    if len(data) > BYTES_MAX:
+        raise UsageError(f"{path}: more than {BYTES_MAX >> 20} MiB", "65535 tasks at most")
     kind = path.suffix.lower().removeprefix(".")
     return parse_task_system(
         data,
@@ -104,18 +111,6 @@ def parse_task_system(
     parse = _parse_json if chosen == "json" else _parse_csv
     system, remarks = parse(text, source, processors)
     return TaskSystemFile(system=system, remarks=(*read.notes, *remarks))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(BYTES_MAX + 1)
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        hint = "name a JSON, CSV or SimSo XML file, or - for standard input"
-        raise UsageError(*refusal(f"cannot read {path}", error, hint)) from None
-    if len(data) > BYTES_MAX:
-        raise UsageError(f"{path}: more than {BYTES_MAX >> 20} MiB", "65535 tasks at most")
-    return data
 
 
 # --- JSON -----------------------------------------------------------------------------------------

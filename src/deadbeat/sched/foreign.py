@@ -46,14 +46,34 @@ def read_simso(
     Raises:
         UsageError: Not XML, not SimSo's, or with what has no counterpart here: all of it named.
     """
-    root = _root(text, source)
+    # Entities can expand without bound; no file of SimSo has a document type.
+    if "<!DOCTYPE" in text:
+        raise UsageError(f"{source}: it has a DOCTYPE, files of SimSo have none", "remove it")
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise UsageError(f"{source}: not XML: {error}", "export it from SimSo again") from None
+    if root.tag != "simulation":
+        hint = "a file of SimSo starts with <simulation>"
+        raise UsageError(f"{source}: {shown(root.tag)} is not a file of SimSo", hint)
     found = _Found([], [])
     processors = _processors(root, found)
     tasks = root.findall("./tasks/task")
     if not tasks:
         found.errors.append("tasks: no task (a file of SimSo has <tasks><task .../></tasks>)")
     times = [_simso_times(index, task, found) for index, task in enumerate(tasks)]
-    _model(root, found)
+    if root.get("etm", "wcet") != "wcet" or root.get("use_wcet", "yes") not in ("true", "yes"):
+        etm = shown(root.get("etm", "cache"))
+        found.remarks.append(f"execution-time model {etm} is left out: every job executes its WCET")
+    scheduler = root.find("./sched")
+    if scheduler is not None and any(
+        _decimal(scheduler.get(key, "0"))
+        for key in ("overhead", "overhead_activate", "overhead_terminate")
+    ):
+        found.remarks.append("overheads of the scheduler are left out")
+    chosen = "" if scheduler is None else scheduler.get("class") or scheduler.get("className") or ""
+    if chosen:
+        found.remarks.append(f"the scheduler {shown(chosen)} is left out: choose with --policy")
     if found.errors:
         raise refusal(source, found.errors)
     scale, unit = _scale(root, times, found, whole_cycles=whole_cycles)
@@ -76,20 +96,6 @@ def _place(path: tuple[str | int, ...]) -> str:
     return path_text(path)
 
 
-def _root(text: str, source: str) -> ElementTree.Element:
-    # Entities can expand without bound; no file of SimSo has a document type.
-    if "<!DOCTYPE" in text:
-        raise UsageError(f"{source}: it has a DOCTYPE, files of SimSo have none", "remove it")
-    try:
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError) as error:
-        raise UsageError(f"{source}: not XML: {error}", "export it from SimSo again") from None
-    if root.tag != "simulation":
-        hint = "a file of SimSo starts with <simulation>"
-        raise UsageError(f"{source}: {shown(root.tag)} is not a file of SimSo", hint)
-    return root
-
-
 def _processors(root: ElementTree.Element, found: _Found) -> int:
     processors = root.findall("./processors/processor")
     if not processors:
@@ -103,21 +109,6 @@ def _processors(root: ElementTree.Element, found: _Found) -> int:
         if any(_decimal(processor.get(key, "0")) for key in ("cs_overhead", "cl_overhead")):
             found.remarks.append("overheads of processors are left out: --set cost-context-switch")
     return len(processors)
-
-
-def _model(root: ElementTree.Element, found: _Found) -> None:
-    if root.get("etm", "wcet") != "wcet" or root.get("use_wcet", "yes") not in ("true", "yes"):
-        etm = shown(root.get("etm", "cache"))
-        found.remarks.append(f"execution-time model {etm} is left out: every job executes its WCET")
-    scheduler = root.find("./sched")
-    if scheduler is not None and any(
-        _decimal(scheduler.get(key, "0"))
-        for key in ("overhead", "overhead_activate", "overhead_terminate")
-    ):
-        found.remarks.append("overheads of the scheduler are left out")
-    chosen = "" if scheduler is None else scheduler.get("class") or scheduler.get("className") or ""
-    if chosen:
-        found.remarks.append(f"the scheduler {shown(chosen)} is left out: choose with --policy")
 
 
 def _simso_times(index: int, task: ElementTree.Element, found: _Found) -> dict[str, Fraction]:
@@ -219,7 +210,11 @@ def from_rt_app(
     tasks, remarks, cpus = [], ["times are in us, as rt-app has them"], [0]
     for name, plain in document["tasks"].items():
         thread: Any = plain
-        items = _items(thread)
+        # A thread's own, and those of its phases.
+        phases = thread.get("phases", {})
+        inner = phases.values() if isinstance(phases, dict) else ()
+        parts = [thread, *(each for each in inner if isinstance(each, dict))]
+        items = [item for part in parts for item in part.items()]
         allowed, many = thread.get("cpus", []), thread.get("instance", 1)
         mine = [each for each in allowed if isinstance(each, int)] if type(allowed) is list else []
         cpus += mine
@@ -235,14 +230,6 @@ def from_rt_app(
         if waits := sorted(key for key, _ in items if _WAITS.fullmatch(key)):
             remarks.append(f"{name}: {', '.join(waits)} left out")
     return {"processors": max(cpus) + 1, "unit": "us", "tasks": tasks}, remarks
-
-
-def _items(thread: Any) -> list[tuple[str, Any]]:
-    """A thread's own, and those of its phases."""
-    phases = thread.get("phases", {})
-    inner = phases.values() if isinstance(phases, dict) else ()
-    parts = [thread, *(each for each in inner if isinstance(each, dict))]
-    return [item for part in parts for item in part.items()]
 
 
 def _times(items: Sequence[tuple[str, Any]], where: str) -> dict[str, Json]:

@@ -117,7 +117,17 @@ class Recipe(Laws):
     utilisation: float = 2.0
 
     def __attrs_post_init__(self) -> None:
-        foreign = _foreign(self)
+        # Fields that the core cannot even hold, and what is wrong with each.
+        foreign = {}
+        for attribute in fields(Recipe):
+            name, value = attribute.name, getattr(self, attribute.name)
+            kind, wanted = _KINDS[str(attribute.type)]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                foreign[name] = f"{name} is {value!r}, must be {wanted}"
+            elif isinstance(value, str) and not value.isascii():
+                foreign[name] = f"{name} is {value!a}, must be {wanted}"
+            elif isinstance(value, int) and abs(value) > _WIDTHS.get(name, _INT64):
+                foreign[name] = f"{name} is {value}, which is too large"
         wrong = [*foreign.values(), *_core.recipe_defects(_spec(self, without=foreign))]
         if self.protocol not in PROTOCOLS:
             wrong.append(f'protocol is "{self.protocol}", must be one of {", ".join(PROTOCOLS)}')
@@ -207,21 +217,6 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 _INT64 = (1 << 63) - 1
 #: What the core's field holds, where it is no 64-bit integer; its bounds are tighter.
 _WIDTHS = {"processors": (1 << 31) - 1, "tasks": (1 << 31) - 1}
-
-
-def _foreign(recipe: Recipe) -> dict[str, str]:
-    """Fields that the core cannot even hold, and what is wrong with each."""
-    wrong = {}
-    for attribute in fields(Recipe):
-        name, value = attribute.name, getattr(recipe, attribute.name)
-        kind, wanted = _KINDS[str(attribute.type)]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            wrong[name] = f"{name} is {value!r}, must be {wanted}"
-        elif isinstance(value, str) and not value.isascii():
-            wrong[name] = f"{name} is {value!a}, must be {wanted}"
-        elif isinstance(value, int) and abs(value) > _WIDTHS.get(name, _INT64):
-            wrong[name] = f"{name} is {value}, which is too large"
-    return wrong
 
 
 def _spec(recipe: Recipe, *, without: Collection[str] = ()) -> _core.GeneratorSpec:

@@ -63,7 +63,14 @@ def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity
             return run_test(grown, facts, options).answer == "accepted"
 
         accepted = result.answer == "accepted"
-        exact = _exact(analysis, facts, options)
+        # None: there is no formula, or there are too many instants.
+        edf = facts.name in ("qpa", "edf-response")
+        if analysis.blocking or analysis.system.beyond or not (edf or facts.name == "uni-rta"):
+            exact = None
+        else:
+            rows = analysis.system.processors, task_rows(analysis.system.tasks)
+            exact_scale = _core.largest_scale(*rows, options, edf)
+            exact = Fraction(*exact_scale) or None
         scale = exact or _bisected(system, accepts)
         extra = [_extra(system, i, accepts) for i in range(len(system.tasks) * accepted)]
         found.append(
@@ -76,16 +83,6 @@ def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity
             )
         )
     return tuple(found)
-
-
-def _exact(analysis: Analysis, facts: TestFacts, options: _core.TestOptions) -> Fraction | None:
-    """None: there is no formula, or there are too many instants."""
-    edf = facts.name in ("qpa", "edf-response")
-    if analysis.blocking or analysis.system.beyond or not (edf or facts.name == "uni-rta"):
-        return None
-    rows = analysis.system.processors, task_rows(analysis.system.tasks)
-    scale = _core.largest_scale(*rows, options, edf)
-    return Fraction(*scale) or None
 
 
 def _extra(system: TaskSystem, index: int, accepts: Callable[[TaskSystem], bool]) -> int:

@@ -89,14 +89,10 @@ def compound_upper(sizes: Sequence[float], *, dispersion: float = 1.0) -> float:
     spread = math.fsum((size - mean) ** 2 for size in sizes) / (many - 1) if many > 1 else 0.0
     number = many / dispersion
     tells = number / max(1.0, spread / mean**2)
-    return total / number * tells * _beta_prime_quantile(number + 1, tells, 1 - ALPHA)
-
-
-def _beta_prime_quantile(above: float, below: float, share: float) -> float:
-    """Quantile of the ratio of two gamma variables of these shapes; infinite beyond 1e12."""
-    rest = float(special.betaincinv(below, above, 1 - share))
+    # Quantile of the ratio of two gamma variables of these shapes; infinite beyond 1e12.
+    rest = float(special.betaincinv(tells, number + 1, 1 - (1 - ALPHA)))
     ratio = (1 - rest) / rest if rest > 0 else math.inf
-    return ratio if ratio <= 1e12 else math.inf
+    return total / number * tells * (ratio if ratio <= 1e12 else math.inf)
 
 
 def chi_squared_p(value: float, freedom: int) -> float:

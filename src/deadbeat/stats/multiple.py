@@ -44,7 +44,12 @@ def common_spread(samples: Sequence[Floats]) -> Spread | None:
     level = float(shifted.mean())
     if excess <= 0:
         return Spread(variance=math.exp(level), degrees=math.inf)
-    half = _inverse_trigamma(excess)
+    # By bisection of a function that falls from infinity to 0.
+    low, high = 1e-8, 1e8
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _trigamma(middle) > excess else (low, middle)
+    half = math.sqrt(low * high)
     return Spread(
         variance=math.exp(level + float(special.digamma(half)) - math.log(half)), degrees=2 * half
     )
@@ -64,15 +69,6 @@ def moderated(variance: float, degrees: int, spread: Spread | None, most: int) -
 
 def _trigamma(x: float) -> float:
     return float(special.zeta(2, x))
-
-
-def _inverse_trigamma(value: float) -> float:
-    """By bisection of a function that falls from infinity to 0."""
-    low, high = 1e-8, 1e8
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _trigamma(middle) > value else (low, middle)
-    return math.sqrt(low * high)
 
 
 def holm(values: Sequence[float]) -> list[float]:

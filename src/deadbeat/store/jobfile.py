@@ -177,20 +177,8 @@ def _checks(table: JobTable) -> _Checks:
     set_id = bytes(table.header["set_id"])
     printable = set_id.isascii() and set_id.decode("ascii").isprintable()
     yield not printable, "the set's identifier is not text"
-    yield from _task_checks(table.tasks, len(table.jobs))
-    yield from _slot_checks(table.slots, len(table.tasks))
-    probes = table.probes
-    yield probes["slot"] > len(table.slots), "a probe names a slot that does not exist"
-    yield probes["kind"] > j.PROBE_HIGH, "a probe is of an unknown kind"
-    yield probes["value_ps"] >= LIMIT_NS, "a probe's value is out of range"
-    yield from _job_checks(table)
-    yield from _time_checks(table.jobs)
-    if len(table.details):
-        yield from _detail_checks(table)
-    yield from _counter_checks(table)
-
-
-def _task_checks(tasks: NDArray[Any], jobs: int) -> _Checks:
+    tasks = table.tasks
+    jobs = len(table.jobs)
     yield tasks["task"] != np.arange(len(tasks)), "tasks are not numbered 0, 1, 2, ..."
     for field in ("wcet_ns", "period_ns", "deadline_ns", "offset_ns"):
         yield tasks[field] >= LIMIT_NS, f"{field} of a task is out of range"
@@ -201,18 +189,40 @@ def _task_checks(tasks: NDArray[Any], jobs: int) -> _Checks:
         yield not follows, f"jobs of task {index} do not follow those of the task before"
         first += int(row["job_count"])
     yield first != jobs, f"the tasks' job counts add up to {first}, not {jobs}"
-
-
-def _slot_checks(slots: NDArray[Any], tasks: int) -> _Checks:
+    slots = table.slots
     begin, start, end = (slots[name] for name in ("begin_ns", "start_ns", "end_ns"))
     named = slots["task"][slots["kind"] == j.SLOT_SOLO]
     yield slots["slot"] != np.arange(len(slots)), "slots are not numbered 0, 1, 2, ..."
     yield slots["kind"] > j.SLOT_SOLO, "a slot is neither together nor solo"
-    yield named >= tasks, "a solo slot names a task that does not exist"
+    yield named >= len(tasks), "a solo slot names a task that does not exist"
     yield _beyond(begin) | _beyond(start) | _beyond(end), "a slot's time is out of range"
     yield end < start, "a slot ends before it starts"
     yield start < begin, "a slot starts before it begins"
     yield np.diff(slots["round"].astype(np.int64)) < 0, "rounds are not in order"
+    probes = table.probes
+    yield probes["slot"] > len(table.slots), "a probe names a slot that does not exist"
+    yield probes["kind"] > j.PROBE_HIGH, "a probe is of an unknown kind"
+    yield probes["value_ps"] >= LIMIT_NS, "a probe's value is out of range"
+    yield from _job_checks(table)
+    yield from _time_checks(table.jobs)
+    if len(table.details):
+        yield from _detail_checks(table)
+    counters = table.counters
+    task, slot = counters["task"], counters["slot"]
+    yield task >= len(table.tasks), "a counter names a task that does not exist"
+    yield slot >= len(table.slots), "a counter names a slot that does not exist"
+    ran_in = table.slots[slot]
+    absent = (ran_in["kind"] == j.SLOT_SOLO) & (ran_in["task"] != task)
+    yield absent, "a counter names a task that did not run in its slot"
+    yield counters["event"] >= len(COUNTER_EVENTS), "a counter is of an unknown event"
+    yield counters["status"] > j.COUNTER_FAILED, "a counter has an unknown status"
+    errors = counters["value"][counters["status"] == j.COUNTER_FAILED]
+    yield (errors < 1) | (errors > ERRNO_MAX), "a counter failed without a reason"
+    for name in ("value", "enabled_ns", "running_ns"):
+        strange = (counters[name] < 0) | _beyond(counters[name])
+        yield strange, f"{name} of a counter is out of range"
+    place = task.astype(np.int64) << 32 | slot.astype(np.int64) << 16 | counters["event"]
+    yield np.diff(place) <= 0, "counters are not in the order of task, slot and event"
 
 
 def _job_checks(table: JobTable) -> _Checks:
@@ -252,25 +262,6 @@ def _detail_checks(table: JobTable) -> _Checks:
     yield stall > span, "a stall is longer than its job"
     yield worst > span, "a worst use is longer than its job"
     yield _beyond(details["worst_use_start_ns"]), "the start of a worst use is out of range"
-
-
-def _counter_checks(table: JobTable) -> _Checks:
-    counters = table.counters
-    task, slot = counters["task"], counters["slot"]
-    yield task >= len(table.tasks), "a counter names a task that does not exist"
-    yield slot >= len(table.slots), "a counter names a slot that does not exist"
-    slots = table.slots[slot]
-    absent = (slots["kind"] == j.SLOT_SOLO) & (slots["task"] != task)
-    yield absent, "a counter names a task that did not run in its slot"
-    yield counters["event"] >= len(COUNTER_EVENTS), "a counter is of an unknown event"
-    yield counters["status"] > j.COUNTER_FAILED, "a counter has an unknown status"
-    errors = counters["value"][counters["status"] == j.COUNTER_FAILED]
-    yield (errors < 1) | (errors > ERRNO_MAX), "a counter failed without a reason"
-    for field in ("value", "enabled_ns", "running_ns"):
-        strange = (counters[field] < 0) | _beyond(counters[field])
-        yield strange, f"{field} of a counter is out of range"
-    place = task.astype(np.int64) << 32 | slot.astype(np.int64) << 16 | counters["event"]
-    yield np.diff(place) <= 0, "counters are not in the order of task, slot and event"
 
 
 def _beyond(times_ns: NDArray[Any]) -> Any:

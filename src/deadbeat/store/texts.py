@@ -223,11 +223,7 @@ _MOVES = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1), "\b": (0, -1)}
 def _plain(text: str) -> str:
     if "\x1b" not in text:
         return re.sub(r"[\b\a]", "", _LINE_END.sub("\n", text))
-    return "\n".join(_on_terminal(text)) + "\n"
-
-
-def _on_terminal(text: str) -> list[str]:
-    """What a terminal shows at the end, and what scrolled off it."""
+    # What a terminal shows at the end, and what scrolled off it.
     lines, row, column = [""], 0, 0
     for found in _CODE.finditer(text):
         words, code, control, plain = found.groups()
@@ -255,7 +251,7 @@ def _on_terminal(text: str) -> list[str]:
             column += move[1] * max(first, 1)
         row = min(max(row, 0), len(lines) - 1)
         column = min(max(column, 0), _COLUMNS)
-    return lines
+    return "\n".join(lines) + "\n"
 
 
 # -- pasted

@@ -37,7 +37,23 @@ def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
     """One for each task, in order.
     Raises SynthesisError: no utilisations within the bounds were found."""
     offsets, task_seeds = Stream(seed, "offset"), Stream(seed, "task seed")
-    timed = _timings(parameters, seed)
+    named, wcets = parameters.distribution, Stream(seed, "wcet")
+    draw = DISTRIBUTIONS[named] if isinstance(named, str) else named
+    wcets_ns = [
+        draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
+    ]
+    used, factor = parameters.utilisation, Fraction(parameters.deadline_factor)
+    critical = {} if used is None else timings(parameters, Fraction(used), seed)
+    timed = []
+    for index, wcet_ns in enumerate(wcets_ns):
+        core = index % parameters.cores
+        if not parameters.is_critical(core):
+            # T at which each task of the core has the same part of what the core is filled to;
+            # up, so that the core is never filled beyond it.
+            part = Fraction(parameters.fill_utilisation) / len(parameters.tasks_on(core))
+            timed.append(Timing(wcet_ns, -(-wcet_ns * part.denominator // part.numerator)))
+        else:
+            timed.append(critical.get(index, Timing(wcet_ns, nearest(factor * wcet_ns))))
     priorities = _priorities(parameters, Stream(seed, "priority"), [t.period_ns for t in timed])
     return [
         Outline(
@@ -53,31 +69,6 @@ def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
         )
         for index, timing in enumerate(timed)
     ]
-
-
-def _timings(parameters: SynthesisParameters, seed: int) -> list[Timing]:
-    named, wcets = parameters.distribution, Stream(seed, "wcet")
-    draw = DISTRIBUTIONS[named] if isinstance(named, str) else named
-    wcets_ns = [
-        draw(wcets, parameters.wcet_min_ns, parameters.wcet_max_ns) for _ in range(parameters.tasks)
-    ]
-    used, factor = parameters.utilisation, Fraction(parameters.deadline_factor)
-    critical = {} if used is None else timings(parameters, Fraction(used), seed)
-    found = []
-    for index, wcet_ns in enumerate(wcets_ns):
-        core = index % parameters.cores
-        if not parameters.is_critical(core):
-            found.append(Timing(wcet_ns, _filling_period_ns(parameters, core, wcet_ns)))
-        else:
-            found.append(critical.get(index, Timing(wcet_ns, nearest(factor * wcet_ns))))
-    return found
-
-
-def _filling_period_ns(parameters: SynthesisParameters, core: int, wcet_ns: int) -> int:
-    """T at which each task of the core has the same part of what the core is filled to; up, so
-    that the core is never filled beyond it."""
-    part = Fraction(parameters.fill_utilisation) / len(parameters.tasks_on(core))
-    return -(-wcet_ns * part.denominator // part.numerator)
 
 
 def _priorities(

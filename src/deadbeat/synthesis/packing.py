@@ -188,7 +188,23 @@ def _settle(
         repeats, rest_ps = divmod(left_ps, step_ps)
         finest.repeats += repeats + stream.chance(rest_ps, step_ps)
         return
-    below, above = _search(_steps(shelf, opened, segments), left_ps, slack.gap_ps)
+    # The finest steps there are: repeats of existing uses first, then new uses.
+    used = sorted(
+        (use for uses in segments for use in uses),
+        key=lambda use: (use.grain.repeat_ps, use.grain.entry),
+    )
+    steps: list[_Step] = []
+    for use in used:
+        if not steps or steps[-1].grain is not use.grain:
+            steps.append(_Step(use.grain, use, 0))
+    steps = steps[:_SEARCH_STEPS]
+    present = {step.grain.entry for step in steps}
+    new = [
+        _Step(grain, None, opened.start_ps(grain))
+        for grain in shelf.cheapest
+        if grain.entry not in present
+    ]
+    below, above = _search(steps + new, left_ps, slack.gap_ps)
     under_ps, over_ps = below.off_ps, above.off_ps
     # to overspend rather than leave some, with mean error zero
     more = over_ps <= slack.over_ps and (
@@ -232,26 +248,6 @@ class _Reach(NamedTuple):
 
     off_ps: int
     changes: tuple[tuple[_Step, int], ...]
-
-
-def _steps(shelf: Shelf, opened: Opened, segments: list[list[Use]]) -> list[_Step]:
-    """The finest steps there are: repeats of existing uses first, then new uses."""
-    used = sorted(
-        (use for uses in segments for use in uses),
-        key=lambda use: (use.grain.repeat_ps, use.grain.entry),
-    )
-    steps: list[_Step] = []
-    for use in used:
-        if not steps or steps[-1].grain is not use.grain:
-            steps.append(_Step(use.grain, use, 0))
-    steps = steps[:_SEARCH_STEPS]
-    present = {step.grain.entry for step in steps}
-    new = [
-        _Step(grain, None, opened.start_ps(grain))
-        for grain in shelf.cheapest
-        if grain.entry not in present
-    ]
-    return steps + new
 
 
 def _search(steps: list[_Step], left_ps: int, gap_ps: int) -> tuple[_Reach, _Reach]:

@@ -192,7 +192,8 @@ class Connection:
         path = os.environ.get(CONFIGURATION)
         options = [word for each in _OPTIONS.items() for word in ("-o", "=".join(each))]
         self._control = f"ControlPath={str(self._local / 's').replace('%', '%%')}"
-        words = (self._mark, _owner(), secrets.token_hex(4))
+        # This process among all of all machines: ``MACHINE.PROCESS.START``.
+        words = (self._mark, f"{_here()}.{os.getpid()}.{_start(os.getpid())}", secrets.token_hex(4))
         remote = quoted(("exec", "sh", "-c", script("ssh_keeper.sh"), "deadbeat-keeper", *words))
         configuration = () if path is None else ("-F", path)
         try:
@@ -351,11 +352,6 @@ def _socket_folder() -> Path:
             return folder
         folder.rmdir()
     raise TargetError("no temporary folder for the connection's socket", "is /tmp writable?")
-
-
-def _owner() -> str:
-    """This process among all of all machines: ``MACHINE.PROCESS.START``."""
-    return f"{_here()}.{os.getpid()}.{_start(os.getpid())}"
 
 
 @cache

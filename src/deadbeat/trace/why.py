@@ -17,7 +17,6 @@ from deadbeat.trace.timeline import (
     Handler,
     Own,
     Slice,
-    State,
     Thread,
     Timeline,
     switched,
@@ -162,9 +161,23 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
             continue
         lengths[state.name] += lasted
         if state.name == "ready":
-            roused_ns += _add_ready(shares, lines, inside, span.start_ns)
+            # Who had the CPU meanwhile; for how long of it the CPU was on its way out of idle
+            # after a sleep within the job.
+            roused = inside.woken_ns is not None and inside.woken_ns > span.start_ns
+            for turn, ns in _turns(lines, inside.cpu, inside.begin_ns, inside.end_ns):
+                share = shares[turn.thread[:2]]
+                share["ready_ns"] += ns
+                if _throttles(turn, ns):
+                    share["instead_ns"] += ns
+                if roused and turn.thread.pid == IDLE and turn.took_over is None:
+                    roused_ns += ns
         elif state.name == "asleep" and state.end_ns > span.start_ns:
-            _add_sleep(shares, inside)
+            # Who ended it.
+            share, lasted = shares[inside.waker[:2]], inside.end_ns - inside.begin_ns
+            share["sleeps"] += 1
+            share["slept_ns"] += lasted
+            if lasted > share["longest_ns"]:
+                share |= {"longest_ns": lasted, "longest_to_ns": inside.end_ns}
     interrupts: dict[str, int] = defaultdict(int)
     for handler, ns in lines.interrupted(first_ns, last_ns):
         interrupts[handler.kind] += ns
@@ -189,30 +202,6 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
 def _turns(lines: Timeline, cpu: int, begin_ns: int, end_ns: int) -> Iterator[tuple[Slice, int]]:
     """Turns that lasted."""
     return ((turn, ns) for turn, ns in lines.on(cpu, begin_ns, end_ns) if ns)
-
-
-def _add_ready(shares: _Shares, lines: Timeline, ready: State, start_ns: int) -> int:
-    """Who had the CPU meanwhile; for how long of it the CPU was on its way out of idle after a
-    sleep within the job."""
-    roused = ready.woken_ns is not None and ready.woken_ns > start_ns
-    roused_ns = 0
-    for turn, ns in _turns(lines, ready.cpu, ready.begin_ns, ready.end_ns):
-        share = shares[turn.thread[:2]]
-        share["ready_ns"] += ns
-        if _throttles(turn, ns):
-            share["instead_ns"] += ns
-        if roused and turn.thread.pid == IDLE and turn.took_over is None:
-            roused_ns += ns
-    return roused_ns
-
-
-def _add_sleep(shares: _Shares, asleep: State) -> None:
-    """Who ended it."""
-    share, lasted = shares[asleep.waker[:2]], asleep.end_ns - asleep.begin_ns
-    share["sleeps"] += 1
-    share["slept_ns"] += lasted
-    if lasted > share["longest_ns"]:
-        share |= {"longest_ns": lasted, "longest_to_ns": asleep.end_ns}
 
 
 def _throttles(turn: Slice, shared_ns: int) -> bool:

@@ -97,22 +97,6 @@ def _agreement(found: Breakdown) -> str:
     return words + (f"; set by set the two differ at {'; '.join(parted)}." if parted else ".")
 
 
-def _by_cell(found: Breakdown) -> Table:
-    table, few = cells_table(found), ("where", "breakdown U", "predicted U")
-    columns = [attrs.evolve(each, spare=each.key not in few) for each in table.columns]
-    rows = sorted(found.cells, key=lambda each: each.breakdown)
-    return attrs.evolve(table, rows=rows, columns=columns)
-
-
-def _steps(found: Breakdown) -> list[tuple[str, str]]:
-    if origin(found.labels) != "measured":
-        return [("deadbeat breakdown --quick", "measure this machine")]
-    return [
-        ("deadbeat contention --causes", "find out what slows the tasks down"),
-        ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
-    ]
-
-
 def criterion(found: Breakdown) -> str:
     """When a run meets its deadlines."""
     return f"a run meets its deadlines: at most {100 * found.miss_share:g} % of its jobs miss"
@@ -266,6 +250,16 @@ def breakdown_document(found: Breakdown) -> Document:
         Sentence(sentence(found), answer=True, terminal=True),
         Lines(doubts(found), terminal=True),
     )
+    table, few = cells_table(found), ("where", "breakdown U", "predicted U")
+    columns = [attrs.evolve(each, spare=each.key not in few) for each in table.columns]
+    rows = sorted(found.cells, key=lambda each: each.breakdown)
+    if origin(found.labels) != "measured":
+        steps = [("deadbeat breakdown --quick", "measure this machine")]
+    else:
+        steps = [
+            ("deadbeat contention --causes", "find out what slows the tasks down"),
+            ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
+        ]
     return Document(
         title=found.name,
         kind="breakdown",
@@ -274,8 +268,8 @@ def breakdown_document(found: Breakdown) -> Document:
         labels=found.labels,
         head=[*machine_facts(found.platform), ("Runs", f"{found.done} of {found.planned}")],
         answer=[sentence(found)],
-        picture=_by_cell(found),
-        steps=_steps(found),
+        picture=attrs.evolve(table, rows=rows, columns=columns),
+        steps=steps,
         data_files="summary.csv",
         sections=(
             Section("answer", "Up to which utilisation deadlines are met", answer, "Answer"),

@@ -18,7 +18,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import Bools, Floats, JobColumns, job_columns
+from deadbeat.executors.metrics import Bools, Floats, job_columns
 from deadbeat.executors.tables import RunTiming
 from deadbeat.kinds.breakdown.search import SearchResults
 from deadbeat.kinds.breakdown.spec import (
@@ -61,7 +61,17 @@ def host_of(results: SearchResults) -> Host:
         if not shares(run):
             table = results.store.table(run)
             columns, tasks = job_columns(table), table.tasks
-            late, after = _late(columns, tasks)
+            # How long each job that started did so after its release, or after the end of the job
+            # before it on its core where that was later; which ones those are.
+            core = tasks["core"][columns.task]
+            late, after = np.full(len(core), np.nan), np.zeros(len(core), np.bool_)
+            for each in np.unique(core):
+                own = np.flatnonzero((core == each) & columns.started)
+                ends = np.sort(columns.finish_ns[(core == each) & columns.finished])
+                places = np.searchsorted(ends, columns.start_ns[own], "right")
+                before = np.concatenate(([j.NEVER], ends))[places]
+                after[own] = before > columns.release_ns[own]
+                late[own] = columns.start_ns[own] - np.maximum(before, columns.release_ns[own])
             together = columns.started & ~columns.solo
             woken.append(late[together & ~after])
             waited.append(late[together & after])
@@ -85,21 +95,6 @@ def most_urgent(tasks: NDArray[Any]) -> Bools:
     """Tasks that no other one of their core preempts."""
     most = [tasks["priority"][tasks["core"] == core].max() for core in tasks["core"]]
     return np.asarray(tasks["priority"] == most)
-
-
-def _late(columns: JobColumns, tasks: NDArray[Any]) -> tuple[Floats, Bools]:
-    """How long each job that started did so after its release, or after the end of the job before
-    it on its core where that was later; which ones those are."""
-    core = tasks["core"][columns.task]
-    late, after = np.full(len(core), np.nan), np.zeros(len(core), np.bool_)
-    for each in np.unique(core):
-        own = np.flatnonzero((core == each) & columns.started)
-        ends = np.sort(columns.finish_ns[(core == each) & columns.finished])
-        places = np.searchsorted(ends, columns.start_ns[own], "right")
-        before = np.concatenate(([j.NEVER], ends))[places]
-        after[own] = before > columns.release_ns[own]
-        late[own] = columns.start_ns[own] - np.maximum(before, columns.release_ns[own])
-    return late, after
 
 
 #: The runs have 6 by default: this is 64 times finer.

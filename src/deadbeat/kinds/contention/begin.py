@@ -189,9 +189,28 @@ def _classes(executor: Executor, spec: CampaignSpec) -> list[str]:
 def _borrowed(asked: Begin) -> _Asked:
     """The programs of another campaign, on this machine. Raises UsageError: an option contradicts
     them, or they cannot run here; DataError: one of them is damaged."""
-    _check_options(asked)
+    wrong = sorted({option for path, option in asked.names.items() if path not in _FREE})
+    wrong += ["--file"] if asked.written else []
+    wrong += ["--calibration"] if asked.given.get("calibration") is not None else []
+    if wrong:
+        raise UsageError(
+            f"{', '.join(wrong)} and {_PROGRAMS} exclude each other: the programs and how they are"
+            " run are those of the campaign it names",
+            f"drop {'them' if len(wrong) > 1 else 'it'}; --name and --cpus may be given",
+        )
     layer, text = asked.typed, asked.given["programs_from"]
-    source = _source(asked.runs, text, str(layer.get("mode", "profile")))
+    mode = str(layer.get("mode", "profile"))
+    source = CampaignStore.open(find_campaign(asked.runs, text))
+    origin = source.load_origin()
+    if text == LATEST and origin is not None and state_of(source.path).state != "finished":
+        # the link went on to the very campaign that the repeated command is to continue
+        source = CampaignStore.open(find_campaign(asked.runs, origin.name))
+    found = source.spec.get("mode", "profile")
+    if found != mode:
+        raise UsageError(
+            f"{_PROGRAMS}: {source.path.resolve().name} is a {found} campaign",
+            f"use deadbeat {VERB[str(found)]} {_PROGRAMS} {text}",
+        )
     stored = read_spec(source.spec)
     cpus = _given(layer, "cpus", Cpus(shared=True))
     if cpus is None:
@@ -212,33 +231,6 @@ def _borrowed(asked: Begin) -> _Asked:
         lacking = executor.unavailable(make_catalog(executor), policy=spec.run.policy)
         require_fragments(source, platform, lacking)
     return _Asked(executor=executor, resolved=resolved, source=source, origin=origin)
-
-
-def _check_options(asked: Begin) -> None:
-    wrong = sorted({option for path, option in asked.names.items() if path not in _FREE})
-    wrong += ["--file"] if asked.written else []
-    wrong += ["--calibration"] if asked.given.get("calibration") is not None else []
-    if wrong:
-        raise UsageError(
-            f"{', '.join(wrong)} and {_PROGRAMS} exclude each other: the programs and how they are"
-            " run are those of the campaign it names",
-            f"drop {'them' if len(wrong) > 1 else 'it'}; --name and --cpus may be given",
-        )
-
-
-def _source(runs: Path, text: str, mode: str) -> CampaignStore:
-    store = CampaignStore.open(find_campaign(runs, text))
-    origin = store.load_origin()
-    if text == LATEST and origin is not None and state_of(store.path).state != "finished":
-        # the link went on to the very campaign that the repeated command is to continue
-        store = CampaignStore.open(find_campaign(runs, origin.name))
-    found = store.spec.get("mode", "profile")
-    if found != mode:
-        raise UsageError(
-            f"{_PROGRAMS}: {store.path.resolve().name} is a {found} campaign",
-            f"use deadbeat {VERB[str(found)]} {_PROGRAMS} {text}",
-        )
-    return store
 
 
 def _given(layer: Mapping[str, Json], key: str, rule: Any) -> Any:

@@ -12,7 +12,6 @@ from attrs import frozen
 from deadbeat.catalog import Catalog, lacking, load_catalog
 from deadbeat.emit import emit_batch, task_set_id
 from deadbeat.emit.tree import PORTS, tree_files, write_tree
-from deadbeat.executors.base import RunSettings
 from deadbeat.executors.metrics import JobColumns, job_columns
 from deadbeat.kinds.contention.place import find_campaign
 from deadbeat.kinds.contention.plan import plan, resolve, synthesised
@@ -83,11 +82,26 @@ def emit_tree(
     )
     sets = [source.task_set(key) for key in chosen]
     names = sorted({name for each in sets for name in _fragments(each)})
-    _require(names, catalog, port)
+    # Raises UsageError where the port cannot run one of them, naming all.
+    found = [catalog.fragment(name) for name in names]
+    refused = [f"{each.name} {why}" for each in found if (why := lacking(each, PORTS[port]))]
+    if refused:
+        text = f"--port {port} cannot run this set: {'; '.join(refused)}"
+        raise UsageError(text, "another --set, or draw the sets with --pool portable")
+    run = source.spec.run.settings
+    settings = _SETTINGS.format(
+        policy="DB_POLICY_FIFO" if run.policy == "fifo" else "DB_POLICY_OTHER",
+        seconds_ns=round(run.seconds * 1e9),
+        jobs=run.jobs,
+        slot_periods=run.slot_periods,
+        warmup=run.warmup_jobs,
+        solo=str(run.solo).lower(),
+        late=str(run.overrun == "late").lower(),
+    )
     files = tree_files(
         port,
         tables=emit_batch(sets),
-        settings=_settings(source.spec.run.settings),
+        settings=settings,
         fragments=names,
         facts=_facts(source, chosen, sets),
     )
@@ -151,27 +165,6 @@ def key_in(text: str, keys: Sequence[RunKey], name: str, option: str) -> RunKey:
 def _fragments(task_set: TaskSet) -> set[str]:
     used = {use.entry.fragment for task in task_set.tasks for use in task.uses}
     return used | {each.fragment for each in task_set.resources}
-
-
-def _require(names: Sequence[str], catalog: Catalog, port: str) -> None:
-    """Raises UsageError where the port cannot run one of them, naming all."""
-    found = [catalog.fragment(name) for name in names]
-    refused = [f"{each.name} {why}" for each in found if (why := lacking(each, PORTS[port]))]
-    if refused:
-        text = f"--port {port} cannot run this set: {'; '.join(refused)}"
-        raise UsageError(text, "another --set, or draw the sets with --pool portable")
-
-
-def _settings(run: RunSettings) -> str:
-    return _SETTINGS.format(
-        policy="DB_POLICY_FIFO" if run.policy == "fifo" else "DB_POLICY_OTHER",
-        seconds_ns=round(run.seconds * 1e9),
-        jobs=run.jobs,
-        slot_periods=run.slot_periods,
-        warmup=run.warmup_jobs,
-        solo=str(run.solo).lower(),
-        late=str(run.overrun == "late").lower(),
-    )
 
 
 def _facts(source: _Source, keys: Sequence[RunKey], sets: Sequence[TaskSet]) -> dict[str, str]:

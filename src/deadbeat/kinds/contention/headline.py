@@ -12,7 +12,7 @@ from deadbeat.kinds.contention.predicted import predicted_words, replay_words
 from deadbeat.kinds.contention.spec import VERB
 from deadbeat.model.figures import RANGE, CellFigures, Figure
 from deadbeat.model.grouping import grouped
-from deadbeat.model.results import PointFigures, Summary
+from deadbeat.model.results import Summary
 from deadbeat.model.words import capital, origin
 from deadbeat.prices.page import price_words
 from deadbeat.report.document import CellMap, percent
@@ -125,7 +125,26 @@ def stress_sentence(summary: Summary) -> str:
         text += " The smallest effect that can show is not known: too few sets share nothing."
     elif (p95.value or 0.0) <= 1 + floor:
         text += " The slowdown is no more than can be seen here."
-    return " ".join([text, *_shielding(decided)])
+    # How much of the interference reaches critical tasks, against the same sets unshielded.
+    unshielded = {
+        (cell.group, cell.deadline_factor): cell for cell in decided if not cell.critical_cores
+    }
+    found = []
+    for cell in decided:
+        if not cell.critical_cores:
+            continue
+        base = cell.group.rsplit(" k=", 1)[0]
+        slow = f"{_bare(cell.slowdown)} times as long as alone"
+        shielding_text = f"With {_name(cell, decided)} critical tasks run {slow}"
+        other = unshielded.get((base, cell.deadline_factor))
+        if other is not None:
+            shielding_text += f", {_bare(other.slowdown)} times where nothing is shielded ({base})"
+        found.append((cell.slowdown.value or 0.0, shielding_text + "."))
+    if len(found) <= _SHIELDED_SHOWN:
+        shielding = [shielding_text for _, shielding_text in found]
+    else:
+        shielding = [f"Of {len(found)} shielded groups the worst:", max(found)[1]]
+    return " ".join([text, *shielding])
 
 
 def _beyond(cell: CellFigures) -> str:
@@ -143,27 +162,6 @@ def _name(cell: CellFigures, cells: Sequence[CellFigures]) -> str:
 
 def _of_group(cell: CellFigures, cells: Sequence[CellFigures]) -> str:
     return f" of group {_name(cell, cells)}" if len(cells) > 1 else ""
-
-
-def _shielding(cells: Sequence[CellFigures]) -> list[str]:
-    """How much of the interference reaches critical tasks, against the same sets unshielded."""
-    unshielded = {
-        (cell.group, cell.deadline_factor): cell for cell in cells if not cell.critical_cores
-    }
-    found = []
-    for cell in cells:
-        if not cell.critical_cores:
-            continue
-        base = cell.group.rsplit(" k=", 1)[0]
-        slow = f"{_bare(cell.slowdown)} times as long as alone"
-        text = f"With {_name(cell, cells)} critical tasks run {slow}"
-        other = unshielded.get((base, cell.deadline_factor))
-        if other is not None:
-            text += f", {_bare(other.slowdown)} times where nothing is shielded ({base})"
-        found.append((cell.slowdown.value or 0.0, text + "."))
-    if len(found) <= _SHIELDED_SHOWN:
-        return [text for _, text in found]
-    return [f"Of {len(found)} shielded groups the worst:", max(found)[1]]
 
 
 Cells = Sequence[CellFigures]
@@ -228,14 +226,10 @@ def others_words(summary: Summary) -> str:
     return f"{words}."
 
 
-def _sharing_points(summary: Summary) -> list[PointFigures]:
-    usual = min((point.tasks_per_core or 1 for point in summary.points), default=1)
-    return [p for p in summary.points if p.by_class and (p.tasks_per_core or 1) == usual]
-
-
 def _shared_words(summary: Summary) -> str:
     """Where most time is spent on shared objects: the point, its ends, and what is saturated."""
-    grid = _sharing_points(summary)
+    usual = min((point.tasks_per_core or 1 for point in summary.points), default=1)
+    grid = [p for p in summary.points if p.by_class and (p.tasks_per_core or 1) == usual]
     if not grid:
         return "No point shares objects between cores."
     worst = max(grid, key=lambda p: (p.cores, p.sync_share, p.contended_ratio))

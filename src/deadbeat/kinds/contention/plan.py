@@ -118,7 +118,29 @@ def _resolve_stress(
 @lru_cache(maxsize=4)
 def plan(spec: CampaignSpec) -> tuple[RunKey, ...]:
     """All runs of a resolved specification, in the order in which they are to be run."""
-    return _plan_stress(spec) if spec.stress is not None else _plan_grid(spec)
+    if spec.stress is not None:
+        # Sets in random order; those of groups that differ in k alone are next to each other.
+        stress_blocks: dict[tuple[str, int], list[int]] = {}
+        for group in groups(spec.stress):
+            for index in range(group.sets):
+                stress_blocks.setdefault((group.base, index), []).append(group.first + index)
+        order = sorted(stress_blocks.values(), key=lambda block: _rank(spec.seed, *block))
+        return tuple(
+            RunKey(attrs.evolve(point, deadline_factor_milli=level), replica)
+            for block in order
+            for replica in sorted(block, key=lambda replica: _rank(spec.seed, 0, replica))
+            for point in (_stress_point(spec, replica),)
+            for level in _levels(spec, replica)
+        )
+    blocks = [
+        (cores, share, replica, *([per_core] if per_core else []))
+        for row, per_core in _rows(spec)
+        for cores in spec.cores or ()
+        for share in row.sync_share
+        for replica in range(max(_sets_at(spec, cores, share, r) for r in row.contended_ratio))
+    ]
+    blocks.sort(key=lambda block: _rank(spec.seed, *block))
+    return tuple(key for block in blocks for key in _block_keys(spec, block))
 
 
 def _rows(spec: CampaignSpec) -> list[tuple[GridSpec | LoadedSpec, int]]:
@@ -168,18 +190,6 @@ def _sets_at(spec: CampaignSpec, cores: int, share: int, ratio: int) -> int:
     return _plain_sets(spec)
 
 
-def _plan_grid(spec: CampaignSpec) -> tuple[RunKey, ...]:
-    blocks = [
-        (cores, share, replica, *([per_core] if per_core else []))
-        for row, per_core in _rows(spec)
-        for cores in spec.cores or ()
-        for share in row.sync_share
-        for replica in range(max(_sets_at(spec, cores, share, r) for r in row.contended_ratio))
-    ]
-    blocks.sort(key=lambda block: _rank(spec.seed, *block))
-    return tuple(key for block in blocks for key in _block_keys(spec, block))
-
-
 def _block_keys(spec: CampaignSpec, block: Sequence[int]) -> Iterator[RunKey]:
     """The runs of one block: the same programs under every alpha and deadline."""
     cores, share, replica, *loaded = block
@@ -193,23 +203,6 @@ def _block_keys(spec: CampaignSpec, block: Sequence[int]) -> Iterator[RunKey]:
             levels = [int(row.deadline_factor * 1000)]
         for level in levels:
             yield RunKey(Point(cores, share, ratio, level, per_core), replica)
-
-
-def _plan_stress(spec: CampaignSpec) -> tuple[RunKey, ...]:
-    """Sets in random order; those of groups that differ in k alone are next to each other."""
-    assert spec.stress is not None
-    blocks: dict[tuple[str, int], list[int]] = {}
-    for group in groups(spec.stress):
-        for index in range(group.sets):
-            blocks.setdefault((group.base, index), []).append(group.first + index)
-    order = sorted(blocks.values(), key=lambda block: _rank(spec.seed, *block))
-    return tuple(
-        RunKey(attrs.evolve(point, deadline_factor_milli=level), replica)
-        for block in order
-        for replica in sorted(block, key=lambda replica: _rank(spec.seed, 0, replica))
-        for point in (_stress_point(spec, replica),)
-        for level in _levels(spec, replica)
-    )
 
 
 def _levels(spec: CampaignSpec, *place: int) -> list[int]:
@@ -377,16 +370,12 @@ def programs_of(spec: CampaignSpec, keys: Sequence[RunKey]) -> tuple[tuple[RunKe
         return batches(keys)
     found: list[tuple[RunKey, ...]] = []
     last = max(round_of(spec, key) for key in keys) + 1
-    for first, end in pairwise(_cuts(spec.precision.sets_min, last)):
-        found += batches([key for key in keys if first <= round_of(spec, key) < end])
-    return tuple(found)
-
-
-def _cuts(sets_min: int, last: int) -> list[int]:
-    cuts = [0, min(sets_min, last)]
+    cuts = [0, min(spec.precision.sets_min, last)]
     while cuts[-1] < last:
         cuts.append(min(last, cuts[-1] + max(1, cuts[-1] // 2)))
-    return cuts
+    for first, end in pairwise(cuts):
+        found += batches([key for key in keys if first <= round_of(spec, key) < end])
+    return tuple(found)
 
 
 def round_of(spec: CampaignSpec, key: RunKey) -> int:

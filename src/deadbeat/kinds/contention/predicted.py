@@ -225,7 +225,7 @@ def replay_words(summary: Summary) -> Iterator[str]:
     full = [
         name
         for name in dear
-        if is_saturated(unfinished_share([s for s in there if _mostly(s) == name]))
+        if is_saturated(unfinished_share([s for s in there if next(iter(_parts(s)), "") == name]))
     ]
     if full:
         rest = [s for s in there if not {*full} & {*_parts(s)}]
@@ -240,7 +240,3 @@ def replay_words(summary: Summary) -> Iterator[str]:
 def _parts(own: SetFigures) -> list[str]:
     """Objects that a set shares, by the time spent in them."""
     return [part.partition("=")[0] for part in (own.shared_objects or "").split()]
-
-
-def _mostly(own: SetFigures) -> str:
-    return next(iter(_parts(own)), "")

@@ -43,7 +43,12 @@ def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
     slept = np.where(jobs["voluntary_switches"] > 0, away, 0)
     stolen = away - slept
     cost = table.tasks["wcet_ns"].astype(np.int64)[columns.task]
-    suspected = np.maximum(_stalls(table) - stolen, 0)
+    # Suspected stall of each job, ns; 0 where no details were recorded.
+    if len(table.details) != len(table.jobs):
+        stalls = np.zeros(len(table.jobs), np.int64)
+    else:
+        stalls = np.asarray(np.maximum(table.details["stall_ns"], 0))
+    suspected = np.maximum(stalls - stolen, 0)
     within_cpu = np.minimum(suspected, np.maximum(cpu - cost, 0))
     within_sleep = np.minimum(suspected - within_cpu, slept)
     return {
@@ -65,13 +70,6 @@ def behind_own(columns: JobColumns) -> Integers:
     late = columns.finish_ns[before][related] - columns.release_ns[after][related]
     found[after][related] = np.maximum(late, 0)
     return found
-
-
-def _stalls(table: JobTable) -> Integers:
-    """Suspected stall of each job, ns; 0 where no details were recorded."""
-    if len(table.details) != len(table.jobs):
-        return np.zeros(len(table.jobs), np.int64)
-    return np.asarray(np.maximum(table.details["stall_ns"], 0))
 
 
 def part_figures(
@@ -114,7 +112,17 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
     rows = table.counters
     if not len(rows):
         return figures
-    jobs = _started_jobs(table, tasks)
+    # Started jobs by task and slot; 0 where the slot or the task is not looked at.
+    jobs = np.zeros((len(table.tasks), max(1, len(table.slots))), np.int64)
+    flags = table.jobs["flags"]
+    started = flags & j.JOB_STARTED != 0
+    np.add.at(jobs, (table.jobs["task"][started], table.jobs["slot"][started]), 1)
+    counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
+    # A slot without any job left in has no counted job, and its events are of a straggler too.
+    looked_at = np.isin(np.arange(jobs.shape[1]), np.unique(table.jobs["slot"][counted]))
+    jobs[:, ~looked_at] = 0
+    if tasks is not None:
+        jobs[~tasks] = 0
     own = jobs[rows["task"], rows["slot"]]
     known = (rows["status"] == j.COUNTER_COUNTED) | (rows["status"] == j.COUNTER_SCALED)
     failed = rows["status"] == j.COUNTER_FAILED
@@ -125,21 +133,6 @@ def counter_figures(table: JobTable, *, tasks: Bools | None = None) -> dict[str,
         if chosen.any() and not (failed & wanted).any():
             figures[column] = float(rows["value"][chosen].sum() / own[chosen].sum())
     return figures
-
-
-def _started_jobs(table: JobTable, tasks: Bools | None) -> np.ndarray[tuple[int, int], np.dtype]:
-    """Started jobs by task and slot; 0 where the slot or the task is not looked at."""
-    count = np.zeros((len(table.tasks), max(1, len(table.slots))), np.int64)
-    flags = table.jobs["flags"]
-    started = flags & j.JOB_STARTED != 0
-    np.add.at(count, (table.jobs["task"][started], table.jobs["slot"][started]), 1)
-    counted = (flags & j.JOB_COUNTED != 0) & (flags & j.JOB_SOLO == 0)
-    # A slot without any job left in has no counted job, and its events are of a straggler too.
-    looked_at = np.isin(np.arange(count.shape[1]), np.unique(table.jobs["slot"][counted]))
-    count[:, ~looked_at] = 0
-    if tasks is not None:
-        count[~tasks] = 0
-    return count
 
 
 @frozen(eq=False)
@@ -238,7 +231,16 @@ def overlap_share(
     ``plan``: from `contended_plan`; ``jobs_max``: jobs beyond which slices of time are used."""
     if not plan:
         return None
-    used = _slices(columns, tasks, jobs_max)
+    # Indices of the finished jobs of together slots; if they are many, of those that start in
+    # every k-th slice of time, k such that about ``jobs_max`` remain.
+    slices_used = np.flatnonzero(columns.finished & ~columns.solo)
+    step = -(-len(slices_used) // jobs_max)
+    if step <= 1:
+        used = slices_used
+    else:
+        starts = columns.start_ns[slices_used]
+        length = SLICE_PERIODS * int(tasks["period_ns"].max())
+        used = np.asarray(slices_used[(starts - starts.min()) // length % step == 0])
     owners = columns.task[used]
     starts, finishes = columns.start_ns[used], columns.finish_ns[used]
     bounds = np.searchsorted(owners, np.arange(len(tasks) + 1))
@@ -247,34 +249,26 @@ def overlap_share(
         by_core: dict[int, list[tuple[Integers, Integers]]] = {}
         for uses in users:
             own = slice(bounds[uses.task], bounds[uses.task + 1])
-            placed = _place(uses, starts[own], finishes[own])
+            # Absolute times of the uses of all jobs of a task, ascending; those under 1 ns are
+            # none.
+            starts_ns = starts[own]
+            spans = (finishes[own] - starts_ns)[:, None]
+            enter = starts_ns[:, None] + (spans * uses.low).astype(np.int64)
+            leave = starts_ns[:, None] + (spans * uses.high).astype(np.int64)
+            real = leave > enter
+            placed = (enter[real], leave[real])
             by_core.setdefault(int(tasks["core"][uses.task]), []).append(placed)
-        busy, overlapped = _sweep(_union(intervals) for intervals in by_core.values())
+        # Core-nanoseconds inside an object, and those of them with another core inside it too.
+        unions = (_union(intervals) for intervals in by_core.values())
+        edges = _edges(unions)
+        if len(edges) == 0:
+            busy, overlapped = (0, 0)
+        else:
+            depth = _depth(edges)[:-1]
+            sweep_inside = np.diff(edges >> 1) * depth
+            busy, overlapped = (int(sweep_inside.sum()), int(sweep_inside[depth >= 2].sum()))
         inside, shared = inside + busy, shared + overlapped
     return shared / inside if inside else None
-
-
-def _slices(columns: JobColumns, tasks: NDArray[Any], jobs_max: int) -> Integers:
-    """Indices of the finished jobs of together slots; if they are many, of those that start in
-    every k-th slice of time, k such that about ``jobs_max`` remain."""
-    used = np.flatnonzero(columns.finished & ~columns.solo)
-    step = -(-len(used) // jobs_max)
-    if step <= 1:
-        return used
-    starts = columns.start_ns[used]
-    length = SLICE_PERIODS * int(tasks["period_ns"].max())
-    return np.asarray(used[(starts - starts.min()) // length % step == 0])
-
-
-def _place(
-    uses: ContendedUses, starts_ns: Integers, finishes_ns: Integers
-) -> tuple[Integers, Integers]:
-    """Absolute times of the uses of all jobs of a task, ascending; those under 1 ns are none."""
-    spans = (finishes_ns - starts_ns)[:, None]
-    enter = starts_ns[:, None] + (spans * uses.low).astype(np.int64)
-    leave = starts_ns[:, None] + (spans * uses.high).astype(np.int64)
-    real = leave > enter
-    return enter[real], leave[real]
 
 
 def _edges(intervals: Iterable[tuple[Integers, Integers]]) -> Integers:
@@ -299,16 +293,6 @@ def _union(intervals: list[tuple[Integers, Integers]]) -> tuple[Integers, Intege
     begins = edges[(depth == 1) & (edges & 1 == 1)]
     ends = edges[depth == 0]
     return begins >> 1, ends >> 1
-
-
-def _sweep(unions: Iterable[tuple[Integers, Integers]]) -> tuple[int, int]:
-    """Core-nanoseconds inside an object, and those of them with another core inside it too."""
-    edges = _edges(unions)
-    if len(edges) == 0:
-        return 0, 0
-    depth = _depth(edges)[:-1]
-    inside = np.diff(edges >> 1) * depth
-    return int(inside.sum()), int(inside[depth >= 2].sum())
 
 
 def shared_objects(task_set: TaskSet, plan: Plan) -> str:

@@ -78,7 +78,12 @@ def estimate(
     seconds = 0.0
     cells = Counter((key.point.per_core, key.point.cores, group_of(spec, key)) for key in keys)
     for (per_core, cores, group), runs in cells.items():
-        row = _row_of(spec, per_core)
+        # ``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid.
+        row_tasks = spec.tasks
+        if spec.loaded is not None and per_core:
+            factors = (spec.loaded.deadline_factor,)
+            row_tasks = attrs.evolve(row_tasks, per_core=per_core, deadline_factor=factors)
+        row = attrs.evolve(spec, loaded=None, tasks=row_tasks)
         tasks = row.most_tasks(cores, group)
         sampled = min(tasks, SOLO_SAMPLE)
         length_s = run_length_s(row, tasks)
@@ -109,15 +114,6 @@ def estimate(
             spec.calibration.about_seconds * (not calibrated) + spec.calibration.prices * priced
         )
     return CampaignCost(runs=runs, jobs=jobs, bytes=need, seconds=seconds)
-
-
-def _row_of(spec: CampaignSpec, per_core: int) -> CampaignSpec:
-    """``spec`` as if it had one row: that with ``per_core`` tasks a core; 0: the grid."""
-    tasks = spec.tasks
-    if spec.loaded is not None and per_core:
-        factors = (spec.loaded.deadline_factor,)
-        tasks = attrs.evolve(tasks, per_core=per_core, deadline_factor=factors)
-    return attrs.evolve(spec, loaded=None, tasks=tasks)
 
 
 def run_length_s(spec: CampaignSpec, tasks: int) -> float:

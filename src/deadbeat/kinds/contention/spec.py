@@ -5,7 +5,7 @@ The canonical form goes into the campaign's folder; resuming compares against it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -350,7 +350,20 @@ def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None)
     where it was written (``run.seconds`` -> ``--duration``). Raises UsageError: naming every
     problem."""
     asked = layered(CampaignSpec, *layers)
-    problems = [*_unknown_preset(asked), *_contradictions(layers, names or {})]
+    # A fixed number of sets beside a precision; a precision asked later replaces one. ``names``:
+    # what a path is called where it was written.
+    typed = (names or {}).get("precision.target", "").startswith("--")
+    most = "--sets-max" if typed else "precision.sets_max"
+    hint = f"drop one; {most} is the most sets a point may get"
+    text = "a fixed number of task sets together with a precision"
+    precise = [isinstance(layer.get("precision"), Mapping) for layer in layers]
+    contradictions = [
+        Problem(f"{section}.{key}", text, hint)
+        for index, layer in enumerate(layers)
+        for section, key in FIXED
+        if any(precise[: index + 1]) and _says(layer, section, key)
+    ]
+    problems = [*_unknown_preset(asked), *contradictions]
     values = _with_most_sets(_values(asked))
     try:
         spec = built(CampaignSpec, values)
@@ -408,24 +421,6 @@ def _says(values: Mapping[str, Json], section: str, key: str) -> bool:
 
 #: What says how many sets there are: section and key.
 FIXED = (("grid", "replicas"), ("stress", "sets"), ("stress", "random_sets"))
-
-
-def _contradictions(
-    layers: Sequence[Mapping[str, Json]], names: Mapping[str, str]
-) -> list[Problem]:
-    """A fixed number of sets beside a precision; a precision asked later replaces one. ``names``:
-    what a path is called where it was written."""
-    typed = names.get("precision.target", "").startswith("--")
-    most = "--sets-max" if typed else "precision.sets_max"
-    hint = f"drop one; {most} is the most sets a point may get"
-    text = "a fixed number of task sets together with a precision"
-    precise = [isinstance(layer.get("precision"), Mapping) for layer in layers]
-    return [
-        Problem(f"{section}.{key}", text, hint)
-        for index, layer in enumerate(layers)
-        for section, key in FIXED
-        if any(precise[: index + 1]) and _says(layer, section, key)
-    ]
 
 
 def _with_most_sets(values: dict[str, Json]) -> dict[str, Json]:

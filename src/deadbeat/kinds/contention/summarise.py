@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any
@@ -274,6 +274,16 @@ def _meta(
     sessions, origin = store.sessions(), store.load_origin()
     platform = where_it_ran(calibration, origin)
     first = next((record.before for record in sessions if record.before), {})
+    # Share of the work of a replay that has a price (``names``); None of what was measured.
+    names = inside(first, "replay", "ratios")
+    if calibration is None or not names:
+        priced_share = None
+    else:
+        every = (store.programs.task_set(key) for key in sorted(store.committed()))
+        works = [each for own in every for task in works_of(own, calibration) for each in task]
+        whole = sum(ns for _, ns in works)
+        priced = sum(ns for work, ns in works if work.fragment in names)
+        priced_share = priced / whole if whole else None
     return {
         "name": store.path.resolve().name,
         "seed": store.seed,
@@ -290,21 +300,8 @@ def _meta(
         "precision": None if attempts.precision is None else to_plain(attempts.precision),
         "planned": None if attempts.precision else len(attempts.planned),
         "runs_digest": attempts.digest(),
-        "priced_share": _priced_share(store, calibration, inside(first, "replay", "ratios")),
+        "priced_share": priced_share,
     }
-
-
-def _priced_share(
-    store: CampaignStore, calibration: Calibration | None, names: Collection[str]
-) -> float | None:
-    """Share of the work of a replay that has a price (``names``); None of what was measured."""
-    if calibration is None or not names:
-        return None
-    every = (store.programs.task_set(key) for key in sorted(store.committed()))
-    works = [each for own in every for task in works_of(own, calibration) for each in task]
-    whole = sum(ns for _, ns in works)
-    priced = sum(ns for work, ns in works if work.fragment in names)
-    return priced / whole if whole else None
 
 
 def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> object:

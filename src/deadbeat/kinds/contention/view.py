@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.executors.metrics import JobColumns, job_columns, per_job
+from deadbeat.executors.metrics import job_columns, per_job
 from deadbeat.experiment.columns import Columns, pandas
 from deadbeat.kinds.base import OpenedResult, Shown
 from deadbeat.kinds.contention.facts import platform
@@ -29,7 +29,6 @@ from deadbeat.model import jobs as j
 from deadbeat.model.calibration import Calibration
 from deadbeat.model.errors import DataError, UsageError
 from deadbeat.model.finding import Finding, finding
-from deadbeat.model.jobs import JobTable
 from deadbeat.model.platform import Platform, differing_platforms, shortened
 from deadbeat.model.results import RunKey, Summary
 from deadbeat.model.specification import differing
@@ -132,7 +131,15 @@ class CampaignView(OpenedResult):
             DataError: Its file is damaged.
         """
         table, _ = without_overlapped(self.store.table(_key(key)))
-        return Columns(_columns(table, job_columns(table)))
+        columns = job_columns(table)
+        found = per_job(columns)
+        found["core"] = table.tasks["core"].astype(np.int64)[columns.task]
+        split = columns.flags & j.JOB_SPLIT != 0
+        if len(split) and split.any():
+            found |= {name: np.ascontiguousarray(table.jobs[name]) for name in _SPLIT_COLUMNS}
+            running = found["cpu_ns"] + found["run_delay_within_ns"]
+            found["blocked_ns"] = np.where(split, columns.span_ns - running, np.nan)
+        return Columns(found)
 
     def all_jobs(self) -> Columns:
         """Counted jobs of the together slots of all runs: about 150 bytes a job in memory.
@@ -179,17 +186,6 @@ def _key(key: RunKey | str) -> RunKey:
         return RunKey.parse(key) if isinstance(key, str) else key
     except DataError as error:
         raise UsageError(error.message, error.hint) from None
-
-
-def _columns(table: JobTable, columns: JobColumns) -> dict[str, NDArray[Any]]:
-    found = per_job(columns)
-    found["core"] = table.tasks["core"].astype(np.int64)[columns.task]
-    split = columns.flags & j.JOB_SPLIT != 0
-    if len(split) and split.any():
-        found |= {name: np.ascontiguousarray(table.jobs[name]) for name in _SPLIT_COLUMNS}
-        running = found["cpu_ns"] + found["run_delay_within_ns"]
-        found["blocked_ns"] = np.where(split, columns.span_ns - running, np.nan)
-    return found
 
 
 _KEYS_SHOWN, _PARAMETERS_SHOWN = 3, 8
@@ -286,7 +282,13 @@ def _refusal(
     if kinds[0] != kinds[1]:
         message = f"{one} is of {kinds[0]}, {two} of {kinds[1]}: they have no program in common"
         return UsageError(message, _own_programs(baseline))
-    parameters = _differing_specs(baseline, other)
+    # ``path: A's value | B's value`` for every parameter that makes a task set or a run.
+    found = differing(baseline.store.spec, other.store.spec)
+    parameters = [
+        f"{path}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
+        for path, a, b in found
+        if path.partition(".")[0] not in _OWN
+    ]
     mine, theirs = standing_of(baseline).planned, standing_of(other).planned
     message = f"{one} and {two} have no program in common"
     if mine & theirs:
@@ -382,16 +384,6 @@ def _other_settings(baseline: CampaignView, other: CampaignView) -> Iterator[Fin
     if different := [f"run.{key}: {one} | {two}" for key, one, two in sides if one != two]:
         message = f"{name_of(baseline)} and {name_of(other)} ran with different settings:"
         yield finding("run-settings-differ", f"{message} {'; '.join(different)}")
-
-
-def _differing_specs(baseline: CampaignView, other: CampaignView) -> list[str]:
-    """``path: A's value | B's value`` for every parameter that makes a task set or a run."""
-    found = differing(baseline.store.spec, other.store.spec)
-    return [
-        f"{path}: {shortened(a, 'not set')} | {shortened(b, 'not set')}"
-        for path, a, b in found
-        if path.partition(".")[0] not in _OWN
-    ]
 
 
 #: Time for measuring the objects of a system that runs another's task sets, s.

@@ -256,14 +256,6 @@ def _capacity(found: InterfereSummary) -> str:
     )
 
 
-def _steps(found: InterfereSummary) -> list[tuple[str, str]]:
-    if "SIMULATED" in found.labels:
-        return [("deadbeat interfere --quick", "measure this machine")]
-    left = sum(cell.undecided for cell in found.cells if cell.aggressor)
-    more = f"deadbeat interfere --repeats {2 * found.spec.repeats}"
-    return [(more, f"decide more of the {left} pairs")] if left else []
-
-
 def document(found: InterfereSummary, platform: Platform) -> Document:
     lines = answer(found)
     worst = sorted((c for c in found.cells if c.aggressor), key=lambda cell: -cell.value)
@@ -276,6 +268,12 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     refused = FactList([*found.refused.items()])
     charts, prices = [_heat(found, place) for place in found.places], found.prices
     priced = (evolve(price_list(prices), page=False), *price_parts(prices)) if prices else ()
+    if "SIMULATED" in found.labels:
+        steps = [("deadbeat interfere --quick", "measure this machine")]
+    else:
+        left = sum(cell.undecided for cell in found.cells if cell.aggressor)
+        more = f"deadbeat interfere --repeats {2 * found.spec.repeats}"
+        steps = [(more, f"decide more of the {left} pairs")] if left else []
     return Document(
         title=found.name,
         kind="interfere",
@@ -285,7 +283,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=lines,
         picture=_map(found),
-        steps=_steps(found),
+        steps=steps,
         below=(price_list(prices), *filter(None, [state_words(prices)])) if prices else (),
         sections=(
             Section(

@@ -119,7 +119,10 @@ class SimulatedChannels:
         beside = placed(spec, key.place, machine_of(self.describe(), (spec.cpus or self.cpus())[0]))
         slots, works = [], range(len(spec.works))
         for victim, aggressor in itertools.product(works, (ALONE, ALONE, ASLEEP, *works)):
-            use_ns = _alone_ns(spec.works[victim])
+            # A byte takes the longer the further away it is.
+            work = spec.works[victim]
+            ps = {CORE: 20, CACHE: 50, MEMORY: 200}.get(_level(work), 1000)
+            use_ns = max(1000, _made_up_footprint(work) * ps // 1000)
             slower = true_slowdown(spec, victim, aggressor, key.place)
             there, uses = 0 if aggressor == ALONE else len(beside) - 1, max(1, _SLOT_NS // use_ns)
             slots += [
@@ -161,12 +164,6 @@ def _made_up_footprint(work: SetWork) -> int:
 def _level(work: SetWork) -> str:
     machine = VictimCaches(own_bytes=_OWN, shared_bytes=_SHARED)
     return machine.level(_made_up_footprint(work)) if work.resource == "memory" else ""
-
-
-def _alone_ns(work: SetWork) -> int:
-    """A byte takes the longer the further away it is."""
-    ps = {CORE: 20, CACHE: 50, MEMORY: 200}.get(_level(work), 1000)
-    return max(1000, _made_up_footprint(work) * ps // 1000)
 
 
 def true_slowdown(spec: InterfereSpec, victim: int, aggressor: int, place: str = "others") -> float:

@@ -139,23 +139,20 @@ def _work(value: Any) -> SetWork:
     words = match["words"].split(":")[1:] if match else []
     shared, locked = (bool(match and match[word]) for word in ("shared", "locked"))
     if match and name in _fragments():
-        return evolve(_fragment(name, words, shared=shared or locked), shared=shared, locked=locked)
+        fragment_shared = shared or locked
+        fragment = _fragments()[name]
+        sizes = fragment.sizes
+        word = words[0] if words else str(sizes[len(sizes) // 2])
+        if len(words) > 1 or not word.isdigit() or int(word) not in sizes:
+            listed = ", ".join(map(str, sizes))
+            raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
+        if fragment_shared and fragment.kind is Kind.NS:
+            raise refuse(f"{name} has no object that cores could share", "drop @shared and @global")
+        return evolve(SetWork(name, int(word), fragment_shared), shared=shared, locked=locked)
     if match and name in primitives():
         return _primitive(primitives()[name], words, shared=shared or locked)
     known = [*_fragments(), *primitives()]
     raise refuse(f"no fragment or primitive is called {shown(name)}", nearest(name, known))
-
-
-def _fragment(name: str, words: list[str], *, shared: bool) -> SetWork:
-    fragment = _fragments()[name]
-    sizes = fragment.sizes
-    word = words[0] if words else str(sizes[len(sizes) // 2])
-    if len(words) > 1 or not word.isdigit() or int(word) not in sizes:
-        listed = ", ".join(map(str, sizes))
-        raise refuse(f"{name} has no size {':'.join(words)}", f"one of {listed}")
-    if shared and fragment.kind is Kind.NS:
-        raise refuse(f"{name} has no object that cores could share", "drop @shared and @global")
-    return SetWork(name, int(word), shared)
 
 
 def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWork:

@@ -41,9 +41,27 @@ def circumstances(
     moments, change = (before, *between, after), diff(before, after)
     frequency = _series(moments, lambda moment: moment.frequency_khz)
     tasks = or_none(before.realtime)
+    # Share of the time of ``cpus`` that the load's own processes took; they run nowhere else.
+    ticks = diff(before, after).ticks
+    total = sum(ticks[cpu].total for cpu in cpus if cpu in ticks)
+    first, last = _load_ticks(before), _load_ticks(after)
+    if first is None or last is None or total <= 0:
+        load_share = None
+    else:
+        load_share = round(min(max((last - first) / total, 0.0), 1.0), 4)
+    # Whether the kernel would have logged real-time throttling in a run; else why not.
+    once = "the kernel reports it once a boot, and"
+    if any(_THROTTLING in line for line in or_none(before.log) or ()):
+        unwitnessed = {"rt throttling": f"{once} has: not known of a run"}
+    else:
+        unwitnessed = (
+            {"rt throttling": f"{once} the beginning of its log is gone"}
+            if before.log_whole is False
+            else {}
+        )
     return Circumstances(
         busy_share=rounded(change.busy, cpus),
-        load_share=_load_share(before, after, cpus),
+        load_share=load_share,
         steal_share=rounded(change.stolen, cpus),
         temperature_mc=_series(moments, lambda moment: moment.temperature_mc),
         frequency_khz={str(cpu): frequency[str(cpu)] for cpu in cpus if str(cpu) in frequency},
@@ -65,7 +83,7 @@ def circumstances(
         ),
         dma_latency_us=or_none(before.dma_latency_us),
         readings=len(moments),
-        missing=_missing(before) | _missing(after) | _unwitnessed(before),
+        missing=_missing(before) | _missing(after) | unwitnessed,
     )
 
 
@@ -80,16 +98,6 @@ def _series(
     """What each key of the first moment held at every moment that has it."""
     values = [given(of(moment)) for moment in moments]
     return {str(key): tuple(each[key] for each in values if key in each) for key in values[0]}
-
-
-def _load_share(before: Snapshot, after: Snapshot, cpus: Sequence[int]) -> float | None:
-    """Share of the time of ``cpus`` that the load's own processes took; they run nowhere else."""
-    ticks = diff(before, after).ticks
-    total = sum(ticks[cpu].total for cpu in cpus if cpu in ticks)
-    first, last = _load_ticks(before), _load_ticks(after)
-    if first is None or last is None or total <= 0:
-        return None
-    return round(min(max((last - first) / total, 0.0), 1.0), 4)
 
 
 def _load_ticks(moment: Snapshot) -> int | None:
@@ -127,18 +135,6 @@ def _missing(moment: Snapshot) -> dict[str, str]:
         for name, each in known.items()
         if isinstance(each, Unknown) and each != NOT_ASKED
     }
-
-
-def _unwitnessed(before: Snapshot) -> dict[str, str]:
-    """Whether the kernel would have logged real-time throttling in a run; else why not."""
-    once = "the kernel reports it once a boot, and"
-    if any(_THROTTLING in line for line in or_none(before.log) or ()):
-        return {"rt throttling": f"{once} has: not known of a run"}
-    return (
-        {"rt throttling": f"{once} the beginning of its log is gone"}
-        if before.log_whole is False
-        else {}
-    )
 
 
 # ---------- what of it is a problem
@@ -181,18 +177,7 @@ def _host(seen: Circumstances) -> Iterator[Finding]:
     if slowed := throttled(seen.throttled):
         counts = ", ".join(f"CPU {cpu} {count} times" for cpu, count in slowed.items())
         yield problem("throttled", f"throttled for heat or power: {counts}")
-    yield from _heat(seen)
-    for cpu, values in seen.frequency_khz.items():
-        if values and max(values) > min(values) * (1 + FREQUENCY_RANGE):
-            text = (
-                f"CPU {cpu} ran at {min(values) / 1000:.0f} to {max(values) / 1000:.0f} MHz, seen"
-                f" at {len(values)} moments"
-            )
-            yield problem("frequency-moved", text)
-
-
-def _heat(seen: Circumstances) -> Iterator[Finding]:
-    """Slowed down by the kernel's own cooling, as machines without x86's counters are."""
+    # Slowed down by the kernel's own cooling, as machines without x86's counters are.
     fell = {cpu: v for cpu, v in seen.limit_khz.items() if v and min(v) < v[0]}
     cooling = {name: max(v) for name, v in seen.cooling.items() if max(v, default=0) > 0}
     if fell:
@@ -211,6 +196,13 @@ def _heat(seen: Circumstances) -> Iterator[Finding]:
                 " the kernel slows processors down"
             )
             yield problem("hot", text)
+    for cpu, values in seen.frequency_khz.items():
+        if values and max(values) > min(values) * (1 + FREQUENCY_RANGE):
+            text = (
+                f"CPU {cpu} ran at {min(values) / 1000:.0f} to {max(values) / 1000:.0f} MHz, seen"
+                f" at {len(values)} moments"
+            )
+            yield problem("frequency-moved", text)
 
 
 def _stood(run: LatencyRun) -> Iterator[Finding]:

@@ -382,6 +382,17 @@ def latency_document(
         matrix_table(summary, cpus=False),
         Subsection("By CPU", (matrix_table(summary, cpus=True),), folded=True),
     )
+    loads = words.answers(summary)
+    answer = (
+        Lines(list(filter(None, [words.without_run(summary.cells)])), terminal=True, page=False),
+        Sentence(words.sentence(summary), answer=True, terminal=True),
+        *(Sentence(text, terminal=True) for text in words.tail_sentences(summary)),
+        *((Sentence(f"{summary.beside}.", terminal=True),) if summary.beside else ()),
+        Lines([lines for _, lines in loads], heads=[load for load, _ in loads]),
+        *_by_cpu(summary),
+        Lines(split.cause_lines(summary.cells), terminal=True, page=False),
+        Lines(_invalid_lines(summary), terminal=True, page=False),
+    )
     return Document(
         title=summary.name,
         kind="latency",
@@ -393,7 +404,7 @@ def latency_document(
         steps=_steps(summary),
         data_files=CSV_FILE,
         sections=(
-            Section("answer", "How late a task wakes up", _answer(summary), "Answer"),
+            Section("answer", "How late a task wakes up", answer, "Answer"),
             Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
             Section("figures", "Figures", (figures,)),
             Section("matrix", "Matrix", matrix),
@@ -403,20 +414,6 @@ def latency_document(
             Section("circumstances", "Circumstances", (Figures(machine_charts(runs)), *facts)),
             Section("glossary", "How to read this", (FactList(terms("latency"), terms=True),)),
         ),
-    )
-
-
-def _answer(summary: LatencySummary) -> tuple[Part, ...]:
-    loads = words.answers(summary)
-    return (
-        Lines(list(filter(None, [words.without_run(summary.cells)])), terminal=True, page=False),
-        Sentence(words.sentence(summary), answer=True, terminal=True),
-        *(Sentence(text, terminal=True) for text in words.tail_sentences(summary)),
-        *((Sentence(f"{summary.beside}.", terminal=True),) if summary.beside else ()),
-        Lines([lines for _, lines in loads], heads=[load for load, _ in loads]),
-        *_by_cpu(summary),
-        Lines(split.cause_lines(summary.cells), terminal=True, page=False),
-        Lines(_invalid_lines(summary), terminal=True, page=False),
     )
 
 

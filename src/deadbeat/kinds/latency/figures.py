@@ -73,12 +73,28 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
         ends = _further(min, low, lower), _further(max, high, higher)
         return quantity(name, lambda histogram: histogram.quantile(ppm), ends)
 
+    # A deeper percentile is at least the others: so is either end of its interval. Beyond one
+    # that is not bounded from above none is.
+    quantiles = [quantile(name, ppm) for name, ppm in QUANTILES_PPM.items()]
+    lows = np.array([-math.inf if q.low_ns is None else q.low_ns for q in quantiles], float)
+    highs = np.array([math.inf if q.high_ns is None else q.high_ns for q in quantiles], float)
+    highs[np.maximum.accumulate(np.isinf(highs))] = math.inf
+    least = np.maximum.accumulate(lows).tolist()
+    most = np.minimum.accumulate(highs[::-1])[::-1].tolist()
+    in_order = [
+        evolve(
+            each,
+            low_ns=low if math.isfinite(low) else None,
+            high_ns=high if math.isfinite(high) else None,
+        )
+        for each, low, high in zip(quantiles, least, most, strict=True)
+    ]
     return Distribution(
         histogram=whole,
         quantities=(
             quantity("min", attrgetter("min_ns")),
             quantity("mean", attrgetter("mean_ns"), between.mean() if between else _OPEN),
-            *_in_order([quantile(name, ppm) for name, ppm in QUANTILES_PPM.items()]),
+            *in_order,
             quantity("max", attrgetter("max_ns")),
             _max_of_a_run(runs, whole),
         ),
@@ -88,26 +104,6 @@ def distribution(runs: Sequence[Histogram]) -> Distribution:
 def _further(choose: Callable[..., float], one: float | None, two: float | None) -> float | None:
     """Further one of two ends, of which one may be open."""
     return None if one is None or two is None else choose(one, two)
-
-
-def _in_order(quantiles: Sequence[Quantity]) -> list[Quantity]:
-    """A deeper percentile is at least the others: so is either end of its interval.
-
-    Beyond one that is not bounded from above none is.
-    """
-    lows = np.array([-math.inf if q.low_ns is None else q.low_ns for q in quantiles], float)
-    highs = np.array([math.inf if q.high_ns is None else q.high_ns for q in quantiles], float)
-    highs[np.maximum.accumulate(np.isinf(highs))] = math.inf
-    least = np.maximum.accumulate(lows).tolist()
-    most = np.minimum.accumulate(highs[::-1])[::-1].tolist()
-    return [
-        evolve(
-            each,
-            low_ns=low if math.isfinite(low) else None,
-            high_ns=high if math.isfinite(high) else None,
-        )
-        for each, low, high in zip(quantiles, least, most, strict=True)
-    ]
 
 
 def order_interval(histogram: Histogram, share_ppm: int) -> Ends:

@@ -180,7 +180,15 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
             f"{_places(coarse)}: latencies are rounded down to whole"
             f" {step / 1000:g} µs, a large part of them",
         )
-    yield from _of_agreement(cells)
+    # Engines that measured the same load.
+    if apart := [pair for pair in combinations(cells, 2) if _apart(*pair)]:
+        one, two = apart[0]
+        yield finding(
+            "latency-engines-differ",
+            f"engines disagree beyond their intervals in {count_of(len(apart), 'load')}:"
+            f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
+            f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
+        )
 
 
 def _both(row: LatencyRow) -> str:
@@ -200,18 +208,6 @@ def _is_coarse(row: LatencyRow) -> bool:
         and median is not None
         and median < _STEPS * histogram.resolution_ns
     )
-
-
-def _of_agreement(cells: Sequence[CellSummary]) -> Iterator[Finding]:
-    """Engines that measured the same load."""
-    if apart := [pair for pair in combinations(cells, 2) if _apart(*pair)]:
-        one, two = apart[0]
-        yield finding(
-            "latency-engines-differ",
-            f"engines disagree beyond their intervals in {count_of(len(apart), 'load')}:"
-            f" median {_us(one.whole.raw['p50'].value_ns)} by {one.engine},"
-            f" {_us(two.whole.raw['p50'].value_ns)} by {two.engine} at {one.load.text}",
-        )
 
 
 def _apart(one: CellSummary, two: CellSummary) -> bool:

@@ -131,6 +131,12 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
     how = dependence(parts, limit_ns)
     bound = min(1.0, how.most(exceeded) / wake_ups)
     hours = sum(part.run.seconds for part in parts) / 3600
+    # None where it would be more than there are periods.
+    if not hours:
+        per_hour = None
+    else:
+        most = poisson_upper((len(how.sizes) + how.unseen) / how.between) * how.between / hours
+        per_hour = most if most < min(3.6e12 / part.run.interval_ns for part in parts) else None
     found = TailStatement(
         limit_ns=limit_ns,
         kind=kind,
@@ -141,7 +147,7 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
         condition=how.condition,
         bound=bound,
         episodes=None if how.unseen else len(how.sizes),
-        episodes_per_hour=_per_hour(how, parts, hours),
+        episodes_per_hour=per_hour,
         rate_condition=how.rate_condition,
         runs=len(parts),
         runs_exceeded=runs_exceeded,
@@ -152,14 +158,6 @@ def _statement(parts: Sequence[Part], limit_ns: int, kind: str) -> TailStatement
         text="",
     )
     return evolve(found, text=_text(found))
-
-
-def _per_hour(how: Dependence, parts: Sequence[Part], hours: float) -> float | None:
-    """None where it would be more than there are periods."""
-    if not hours:
-        return None
-    most = poisson_upper((len(how.sizes) + how.unseen) / how.between) * how.between / hours
-    return most if most < min(3.6e12 / part.run.interval_ns for part in parts) else None
 
 
 def _text(tail: TailStatement) -> str:
@@ -183,16 +181,14 @@ def _text(tail: TailStatement) -> str:
     if tail.episodes_per_hour is not None:
         often = few_digits(tail.episodes_per_hour)
         parts.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
-    return "; ".join([*parts, _runs_text(tail)])
-
-
-def _runs_text(tail: TailStatement) -> str:
     one = tail.runs == 1
     if tail.runs_exceeded == tail.runs:
-        return f"{'the run' if one else f'all {tail.runs} runs'} exceeded it"
-    runs = "the run did not" if one else f"{tail.runs_exceeded} of {tail.runs} runs did"
-    bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
-    return f"if runs differ, {bad} of such runs exceed it ({runs})"
+        runs_text = f"{'the run' if one else f'all {tail.runs} runs'} exceeded it"
+    else:
+        runs = "the run did not" if one else f"{tail.runs_exceeded} of {tail.runs} runs did"
+        bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
+        runs_text = f"if runs differ, {bad} of such runs exceed it ({runs})"
+    return "; ".join([*parts, runs_text])
 
 
 def few_digits(value: float) -> str:
@@ -395,7 +391,25 @@ def beat_ms(parts: Sequence[Part]) -> int | None:
     """
     known = [found for part in parts if (found := _late(part)) is not None]
     for period in BEATS_MS:
-        if _surprise(known, period * 1_000_000) < _ALPHA / len(BEATS_MS):
+        # Probability of phases as concentrated as these without a beat.
+        period_ns = period * 1_000_000
+        total, counted, every = 0.0, 0, 0
+        for starts, latencies, interval in known:
+            if len(starts) < _PHASES_MIN or period_ns < 2 * interval:
+                continue
+            angles = 2 * math.pi * starts / period_ns
+            opposite = cmath.phase(complex(np.exp(1j * angles).sum())) + math.pi
+            cycles = np.floor((angles - opposite) / (2 * math.pi))
+            order = np.lexsort((-latencies, cycles))
+            first = np.concatenate([[True], np.diff(cycles[order]) > 0])
+            phases = angles[order[first]]  # one of each cycle in which something was late
+            if len(phases) < _PHASES_MIN:
+                continue
+            total += abs(complex(np.exp(1j * phases).sum())) ** 2 / len(phases)
+            counted += 1
+            every += len(phases)
+        surprise = float(special.gammaincc(counted, total)) if every >= _PHASES_ALL_MIN else 1.0
+        if surprise < _ALPHA / len(BEATS_MS):
             return period
     return None
 
@@ -419,26 +433,3 @@ def _late(part: Part) -> tuple[NDArray[np.float64], NDArray[np.float64], int] | 
         np.array([latest[start] for start in starts], np.float64),
         part.run.interval_ns,
     )
-
-
-def _surprise(
-    runs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64], int]], period_ns: int
-) -> float:
-    """Probability of phases as concentrated as these without a beat."""
-    total, counted, every = 0.0, 0, 0
-    for starts, latencies, interval in runs:
-        if len(starts) < _PHASES_MIN or period_ns < 2 * interval:
-            continue
-        angles = 2 * math.pi * starts / period_ns
-        opposite = cmath.phase(complex(np.exp(1j * angles).sum())) + math.pi
-        cycles = np.floor((angles - opposite) / (2 * math.pi))
-        order = np.lexsort((-latencies, cycles))
-        first = np.concatenate([[True], np.diff(cycles[order]) > 0])
-        phases = angles[order[first]]  # one of each cycle in which something was late
-        if len(phases) < _PHASES_MIN:
-            continue
-        total += abs(complex(np.exp(1j * phases).sum())) ** 2 / len(phases)
-        counted += 1
-        every += len(phases)
-    # A sum of exponential values of mean 1.
-    return float(special.gammaincc(counted, total)) if every >= _PHASES_ALL_MIN else 1.0

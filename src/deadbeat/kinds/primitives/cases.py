@@ -172,14 +172,6 @@ def _sizes(
     return (spec.sizes or usual(runtime).sizes) if primitive.sizes else (0,)
 
 
-def _places(spec: PrimitivesSpec, primitive: Primitive, runtime: str) -> list[str]:
-    wanted = spec.placements or usual(runtime).placements
-    if not wanted:
-        wanted = tuple(PAIRS) if primitive.group == 2 else ("one",)
-        wanted = ("all",) if primitive.contends else wanted
-    return [word for word in primitive.places if word in wanted]
-
-
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
     """Tests that are asked for, or all by default; those that allocate for a further collector."""
     if spec.tests or spec.preset:
@@ -202,10 +194,14 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
             continue
         primitive = primitives_of(runtime)[name]
         names = spec.allocators if runtime == NATIVE and primitive.allocators else ()
+        wanted = spec.placements or usual(runtime).placements
+        if not wanted:
+            wanted = tuple(PAIRS) if primitive.group == 2 else ("one",)
+            wanted = ("all",) if primitive.contends else wanted
         for way, size, place, each, threads, handler in itertools.product(
             ways,
             _sizes(spec, primitive, topology, runtime),
-            _places(spec, primitive, runtime),
+            [word for word in primitive.places if word in wanted],
             [f"{NATIVE}:{allocator_name(each)}".removesuffix(f":{LIBC}") for each in names]
             or (runtime,),
             spec.threads if spec.threads and not primitive.placements else (0,),

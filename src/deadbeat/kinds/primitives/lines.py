@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from attrs import frozen
@@ -81,29 +81,6 @@ def asymmetry_ns(lines: Sequence[Line]) -> float | None:
     return max(halves, default=None)
 
 
-def _split(values: Mapping[tuple[int, int], Sequence[float]]) -> set[tuple[int, int]]:
-    """The near pairs, where every repeat of each of them is far below every repeat of all others;
-    none: there are no two kinds of pairs."""
-    order = sorted(values, key=lambda pair: median(values[pair]))
-    best: tuple[float, int] = (GAP, 0)
-    for at in range(1, len(order)):
-        below = max(max(values[pair]) for pair in order[:at])
-        above = min(min(values[pair]) for pair in order[at:])
-        best = max(best, (above / max(below, 1.0), at))
-    return set(order[: best[1]])
-
-
-def _groups(near: Iterable[tuple[int, int]], cpus: Iterable[int]) -> set[frozenset[int]] | None:
-    """CPUs that are near to each other; None where that is no relation of groups: one is near to
-    two that are not near to each other."""
-    found = {cpu: {cpu} for cpu in cpus}
-    for one, two in near:
-        found[one].add(two)
-        found[two].add(one)
-    groups = {frozenset(group) for group in found.values()}
-    return groups if sum(map(len, groups)) == len(found) else None
-
-
 def _words(groups: Iterable[Iterable[int]]) -> str:
     texts = (",".join(map(str, group)) for group in sorted(map(sorted, groups)))
     return " ".join(f"{{{text}}}" for text in texts)
@@ -128,7 +105,23 @@ def _contradiction(protocol: str, lines: list[Line], topology: Topology) -> Find
     if not whole or len(values) < 2 or min(map(len, values.values())) < REPEATS_LEAST:
         return None
     described = {frozenset(group) & cpus for group in topology.caches} - {frozenset()}
-    measured = _groups(_split(values), cpus)
+    # The near pairs, where every repeat of each of them is far below every repeat of all others;
+    # none: there are no two kinds of pairs.
+    order = sorted(values, key=lambda pair: median(values[pair]))
+    best: tuple[float, int] = (GAP, 0)
+    for at in range(1, len(order)):
+        below = max(max(values[pair]) for pair in order[:at])
+        above = min(min(values[pair]) for pair in order[at:])
+        best = max(best, (above / max(below, 1.0), at))
+    # CPUs that are near to each other; None where that is no relation of groups: one is near to
+    # two that are not near to each other.
+    near = set(order[: best[1]])
+    found = {cpu: {cpu} for cpu in cpus}
+    for one, two in near:
+        found[one].add(two)
+        found[two].add(one)
+    groups = {frozenset(group) for group in found.values()}
+    measured = groups if sum(map(len, groups)) == len(found) else None
     if len(measured or ()) == len(cpus):  # none is near: all pairs are of one kind
         text = _alike(values, described)
     elif measured is None or measured == described:

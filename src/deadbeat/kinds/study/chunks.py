@@ -107,7 +107,15 @@ def compute(
     for part in parts:
         here = rows[at : at + part.count]
         here["cell"], here["index"] = part.cell, np.arange(part.first, part.first + part.count)
-        batches.append(_draw(spec, part, here))
+        cell = spec.cells[part.cell]
+        recipe, seed = spec.sources[cell.source].recipe(cell), cell_seed(spec, cell)
+        try:
+            draw_batch = generate(recipe, seed=seed, count=part.count, first=part.first)
+            here["generated"] = True
+        except SynthesisError:
+            draw_batch = _draw_each(recipe, seed, part, here)
+        _describe(draw_batch, cell.tasks, here)
+        batches.append(draw_batch)
         at += part.count
     batch = TaskBatch.concatenate(batches)
     if not len(batch):
@@ -158,18 +166,6 @@ def compute_chunk(
     spec: StudySpec, chunk: int, *, wanted: Callable[[], bool] = lambda: True
 ) -> Rows:
     return compute(spec, pieces(spec, chunk), wanted=wanted)
-
-
-def _draw(spec: StudySpec, part: Piece, rows: Rows) -> TaskBatch:
-    cell = spec.cells[part.cell]
-    recipe, seed = spec.sources[cell.source].recipe(cell), cell_seed(spec, cell)
-    try:
-        batch = generate(recipe, seed=seed, count=part.count, first=part.first)
-        rows["generated"] = True
-    except SynthesisError:
-        batch = _draw_each(recipe, seed, part, rows)
-    _describe(batch, cell.tasks, rows)
-    return batch
 
 
 def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
