@@ -38,12 +38,8 @@ from deadbeat.sched.blocking import (
 from deadbeat.sched.sensitivity import Sensitivity
 from deadbeat.sched.sensitivity import sensitivity as sensitivity_of
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
+from deadbeat.sched.words import beyond, headline_of, proof_of, spoken_of
 
-_ANSWERS = {
-    "yes": "schedulable under",
-    "no": "not schedulable under",
-    "undecided": "nothing proved of",
-}
 #: Keys of RootDomain.
 _DOMAIN = ("rt_runtime", "rt_period", "fair_runtime", "fair_period")
 _WORDS = ("priorities", "partition", "order", "admission")
@@ -99,12 +95,7 @@ def analyze(
         )
 
     analysis, verdicts, grown = patiently(work, "analyzing")
-    found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
-    for name, each in analysis.schedulers.items():
-        if name in _spoken_of(analysis):
-            found[each.schedulable].append(name)
-    said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
-    headline = "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
+    headline = headline_of(analysis)
     waits = Waits.of(analysis, of_tests)
     budget = None if spare is None else Budget.of(system, grown, spare)
     lines = [*(budget.lines() if budget else ()), headline, *(waits.lines() if waits else ())]
@@ -141,10 +132,6 @@ def _refuse(
         raise UsageError(f"--simulate takes no {words}", "name what the tests found")
 
 
-def _beyond(system: TaskSystem) -> str:
-    return " and ".join(system.beyond)
-
-
 def _sources(system: TaskSystem) -> Iterator[str]:
     """Where times are from that are not given."""
     sections = [each for task in system.tasks for each in task.sections]
@@ -152,22 +139,6 @@ def _sources(system: TaskSystem) -> Iterator[str]:
         labels = Counter(each.source.split(":")[0] or "given" for each in every)
         if set(labels) - {"given"}:
             yield f"{what}: {', '.join(f'{n} {label}' for label, n in labels.items())}; no maximum"
-
-
-def _why_nothing(analysis: Analysis) -> str:
-    """That locks are plain mutexes, else that all tests ignore what it has."""
-    reasons = [result.reason for result in analysis.results if result.facts.models]
-    plain = [reason for reason in reasons if "plain mutex" in reason]
-    return (plain or [f"every test ignores {_beyond(analysis.system)}"])[0]
-
-
-def _spoken_of(analysis: Analysis) -> list[str]:
-    """Schedulers that a test says anything of; all where tasks only compute."""
-    return [
-        name
-        for name, each in analysis.schedulers.items()
-        if not analysis.system.beyond or each.accepted or each.refuted or each.silent
-    ]
 
 
 @frozen(kw_only=True)
@@ -393,21 +364,8 @@ def _plain_verdict(verdict: Verdict) -> dict[str, Json]:
 
 
 def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
-    for name in _spoken_of(analysis):
-        found = analysis.schedulers[name]
-        word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
-        if found.refuted and any(task.offset for task in analysis.system.tasks):
-            word = "not schedulable with sporadic releases (offsets are left out)"
-        others = [test for test in (*found.accepted, *found.refuted) if test != found.proof]
-        also = f"; also {', '.join(others)}" if others else ""
-        placed = analysis.result(found.proof).reason if found.proof in found.accepted else ""
-        by = f"{found.proof} ({placed})" if placed else found.proof
-        if word:
-            text = f"{word}, proved by {by}{also}"
-        else:
-            silent = [analysis.result(name) for name in found.silent]
-            placing = [each.reason for each in silent if each.facts.kind == "exact" and each.reason]
-            text = "; ".join(["no test proves anything", *placing])
+    for name in spoken_of(analysis):
+        text = proof_of(analysis, name)
         if name in verdicts:
             verdict = verdicts[name]
             text += (
@@ -430,7 +388,7 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     ]
     system = analysis.system
     if left := len(analysis.results) - len(rows):
-        why = f"{_beyond(system)} ignored, or another protocol"
+        why = f"{beyond(system)} ignored, or another protocol"
         yield f"{left} tests say nothing of it ({why}): --json"
     title = (
         f"{len(system.tasks)} tasks on {system.processors} processors,"

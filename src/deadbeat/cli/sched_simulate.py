@@ -41,6 +41,7 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
+from deadbeat.sched.words import verdict_lines
 from deadbeat.store.files import atomic_write
 
 FAILED = 1
@@ -49,10 +50,6 @@ _WRITTEN = {"gantt": "gantt", "perfetto": "trace", "report": "report"}
 _COSTS = ("context_switch", "migration", "cache_reload", "migration_across")
 #: Asks every tie rule there is.
 ALL_TIES = "all"
-_EXECUTION = {
-    "up-to-wcet": "for all execution times up to C",
-    "exactly-wcet": "for execution times of exactly C",
-}
 
 
 def simulate(file: Path, *, processors: int | None, **options: Any) -> Shown:
@@ -235,25 +232,3 @@ def _parts(
         yield ""
         yield partial(print_part, tasks_table(system, answer))
     yield from (f"{kind}: {path}" for kind, path in written.items())
-
-
-def verdict_lines(answer: ScheduleAnswer) -> list[str]:
-    """The answer, and the argument for it."""
-    found, proved = answer["schedulable"], answer["proved"]
-    how = "" if found == "undecided" else ", proved" if proved else ", not proved"
-    if "robustness" in answer:
-        rules = answer["by_ties"]
-        lines = [f"schedulable under every tie rule: {found}{how} ({answer['robustness']})"]
-        width = max(map(len, rules))
-        lines += [
-            f"  {rule:<{width}}  {entry['schedulable']}: {entry['because']}"
-            for rule, entry in rules.items()
-        ]
-        return lines
-    lines = [f"schedulable: {found}{how} ({answer['because']})"]
-    execution = _EXECUTION.get(answer["execution"], answer["execution"])
-    if found == "yes" and execution not in answer["because"]:
-        lines[0] += f", {execution}"
-    if answer["pattern"] and answer["pattern"] not in answer["because"]:
-        lines.append(f"releases that miss: {answer['pattern']}")
-    return lines
