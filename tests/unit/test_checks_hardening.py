@@ -1,13 +1,8 @@
 """Hardening: what is on is told, and what it may cost; switching it off is never a cure."""
 
 import pytest
-from attrs import evolve
 from helpers.checks import Case, Cases, case, config, outcome
-from helpers.matrices import PLATFORM, matrix
 
-from deadbeat.compare.results import compare_results
-from deadbeat.kinds.latency.observe import COMPARABLE
-from deadbeat.model.comparison import Lineup
 from deadbeat.settings.hardening import OPTIONS, READS, differing, sight_of, states
 
 WEAK = "/sys/devices/system/cpu/vulnerabilities/{}"
@@ -148,19 +143,3 @@ def test_mitigations_that_act_in_another_way_differ() -> None:
     other = {**one, "mitigations": "on: spectre_v2", "init-on-free": "on: from elsewhere"}
     (found,) = differing(one, other)
     assert found.endswith(": on: made up | on: spectre_v2")
-
-
-def test_a_comparison_names_the_option_that_differs() -> None:
-    off = {option.name: "off: made up" for option in OPTIONS}
-    hardened = {**off, "init-on-free": "on: init_on_free=1"}
-    sides = [
-        evolve(
-            matrix(name, seed, scale=scale),
-            platform={**PLATFORM, "details": {"hardening": states}},
-        )
-        for name, seed, scale, states in (("plain", 1, 1.0, off), ("hard", 2, 1.5, hardened))
-    ]
-    found = compare_results(COMPARABLE, Lineup(subjects=tuple(sides)))
-    line = "memory is cleared when freed (init_on_free): off: made up | on: init_on_free=1"
-    assert line in found.differences
-    assert found.verdict == "worse"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from helpers.answers import Capture, answer
-from helpers.matrices import LOADS, matrix, of_runs
+from helpers.matrices import LOADS, PLATFORM, matrix, of_runs
 from helpers.pages import Page
 
 from deadbeat.cli.main import main
@@ -18,6 +18,7 @@ from deadbeat.model.errors import UsageError
 from deadbeat.model.finding import Finding
 from deadbeat.model.histogram import Histogram
 from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
+from deadbeat.settings.hardening import OPTIONS
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
 BUSY = (Finding(id="other-work", severity="warning", message="a build"),)
@@ -230,3 +231,19 @@ def test_the_rate_of_each_load_is_compared_and_drawn(in_a_folder: None, capsys: 
     (chart,) = (x for x in page.data()["charts"] if x["name"] == "against-load-simulated")
     maxima, _, _, rates = ([each["y"] for each in panel["curves"]] for panel in chart["panels"])
     assert (len(maxima), rates) == (2, [[1.0], [pytest.approx(0.8, abs=0.002)]])
+
+
+def test_a_comparison_names_the_option_that_differs() -> None:
+    off = {option.name: "off: made up" for option in OPTIONS}
+    hardened = {**off, "init-on-free": "on: init_on_free=1"}
+    sides = [
+        evolve(
+            matrix(name, seed, scale=scale),
+            platform={**PLATFORM, "details": {"hardening": states}},
+        )
+        for name, seed, scale, states in (("plain", 1, 1.0, off), ("hard", 2, 1.5, hardened))
+    ]
+    found = compared(*sides)
+    line = "memory is cleared when freed (init_on_free): off: made up | on: init_on_free=1"
+    assert line in found.differences
+    assert found.verdict == "worse"
