@@ -3,6 +3,8 @@
 PYTHON := .venv/bin/python
 # One worker more than CPUs: some wait. Tests that take the machine's lock all run in one.
 WORKERS := --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup
+# HOUSE=machine: the tests of that house alone.
+TESTS := $(if $(HOUSE),--house $(HOUSE))
 # Tests start Python hundreds of times: let it keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # Goldens are kept as the generator wrote them.
@@ -18,11 +20,11 @@ run: ## set up what is missing, profile this machine (three minutes), print the 
 	@tools/setup run
 	.venv/bin/deadbeat contention --quick
 
-test: setup-dev ## set up what is missing, run the tests
-	$(PYTHON) -m pytest $(WORKERS) -m "not slow and not statistical"
+test: setup-dev ## set up what is missing, run the tests, with HOUSE=machine those of that house
+	$(PYTHON) -m pytest $(WORKERS) $(TESTS) -m "not slow and not statistical"
 
 test-all: setup-dev ## run every test, also the slow and statistical ones
-	$(PYTHON) -m pytest $(WORKERS)
+	$(PYTHON) -m pytest $(WORKERS) $(TESTS)
 
 setup: ## set up what measuring needs; the scheduling core is built when first needed
 	@tools/setup measure

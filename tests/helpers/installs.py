@@ -17,29 +17,47 @@ ROOT = Path(__file__).resolve().parents[2]
 _REQUIRED = re.compile(r"([A-Za-z0-9._-]+)[^;]*(?:;(.*))?")
 
 
-def build_wheel(folder: Path) -> Path:
+def build_wheel(folder: Path, project: Path = ROOT) -> Path:
     """Builds the wheel with the tools of this environment; takes a minute."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     options = ["-C", f"build-dir={folder / 'build'}", "--wheel-dir", str(folder)]
-    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # cmake and ninja
-    subprocess.run([*pip, *options, str(ROOT)], check=True, env={**os.environ, "PATH": tools})
-    (wheel,) = folder.glob("deadbeat-*.whl")
+    subprocess.run([*pip, *options, str(project)], check=True, env=_with_tools())
+    (wheel,) = folder.glob("deadbeat*.whl")
     return wheel
 
 
 def install(wheel: Path, folder: Path, *, extras: Iterable[str] = ()) -> Path:
-    """An environment in ``folder`` with the wheel and what it requires; returns its ``bin``."""
-    venv.create(folder, with_pip=False, symlinks=True)
-    python = folder / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(python), "install"]
-    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
+    """Adds the wheel and what it requires to the environment in ``folder``, made where there is
+    none; returns its ``bin``."""
+    if not folder.exists():
+        venv.create(folder, with_pip=False, symlinks=True)
+    pip(folder, "install", "--no-deps", "--no-index", str(wheel))
     (packages,) = folder.glob("lib/python*/site-packages")
-    for required in _closure(_requirements(packages, extras)):
-        for file in {file.parts[0] for file in required.files or () if file.parts[0] != ".."}:
-            link = packages / file
-            if not link.exists():
-                link.symlink_to(str(required.locate_file(file)))
+    (found,) = Distribution.discover(name=wheel.name.partition("-")[0], path=[str(packages)])
+    link(folder, *_names(found, set(extras)))
     return folder / "bin"
+
+
+def pip(folder: Path, *words: str) -> None:
+    """Runs pip for the environment in ``folder``."""
+    python = str(folder / "bin" / "python")
+    command = [sys.executable, "-m", "pip", "-q", "--python", python, *words]
+    subprocess.run(command, check=True, env=_with_tools())
+
+
+def _with_tools() -> dict[str, str]:
+    """With cmake and ninja on the path."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def link(folder: Path, *names: str) -> None:
+    """Adds distributions of the tests' environment, and what they require."""
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for required in _closure(names):
+        for file in {file.parts[0] for file in required.files or () if file.parts[0] != ".."}:
+            target = packages / file
+            if not target.exists():
+                target.symlink_to(str(required.locate_file(file)))
 
 
 def run(tool: Path, folder: Path, *words: str) -> str:
@@ -69,11 +87,6 @@ def measure_really(tool: Path, folder: Path) -> None:
     words = "latency --loads idle --engine prober --policy other --duration 1 --cpus 0 --json"
     assert json.loads(run(tool, folder, *words.split()))
     assert (folder / "runs/latest/report.html").is_file()
-
-
-def _requirements(packages: Path, extras: Iterable[str]) -> Iterator[str]:
-    (found,) = Distribution.discover(name="deadbeat", path=[str(packages)])
-    yield from _names(found, set(extras))
 
 
 def _names(found: Distribution, extras: set[str]) -> Iterator[str]:

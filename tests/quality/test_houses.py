@@ -1,13 +1,12 @@
 """What one must read to change one thing: tools/houses.py counts it, [closures] of budget.toml
 bounds it."""
 
-import importlib.util
 import tomllib
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 
+import houses
 import pytest
+from helpers.house_trees import TABLE, TESTS, files, may, reach
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())["closures"]
@@ -19,24 +18,15 @@ TYPES = {("experiment.base", "prices.table")}
 pytestmark = pytest.mark.xdist_group("quality")
 
 
-@cache
-def houses() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("houses", ROOT / "tools/houses.py")
-    assert spec and spec.loader
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
 def test_each_house_imports_what_it_may() -> None:
-    found = houses().wrong(houses().every_import(houses().modules()))
+    found = houses.wrong(houses.every_import(houses.modules()))
     assert [each for each in found if not each.typed] == []
     assert {(each.module, each.other) for each in found} == TYPES
 
 
 def test_what_a_house_drags_in_is_bounded() -> None:
-    texts = houses().modules()
-    found = houses().rows(texts, houses().every_import(texts))
+    texts = houses.modules()
+    found = houses.rows(texts, houses.every_import(texts))
     assert found.keys() == BOUNDS.keys()
     assert {name: n for name, n in found.items() if n > BOUNDS[name] * SLACK} == {}
 
@@ -52,20 +42,43 @@ def test_what_a_house_drags_in_is_bounded() -> None:
 )
 def test_an_import_against_the_table_is_found(text: str, wrong: list[str]) -> None:
     texts = {"store.one": text, "targets": "", "targets.base": "\n" * 7, "model.words": "\n"}
-    imports = houses().every_import(texts)
-    assert [each.other for each in houses().wrong(imports)] == wrong
+    imports = houses.every_import(texts)
+    assert [each.other for each in houses.wrong(imports)] == wrong
 
 
 @pytest.mark.parametrize("typed", [True, False])
 def test_an_import_for_types_is_named_apart(typed: bool) -> None:
     text = f"if {'TYPE_CHECKING' if typed else 'READY'}:\n    from deadbeat.host import proc\n"
     texts = {"store.one": text, "host.proc": "import deadbeat.host.far\n", "host.far": "\n" * 5}
-    imports = houses().every_import(texts)
+    imports = houses.every_import(texts)
     assert [each.typed for each in imports] == [typed, False]
-    dragged = houses().closure({"store.one"}, imports)
-    assert houses().lines_of(dragged, texts) == 2 + 6 * (not typed)
+    dragged = houses.closure({"store.one"}, imports)
+    assert houses.lines_of(dragged, texts) == 2 + 6 * (not typed)
 
 
 def test_a_folder_of_no_house_is_told() -> None:
     with pytest.raises(ValueError, match="empty"):
-        houses().house_of("elsewhere.one")
+        houses.house_of("elsewhere.one")
+
+
+def test_every_file_of_tests_has_one_house() -> None:
+    """A file that has none, or two, needs a line of tests/houses.toml."""
+    listed = [path for house in TABLE for kind in TABLE[house] for path in files(house, kind)]
+    assert sorted(listed) == sorted(TESTS.rglob("test_*.py"))
+    patterns = [each for kinds in TABLE.values() for kind in kinds.values() for each in kind]
+    assert [each for each in patterns if not [*TESTS.glob(each)]] == []
+
+
+def test_what_stands_alone_imports_no_other_house() -> None:
+    """A file that needs another house, or the command line, stands under ``whole``."""
+    found = {
+        str(path.relative_to(TESTS)): others
+        for house in TABLE
+        for path in files(house, "alone")
+        if (others := {_house(module) for module in reach(path)} - may(house))
+    }
+    assert found == {}
+
+
+def _house(module: str) -> str:
+    return "papers" if module == "deadbeat_papers" else houses.house_of(module)
