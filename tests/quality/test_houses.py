@@ -1,6 +1,8 @@
 """What one must read to change one thing: tools/houses.py counts it, [closures] of budget.toml
 bounds it."""
 
+import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())["closures"]
 #: A bound that equals today's lines would make every added line edit it.
 SLACK = 1.03
+PACKAGE = ROOT / "packages/deadbeat-sched"
 #: Imports of a type from a house that the other may not import.
 TYPES = {("experiment.base", "prices.table")}
 
@@ -82,3 +85,21 @@ def test_what_stands_alone_imports_no_other_house() -> None:
 
 def _house(module: str) -> str:
     return "papers" if module == "deadbeat_papers" else houses.house_of(module)
+
+
+def test_the_wheel_of_sched_holds_what_its_modules_import() -> None:
+    """All of the room but what draws, which needs `report`."""
+    texts = houses.modules()
+    drawing = {"sched.drawing", "sched.page"}
+    library = {each for each in texts if each.split(".")[0] == "sched"} - drawing
+    needed = houses.closure(library, houses.every_import(texts))
+    needed |= {each.split(".")[0] for each in needed}
+    listed = re.findall(r"^  (\S+)\.py$", (PACKAGE / "CMakeLists.txt").read_text(), re.M)
+    assert {each.replace("/", ".").removesuffix(".__init__") for each in listed} == needed
+    outside = {
+        name
+        for each in needed
+        for name in re.findall(r"^ *(?:from|import) (\w+)", texts[each], re.M)
+        if name not in sys.stdlib_module_names
+    }
+    assert outside == {"attrs", "deadbeat", "numpy"}
