@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BOUNDS = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())["closures"]
 #: A bound that equals today's lines would make every added line edit it.
 SLACK = 1.03
+DEADBEAT = ROOT / "src/deadbeat"
 PACKAGE = ROOT / "packages/deadbeat-sched"
 #: Imports of a type from a house that the other may not import.
 TYPES = {("experiment.base", "prices.table")}
@@ -103,3 +104,11 @@ def test_the_wheel_of_sched_holds_what_its_modules_import() -> None:
         if name not in sys.stdlib_module_names
     }
     assert outside == {"attrs", "deadbeat", "numpy"}
+
+
+@pytest.mark.parametrize("page", ["reference/houses.md", "explanation/architecture.md"])
+def test_a_page_names_what_there_is(page: str) -> None:
+    named = re.findall(r"`([\w-]+(?:/[\w.-]+)+)`", (ROOT / "docs" / page).read_text())
+    assert len(named) > 10
+    known = (path for each in named for path in (ROOT / each, DEADBEAT / each) if path.exists())
+    assert len({*known}) == len({each for each in named if "ID" not in each})
