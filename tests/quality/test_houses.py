@@ -4,6 +4,7 @@ bounds it."""
 import re
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import houses
@@ -68,7 +69,8 @@ def test_a_folder_of_no_house_is_told() -> None:
 def test_every_file_of_tests_has_one_house() -> None:
     """A file that has none, or two, needs a line of tests/houses.toml."""
     listed = [path for house in TABLE for kind in TABLE[house] for path in files(house, kind)]
-    assert sorted(listed) == sorted(TESTS.rglob("test_*.py"))
+    assert {*TESTS.rglob("test_*.py")} - {*listed} == set()
+    assert [path for path, n in Counter(listed).items() if n > 1] == []
     patterns = [each for kinds in TABLE.values() for kind in kinds.values() for each in kind]
     assert [each for each in patterns if not [*TESTS.glob(each)]] == []
 
