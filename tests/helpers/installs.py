@@ -80,7 +80,7 @@ def run(tool: Path, folder: Path, *words: str) -> str:
 def measure_simulated(tool: Path, folder: Path, *words: str) -> None:
     run(tool, folder, "latency", "--quick", "--simulated", *words)
     assert (folder / "runs/latest/report.html").is_file()
-    assert "g-edf" in run(tool, folder, "sched", "policies")  # the core is in it
+    assert "g-edf" in run(tool, folder, "list", "policies")  # the core is in it
 
 
 def measure_really(tool: Path, folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""`deadbeat.sched`, the library of schedulability, installed without the rest of deadbeat."""
