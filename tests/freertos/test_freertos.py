@@ -180,7 +180,7 @@ def test_one_task_set_on_linux_and_on_freertos_is_one_comparison(tmp_path: Path)
     assert "wake-up, median" in shown and "a use of semaphore_posix" in shown
     locks = ("--set", "fragments=crc32,pid,mutex_normal,rwlock", "--name", "locks")
     deadbeat("contention", "--random", *sets, *sync[:4], *made, *locks)
-    refused = deadbeat(*again[:4], "locks", *runs, "--name", "never", status=2)
+    refused = deadbeat(*again[:5], "locks", *runs, "--name", "never", status=2)
     assert ": not on FreeRTOS" in refused.stderr
 
 

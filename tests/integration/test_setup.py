@@ -171,7 +171,7 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    assert machine.setup("dev")[2] == [*install(), *core()]
+    assert machine.setup("dev")[2] == [*install(), f"{PIP} --no-deps -e packages/freertos", *core()]
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
 
