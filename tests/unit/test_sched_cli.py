@@ -15,6 +15,7 @@ from helpers.sched import read_task_system
 
 from deadbeat.cli.main import main
 from deadbeat.sched import TaskSystem, TimedTask, simulate
+from deadbeat.sched.__main__ import main as library
 from deadbeat.sched.analysis import analyze, require_agreement
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
@@ -407,3 +408,16 @@ def test_an_interrupt_ends_long_work_at_once(tmp_path):
     finally:
         process.kill()
     assert (process.returncode, out, err) == (130, "", "deadbeat: interrupted\n")
+
+
+# --- without the command line ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["analyze", "simulate"])
+def test_the_module_says_what_the_command_says_first(capsys, verb):
+    assert library(["simulate", DHALL, "--policy", "none"]) == 2
+    assert 'there is no policy "none"' in capsys.readouterr().err
+    assert library([verb, DHALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shown = told(capsys, "sched", verb, DHALL)
+    assert lines and [line for line in lines if line not in shown] == []

@@ -29,7 +29,6 @@ def main(words: list[str] | None = None) -> int:
         each.add_argument("file", metavar="FILE", help="task system: JSON, CSV or SimSo XML")
         each.add_argument("--processors", type=int, help="instead of the file's")
     asked = parser.parse_args(words)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the core looks at no signal
     try:
         print(*_lines(asked), sep="\n")
     except DeadbeatError as error:
@@ -56,4 +55,5 @@ def _lines(asked: argparse.Namespace) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the core looks at no signal
     sys.exit(main())
