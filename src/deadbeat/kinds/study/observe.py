@@ -18,7 +18,7 @@ _PARTS = 10
 
 
 @frozen
-class Part:
+class PartOfSets:
     """Some of the sets of a scenario, and who answers on them."""
 
     results: StudyResults
@@ -70,7 +70,7 @@ def observe(found: StudyAnswers) -> Iterator[Observation]:
         group = f"{each.title}, {where}, {cell.source}"
         many = len(sets.everything)
         for number, rows in enumerate(np.array_split(np.arange(many), _PARTS)):
-            part = Part(sets, each.label, np.isin(np.arange(many), rows))
+            part = PartOfSets(sets, each.label, np.isin(np.arange(many), rows))
             yield from observed(
                 METRICS, part, run=f"{group} {number}", cell=Cell(group), block=f"{number}"
             )
