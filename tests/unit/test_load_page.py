@@ -10,9 +10,10 @@ from deadbeat.kinds.load.document import COLUMNS, load_document
 from deadbeat.kinds.load.remedies import REMEDIES
 from deadbeat.kinds.load.words import headline, ranged, threshold, without_causes
 from deadbeat.model.finding import Finding
-from deadbeat.model.load import Cause, Estimate, Rounds
+from deadbeat.model.load import Cause, Rounds
 from deadbeat.report.document import Table, keys_of
 from deadbeat.report.html import page
+from deadbeat.stats.estimate import Estimate
 
 
 def summary(**more: object):  # type: ignore[no-untyped-def]
