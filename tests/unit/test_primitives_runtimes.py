@@ -143,7 +143,7 @@ def test_what_is_never_freed_must_fit_its_memory() -> None:
     fits = {**asked_of, "runtimes": JVM, "samples": "400000"}
     assert not refusals(**fits)
     (why,) = refusals(**{**fits, "samples": "500000"})
-    assert why == "--samples x --batch x size is 4.8 GiB a thread that is never freed"
+    assert why == "samples x batch x size is 4.8 GiB a thread that is never freed"
     # a buffer of Java 17 holds less than 2 GiB
     assert refusals(**{**fits, "runtimes": "jvm:17:G1"})
     assert not refusals(**asked_of, runtimes=JVM)

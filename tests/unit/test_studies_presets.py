@@ -108,15 +108,17 @@ def test_a_preset_is_one_file_of_an_installed_package(tmp_path: Path) -> None:
 
     def deadbeat(*words: str) -> dict[str, object]:
         done = subprocess.run(
-            [sys.executable, "-m", "deadbeat", "sched", "study", *words, "--json"],
+            [sys.executable, "-m", "deadbeat", *words, "--json"],
             env=os.environ | {"PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         found: dict[str, object] = json.loads(done.stdout)
         return found
 
-    assert "mine" in json.dumps(deadbeat("--list"))
-    told = json.dumps(deadbeat("mine", "--no-figures", "--runs", str(tmp_path / "runs")))
+    assert "mine" in json.dumps(deadbeat("list", "studies"))
+    told = json.dumps(
+        deadbeat("sched", "study", "mine", "--no-figures", "--runs", f"{tmp_path}/runs")
+    )
     assert '"decided"' in told
     assert "confirmed" in told
 

@@ -351,7 +351,7 @@ def test_the_command_answers_in_json_and_continues(tmp_path: Path) -> None:
 
 def test_the_presets_are_listed(tmp_path: Path) -> None:
     runner = CliRunner()
-    found = runner.invoke(root, ["sched", "study", "--list", "--json"], standalone_mode=False)
+    found = runner.invoke(root, ["list", "studies", "--json"], standalone_mode=False)
     assert [row["name"] for row in answer_of(found.stdout)] == list(presets())
     with pytest.raises(UsageError, match="neither a preset nor a sweep"):
         runner.invoke(root, ["sched", "study"], standalone_mode=False, catch_exceptions=False)
@@ -363,7 +363,7 @@ def test_a_study_file_and_options_over_it(tmp_path: Path) -> None:
         'name = "mine"\nprocessors = 2\ntasks = [4]\nutilisation = [0.6]\nsets = 5\n'
         'policies = ["g-edf"]\n[generator]\nlcm_limit = 5000\n'
     )
-    words = ["sched", "study", "--study", str(file), "--sets", "7", "--json", "--no-figures"]
+    words = ["sched", "study", "--file", str(file), "--sets", "7", "--json", "--no-figures"]
     found = CliRunner().invoke(root, [*words, "--runs", str(tmp_path / "r")], standalone_mode=False)
     assert found.exception is None
     assert answer_of(found.stdout)["sets"] == 7

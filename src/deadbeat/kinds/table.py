@@ -132,7 +132,11 @@ class TableKind(Generic[W, F]):
         self, begin: Callable[[Begin], Begun], keys: tuple[str, ...] = (), **more: Any
     ) -> ExperimentKind:
         """The row of the table of kinds; ``more``: what few kinds have."""
-        usual = {"why": self._why if self.lines else None, "open": self._open}
+        usual = {
+            "why": self._why if self.lines else None,
+            "open": self._open,
+            "comparable": self.comparable,
+        }
         return ExperimentKind(
             name=self.name,
             folder=self.folders.kind,
@@ -141,7 +145,6 @@ class TableKind(Generic[W, F]):
             report=self._report,
             keys=keys,
             begin=begin,
-            comparable=self.comparable,
             **{**usual, **more},
         )
 
