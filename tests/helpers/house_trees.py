@@ -92,7 +92,8 @@ def lay(house: str, folder: Path, packages: Iterable[str]) -> Path:
     shutil.copytree(TESTS, folder / "tests", ignore=shutil.ignore_patterns("__pycache__", "golden"))
     (folder / "tests/golden").symlink_to(TESTS / "golden")
     root = ROOT / "src/deadbeat"
-    for path in (path for path in root.rglob("*") if path.is_file()):
+    own_files = (path for path in root.rglob("*") if path.is_file())
+    for path in (path for path in own_files if "__pycache__" not in path.parts):
         name = path.relative_to(root)
         if name.stem == "__init__" or _house(name) in may(house):
             target = folder / "src/deadbeat" / name
