@@ -7,7 +7,6 @@ import pytest
 
 from deadbeat.stats.binomial import at_most
 from deadbeat.stats.intervals import (
-    arm_factor,
     clopper_pearson,
     difference,
     mean_interval,
@@ -161,12 +160,6 @@ def test_coverage_of_normal_sets_is_95_percent(sets: int) -> None:
 )  # fmt: skip
 def test_t_quantiles_are_those_of_the_printed_table(degrees: int, expected: float) -> None:
     assert t_quantile(0.975, degrees) == pytest.approx(expected, rel=3e-5)
-
-
-def test_few_sets_lengthen_the_arms() -> None:
-    assert arm_factor(10**6, 0.025) == pytest.approx(1.0, abs=1e-4)
-    assert arm_factor(10, 0.025) == pytest.approx(math.sqrt(10 / 9) * 2.2622 / 1.95996, rel=1e-4)
-    assert arm_factor(2, 0.025) == pytest.approx(math.sqrt(2) * 12.706 / 1.95996, rel=1e-4)
 
 
 def test_a_seed_is_of_all_its_parts() -> None:

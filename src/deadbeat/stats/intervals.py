@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -78,12 +77,6 @@ def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval |
     mean = float(logs.mean())
     half = t_quantile(0.975, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
     return Interval(math.exp(mean - half), math.exp(mean + half))
-
-
-def arm_factor(sets: int, tail: float) -> float:
-    """How much longer the arms of a percentile interval must be with ``sets`` values."""
-    z = NormalDist().inv_cdf(1 - tail)
-    return math.sqrt(sets / (sets - 1)) * t_quantile(1 - tail, sets - 1) / z
 
 
 def t_quantile(probability: float, degrees: float) -> float:

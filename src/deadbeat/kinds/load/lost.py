@@ -32,11 +32,10 @@ from deadbeat.model.lateness import (
 from deadbeat.model.load import ALL, PLAIN, Cause, LoadRun, LostTime
 from deadbeat.stats.intervals import student_half_width, t_cdf
 from deadbeat.stats.multiple import holm
+from deadbeat.verdicts.pairs import PAIRS_MIN
 
 Floats = NDArray[np.float64]
 
-#: Pairs of runs that a difference needs to be shown.
-PAIRS_MIN = 3
 #: What all comparisons of a test may err together, on the side that is looked at: a single one is
 #: then shown where its 95 % interval lies above 0.
 _LEVEL = 0.025
