@@ -26,17 +26,14 @@ def clocks(current: str, available: str = "") -> dict[str, str]:
 CASES: Cases = {
     "clock.source": {
         "pass": case(clocks("tsc")),
-        "pass arm": case(clocks("arch_sys_counter")),
         "pass guest": case(clocks("kvm-clock"), says="the host's page"),
         "fail": case(clocks("hpet", "hpet acpi_pm"), says="over a bus"),
         "fail chosen": case(clocks("acpi_pm", "tsc acpi_pm")),
     },
     "clock.stable": {
         "pass": case({**clocks("tsc"), **TSC}),
-        "pass arm": case({**clocks("arch_sys_counter"), **ARM}, outputs=LOG),
         "pass guest": case({**clocks("kvm-clock"), **TSC}, outputs=LOG),
         "fail": case({**clocks("hpet"), **TSC}, outputs={"dmesg": UNSTABLE}, says="Marking"),
-        "fail gone": case({**clocks("hpet"), **TSC}, says="no longer trusts the CPU's counter"),
     },
     "clock.user-space": {
         "pass": case(clocks("tsc")),

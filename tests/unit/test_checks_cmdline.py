@@ -52,9 +52,6 @@ def expedited(after: str, normal: str) -> dict[str, str]:
 CASES: Cases = {
     "cmdline.isolation": {
         "pass": case(boot("", isolated="2-3"), rt_cpus=(2, 3)),
-        "pass partition": case(
-            {**boot(""), "/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}, rt_cpus=(2, 3)
-        ),
         "fail": case(boot("", isolated="2"), rt_cpus=(2, 3), says="may run on CPU 3"),
         "fail guessed": case(boot(""), rt_cpus=None, says="CPUs 1-3 (assumed)"),
         "unknown": case({"/proc/cmdline": ""}),
@@ -65,22 +62,16 @@ CASES: Cases = {
         "pass": case(boot("", nohz_full="2-3"), rt_cpus=(2, 3), workload="compute"),
         "pass mixed": case(boot("")),
         "pass periodic": case(boot(""), workload="periodic"),
-        "pass others": case(boot("", nohz_full="3"), workload="periodic"),
         "fail": case(boot("", nohz_full="(null)"), workload="compute"),
         "fail periodic": case(boot("", nohz_full="1"), workload="periodic"),
-        "fail mixed": case(boot("", nohz_full="1"), rt_cpus=(1, 2)),
         "fail not built": case(boot("nohz_full=1"), outputs=config("HZ=250"), says="without NO_HZ"),
     },
     "cmdline.rcu-nocbs": {
         **words("rcu_nocbs=2-3", "rcu_nocbs=0-1", says="CPUs 2-3"),
         "pass all": case(boot("rcu_nocbs=all")),
-        "pass default": case(
-            boot(""), outputs=config("RCU_NOCB_CPU=y", "RCU_NOCB_CPU_DEFAULT_ALL=y")
-        ),
         "fail default": case(
             boot("rcu_nocbs=0"), outputs=config("RCU_NOCB_CPU=y", "RCU_NOCB_CPU_DEFAULT_ALL=y")
         ),
-        "fail not built": case(boot("rcu_nocbs=all"), outputs=config("HZ=250")),
     },
     "cmdline.rcu-nocb-poll": {
         "pass": case(boot("rcu_nocbs=1 rcu_nocb_poll")),
@@ -98,7 +89,6 @@ CASES: Cases = {
         "fail": case({**boot(""), "/proc/cpuinfo": "flags : tsc\n"}),
         "fail large": case(counted(5, "6.12.1")),
         "unknown": case(boot("")),
-        "fail 5.15": case(counted(0, "5.15.0")),
         "pass 5.16": case(counted(2, "5.16.0")),
         "fail three sockets": case(counted(3, "6.5.0")),
         "pass 6.6": case(counted(4, "6.6.0")),
@@ -132,13 +122,6 @@ CASES: Cases = {
     "cmdline.pstate": {
         "pass": case(boot("intel_pstate=disable")),
         "pass driver": case({**boot(""), f"{CPU}/cpu0/cpufreq/scaling_driver": "acpi-cpufreq\n"}),
-        "pass passive": case(
-            {
-                **boot(""),
-                f"{CPU}/intel_pstate/status": "passive",
-                f"{CPU}/cpu0/cpufreq/scaling_driver": "intel_cpufreq\n",
-            }
-        ),
         "fail": case({**boot(""), f"{CPU}/amd_pstate/status": "active"}, says="amd_pstate active"),
         "unknown": case(boot(""), says="no frequency driver"),
     },
@@ -166,18 +149,14 @@ CASES: Cases = {
         "pass none": case(boot("")),
         "fail": case({**boot("", nohz_full="1"), PATIENCE: "0"}),
         "unknown": case(boot("", nohz_full="1")),
-        "fail 999": case({**boot("", nohz_full="1"), PATIENCE: "999"}, says="999 ms"),
     },
     "cmdline.serial-console": {
         "pass": case({**boot(""), "/sys/class/tty/console/active": "tty0\n"}),
-        "pass quiet": case({**boot("quiet"), "/sys/class/tty/console/active": "tty0 ttyS0"}),
         "fail": case({**boot(""), "/sys/class/tty/console/active": "ttyAMA0"}, says="ttyAMA0"),
-        "fail loud": case(boot("console=tty0 console=ttyS0,115200 quiet loglevel=7"), says="ttyS0"),
     },
     "cmdline.quiet": {
         **words("quiet", "loglevel=7", "quiet loglevel=7"),
         "fail": case(boot("root=/dev/vda")),
-        "pass level": case(boot("loglevel=3")),
         "pass 4": case(boot("loglevel=4")),
         "fail 5": case(boot("loglevel=5")),
     },
@@ -197,7 +176,6 @@ CASES: Cases = {
     },
     "cmdline.lists-agree": {
         "pass": case(boot("isolcpus=managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2,3")),
-        "pass none": case(boot(""), says="none is used"),
         "pass last": case(boot("isolcpus=2-3 rcu_nocbs=0-N")),
         "fail other": case(boot("isolcpus=2-3 nohz_full=1-2"), says="isolcpus: 2-3"),
         "fail beyond": case(

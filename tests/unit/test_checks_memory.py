@@ -52,7 +52,6 @@ CASES: Cases = {
         "pass unlimited": case(process("unlimited", 0)),
         "fail": case(process("8388608", 0), says="8192 kB"),
         "unknown": case({"/proc/self/status": "CapEff:\t0\n"}),
-        "unknown no line": case({"/proc/self/limits": "", "/proc/self/status": "CapEff:\t0\n"}),
     },
     "memory.dirty": {
         "pass": case({"/proc/sys/vm/dirty_bytes": "0\n", "/proc/sys/vm/dirty_ratio": "10\n"}),
@@ -72,7 +71,6 @@ CASES: Cases = {
                      says="kdamond.0"),
         "fail by its state": case({DAMON: "on\n"}, outputs=window()),
         "unknown": case(outputs=window(visible=False)),
-        "pass of a name": case(outputs=window(Thread(tid=60, name="kdamond.0"))),
     },
     "memory.locked-tasks": {
         "pass": case(outputs=window(CONTROL), says="control (fifo 80)"),

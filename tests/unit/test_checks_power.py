@@ -96,18 +96,15 @@ CASES: Cases = {
         "pass": case({f"{CPU}/intel_pstate/no_turbo": "1"}),
         "pass boost": case({f"{CPU}/cpufreq/boost": "0"}),
         "fail": case({f"{CPU}/intel_pstate/no_turbo": "0"}),
-        "fail boost": case({f"{CPU}/cpufreq/boost": "1"}),
     },
     "power.idle-states": {
         "pass": case(states(0, 2), outputs=NONE),
-        "pass disabled": case(states(0, 120, disabled="1"), outputs=NONE),
         "pass held": case(states(0, 120), outputs={"dma-latency": "0"}, says="ruled out"),
         "pass limit": case(
             states(0, 120) | each("power/pm_qos_resume_latency_us", "0", "n/a"), outputs=NONE
         ),
         "pass halt": case({f"{CPU}/cpuidle/current_driver": "none"}, outputs=NONE),
         "fail": case(states(0, 2, 120), outputs=NONE, says="up to 120 us on CPU 1"),
-        "fail guest": case({**states(0, 120), **GUEST}, outputs=NONE),
         "pass 10 us": case(states(0, 10), outputs=NONE),
         "fail as long as the limit": case(states(0, 120), outputs={"dma-latency": "120"}),
     },
@@ -115,13 +112,11 @@ CASES: Cases = {
         "pass": case(
             outputs={"dma-latency": "0\ncyclictest\ncyclictest\n"}, says="by cyclictest |"
         ),
-        "pass hidden": case(outputs={"dma-latency": "0\n"}, says="hidden"),
         "fail": case(outputs=NONE, says="no program holds it"),
         "pass 10 us": case(outputs={"dma-latency": "10"}),
     },
     "power.resume-latency": {
         "pass": case(each("power/pm_qos_resume_latency_us", "0", "n/a") | states(0, 120)),
-        "pass shallow": case(each("power/pm_qos_resume_latency_us", "0", "0") | states(0, 1)),
         "fail": case(each("power/pm_qos_resume_latency_us", "n/a", "0") | states(0, 120)),
         "unknown words": case(each("power/pm_qos_resume_latency_us", "0", "?")),
         "pass 10 us": case(each("power/pm_qos_resume_latency_us", "0", "10") | states(0, 11)),
@@ -187,12 +182,7 @@ CASES: Cases = {
             says="cpu1 core_throttle_count = 12",
         ),
         "pass board": case(board("0", "0"), says="0 of 2 cooling devices"),
-        "pass fan": case(
-            ARM | cooling(("cpufreq-cpu0", "0"), ("cpufreq-cpu2", "0"), ("pwm-fan", "3")),
-            says="0 of 2",
-        ),
         "pass no cooling": case(ARM, says="not applicable"),
-        "fail board": case(board("0", "2"), says="cpufreq-cpu2 = 2 |"),
         "fail PC": case(
             each("thermal_throttle/core_throttle_count", "0", "0")
             | cooling(("Processor", "1"), ("Processor", "0"), ("intel_powerclamp", "-1")),
@@ -202,7 +192,6 @@ CASES: Cases = {
     },
     "power.temperature": {
         "pass": case(zone("45000"), says="45 °C"),
-        "pass cooling": case(zone("89000", kind="active")),
         "fail": case(zone("87000"), says="thermal_zone0"),
         "pass 5 degrees below": case(zone("84999"), says="85 °C in thermal_zone0"),
         "fail 5 degrees below": case(zone("85000")),
@@ -217,7 +206,6 @@ CASES: Cases = {
     "power.pcie-aspm": {
         "pass": case({**BOOTED, ASPM: "default [performance] powersave\n"}),
         "pass off": case({"/proc/cmdline": "pcie_aspm=off"}),
-        "pass none": case(ASPM_DEFAULT, says="no device"),
         "pass awake": case({**ASPM_DEFAULT, LINK: "0\n"}),
         "fail": case({**ASPM_DEFAULT, LINK: "1\n"}, says="0000:00:01.0"),
         "unknown": case(BOOTED),
