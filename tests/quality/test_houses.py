@@ -2,6 +2,7 @@
 bounds it."""
 
 import re
+import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -73,6 +74,13 @@ def test_every_file_of_tests_has_one_house() -> None:
     assert [path for path, n in Counter(listed).items() if n > 1] == []
     patterns = [each for kinds in TABLE.values() for kind in kinds.values() for each in kind]
     assert [each for each in patterns if not [*TESTS.glob(each)]] == []
+
+
+def test_a_house_may_be_called_like_a_folder() -> None:
+    """pytest takes the second word of ``--house build`` for a path: without conftest.py."""
+    told = subprocess.run(["make", "-n", "test", "HOUSE=build"], cwd=ROOT, capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    assert "--house=build" in told.stdout
 
 
 def test_what_stands_alone_imports_no_other_house() -> None:
