@@ -30,10 +30,11 @@ def script(path: Path, body: str) -> str:
 
 def until(true: Callable[[], Any], within_s: float = 60) -> Any:
     """Waits for what comes true by itself, and returns that; fails where it does not."""
-    ends = time.monotonic() + within_s
+    ends, pause_s = time.monotonic() + within_s, 0.002
     while not (found := true()):
         assert time.monotonic() < ends
-        time.sleep(0.005)
+        time.sleep(pause_s)
+        pause_s = min(1.3 * pause_s, 0.05)
     return found
 
 

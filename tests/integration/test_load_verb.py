@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from helpers import seldom
 from helpers.processes import children, is_alive, until
 
 from deadbeat.build.native import NO_TASK_SETS, link_program
@@ -56,7 +57,13 @@ def workers_of(parent: int) -> dict[int, tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+#: What it copies is four times the last cache.
+MUCH = ("stream",)
+
+
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if k not in MUCH] + seldom(*((k,) for k in MUCH))
+)
 def test_every_kind_of_worker_counts_what_it_does(program: str, kind: str, tmp_path: Path) -> None:
     counts_operations((program,), kind, tmp_path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
+from helpers import seldom
 from helpers.hardware import LOCK_WAIT
 
 from deadbeat.build.pool import LIBC, primitives
@@ -41,7 +42,19 @@ def run(engine: HardwarePrimitives, case: PrimitiveCase, **more: object) -> Prim
     return engine.run(evolve(SPEC, **more), PrimitiveKey(case, 1))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("case", cases(SPEC, MACHINE)[0], ids=lambda case: case.text)
+#: A copy beyond the caches takes seconds.
+LARGE = 1 << 23
+CASES = cases(SPEC, MACHINE)[0]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(case for case in CASES if case.size < LARGE),
+        *seldom(*((case,) for case in CASES if case.size >= LARGE)),
+    ],
+    ids=lambda case: case.text,
+)
 def test_every_case_has_samples_and_threads_are_where_they_should_be(
     engine: HardwarePrimitives, case: PrimitiveCase
 ) -> None:

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from helpers import seldom
 from helpers.campaigns import begin, broken_off, essence, run, tiny_spec, tiny_stress
 from helpers.precision import precise_spec
 from hypothesis import HealthCheck, given, settings
@@ -20,10 +21,16 @@ FORMS = {"grid": tiny_spec(), "stress": tiny_stress(), "precision": precise_spec
 PLACES = ("before a run", "after a write")
 Cuts = list[tuple[str, int]]
 CUTS: list[tuple[str, Cuts]] = [
-    *(("grid", [(place, after)]) for place in PLACES for after in range(8)),
-    *(("grid", [("after a write", step)] * 8) for step in range(4)),
-    *(("stress", [("after a write", after), ("before a run", 2)]) for after in (0, 3, 6)),
-    *(("precision", [(place, after)]) for place in PLACES for after in (0, 19, 36)),
+    *(("grid", [(place, after)]) for place in PLACES for after in (0, 4, 7)),
+    ("grid", [("after a write", 1)] * 8),
+    ("stress", [("after a write", 3), ("before a run", 2)]),
+    *(("precision", [(place, 19)]) for place in PLACES),
+]
+MORE: list[tuple[str, Cuts]] = [
+    *(("grid", [(place, after)]) for place in PLACES for after in (1, 2, 3, 5, 6)),
+    *(("grid", [("after a write", step)] * 8) for step in (0, 2, 3)),
+    *(("stress", [("after a write", after), ("before a run", 2)]) for after in (0, 6)),
+    *(("precision", [(place, after)]) for place in PLACES for after in (0, 36)),
     ("precision", [("after a write", 5)] * 7),
 ]
 
@@ -60,13 +67,13 @@ def test_what_is_broken_off_is_there() -> None:
     assert 36 <= len(uninterrupted("precision")["jobs"]) < len(keys_of("precision"))
 
 
-@pytest.mark.parametrize(("form", "cuts"), CUTS)
+@pytest.mark.parametrize(("form", "cuts"), [*CUTS, *seldom(*MORE)])
 def test_crashes_change_nothing(tmp_path: Path, form: str, cuts: Cuts) -> None:
     assert resumed(tmp_path, form, cuts) == uninterrupted(form)
 
 
 @pytest.mark.parametrize(("form", "last"), [("grid", 8), ("precision", 40)])
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_crashes_change_nothing(form: str, last: int, data: st.DataObject) -> None:
     cut = st.tuples(st.sampled_from(PLACES), st.integers(0, last))

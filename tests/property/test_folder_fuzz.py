@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import seldom
 from helpers.answers import Capture
 from helpers.goldens import unpack
 from helpers.kinds import every_folder
@@ -121,9 +122,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("folder", KINDS)
-@pytest.mark.parametrize(
-    "numbers", [range(12), pytest.param(range(12, 1000), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("numbers", [range(3), *seldom((range(3, 1000),))])
 def test_a_damaged_folder_is_told_in_a_line(
     folder: str, numbers: range, stored: Path, tmp_path: Path
 ) -> None:

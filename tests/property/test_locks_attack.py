@@ -315,7 +315,7 @@ def test_the_slow_twin_has_the_same_responses() -> None:
     kinds = (random_set, dense_set, made_set, in_clusters, ANYWHERE, CROWD, *ATTACKS["uni-rta"][2])
     kinds += (*ATTACKS["fp-suspension"][2], *ATTACKS["qpa"][2])
     count = 0
-    for seed in range(90):
+    for seed in range(50):
         rng = Random(seed)
         system = kinds[seed % len(kinds)](rng)
         span = 120, rng.choice((0, 14)), 1, rng.randint(0, 99)
@@ -332,13 +332,13 @@ def test_the_slow_twin_has_the_same_responses() -> None:
             twin = Simulation(system, *how, together=together).run(listed)
             assert found.tolist() == twin, (how, together, system)
             count += 1
-    assert count > 1000
+    assert count > 500
 
 
 def test_the_pinned_bound_without_any_part_is_refuted() -> None:
     refuted = dict.fromkeys(("", *pinned.PARTS), 0)
     rng = Random(5)
-    for number in range(400):
+    for number in range(160):
         system = (random_set, random_set, dense_set, made_set, made_set)[number % 5](rng)
         found = simulated(system, "pinned-fifo-pi", 1500, number)
         for part in refuted:

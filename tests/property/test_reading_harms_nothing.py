@@ -6,6 +6,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from helpers import seldom
 from helpers.kinds import every_folder
 from helpers.strangers import MAKES, QUIET, READS, ask, replaced
 
@@ -73,11 +74,13 @@ ADDED = (".lock", "x.json.77.part", "report.html", "figures", "beside.log", "run
 
 
 @pytest.mark.parametrize(
-    "number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(MAKES)))]
+    ("number", "step"), [(0, 4), *seldom(*((n, 1) for n in range(len(MAKES))))]
 )
-def test_what_lies_beside_results_is_left_alone(number: int, stored: dict[str, Path], work: Path):
+def test_what_lies_beside_results_is_left_alone(
+    number: int, step: int, stored: dict[str, Path], work: Path
+) -> None:
     """Each kind of result with its share of additions: all pairs over the parameters."""
-    for place, (kind, folder) in enumerate(sorted(stored.items())):
+    for place, (kind, folder) in [*enumerate(sorted(stored.items()))][::step]:
         path = placed(folder, work)
         for at, name in enumerate(ADDED):
             replaced(path / name, work / "outside", list(MAKES)[(at + place + number) % len(MAKES)])

@@ -26,7 +26,7 @@ from deadbeat.sched.simulator import simulate_jobs
 POLICIES = sorted(reference.POLICIES)
 
 #: Systems per policy that are decided, and of those how many are also run on past misses.
-QUICK, QUICK_RUNS = 150, 60
+QUICK, QUICK_RUNS = 60, 40
 MANY = 100_000
 
 

@@ -58,7 +58,7 @@ WORDS = st.sampled_from(
 )
 NUMBERS = st.integers() | st.floats() | st.fractions(max_denominator=50)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text(max_size=8) | WORDS
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def keys_of(spec: type) -> st.SearchStrategy[str]:

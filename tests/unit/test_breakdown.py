@@ -88,7 +88,7 @@ def test_the_bisection_ends_beside_the_turn_whatever_it_is() -> None:
 
 def test_a_stated_share_of_spare_time_passes_fails_or_is_undecided(tmp_path: Path, capsys: Any):
     # the made-up machine breaks down at 75 % and, contended, at 49 %, of which six sets say little
-    verdicts = {"5%": "undecided fail", "0.45": "undecided undecided", "70%": "pass undecided"}
+    verdicts = {"5%": "undecided fail", "0.7": "pass undecided"}
     for spare, expected in verdicts.items():
         words = ("--cores=2", "--sets=6", "--duration=100ms", "--set=breakdown.steps=3", "--json")
         asked = ("breakdown", "--quick", "--simulated", f"--spare={spare}", "--fail-on=misses")
@@ -259,7 +259,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> BreakdownStore:
 
 
 # A set has four runs: here it is broken off after each of them.
-@pytest.mark.parametrize("after", range(0, 16, 3))
+@pytest.mark.parametrize("after", [0, 7, 15])
 def test_a_search_that_is_broken_off_goes_on_the_same_way(
     tmp_path: Path, whole: BreakdownStore, after: int
 ) -> None:

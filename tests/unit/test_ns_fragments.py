@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from helpers import seldom
 from helpers.native import compile_program
 
 from deadbeat.build.native import index_source, native_root
@@ -19,6 +20,11 @@ RUNTIME = native_root() / "runtime"
 POOL = native_root() / "fragments" / "ns"
 NAMES = tuple(sorted(path.stem for path in POOL.glob("*.c")))
 each_fragment = pytest.mark.parametrize("name", NAMES)
+#: Sanitizers take longest to compile: a few fragments of every form stand for all.
+FEW = ("aes", "fft", "sort_heap")
+few_or_others = pytest.mark.parametrize(
+    "names", [FEW, *seldom((tuple(name for name in NAMES if name not in FEW),))]
+)
 
 ADDRESS_AND_UNDEFINED = (
     "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
@@ -73,18 +79,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return build_driver(tmp_path_factory.mktemp("measured"), sources_of())
 
 
-@pytest.fixture(scope="module")
-def address_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("address")
-    return build_driver(folder, sources_of(), flags=ADDRESS_AND_UNDEFINED, static=False)
-
-
-@pytest.fixture(scope="module")
-def thread_driver(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("threads")
-    return build_driver(folder, sources_of(), flags=THREADS, static=False)
-
-
 def accepted(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -120,19 +114,23 @@ def test_an_earlier_calls_results_are_refused_and_data_differ_by_call_and_seed_a
             accepted(driver(mode, name, size, 20))
 
 
-@each_fragment
+@few_or_others
 def test_address_and_undefined_behaviour_sanitizers_are_silent(
-    name: str, address_driver: Run, catalog: Catalog
+    names: Sequence[str], tmp_path: Path, catalog: Catalog
 ) -> None:
-    sizes = catalog.fragment(name).sizes
-    for size in sizes[: max(3, len(sizes) // 2)]:
-        accepted(address_driver(name, size, 5))
+    driver = build_driver(tmp_path, sources_of(names), flags=ADDRESS_AND_UNDEFINED, static=False)
+    for name in names:
+        sizes = catalog.fragment(name).sizes
+        for size in sizes[: max(3, len(sizes) // 2)]:
+            accepted(driver(name, size, 5))
 
 
-@each_fragment
-def test_thread_sanitizer_is_silent(name: str, thread_driver: Run, catalog: Catalog) -> None:
-    for size in catalog.fragment(name).sizes[:2]:
-        accepted(thread_driver("threads", name, size, 20, 2))
+@few_or_others
+def test_thread_sanitizer_is_silent(names: Sequence[str], tmp_path: Path, catalog: Catalog) -> None:
+    driver = build_driver(tmp_path, sources_of(names), flags=THREADS, static=False)
+    for name in names:
+        for size in catalog.fragment(name).sizes[:2]:
+            accepted(driver("threads", name, size, 20, 2))
 
 
 @each_fragment
