@@ -44,6 +44,7 @@ def test_a_class_whose_objects_are_not_local_is_refuted() -> None:
     assert calibrated(executor, load_catalog(CROSSING)).parallel_ratio["crossing"].refutes
 
 
+@pytest.mark.slow  # which cores: test_calibration_statistics.py
 def test_forty_cores_are_visited_as_eight_and_cost_the_same() -> None:
     cpu = min(os.sched_getaffinity(0))
     found = calibrated(HardwareExecutor(lock_wait=LOCK_WAIT, cpus=[cpu] * 40))

@@ -27,8 +27,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 #: Arguments of odd.c; the first few in ``make test``, too.
-QUICK = ("fsize", "filter", "strict", "fork-killed", "dup2", "inherited", "jumps", "faults")
+QUICK = ("filter", "fork-killed", "inherited")
 MODES = (
+    *("fsize", "strict", "dup2", "jumps", "faults"),
     *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
     *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
     *(

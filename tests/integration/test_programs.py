@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers import seldom
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
 from deadbeat.build.toolchain import Toolchain
@@ -26,7 +27,13 @@ def output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+#: Go compiles its library with it.
+LARGE = ("ticker",)
+
+
+@pytest.mark.parametrize(
+    "name", [*(n for n in PROGRAMS if n not in LARGE), *seldom(*((n,) for n in LARGE))]
+)
 def test_a_program_says_what_it_did(name: str, tmp_path: Path) -> None:
     truth = truth_in(output_of(*command_of(PROGRAMS[name], tmp_path), "0.3"))
     names = {task["name"] for task in truth["tasks"]}
@@ -55,7 +62,7 @@ def recorded(*command: str) -> Recording:
     return found
 
 
-@pytest.mark.parametrize("name", ["absolute", "bursts"])
+@pytest.mark.parametrize("name", ["absolute", *seldom(("bursts",))])
 def test_a_twin_is_derived_as_its_original(name: str, tmp_path: Path) -> None:
     recording = recorded(*command_of(PROGRAMS[name], tmp_path), "1")
     original = derive(recording)

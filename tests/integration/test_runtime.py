@@ -402,6 +402,7 @@ def test_the_program_refuses_words_it_does_not_know(arguments: list[str]) -> Non
     assert "usage:" in done.stderr
 
 
+@pytest.mark.slow  # what is measured without a task set: test_wake_ups.py
 @TWO_CORES
 def test_runtime_under_address_and_undefined_behaviour_sanitizers() -> None:
     flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

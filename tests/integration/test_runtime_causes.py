@@ -335,6 +335,7 @@ def cost_of_recording(machine: HardwareExecutor) -> list[int]:
     return [int(word) for word in words[2::2]]
 
 
+@pytest.mark.slow
 @TWO_CORES
 def test_causes_counters_and_injections_under_the_sanitizers() -> None:
     flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
