@@ -9,13 +9,13 @@ import numpy as np
 from common import asked, report
 from helpers.trials import TRIALS, Work, probe, trial_set, trial_settings, try_causes
 
-from deadbeat.executors.base import RunRequest
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.store.jobfile import new_header, read_job_table
-from deadbeat.trace.jobs import extract
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.store.jobfile import new_header, read_job_table
+from deadbeat.machine.trace.jobs import extract
+from deadbeat.tasksets.executors.base import RunRequest
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 TURNS, RUNS = 4, 5
 LINES = 100_000

@@ -25,13 +25,13 @@ from helpers.aa import Pool, RunFigure, Side, pool_to_plain
 from helpers.judges import compare_sides, options_of
 from worlds import World, worlds
 
-from deadbeat.compare.results import all_found
-from deadbeat.model.comparison import Lineup
-from deadbeat.model.observations import Observations
-from deadbeat.stats.proportions import wilson
-from deadbeat.store.files import FORMAT, atomic_write, tool_version
-from deadbeat.verdicts import engine, pairs, words
-from deadbeat.verdicts.engine import CompareOptions
+from deadbeat.base.model.comparison import Lineup
+from deadbeat.base.model.observations import Observations
+from deadbeat.base.stats.proportions import wilson
+from deadbeat.base.store.files import FORMAT, atomic_write, tool_version
+from deadbeat.base.verdicts import engine, pairs, words
+from deadbeat.base.verdicts.engine import CompareOptions
+from deadbeat.cli.compare.results import all_found
 
 Change = Callable[[], None]
 

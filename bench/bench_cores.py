@@ -10,8 +10,8 @@ import math
 
 from common import report
 
-from deadbeat.prices.rates import GROWTH
-from deadbeat.prices.topology import among_others, public_machines
+from deadbeat.tasksets.prices.rates import GROWTH
+from deadbeat.tasksets.prices.topology import among_others, public_machines
 
 BOUNDS = {"stepped": 0.25, "flat": 0.10}
 FIRST = (8, 16)

@@ -23,11 +23,11 @@ from time import monotonic, sleep
 from attrs import frozen
 from common import asked, not_measured, report
 
+from deadbeat.base.model.histogram import Histogram
 from deadbeat.build.programs import failure_of, guarded, put_runtime
-from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.prober import ProberEngine
-from deadbeat.model.histogram import Histogram
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.latency.engines import Request
+from deadbeat.latency.latency.prober import ProberEngine
+from deadbeat.machine.targets.local import LocalTarget
 
 BLOCKS, SECONDS = 8, 3.0
 INTERVAL_NS = 1_000_000

@@ -21,7 +21,7 @@ from random import Random
 
 from common import asked, not_measured, report
 
-from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.analysis import test_options
 from deadbeat.sched.arrays import detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.core import core

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from common import asked, report
 
-from deadbeat.derive.recorder import Recorder
-from deadbeat.derive.shim import Shim
-from deadbeat.targets.guarded import GuardedProgram
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.guarded import GuardedProgram
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.recorder import Recorder
+from deadbeat.program.derive.shim import Shim
 
 REPEATS = 1 if asked()[0] else 7
 #: Prints CPU time of one ``WHAT``.

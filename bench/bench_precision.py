@@ -19,9 +19,9 @@ from attrs import define, field, frozen
 from common import asked, report
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
-from deadbeat.kinds.contention.spec import PrecisionSpec
-from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
+from deadbeat.base.model.results import KnownPoint, Point, RunKey, point_text
+from deadbeat.tasksets.contention.precision import MeanEstimate, Precision, Sample
+from deadbeat.tasksets.contention.spec import PrecisionSpec
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

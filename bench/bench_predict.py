@@ -23,10 +23,10 @@ from common import asked, report
 from helpers.known_contention import KnownWork, draw_set, matrix_of, replayed, true_slowdown
 
 import deadbeat
-from deadbeat.kinds.contention.predicted import CLOSE, CLOSE_LEAST, PredictionCheck, check
-from deadbeat.kinds.registry import find
-from deadbeat.prediction.engine import slowdown_of
-from deadbeat.prices.rates import GROWTH, Rates
+from deadbeat.base.kinds.registry import find
+from deadbeat.tasksets.contention.predicted import CLOSE, CLOSE_LEAST, PredictionCheck, check
+from deadbeat.tasksets.prediction.engine import slowdown_of
+from deadbeat.tasksets.prices.rates import GROWTH, Rates
 
 QUICK, _ = asked()
 PART = "simulated" if QUICK else os.environ.get("DEADBEAT_PREDICT", "")

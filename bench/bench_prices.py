@@ -28,13 +28,13 @@ from typing import NamedTuple
 import numpy as np
 from common import asked, report
 
+from deadbeat.base.stats.intervals import Interval, ratio_interval
 from deadbeat.build.programs import guarded, put_runtime
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.prices.states import CHANGED, PairStates, pair_states
-from deadbeat.prices.table import MODES, SLEEPING, SPINNING, STOPPED_MOST
-from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.stats.intervals import Interval, ratio_interval
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.prices.states import CHANGED, PairStates, pair_states
+from deadbeat.tasksets.prices.table import MODES, SLEEPING, SPINNING, STOPPED_MOST
+from deadbeat.tasksets.prices.works import PriceWork, Pricing
 
 #: Fewer windows of a state are no price, and of a turn no value; fewer turns are no comparison.
 LEAST, LEAST_OF_TURN, LEAST_TURNS = 8, 4, 3

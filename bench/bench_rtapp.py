@@ -11,10 +11,10 @@ import numpy as np
 from common import asked, not_measured, report
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.tasks import derive
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.watching import watched
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.watching import watched
 
 #: Name -> run, us; period, us; CPU, its own: the log has the time on the clock.
 TASKS = {"fast": (3000, 10_000, 1), "slow": (9000, 30_000, 0)}

@@ -24,7 +24,7 @@ from helpers.aa import (
     read_pool,
 )
 
-from deadbeat.model.observations import Cell
+from deadbeat.base.model.observations import Cell
 
 Generator = np.random.Generator
 Drawn = tuple[Side, Side, Sequence[Side]]

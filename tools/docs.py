@@ -27,30 +27,30 @@ import click  # noqa: E402  after the path
 from manpage import manual  # noqa: E402  beside this file
 from seedrows import SEEDS_PAGE, seeds  # noqa: E402  beside this file
 
-from deadbeat.catalog import load_catalog  # noqa: E402  after the path
+from deadbeat.base.model import jobs, validity  # noqa: E402  after the path
+from deadbeat.base.model.figures import MEASURES  # noqa: E402  after the path
+from deadbeat.base.model.finding import explanations  # noqa: E402  after the path
+from deadbeat.base.model.latency import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
+from deadbeat.base.model.lateness import CAUSES  # noqa: E402  after the path
+from deadbeat.base.model.load import Gaps, LoadRun, Rounds  # noqa: E402  after the path
+from deadbeat.base.model.rules import duration_text  # noqa: E402  after the path
+from deadbeat.base.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
+from deadbeat.base.model.tasks import Fragment, Kind  # noqa: E402  after the path
 from deadbeat.cli.commands import root  # noqa: E402  after the path
-from deadbeat.kinds.breakdown import spec as breakdown  # noqa: E402  after the path
-from deadbeat.kinds.contention import spec as contention  # noqa: E402  after the path
-from deadbeat.kinds.latency import spec as latency  # noqa: E402  after the path
-from deadbeat.kinds.primitives.runs import ThreadRun  # noqa: E402  after the path
-from deadbeat.kinds.study.preset import presets as study_presets  # noqa: E402  after the path
-from deadbeat.model import jobs, validity  # noqa: E402  after the path
-from deadbeat.model.figures import MEASURES  # noqa: E402  after the path
-from deadbeat.model.finding import explanations  # noqa: E402  after the path
-from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
-from deadbeat.model.lateness import CAUSES  # noqa: E402  after the path
-from deadbeat.model.load import Gaps, LoadRun, Rounds  # noqa: E402  after the path
-from deadbeat.model.rules import duration_text  # noqa: E402  after the path
-from deadbeat.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
-from deadbeat.model.tasks import Fragment, Kind  # noqa: E402  after the path
-from deadbeat.prices.table import Price  # noqa: E402  after the path
+from deadbeat.latency.latency import spec as latency  # noqa: E402  after the path
+from deadbeat.latency.primitives.runs import ThreadRun  # noqa: E402  after the path
+from deadbeat.machine.settings.check import all_checks  # noqa: E402  after the path
+from deadbeat.machine.settings.hardening import OPTIONS  # noqa: E402  after the path
+from deadbeat.machine.settings.knob import Knob, all_knobs  # noqa: E402  after the path
+from deadbeat.machine.settings.profile import all_profiles  # noqa: E402  after the path
 from deadbeat.sched import policies as known_policies  # noqa: E402  after the path
 from deadbeat.sched.analysis import tests  # noqa: E402  after the path
-from deadbeat.settings.check import all_checks  # noqa: E402  after the path
-from deadbeat.settings.hardening import OPTIONS  # noqa: E402  after the path
-from deadbeat.settings.knob import Knob, all_knobs  # noqa: E402  after the path
-from deadbeat.settings.profile import all_profiles  # noqa: E402  after the path
-from deadbeat.synthesis.parameters import SynthesisParameters  # noqa: E402  after the path
+from deadbeat.sched.study.preset import presets as study_presets  # noqa: E402  after the path
+from deadbeat.tasksets.breakdown import spec as breakdown  # noqa: E402  after the path
+from deadbeat.tasksets.catalog import load_catalog  # noqa: E402  after the path
+from deadbeat.tasksets.contention import spec as contention  # noqa: E402  after the path
+from deadbeat.tasksets.prices.table import Price  # noqa: E402  after the path
+from deadbeat.tasksets.synthesis.parameters import SynthesisParameters  # noqa: E402  after the path
 from deadbeat_papers.observations import OBSERVATIONS, PublishedObservation  # noqa: E402
 
 DECISIONS = ROOT / "docs/decisions"
@@ -174,7 +174,7 @@ def observation(each: PublishedObservation) -> str:
 
 CHECKS_HEAD = """# Readiness checks
 
-Written by `tools/docs.py` from `src/deadbeat/settings/checks/`, a table a family. There are
+Written by `tools/docs.py` from `src/deadbeat/machine/settings/checks/`, a table a family. There are
 {count}. `deadbeat doctor --all` says of each what was found, why it matters and what to type;
 `--json` has its source and what it read.
 
@@ -204,7 +204,7 @@ def checks() -> str:
             for each in every
             if each.id.startswith(f"{family}.")
         ]
-        about = import_module(f"deadbeat.settings.checks.{family}")
+        about = import_module(f"deadbeat.machine.settings.checks.{family}")
         shown = table("check|severity|wanted", rows)
         parts.append(f"## {family}\n\n{inspect.getdoc(about)}\n\n{shown}\n\n")
     return "".join(parts).rstrip() + "\n"
@@ -212,10 +212,10 @@ def checks() -> str:
 
 HARDENING_HEAD = """# Hardening and what it costs
 
-Written by `tools/docs.py` from `src/deadbeat/settings/hardening.toml`. `deadbeat doctor` tells
-the state of each option on this machine, and every session of a measurement records it. Options
-with a severity have a check of their own ([checks](checks.md#hardening)); no check advises to
-switch security off before its cost is known.
+Written by `tools/docs.py` from `src/deadbeat/machine/settings/hardening.toml`. `deadbeat doctor`
+tells the state of each option on this machine, and every session of a measurement records it.
+Options with a severity have a check of their own ([checks](checks.md#hardening)); no check advises
+to switch security off before its cost is known.
 
 The expected cost is that of the named source. To measure it here: `deadbeat latency` without it
 and with it, then `deadbeat compare WITHOUT WITH`
@@ -239,9 +239,9 @@ def hardening() -> str:
 
 KNOBS_HEAD = """# Knobs and profiles
 
-Written by `tools/docs.py` from the rows of `src/deadbeat/settings/checks`, from `knobs.toml` and
-`profiles/`. There are {count}. `deadbeat show KNOB` says why, at what price and who advises it;
-[how to turn them](../howto/tune-a-machine.md).
+Written by `tools/docs.py` from the rows of `src/deadbeat/machine/settings/checks`, from
+`knobs.toml` and `profiles/`. There are {count}. `deadbeat show KNOB` says why, at what price and
+who advises it; [how to turn them](../howto/tune-a-machine.md).
 
 Measure with `deadbeat latency` before and after. "CPUs for real-time tasks" are those of
 `--rt-cpus`, else the isolated ones, else all but the first. A knob of a profile leaves alone what
@@ -395,14 +395,14 @@ def fragments_sy() -> str:
 
 def glossary() -> str:
     """Every term of the pages, by the kind of page that shows it."""
-    text = (resources.files("deadbeat.report") / "assets/terms.md").read_text(encoding="utf-8")
+    text = (resources.files("deadbeat.base.report") / "assets/terms.md").read_text(encoding="utf-8")
     kinds = [f"## {kind}" for kind in text.split("\n## ")[1:]]
     return "\n\n".join(re.sub(r"\n\n\*\*[^*]+\*\*(?=\n\n|$)", "", kind.strip()) for kind in kinds)
 
 
 def problems() -> str:
     """What may be wrong with a latency run, by what raises it."""
-    code = [*(ROOT / "src/deadbeat/kinds/latency").rglob("*.py"), Path(str(validity.__file__))]
+    code = [*(ROOT / "src/deadbeat/latency/latency").rglob("*.py"), Path(str(validity.__file__))]
     text = "".join(path.read_text(encoding="utf-8") for path in code)
     raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', text))
     known = explanations()

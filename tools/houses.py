@@ -4,10 +4,10 @@
     tools/houses.py            lines that houses drag in, and imports that no house may have
     tools/houses.py --once     functions of a module alone that are called once, a line each
 
-A house is a set of rooms, folders or files of src/deadbeat; `HOUSES` says which, and what it may
-import. Imports within functions count as much as others; those under TYPE_CHECKING are of readers
-alone, and are named apart. What is loaded by its name in a string is no import: a house without
-the other one says so, and goes on.
+A house is a folder of src/deadbeat, and its rooms are those in it; `MAY` says what it may import.
+Imports within functions count as much as others; those under TYPE_CHECKING are of readers alone,
+and are named apart. What is loaded by its name in a string is no import: a house without the other
+one says so, and goes on.
 """
 
 from __future__ import annotations
@@ -22,48 +22,30 @@ from typing import NamedTuple
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
-class House(NamedTuple):
-    """``rooms``, and the houses that they may import, beside their own."""
-
-    rooms: tuple[str, ...]
-    may: tuple[str, ...] = ()
-
-
-#: A module belongs to the longest room that its name begins with.
-HOUSES = {
-    "base": House(
-        ("model", "stats", "store", "report", "experiment", "kinds", "findings", "verdicts")
-    ),
-    "machine": House(("targets", "host", "settings", "trace"), ("base",)),
-    "sched": House(("sched", "kinds.study"), ("base",)),
-    "build": House(("build",), ("base", "machine")),
-    "tasksets": House(
-        (
-            *("catalog", "emit", "synthesis", "executors", "prices", "prediction"),
-            *("kinds.contention", "kinds.breakdown", "kinds.interfere"),
-        ),
-        ("base", "machine", "sched", "build"),
-    ),
-    "latency": House(
-        ("kinds.latency", "kinds.load", "kinds.primitives"), ("base", "machine", "build")
-    ),
-    "program": House(("derive", "kinds.program"), ("base", "machine", "build", "sched")),
-    "lab": House(("lab",), ("base", "machine", "build")),
-    # what runs task sets, and measures latency, in its machines
-    "lab's kinds": House(
-        ("lab.executor", "lab.latency"), ("base", "machine", "build", "lab", "tasksets", "latency")
-    ),
-    "cli": House(
-        ("", "__main__", "cli", "compare"),
-        (
-            *("base", "machine", "sched", "build", "tasksets", "latency", "program"),
-            *("lab", "lab's kinds"),
-        ),
+#: House -> houses that it may import, beside its own.
+MAY = {
+    "base": (),
+    "machine": ("base",),
+    "sched": ("base",),
+    "build": ("base", "machine"),
+    "tasksets": ("base", "machine", "sched", "build"),
+    "latency": ("base", "machine", "build"),
+    "program": ("base", "machine", "build", "sched"),
+    "lab": ("base", "machine", "build"),
+    "lab's kinds": ("base", "machine", "build", "lab", "tasksets", "latency"),
+    "cli": (
+        *("base", "machine", "sched", "build", "tasksets", "latency", "program", "lab"),
+        "lab's kinds",
     ),
 }
-
-#: Kinds whose closures are shown, too.
-KINDS = ("contention", "latency", "program", "study")
+#: What is of another house than its folder: what runs task sets, and measures latency, in machines
+#: of the lab, and the package itself.
+ELSEWHERE = {
+    **{"lab.executor": "lab's kinds", "lab.latency": "lab's kinds"},
+    **{"": "cli", "__main__": "cli"},
+}
+#: Rooms whose closures are shown, too.
+ROOMS = ("tasksets.contention", "latency.latency", "program.run", "sched.study", "base.report")
 
 
 class Import(NamedTuple):
@@ -124,12 +106,11 @@ def every_import(texts: Mapping[str, str]) -> list[Import]:
 
 
 def house_of(module: str) -> str:
-    rooms = {room: house for house, (rooms, _) in HOUSES.items() for room in rooms}
-    return rooms[max((room for room in rooms if _within(module, room)), key=len)]
-
-
-def _within(module: str, room: str) -> bool:
-    return module == room or (room != "" and module.startswith(f"{room}."))
+    """Raises ValueError: its folder is no house."""
+    found = ELSEWHERE.get(module, module.partition(".")[0])
+    if found not in MAY:
+        raise ValueError(f"src/deadbeat/{found} is no house: `MAY` of tools/houses.py lists them")
+    return found
 
 
 def closure(begin: set[str], imports: Iterable[Import]) -> set[str]:
@@ -148,9 +129,9 @@ def closure(begin: set[str], imports: Iterable[Import]) -> set[str]:
 
 def rows(texts: Mapping[str, str], imports: Iterable[Import]) -> dict[str, int]:
     """Lines that each house, and some of its rooms, drag in."""
-    parts = {name: {each for each in texts if house_of(each) == name} for name in HOUSES}
-    for room in (*(f"kinds.{name}" for name in KINDS), "report"):
-        parts[room] = {each for each in texts if _within(each, room)}
+    parts = {name: {each for each in texts if house_of(each) == name} for name in MAY}
+    for room in ROOMS:
+        parts[room] = {each for each in texts if f"{each}.".startswith(f"{room}.")}
     return {name: lines_of(closure(mine, imports), texts) for name, mine in parts.items()}
 
 
@@ -164,7 +145,7 @@ def wrong(imports: Iterable[Import]) -> list[Import]:
         each
         for each in imports
         if (own := house_of(each.module)) != (other := house_of(each.other))
-        and other not in HOUSES[own].may
+        and other not in MAY[own]
     ]
 
 
@@ -193,7 +174,7 @@ def main() -> None:
         return
     imports = every_import(texts)
     for name, lines in rows(texts, imports).items():
-        print(f"{name:16} {lines:7,}")
+        print(f"{name:19} {lines:7,}")
     for each in wrong(imports):
         word = " for types" * each.typed
         print(f"{each.module}:{each.line} imports {each.other}{word}")

@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from _pytest.runner import runtestprotocol
-from houses import HOUSES, house_of, modules
+from houses import MAY, house_of, modules
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests/quality/caught"
@@ -277,7 +277,7 @@ def _forget(modules: Iterable[ModuleType]) -> None:
 
 def modules_of(target: str) -> list[ModuleType]:
     """The modules of a house, or of a package or module below deadbeat (or of any other name)."""
-    if target in HOUSES:
+    if target in MAY:
         names = [f"deadbeat.{each}".rstrip(".") for each in modules() if house_of(each) == target]
     else:
         top = importlib.import_module(target)

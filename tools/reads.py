@@ -3,7 +3,7 @@
 
     tools/reads.py [--check]
 
-src/deadbeat/settings/reads.json    id of a check, name of a knob -> files, patterns, command:NAME
+src/deadbeat/machine/settings/reads.json    check or knob -> files, patterns, command:NAME
 
 What stands there already keeps its place as long as a case asks for it. What is read of every
 machine is added only where nothing else is asked for.
@@ -20,9 +20,9 @@ sys.path[:0] = [str(ROOT / each) for each in ("src", "tests", "tests/unit")]
 
 from helpers.learning import learned  # noqa: E402  after the path
 
-from deadbeat.settings.facts import ALWAYS  # noqa: E402  after the path
+from deadbeat.machine.settings.facts import ALWAYS  # noqa: E402  after the path
 
-FILE = ROOT / "src/deadbeat/settings/reads.json"
+FILE = ROOT / "src/deadbeat/machine/settings/reads.json"
 
 
 def _row(name: str, reads: list[str], before: list[str]) -> str:

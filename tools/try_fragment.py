@@ -21,10 +21,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from helpers.native import compile_program
 
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.tasks import Fragment, Kind
 from deadbeat.build.native import index_source, native_root
-from deadbeat.catalog import load_catalog
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.tasks import Fragment, Kind
+from deadbeat.tasksets.catalog import load_catalog
 
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS = "48"

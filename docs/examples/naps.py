@@ -1,6 +1,6 @@
 """A kind of experiment as small as one can be: how much longer than asked does a sleep take?
 
-It needs this module and a row in `deadbeat.kinds.KINDS`; everything else is common to all kinds:
+It needs this module and a row in `deadbeat.base.kinds.KINDS`; all else is common to all kinds:
 ``deadbeat naps --naps 1ms,10ms``, resume, budget, retry, ``runs``, ``show``, ``report``,
 ``compare``, `open`.
 """
@@ -19,23 +19,30 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.experiment import fields
-from deadbeat.experiment.base import FolderExperiment
-from deadbeat.experiment.folders import RunFolders
-from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.table import TableKind, begun_store
-from deadbeat.model import rules
-from deadbeat.model.comparison import Aligned, Comparable, ComparedLook, Lineup, Subject, Vocabulary
-from deadbeat.model.errors import UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.observations import Cell as Where
-from deadbeat.model.observations import Metric, Observation, Observations
-from deadbeat.model.rules import duration_text
-from deadbeat.model.run import StoredRun
-from deadbeat.model.specification import keyed, read
-from deadbeat.report.document import Column, Document, Section, Sentence, Table
-from deadbeat.store.place import FolderKind
-from deadbeat.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.base.experiment import fields
+from deadbeat.base.experiment.base import FolderExperiment
+from deadbeat.base.experiment.folders import RunFolders
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.table import TableKind, begun_store
+from deadbeat.base.model import rules
+from deadbeat.base.model.comparison import (
+    Aligned,
+    Comparable,
+    ComparedLook,
+    Lineup,
+    Subject,
+    Vocabulary,
+)
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.observations import Cell as Where
+from deadbeat.base.model.observations import Metric, Observation, Observations
+from deadbeat.base.model.rules import duration_text
+from deadbeat.base.model.run import StoredRun
+from deadbeat.base.model.specification import keyed, read
+from deadbeat.base.report.document import Column, Document, Section, Sentence, Table
+from deadbeat.base.store.place import FolderKind
+from deadbeat.base.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
 
 
 @frozen

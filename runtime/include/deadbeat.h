@@ -11,7 +11,7 @@
  *
  * Tasks are numbered from 0 to 62; a task belongs to one thread. Not started by deadbeat, a mark is
  * one comparison with a null pointer. A mark allocates nothing and makes no system call of its own.
- * The file is read by deadbeat.targets.marks, which says what it holds; -std=gnu11 or later, or C++,
+ * The file is read by deadbeat.machine.targets.marks, which says what it holds; -std=gnu11 or later, or C++,
  * with gcc or clang.
  */
 #ifndef DEADBEAT_H

@@ -1,6 +1,6 @@
 /*
  * Gives threads of a process and of all that it makes policy, priority and CPUs, from outside, and puts all
- * back (src/deadbeat/derive/placer.py).
+ * back (src/deadbeat/program/derive/placer.py).
  *
  *     placer PID NAME=POLICY:PRIORITY:RUNTIME:DEADLINE:PERIOD:CPUS ...
  *

@@ -1,4 +1,4 @@
-/* What event tracing says of a program, as records (src/deadbeat/derive/records.py), and its threads.
+/* What event tracing says of a program, as records (src/deadbeat/program/derive/records.py), and its threads.
  *
  *   recorder INSTANCE FILE KALLSYMS PID...
  *       Drains a private instance of tracefs into FILE, in order of time, and looks at the threads of

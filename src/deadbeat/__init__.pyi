@@ -1,5 +1,46 @@
 """The public names and where they come from; ``__init__.py`` imports each when first used."""
 
+from deadbeat.base.kinds.registry import open_folder as open
+from deadbeat.base.model.comparison import CellComparison, Comparison
+from deadbeat.base.model.conclusion import (
+    CONFIRMED,
+    DEPENDS,
+    NOT_CONFIRMED,
+    UNDECIDED,
+    Conclusion,
+    Evidence,
+    Judgement,
+    LackingError,
+    all_hold,
+    judge,
+)
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.figures import CellFigures, SetFigures
+from deadbeat.base.model.latency import LoadPoint
+from deadbeat.base.model.latency_summary import CellSummary
+from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.base.model.platform import difference_row, differing_platforms
+from deadbeat.base.model.results import Summary
+from deadbeat.base.model.rules import (
+    Problem,
+    ReadBy,
+    RefusedError,
+    Rule,
+    Whole,
+    bytes_of,
+    refuse,
+    size_word,
+)
+from deadbeat.base.model.specification import usage as usage_error
+from deadbeat.base.model.words import nearest as nearest_word
+from deadbeat.base.model.words import seconds_text, time_text
+from deadbeat.base.model.words import shown as quoted
+from deadbeat.base.report.building import CurvePoint, curve
+from deadbeat.base.report.charts import Chart, Curve, Heat, HeatCell, Panel
+from deadbeat.base.stats.intervals import Interval, ratio_interval
+from deadbeat.base.stats.proportions import Count, Mean
+from deadbeat.base.store.files import read_bytes as read_file
+from deadbeat.base.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.cli.call import (
     ask,
     breakdown,
@@ -12,64 +53,29 @@ from deadbeat.cli.call import (
     primitives,
     study,
 )
-from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary
-from deadbeat.kinds.primitives.spec import PrimitivesPreset
-from deadbeat.kinds.registry import open_folder as open
-from deadbeat.kinds.study.charts import curves as study_curves
-from deadbeat.kinds.study.charts import means_panel as study_means
-from deadbeat.kinds.study.charts import migrations as study_migrations
-from deadbeat.kinds.study.charts import region as study_region
-from deadbeat.kinds.study.charts import resting as study_resting
-from deadbeat.kinds.study.charts import sets_text as study_sets
-from deadbeat.kinds.study.charts import shares_panel as study_shares
-from deadbeat.kinds.study.charts import word as study_word
-from deadbeat.kinds.study.preset import Preset
-from deadbeat.kinds.study.results import Mask, StudyResults
-from deadbeat.kinds.study.spec import Source, StudySpec, SweepCell
-from deadbeat.model.comparison import CellComparison, Comparison
-from deadbeat.model.conclusion import (
-    CONFIRMED,
-    DEPENDS,
-    NOT_CONFIRMED,
-    UNDECIDED,
-    Conclusion,
-    Evidence,
-    Judgement,
-    LackingError,
-    all_hold,
-    judge,
-)
-from deadbeat.model.errors import UsageError
-from deadbeat.model.figures import CellFigures, SetFigures
-from deadbeat.model.latency import LoadPoint
-from deadbeat.model.latency_summary import CellSummary
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.platform import difference_row, differing_platforms
-from deadbeat.model.results import Summary
-from deadbeat.model.rules import (
-    Problem,
-    ReadBy,
-    RefusedError,
-    Rule,
-    Whole,
-    bytes_of,
-    refuse,
-    size_word,
-)
-from deadbeat.model.specification import usage as usage_error
-from deadbeat.model.words import nearest as nearest_word
-from deadbeat.model.words import seconds_text, time_text
-from deadbeat.model.words import shown as quoted
-from deadbeat.report.building import CurvePoint, curve
-from deadbeat.report.charts import Chart, Curve, Heat, HeatCell, Panel
+from deadbeat.latency.primitives.results import PrimitiveCell, PrimitivesSummary
+from deadbeat.latency.primitives.spec import PrimitivesPreset
+from deadbeat.machine.targets.marks import mark
 from deadbeat.sched import Scheduler
-from deadbeat.stats.intervals import Interval, ratio_interval
-from deadbeat.stats.proportions import Count, Mean
-from deadbeat.store.files import read_bytes as read_file
-from deadbeat.targets.marks import mark
-from deadbeat.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
+from deadbeat.sched.study.charts import curves as study_curves
+from deadbeat.sched.study.charts import means_panel as study_means
+from deadbeat.sched.study.charts import migrations as study_migrations
+from deadbeat.sched.study.charts import region as study_region
+from deadbeat.sched.study.charts import resting as study_resting
+from deadbeat.sched.study.charts import sets_text as study_sets
+from deadbeat.sched.study.charts import shares_panel as study_shares
+from deadbeat.sched.study.charts import word as study_word
+from deadbeat.sched.study.preset import Preset
+from deadbeat.sched.study.results import Mask, StudyResults
+from deadbeat.sched.study.spec import Source, StudySpec, SweepCell
 
 __version__: str
+from deadbeat.base.model.calibration import Calibration
+from deadbeat.base.model.errors import BuildError, RunError, TargetError
+from deadbeat.base.model.platform import HOSTED_ON, Platform
+from deadbeat.base.model.results import RunKey
+from deadbeat.base.model.words import Json
+from deadbeat.base.store.files import storing as storing_file
 from deadbeat.build.native import (
     NO_TASK_SETS,
     cache_root,
@@ -90,10 +96,16 @@ from deadbeat.build.programs import usable_on as usable_cpus
 from deadbeat.build.toolchain import STATIC as STATIC_LINKS
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.build.toolchain import answer_of as program_answer
-from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.catalog import lacking as lacking_in_port
-from deadbeat.emit import emit_batch
-from deadbeat.executors.base import (
+from deadbeat.lab.apt import Lab
+from deadbeat.lab.boot import emulate as emulate_board
+from deadbeat.lab.qemu import Qemu, find_qemu
+from deadbeat.machine.host.environment import environment_of, platform_from_environment
+from deadbeat.machine.targets.base import Target
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.catalog import Catalog, load_catalog
+from deadbeat.tasksets.catalog import lacking as lacking_in_port
+from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.executors.base import (
     UNSCALED_PPM,
     Costing,
     Progress,
@@ -102,24 +114,12 @@ from deadbeat.executors.base import (
     RunSettings,
     StartedForEach,
 )
-from deadbeat.executors.base import unheard as no_progress
-from deadbeat.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples
-from deadbeat.executors.calibration import runnable as runnable_fragments
-from deadbeat.executors.tables import plan_slots
-from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.lab.apt import Lab
-from deadbeat.lab.boot import emulate as emulate_board
-from deadbeat.lab.qemu import Qemu, find_qemu
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import BuildError, RunError, TargetError
-from deadbeat.model.platform import HOSTED_ON, Platform
-from deadbeat.model.results import RunKey
-from deadbeat.model.words import Json
-from deadbeat.prices.table import PriceBatch
-from deadbeat.prices.works import Pricing
-from deadbeat.store.files import storing as storing_file
-from deadbeat.targets.base import Target
-from deadbeat.targets.local import LocalTarget
+from deadbeat.tasksets.executors.base import unheard as no_progress
+from deadbeat.tasksets.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples
+from deadbeat.tasksets.executors.calibration import runnable as runnable_fragments
+from deadbeat.tasksets.executors.tables import plan_slots
+from deadbeat.tasksets.prices.table import PriceBatch
+from deadbeat.tasksets.prices.works import Pricing
 
 __all__ = [
     "CONFIRMED",

@@ -95,7 +95,7 @@ class JobMachine(Protocol):
 
 @frozen(kw_only=True)
 class FreeRTOSExecutor:
-    """Runs task sets on FreeRTOS; see :class:`deadbeat.executors.base.Executor`.
+    """Runs task sets on FreeRTOS; see :class:`deadbeat.tasksets.executors.base.Executor`.
 
     Attributes:
         board: What programs are built for. ``machine``: What runs them.
@@ -203,7 +203,7 @@ class FreeRTOSExecutor:
 
 
 class FreeRTOSSession(StartedForEach):
-    """A built batch; see :class:`deadbeat.executors.base.Session`. Each run is a start of it."""
+    """A built batch; see :class:`tasksets.executors.base.Session`. Each run is a start of it."""
 
     def __init__(
         self,

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.executors.base import Costing, RunRequest, RunSettings
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import BuildError, TargetError, UsageError
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import TaskSet
+from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.lab.qemu import Qemu
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import BuildError, TargetError, UsageError
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import TaskSet
-from deadbeat.store.jobfile import read_job_table
-from deadbeat.synthesis import SynthesisParameters, synthesise
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.catalog import Catalog, load_catalog
+from deadbeat.tasksets.executors.base import Costing, RunRequest, RunSettings
+from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 from deadbeat_freertos.build import HOSTED, VIRT, freertos_program, kernel_sources
 from deadbeat_freertos.executor import FreeRTOSExecutor, freertos_executor
 from deadbeat_freertos.machines import BareMachine, HostedMachine

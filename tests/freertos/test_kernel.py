@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from helpers.processes import script
 
-from deadbeat.model.errors import BuildError
+from deadbeat.base.model.errors import BuildError
 from deadbeat_freertos import build as kernel
 
 

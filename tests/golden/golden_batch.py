@@ -1,6 +1,6 @@
 """The batch that tests/golden/batch.c is the C of; run as a program, writes that file anew.
 
-Six task sets on the costs of deadbeat.model.examples: every distribution and priority rule, both
+Six task sets on the costs of base.model.examples: every distribution and priority rule, both
 ends of both axes, and two bindings of one program. A change of batch.c means that stored seeds no
 longer give stored programs: raise GENERATOR_VERSION with it.
 """
@@ -8,11 +8,11 @@ longer give stored programs: raise GENERATOR_VERSION with it.
 from fractions import Fraction
 from pathlib import Path
 
-from deadbeat.catalog import Catalog
-from deadbeat.emit import emit_batch
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.tasks import TaskSet
-from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.tasks import TaskSet
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 GOLDEN = Path(__file__).with_name("batch.c")
 CASES: tuple[dict[str, object], ...] = (

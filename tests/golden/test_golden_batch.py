@@ -9,8 +9,8 @@ import sys
 import golden_task_sets as task_sets
 from golden_batch import GOLDEN, golden_batch
 
-from deadbeat.emit import emit_batch
-from deadbeat.synthesis import GENERATOR_VERSION
+from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.synthesis import GENERATOR_VERSION
 
 
 def test_byte_identical():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.model.histogram import SUB_BITS, bucket_high, bucket_low, bucket_of
+from deadbeat.base.model.histogram import SUB_BITS, bucket_high, bucket_low, bucket_of
 
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "runtime" / "include"

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.model.errors import DataError
-from deadbeat.model.observations import Cell
-from deadbeat.store.files import read_json
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.store.files import read_json
 
 METRICS = ("slowdown", "delay_ratio", "deadline_miss_ratio")
 #: Metrics that are compared as differences, which no factor makes larger.
@@ -29,7 +29,7 @@ LATENCY_POOL, LOAD_POOL = "latency-", "load-"
 
 @frozen(kw_only=True)
 class RunFigure:
-    """One run of a side; see `deadbeat.model.observations.Observation`.
+    """One run of a side; see `deadbeat.base.model.observations.Observation`.
 
     Attributes:
         lost: Share of its released jobs that did not finish; None: not known.

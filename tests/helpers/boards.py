@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from deadbeat.executors.base import RunSettings
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.kind import write
-from deadbeat.kinds.contention.plan import resolve
-from deadbeat.kinds.contention.spec import specify
-from deadbeat.kinds.latency.spec import load_word
-from deadbeat.kinds.load.spec import LoadSpec
-from deadbeat.model import jobs as j
-from deadbeat.model.examples import example_platform
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.platform import Platform
-from deadbeat.model.specification import plain_of
-from deadbeat.model.tasks import TaskSet
-from deadbeat.model.traces import COUNTER_EVENTS
-from deadbeat.store.latency import LatencyStore
-from deadbeat.store.load import LoadStore
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.specification import plain_of
+from deadbeat.base.model.tasks import TaskSet
+from deadbeat.base.model.traces import COUNTER_EVENTS
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.base.store.load import LoadStore
+from deadbeat.latency.latency.spec import load_word
+from deadbeat.latency.load.spec import LoadSpec
+from deadbeat.tasksets.contention.kind import write
+from deadbeat.tasksets.contention.plan import resolve
+from deadbeat.tasksets.contention.spec import specify
+from deadbeat.tasksets.executors.base import RunSettings
+from deadbeat.tasksets.executors.simulated import FakeExecutor
 from helpers.campaigns import begin, run
 from helpers.loads import MS, SECOND, back_to_back, run_of
 

@@ -12,18 +12,18 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.catalog import Catalog
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
-from deadbeat.experiment.base import Event, Outcome, RunDone, RunFailed
-from deadbeat.kinds.contention.plan import resolve
-from deadbeat.kinds.contention.runner import CampaignExperiment
-from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.examples import example_fragments
-from deadbeat.model.results import RunKey
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.targets.run import run as carry_out
+from deadbeat.base.experiment.base import Event, Outcome, RunDone, RunFailed
+from deadbeat.base.model.examples import example_fragments
+from deadbeat.base.model.results import RunKey
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.machine.targets.run import run as carry_out
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.contention.plan import resolve
+from deadbeat.tasksets.contention.runner import CampaignExperiment
+from deadbeat.tasksets.contention.spec import CampaignSpec, spec_dict, specify
+from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.tasksets.executors.simulated import FakeExecutor, FakeSession, Faults
 from helpers.rows import rows_of, sets_of
 
 #: 1 and 2 cores, rho 0 and 1, alpha 0 and 1, one replica: eight runs in four blocks.

@@ -9,10 +9,10 @@ from functools import cache
 
 from attrs import field, frozen
 
-from deadbeat.model.readiness import CheckResult
-from deadbeat.settings.check import Check, all_checks
-from deadbeat.settings.facts import gather
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.readiness import CheckResult
+from deadbeat.machine.settings.check import Check, all_checks
+from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.targets.fake import FakeTarget
 
 
 @frozen

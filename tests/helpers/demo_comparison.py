@@ -3,11 +3,11 @@ in one corner."""
 
 from collections.abc import Sequence
 
-from deadbeat.kinds.contention.observe import COMPARABLE
-from deadbeat.model.comparison import ComparisonResult
-from deadbeat.model.figures import SetFigures
-from deadbeat.model.observations import Cell
-from deadbeat.model.results import Summary
+from deadbeat.base.model.comparison import ComparisonResult
+from deadbeat.base.model.figures import SetFigures
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.model.results import Summary
+from deadbeat.tasksets.contention.observe import COMPARABLE
 from helpers.aa import RunFigure, Side
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary

@@ -2,10 +2,10 @@
 
 import xml.etree.ElementTree as ET
 
-from deadbeat.kinds.contention.facts import grid_of
-from deadbeat.kinds.contention.kind import _charts, words_of
-from deadbeat.model.results import Summary
-from deadbeat.report.paper import draw_charts
+from deadbeat.base.model.results import Summary
+from deadbeat.base.report.paper import draw_charts
+from deadbeat.tasksets.contention.facts import grid_of
+from deadbeat.tasksets.contention.kind import _charts, words_of
 
 
 def chart_names(summary: Summary) -> set[str]:

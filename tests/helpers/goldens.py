@@ -23,11 +23,11 @@ from unittest.mock import patch
 from attrs import field, frozen
 
 from deadbeat.cli.main import main
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.rows import rows
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import Reading, Readings
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.rows import rows
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import Reading, Readings
 from helpers.answers import validator
 from helpers.pages import Page
 from helpers.trees import grow
@@ -105,7 +105,7 @@ def settings_of(then: Any) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(all_knobs.cache_clear)
         for user in ("check", "knob"):
-            stack.enter_context(patch(f"deadbeat.settings.{user}.rows", lambda: kept))
+            stack.enter_context(patch(f"deadbeat.machine.settings.{user}.rows", lambda: kept))
         all_knobs.cache_clear()
         yield
 

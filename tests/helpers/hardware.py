@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.store.jobfile import read_job_table
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.executors.base import RunOutcome, RunRequest, RunSettings
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 from helpers.processes import running
 from helpers.runs import made_set, made_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from deadbeat.targets.base import Target
+    from deadbeat.machine.targets.base import Target
 
 POOLS = Path(__file__).parents[1] / "pools" / "runtime"
 MS = 1_000_000

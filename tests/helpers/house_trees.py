@@ -32,7 +32,7 @@ def may(house: str) -> set[str]:
     """The house, those that it may import, and those in turn."""
     found, todo = {house}, [house]
     while todo:
-        more = {*houses.HOUSES[todo.pop()].may} - found
+        more = {*houses.MAY[todo.pop()]} - found
         found |= more
         todo += more
     return found

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from attrs import evolve
 
-from deadbeat.kinds.contention import observe as contention
-from deadbeat.kinds.latency import observe as latency
-from deadbeat.kinds.load import observe as interference
-from deadbeat.model.comparison import Comparison
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.verdicts.engine import CompareOptions, compare_tables
+from deadbeat.base.model.comparison import Comparison
+from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.base.verdicts.engine import CompareOptions, compare_tables
+from deadbeat.latency.latency import observe as latency
+from deadbeat.latency.load import observe as interference
+from deadbeat.tasksets.contention import observe as contention
 from helpers.aa import Side
 
 KINDS = {"contention": contention, "latency": latency, "interference": interference}

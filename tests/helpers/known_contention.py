@@ -1,6 +1,6 @@
 """A machine whose contention is known: cores, locks served first come first served, a bandwidth.
 
-A discrete-event simulation, the truth beside which `deadbeat.prediction` is judged on machines that
+A discrete-event simulation, the truth beside which `tasksets.prediction` is judged on machines that
 are not there. It knows nothing of that model: locks have hold times, streams have demands, and the
 matrix of slowdowns is what `deadbeat interfere` would see of it on two cores.
 """
@@ -16,10 +16,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from deadbeat.kinds.interfere.results import ALONE, InterfereRun, slowdowns
-from deadbeat.kinds.interfere.spec import InterfereKey, SetWork
-from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
-from deadbeat.prices.replay import ReplayTask
+from deadbeat.tasksets.interfere.results import ALONE, InterfereRun, slowdowns
+from deadbeat.tasksets.interfere.spec import InterfereKey, SetWork
+from deadbeat.tasksets.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.tasksets.prices.replay import ReplayTask
 
 _SLOT_NS = 3_000_000
 

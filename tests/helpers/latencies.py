@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.latency.engines import Request, SimulatedEngine
-from deadbeat.model.latency import Circumstances, LatencyKey, LatencyRun, LoadPoint, LoadReport
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.latency import Circumstances, LatencyKey, LatencyRun, LoadPoint, LoadReport
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.latency.latency.engines import Request, SimulatedEngine
+from deadbeat.machine.targets.fake import FakeTarget
 
 LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))
 

@@ -4,9 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deadbeat.kinds.latency.tail import Part
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyKey, LatencyRun, LateWakeUp, LoadPoint
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import (
+    IDLE,
+    CpuLatency,
+    LatencyKey,
+    LatencyRun,
+    LateWakeUp,
+    LoadPoint,
+)
+from deadbeat.latency.latency.tail import Part
 
 MS = 1_000_000
 

@@ -9,14 +9,14 @@ import test_checks_all
 import test_knobs
 from attrs import evolve
 
-from deadbeat.host.values import UnreadError
-from deadbeat.settings.check import all_checks
-from deadbeat.settings.facts import Facts, commands, gather
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.making import MAKES, NotHereError
-from deadbeat.settings.rows import rows
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.readings import Reading, Readings
+from deadbeat.machine.host.values import UnreadError
+from deadbeat.machine.settings.check import all_checks
+from deadbeat.machine.settings.facts import Facts, commands, gather
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.making import MAKES, NotHereError
+from deadbeat.machine.settings.rows import rows
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.readings import Reading, Readings
 from helpers.checks import Case, has_code
 
 T = TypeVar("T")

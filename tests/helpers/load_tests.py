@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from attrs import evolve
 
-from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
-from deadbeat.kinds.load.observe import LoadTest, load_test_of
-from deadbeat.kinds.load.runner import look
-from deadbeat.kinds.load.spec import LoadSpec, plan, resolve
-from deadbeat.model.load import LoadKey, LoadRun, Rounds
-from deadbeat.model.specification import plain_of
-from deadbeat.store.load import LoadStore
+from deadbeat.base.model.load import LoadKey, LoadRun, Rounds
+from deadbeat.base.model.specification import plain_of
+from deadbeat.base.store.load import LoadStore
+from deadbeat.latency.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
+from deadbeat.latency.load.observe import LoadTest, load_test_of
+from deadbeat.latency.load.runner import look
+from deadbeat.latency.load.spec import LoadSpec, plan, resolve
 from helpers.loads import summary_of_runs
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}

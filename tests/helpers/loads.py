@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.kinds.load.engine import LoadRequest
-from deadbeat.kinds.load.lost import SceneMachine
-from deadbeat.kinds.load.remedies import RemedyChange
-from deadbeat.kinds.load.spec import LoadSpec
-from deadbeat.kinds.load.summarise import summarise_load
-from deadbeat.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
+from deadbeat.base.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
+from deadbeat.latency.load.engine import LoadRequest
+from deadbeat.latency.load.lost import SceneMachine
+from deadbeat.latency.load.remedies import RemedyChange
+from deadbeat.latency.load.spec import LoadSpec
+from deadbeat.latency.load.summarise import summarise_load
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
+from deadbeat.program.derive.records import RECORD, RecordedThread, Recording, RecordKind
 
 CALLS = {
     0: "read",

@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import define, field
 
-from deadbeat.kinds.contention.precision import MeanEstimate, Precision, Sample
-from deadbeat.kinds.contention.spec import CampaignSpec, PrecisionSpec
-from deadbeat.model.results import KnownPoint, Point, RunKey, point_text
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.base.model.results import KnownPoint, Point, RunKey, point_text
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.contention.precision import MeanEstimate, Precision, Sample
+from deadbeat.tasksets.contention.spec import CampaignSpec, PrecisionSpec
 from helpers.campaigns import begin, run, tiny_spec
 
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
-from deadbeat.model.errors import UnreachableError
-from deadbeat.targets.base import Completed, Process, Readings
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import ask
+from deadbeat.base.model.errors import UnreachableError
+from deadbeat.machine.targets.base import Completed, Process, Readings
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import ask
 
 
 class PretendedTarget:
-    """See `deadbeat.targets.base.Target`.
+    """See `deadbeat.machine.targets.base.Target`.
 
     Attributes:
         cpu: Its programs run on this CPU alone; None: on all.

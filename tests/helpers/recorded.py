@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from deadbeat.base.model.examples import example_platform
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.kinds.program.results import FOLDERS, ProgramKey, ProgramStore
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.tries import ProgramChange
-from deadbeat.kinds.program.watching import Watched
-from deadbeat.model.examples import example_platform
-from deadbeat.targets.base import Target
-from deadbeat.targets.marks import FIELDS, Marks
+from deadbeat.machine.targets.base import Target
+from deadbeat.machine.targets.marks import FIELDS, Marks
+from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.tries import ProgramChange
+from deadbeat.program.run.watching import Watched
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from deadbeat.settings.check import all_checks
-from deadbeat.settings.facts import ONLINE
-from deadbeat.settings.rows import Row
-from deadbeat.targets.readings import is_pattern
+from deadbeat.machine.settings.check import all_checks
+from deadbeat.machine.settings.facts import ONLINE
+from deadbeat.machine.settings.rows import Row
+from deadbeat.machine.targets.readings import is_pattern
 from helpers.checks import Case, Cases, case, config, has_code
 
 CPUS = {ONLINE: "0-1\n"}

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.model import jobs as j
-from deadbeat.model.calibration import Calibration, Cost
-from deadbeat.model.examples import example_calibration
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.jobfile import new_header
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.calibration import Calibration, Cost
+from deadbeat.base.model.examples import example_calibration
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.jobfile import new_header
 
 SET_ID = "0123456789abcdef" * 4
 COUNTED = j.JOB_COUNTED

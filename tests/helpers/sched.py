@@ -10,8 +10,8 @@ from oracles import schedule as reference
 from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 from oracles.schedule.state import TIE_KEYS
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, Verdict, policies, simulate
 from deadbeat.sched.core import core
 from deadbeat.sched.files import load_task_system

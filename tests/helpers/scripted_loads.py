@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from deadbeat.kinds.latency.loads import MadeUpLoads
-from deadbeat.model.errors import TargetError
-from deadbeat.model.latency import LoadPoint, LoadReport
-from deadbeat.targets.base import Target
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.latency import LoadPoint, LoadReport
+from deadbeat.latency.latency.loads import MadeUpLoads
+from deadbeat.machine.targets.base import Target
 
 
 @frozen

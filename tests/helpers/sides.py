@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from deadbeat.model.observations import Cell
+from deadbeat.base.model.observations import Cell
 from helpers.aa import RunFigure, Side
 
 SHARES = (0.0, 0.5, 1.0)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import deadbeat
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.cli.main import main
-from deadbeat.kinds.registry import find
-from deadbeat.model.errors import DeadbeatError
 
 BOUND_SECONDS = 20
 QUIET = ("--runs", "runs", "--json")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.kinds.study.chunks import YES, Rows, row_type
-from deadbeat.kinds.study.preset import specify
-from deadbeat.kinds.study.results import StudyResults
-from deadbeat.kinds.study.spec import StudySpec, SweepCell, digest, spec_dict
-from deadbeat.store.study import StudyStore
+from deadbeat.base.store.study import StudyStore
+from deadbeat.sched.study.chunks import YES, Rows, row_type
+from deadbeat.sched.study.preset import specify
+from deadbeat.sched.study.results import StudyResults
+from deadbeat.sched.study.spec import StudySpec, SweepCell, digest, spec_dict
 
 
 def small(**changes: Any) -> StudySpec:

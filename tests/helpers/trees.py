@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deadbeat.model.tuning import Setting
+from deadbeat.base.model.tuning import Setting
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 #: Odd values, none of them a default: what comes back must be these.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from deadbeat.model.histogram import bucket_of
+from deadbeat.base.model.histogram import bucket_of
 
 
 def counted(values: Iterable[int]) -> dict[str, Any]:

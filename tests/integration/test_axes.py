@@ -11,8 +11,8 @@ from helpers.chromium import await_plots
 from helpers.kinds import every_folder
 from matplotlib.figure import Figure
 
+from deadbeat.base.report import paper
 from deadbeat.cli.main import main
-from deadbeat.report import paper
 
 #: Slowdowns 1 to 16, by the formula of the made-up machine.
 SURFACES = (

@@ -12,8 +12,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import deadbeat
-from deadbeat.compare.page import write_comparison
-from deadbeat.kinds.contention.kind import write_report
+from deadbeat.cli.compare.page import write_comparison
+from deadbeat.tasksets.contention.kind import write_report
 
 pytestmark = pytest.mark.browser
 

@@ -17,15 +17,15 @@ import pytest
 from attrs import frozen
 from helpers.native import compile_program
 
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, TaskSet
 from deadbeat.build.native import NO_TASK_SETS, index_source, link_program, native_root
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.catalog import Catalog, load_catalog
-from deadbeat.emit import emit_batch
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, TaskSet
-from deadbeat.targets.local import LocalProcess, LocalTarget
+from deadbeat.machine.targets.local import LocalProcess, LocalTarget
+from deadbeat.tasksets.catalog import Catalog, load_catalog
+from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 from tests.helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of, task_set
 
 #: Real-time where it is allowed, so that objects with a priority ceiling are tried as well.

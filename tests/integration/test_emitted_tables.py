@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.catalog import Catalog
-from deadbeat.emit import TABLES_VERSION, emit_batch, task_set_id
-from deadbeat.model.errors import UsageError
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.tasks import TaskSet
-from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.tasks import TaskSet
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.emit import TABLES_VERSION, emit_batch, task_set_id
+from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 INCLUDE = Path(__file__).parents[2] / "runtime" / "include"
 FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow"]

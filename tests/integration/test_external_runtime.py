@@ -11,12 +11,12 @@ from attrs import evolve
 from helpers.hardware import LOCK_WAIT
 from helpers.processes import script as program
 
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
-from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.errors import DataError, RunError, TargetError, UsageError
-from deadbeat.model.specification import read
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.errors import DataError, RunError, TargetError, UsageError
+from deadbeat.base.model.specification import read
+from deadbeat.latency.primitives.cases import PrimitiveCase, PrimitiveKey, resolved
+from deadbeat.latency.primitives.foreign import ForeignPrimitives
+from deadbeat.latency.primitives.spec import PrimitivesSpec
+from deadbeat.machine.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
 

@@ -14,8 +14,8 @@ from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 from helpers.processes import running, until
 
 from deadbeat.build.programs import failure_of, guarded, put_runtime
-from deadbeat.targets.base import Completed
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.local import LocalTarget
 
 #: Children that leave their group, and one whose parent has ended.
 FAMILY = "setsid sleep 971{0} & (setsid sleep 972{0} &) ; "

@@ -18,8 +18,8 @@ from helpers.processes import running, until, words_of
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.programs import BOUND_PASSED, guarded
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.emit import emit_batch
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.emit import emit_batch
 
 pytestmark = pytest.mark.hardware
 

@@ -17,18 +17,18 @@ from helpers.programs import ROOT, command_of
 from helpers.trials import CONTROLS, Trial, try_causes
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.late import late
-from deadbeat.derive.recorder import Recorder, recorded_alone
-from deadbeat.derive.records import RecordKind
-from deadbeat.derive.tasks import derive
-from deadbeat.executors.base import RunRequest
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.watching import watched
-from deadbeat.targets.guarded import GuardedProgram
-from deadbeat.targets.local import LocalProcess, LocalTarget
-from deadbeat.trace.jobs import worst_jobs
-from deadbeat.trace.session import Tracer
+from deadbeat.machine.targets.guarded import GuardedProgram
+from deadbeat.machine.targets.local import LocalProcess, LocalTarget
+from deadbeat.machine.trace.jobs import worst_jobs
+from deadbeat.machine.trace.session import Tracer
+from deadbeat.program.derive.late import late
+from deadbeat.program.derive.recorder import Recorder, recorded_alone
+from deadbeat.program.derive.records import RecordKind
+from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.watching import watched
+from deadbeat.tasksets.executors.base import RunRequest
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware
 
@@ -95,8 +95,8 @@ def test_odd_settings_of_the_machine_stay(tracefs: None) -> None:
 KILLED = """
 import os, signal
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.recorder import Recorder, recorded_alone
-from deadbeat.targets.local import LocalProcess, LocalTarget
+from deadbeat.program.derive.recorder import Recorder, recorded_alone
+from deadbeat.machine.targets.local import LocalProcess, LocalTarget
 recorder = Recorder(LocalTarget())  # the tracer, and what reads its instance
 recorder.begin(os.getpid())
 tracer = recorder._tracer

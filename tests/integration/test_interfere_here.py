@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from helpers.hardware import LOCK_WAIT, TWO_CORES
 
-from deadbeat.kinds.interfere.engine import HardwareChannels
-from deadbeat.kinds.interfere.results import ALONE, ASLEEP, InterfereRun
-from deadbeat.kinds.interfere.spec import InterfereKey, InterfereSpec, machine_of, resolved
-from deadbeat.model.specification import read
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.specification import read
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.interfere.engine import HardwareChannels
+from deadbeat.tasksets.interfere.results import ALONE, ASLEEP, InterfereRun
+from deadbeat.tasksets.interfere.spec import InterfereKey, InterfereSpec, machine_of, resolved
 
 pytestmark = [pytest.mark.hardware, TWO_CORES]
 #: Alone, in pairs whose second is above or beside the first, that sleep, and that make threads.

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.base.model.errors import TargetError
 from deadbeat.lab.apt import host_sources
 from deadbeat.lab.kernels import fetch, fetched
 from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.qemu import OLDEST, find_qemu
-from deadbeat.model.errors import TargetError
 
 
 @pytest.mark.slow

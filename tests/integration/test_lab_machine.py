@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.base.model.errors import BuildError, TargetError
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import fetched
 from deadbeat.lab.latency import job_of, run_of
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.errors import BuildError, TargetError
+from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("machine")]
 

@@ -22,16 +22,16 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.latency import IDLE, LoadPoint
+from deadbeat.base.report.html import page as html
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.document import latency_document
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, LoadPoint
-from deadbeat.report.html import page as html
-from deadbeat.settings.doctor import DoctorReport, examine
-from deadbeat.settings.doctor_page import write_doctor
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.latency.latency.document import latency_document
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.machine.settings.doctor import DoctorReport, examine
+from deadbeat.machine.settings.doctor_page import write_doctor
+from deadbeat.machine.targets.fake import FakeTarget
 
 pytestmark = pytest.mark.browser
 

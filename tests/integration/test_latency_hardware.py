@@ -12,10 +12,10 @@ from helpers.answers import answer_of
 from helpers.campaigns import deadbeat, started
 from helpers.processes import running, until
 
-from deadbeat.kinds.latency.stress import COMMAND, FILES, StressLoads, look_of
-from deadbeat.model.latency import LoadPoint
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.latency import LoadPoint
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.latency.latency.stress import COMMAND, FILES, StressLoads, look_of
+from deadbeat.machine.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
 #: What makes the loads: a word of the command lines of its processes.

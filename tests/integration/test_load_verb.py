@@ -12,12 +12,12 @@ import pytest
 from helpers import seldom
 from helpers.processes import children, is_alive, until
 
+from deadbeat.base.model.errors import BuildError
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.programs import put_runtime
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.kinds.latency.loads import LOADS
-from deadbeat.model.errors import BuildError
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.latency.loads import LOADS
+from deadbeat.machine.targets.local import LocalTarget
 
 #: What a worker of each kind needs beside its count, to be quick.
 AMOUNTS = {

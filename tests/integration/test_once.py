@@ -10,7 +10,7 @@ from helpers.hardware import MS, POOLS, task, task_set
 
 from deadbeat.build.native import link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.emit import emit_batch
+from deadbeat.tasksets.emit import emit_batch
 
 pytestmark = pytest.mark.hardware
 

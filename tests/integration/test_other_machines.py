@@ -15,16 +15,16 @@ from helpers.programs import PROGRAMS, command_of, truth_in
 from helpers.sshd import Sshd, private_sshd
 from helpers.trees import ODD, grow, held
 
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.programs import usable_on
-from deadbeat.catalog import load_catalog
 from deadbeat.cli.main import main
-from deadbeat.executors.abilities import abilities
-from deadbeat.kinds.latency.observe import read_matrix
-from deadbeat.kinds.program.results import ProgramStore, summarise
-from deadbeat.settings.tune import holder_of, signed
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets import opening
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.latency.observe import read_matrix
+from deadbeat.machine.settings.tune import holder_of, signed
+from deadbeat.machine.targets import opening
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.run.results import ProgramStore, summarise
+from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.executors.abilities import abilities
 
 BOARD = "pretend://board"
 #: Name of the folder that is TMPDIR on the other machine.

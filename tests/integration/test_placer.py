@@ -17,10 +17,10 @@ from attrs import evolve
 from helpers.processes import children, names, python, until
 from helpers.programs import ROOT, command_of
 
+from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.placer import Placer, Placing
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.placer import Placer, Placing
 
 ALL = os.sched_getaffinity(0)
 DRAW = random.Random(7)
@@ -134,8 +134,8 @@ def test_it_may_be_killed_at_any_moment(program):
 def test_all_is_put_back_where_its_parent_is_killed(program):
     text = f"""if True:
         from deadbeat.build.toolchain import Toolchain
-        from deadbeat.derive.placer import Placer, Placing
-        from deadbeat.targets.local import LocalTarget
+        from deadbeat.program.derive.placer import Placer, Placing
+        from deadbeat.machine.targets.local import LocalTarget
         with LocalTarget() as here, Placer(here, Toolchain.find(), {RULES}) as placer:
             placer.begin({program.pid})
             print("begun", flush=True)

@@ -10,14 +10,14 @@ import pytest
 from helpers.hardware import LOCK_WAIT, TWO_CORES, processes_of
 from helpers.processes import until
 
-from deadbeat.catalog import load_catalog
-from deadbeat.executors.controls import HOLD, price_controls
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model.errors import TargetError
-from deadbeat.prices.table import StoredPrices, price_table
-from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.targets.base import Process
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.errors import TargetError
+from deadbeat.machine.targets.base import Process
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.executors.controls import HOLD, price_controls
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.prices.table import StoredPrices, price_table
+from deadbeat.tasksets.prices.works import PriceWork, Pricing
 
 pytestmark = [pytest.mark.hardware, TWO_CORES]
 WORKS = tuple(

@@ -11,16 +11,16 @@ from attrs import evolve
 from helpers import seldom
 from helpers.hardware import LOCK_WAIT
 
+from deadbeat.base.model.errors import DataError, RunError, UsageError
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.specification import read
 from deadbeat.build.pool import LIBC, primitives
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.runs import PrimitiveRun
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import topology_of
-from deadbeat.model.errors import DataError, RunError, UsageError
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.specification import read
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
+from deadbeat.latency.primitives.engine import HardwarePrimitives
+from deadbeat.latency.primitives.runs import PrimitiveRun
+from deadbeat.latency.primitives.spec import PrimitivesSpec
+from deadbeat.latency.primitives.topology import topology_of
+from deadbeat.machine.targets.local import LocalTarget
 from deadbeat_papers.runtimes.arguments import read_arguments
 
 pytestmark = pytest.mark.hardware

@@ -15,18 +15,18 @@ from helpers.campaigns import started
 from helpers.hardware import LOCK_WAIT
 from helpers.processes import running, until, words_of
 
+from deadbeat.base.model.errors import RunError, UsageError
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.specification import read
 from deadbeat.build.jvm import FOREIGN_JAVA, agent_jar, jdks
-from deadbeat.kinds.primitives import foreign
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
-from deadbeat.kinds.primitives.engine import HardwarePrimitives
-from deadbeat.kinds.primitives.foreign import ForeignPrimitives
-from deadbeat.kinds.primitives.runtimes import COLLECTORS, jvm_words
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import topology_of
-from deadbeat.model.errors import RunError, UsageError
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.specification import read
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.primitives import foreign
+from deadbeat.latency.primitives.cases import PrimitiveCase, PrimitiveKey, cases, placed, resolved
+from deadbeat.latency.primitives.engine import HardwarePrimitives
+from deadbeat.latency.primitives.foreign import ForeignPrimitives
+from deadbeat.latency.primitives.runtimes import COLLECTORS, jvm_words
+from deadbeat.latency.primitives.spec import PrimitivesSpec
+from deadbeat.latency.primitives.topology import topology_of
+from deadbeat.machine.targets.local import LocalTarget
 
 FOUND = jdks()
 pytestmark = [

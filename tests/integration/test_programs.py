@@ -10,14 +10,14 @@ from helpers import seldom
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.records import Recording
-from deadbeat.derive.tasks import derive
-from deadbeat.derive.twin import twin_of
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.tries import ProgramChange
-from deadbeat.kinds.program.twin import agreed, built
-from deadbeat.kinds.program.watching import watched
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.tasks import derive
+from deadbeat.program.derive.twin import twin_of
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.tries import ProgramChange
+from deadbeat.program.run.twin import agreed, built
+from deadbeat.program.run.watching import watched
 
 EXAMPLES = sorted((ROOT / "examples/program").glob("*.c"))
 pytestmark = pytest.mark.hardware

@@ -15,7 +15,7 @@ from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.kinds.contention.kind import write_report
+from deadbeat.tasksets.contention.kind import write_report
 
 pytestmark = pytest.mark.browser
 

@@ -11,14 +11,14 @@ from helpers.hardware import LOCK_WAIT, MS, processes_of, stands_above
 from helpers.loads import request
 from helpers.processes import is_alive, until
 
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.load import Seen
+from deadbeat.base.model.tuning import Setting
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.kinds.load.engine import REASON, HardwareLoad, LoadRequest
-from deadbeat.model.errors import TargetError
-from deadbeat.model.load import Seen
-from deadbeat.model.tuning import Setting
-from deadbeat.settings.tune import refuse_unsettled
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.load.engine import REASON, HardwareLoad, LoadRequest
+from deadbeat.machine.settings.tune import refuse_unsettled
+from deadbeat.machine.targets.local import LocalTarget
 
 pytestmark = pytest.mark.hardware
 

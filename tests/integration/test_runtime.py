@@ -28,13 +28,8 @@ from helpers.hardware import (
 )
 from helpers.native import compile_program
 
-from deadbeat.build.native import NO_TASK_SETS, link_program, text_source
-from deadbeat.build.toolchain import Toolchain
-from deadbeat.emit import emit_batch
-from deadbeat.executors.base import RunRequest
-from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.model.jobs import (
+from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.base.model.jobs import (
     JOB_COUNTED,
     JOB_FINISHED,
     JOB_SKIPPED,
@@ -51,9 +46,14 @@ from deadbeat.model.jobs import (
     SLOT_SOLO,
     JobTable,
 )
-from deadbeat.model.tasks import Task
-from deadbeat.targets.base import Process
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.tasks import Task
+from deadbeat.build.native import NO_TASK_SETS, link_program, text_source
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.machine.targets.base import Process
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.executors.base import RunRequest
+from deadbeat.tasksets.executors.tables import SOLO_SAMPLE, plan_slots
 
 pytestmark = pytest.mark.hardware
 

@@ -28,15 +28,15 @@ from helpers.hardware import (
 )
 from helpers.injection import Hog, Move, inject_options
 
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.tasks import Entry, FragmentUse, Resource, TaskSet
+from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import RunRequest, RunSettings
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import TargetError
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.tasks import Entry, FragmentUse, Resource, TaskSet
-from deadbeat.model.traces import COUNTER_EVENTS
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.executors.base import RunRequest, RunSettings
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware
 

@@ -13,11 +13,11 @@ import pytest
 from attrs import evolve
 from helpers.programs import PROGRAMS, ROOT, command_of, truth_in
 
-from deadbeat.derive.records import RECORD, RecordedThread, Recording, RecordKind
-from deadbeat.derive.sections import HeldLock, locks_of
-from deadbeat.derive.shim import Shim, with_variables
-from deadbeat.derive.tracks import tracks
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.records import RECORD, RecordedThread, Recording, RecordKind
+from deadbeat.program.derive.sections import HeldLock, locks_of
+from deadbeat.program.derive.shim import Shim, with_variables
+from deadbeat.program.derive.tracks import tracks
 
 LOCKS = ROOT / "tests/programs/shim/locks.c"
 NOTHING = Recording(events=np.empty(0, RECORD), threads=(), begin_ns=0, end_ns=0)

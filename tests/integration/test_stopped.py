@@ -12,8 +12,8 @@ import pytest
 from helpers.hardware import executor
 from helpers.processes import children
 
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model.errors import RunError
+from deadbeat.base.model.errors import RunError
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, POOLS, executor, keys, settings, table_of, task, task_set
 
+from deadbeat.base.model.errors import BuildError, UsageError
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.emit import task_set_id
-from deadbeat.executors.base import RunRequest
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.model.errors import BuildError, UsageError
+from deadbeat.tasksets.emit import task_set_id
+from deadbeat.tasksets.executors.base import RunRequest
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware
 

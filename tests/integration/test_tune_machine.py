@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from helpers.trees import KillBefore, killed_after, moments
 
-from deadbeat.model.tuning import Setting
-from deadbeat.settings.journal import Journal
-from deadbeat.settings.tune import applied
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.tuning import Setting
+from deadbeat.machine.settings.journal import Journal
+from deadbeat.machine.settings.tune import applied
+from deadbeat.machine.targets.local import LocalTarget
 
 VM = Path("/proc/sys/vm")
 THP = Path("/sys/kernel/mm/transparent_hugepage")

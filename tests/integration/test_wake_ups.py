@@ -14,15 +14,15 @@ from helpers.hardware import LOCK_WAIT, POOLS, executor, processes_of
 from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 from helpers.processes import until
 
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.latency import PATH_PARTS, CpuLatency
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed
-from deadbeat.model.errors import TargetError
-from deadbeat.model.latency import PATH_PARTS, CpuLatency
-from deadbeat.targets.base import Process
-from deadbeat.targets.local import LocalTarget
+from deadbeat.latency.latency.engines import Request
+from deadbeat.latency.latency.prober import ProberEngine, cpu_latency, parsed
+from deadbeat.machine.targets.base import Process
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware
 

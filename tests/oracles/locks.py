@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from attrs import define
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 
 COMPUTE, SUSPEND, STRETCH = -1, -2, -3
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 
 #: Parts that may be left out; each must be refuted by simulation.
 PARTS = ("boost", "arrival", "strangers", "held", "hand-over", "repeat")

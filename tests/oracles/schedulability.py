@@ -14,7 +14,7 @@ from itertools import pairwise, product
 
 from attrs import frozen
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import TestAnswer
 from deadbeat.sched.simulator import Scheduler
 from oracles.schedule.partition import place

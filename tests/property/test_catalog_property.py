@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.catalog import load_catalog
-from deadbeat.model.errors import DataError
+from deadbeat.base.model.errors import DataError
+from deadbeat.tasksets.catalog import load_catalog
 
 MATTER = """\
 name = "mutex"

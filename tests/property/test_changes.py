@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from deadbeat.kinds.load.figures import METRICS, WORDS
-from deadbeat.kinds.program.observe import METRICS as OF_PROGRAMS
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.verdicts.engine import CompareOptions, compare_changes
-from deadbeat.verdicts.pairs import IN_TURNS
+from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.base.verdicts.engine import CompareOptions, compare_changes
+from deadbeat.base.verdicts.pairs import IN_TURNS
+from deadbeat.latency.load.figures import METRICS, WORDS
+from deadbeat.program.run.observe import METRICS as OF_PROGRAMS
 
 MISSES, WORST = METRICS[0], OF_PROGRAMS[1]
 ROUNDS = 100_000

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.kinds.contention import stress as draws
-from deadbeat.kinds.contention.stress import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
-from deadbeat.model import rules
-from deadbeat.synthesis.stream import Stream
+from deadbeat.base.model import rules
+from deadbeat.tasksets.contention import stress as draws
+from deadbeat.tasksets.contention.stress import CoreChoice, CoresRule, DrawKind, Drawn, SpreadRule
+from deadbeat.tasksets.synthesis.stream import Stream
 
 KINDS: dict[str, tuple[DrawKind, int, int]] = {
     "shares": (draws.shares(), 0, 1000),

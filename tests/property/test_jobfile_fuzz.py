@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.executors.metrics import job_columns, quantiles
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.run_parts import ContendedUses, overlap_share
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import DataError
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import COUNTER_EVENTS
-from deadbeat.store.jobfile import job_file_buffers, new_header, parse_job_table
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.traces import COUNTER_EVENTS
+from deadbeat.base.store.jobfile import job_file_buffers, new_header, parse_job_table
+from deadbeat.tasksets.contention.figures import run_figures
+from deadbeat.tasksets.contention.run_parts import ContendedUses, overlap_share
+from deadbeat.tasksets.executors.metrics import job_columns, quantiles
 
 
 def slow_figures(table: JobTable) -> dict[str, Any]:

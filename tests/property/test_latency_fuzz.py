@@ -8,13 +8,13 @@ from helpers.latency_series import run_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.latency.foreign import Foreign, as_run, read_foreign
-from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency, tail_rows
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, CpuLatency, LatencyRun, LateWakeUp, LoadPoint
-from deadbeat.store.texts import Text
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import IDLE, CpuLatency, LatencyRun, LateWakeUp, LoadPoint
+from deadbeat.base.store.texts import Text
+from deadbeat.latency.latency.foreign import Foreign, as_run, read_foreign
+from deadbeat.latency.latency.summarise import latency_rows, summarise_latency, tail_rows
 
 NUMBERS = st.integers(min_value=-(2**70), max_value=2**70) | st.floats() | st.none() | st.text()
 HISTOGRAM = st.dictionaries(st.integers(-5, 2**70).map(str) | st.text(max_size=3), NUMBERS)

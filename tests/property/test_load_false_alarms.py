@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
-from deadbeat.kinds.load.lost import Scene, SceneMachine
-from deadbeat.model.load import LoadRun, LostTime
+from deadbeat.base.model.load import LoadRun, LostTime
+from deadbeat.latency.load.lost import Scene, SceneMachine
 
 
 def same_runs(draw: np.random.Generator, repeats: int) -> list[LoadRun]:

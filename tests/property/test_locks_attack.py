@@ -17,7 +17,7 @@ from oracles import pinned
 from oracles.locks import Job, Simulation
 
 from deadbeat import sched
-from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.sched.core import core
 from deadbeat.sched.locks import protocols, rows
 

@@ -5,8 +5,8 @@ import pytest
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.figures import RoundSums, RunMean
-from deadbeat.stats.intervals import mean_interval, own_interval
+from deadbeat.base.stats.intervals import mean_interval, own_interval
+from deadbeat.tasksets.contention.figures import RoundSums, RunMean
 
 Floats = NDArray[np.float64]
 

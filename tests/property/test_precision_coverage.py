@@ -19,10 +19,10 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.precision import Drawn
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.spec import PrecisionSpec
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.results import Point
-from deadbeat.stats.intervals import bounded_interval, sets_interval, share_over_sets
+from deadbeat.base.model.results import Point
+from deadbeat.base.stats.intervals import bounded_interval, sets_interval, share_over_sets
+from deadbeat.tasksets.contention.spec import PrecisionSpec
+from deadbeat.tasksets.contention.summarise import summarise
 
 #: What 2000 campaigns of three points may show.
 LOW, HIGH = 0.93, 0.97

@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.systems import TaskSystem, TimedTask
+from deadbeat.base.store.tasksystems import csv_text, task_system_text
 from deadbeat.sched.documents import schema
 from deadbeat.sched.files import FORMATS, parse_task_system
-from deadbeat.store.tasksystems import csv_text, task_system_text
 
 TIME_MAX = 1 << 60
 SCHEMA = Draft202012Validator(schema())

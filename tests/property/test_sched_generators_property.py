@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.model.errors import SynthesisError
+from deadbeat.base.model.errors import SynthesisError
 from deadbeat.sched import (
     Recipe,
     generate,

@@ -14,7 +14,7 @@ from oracles import schedule as reference
 from oracles.schedule.partition import edf_fits, fixed_priority_fits
 from oracles.schedule.state import tie_rank
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Scheduler, Verdict, policies, simulate
 
 SYSTEMS = 60

@@ -9,7 +9,7 @@ from attrs import evolve
 from helpers import seldom
 
 from deadbeat import sched
-from deadbeat.model.systems import CriticalSection, Dag, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.systems import CriticalSection, Dag, Lock, TaskSystem, TimedTask
 from deadbeat.sched.sensitivity import MONOTONE, scaled
 
 #: Release, time, rank (less is more urgent), and the jobs that end before it starts.

@@ -9,7 +9,7 @@ from oracles.schedulability import TWINS, Question
 from oracles.schedule.partition import ADMISSIONS, HEURISTICS, ORDERS
 
 from deadbeat import sched
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 
 
 def drawn(seed: int) -> Question:

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import schedule as reference
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched import Costs, Scheduler, TaskBatch, simulate_batch
 from deadbeat.sched.simulator import simulate_jobs
 

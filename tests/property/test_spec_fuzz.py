@@ -13,16 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.kinds.breakdown import spec as breakdown
-from deadbeat.kinds.contention import spec as contention
-from deadbeat.kinds.latency import spec as latency
-from deadbeat.kinds.load import spec as load
-from deadbeat.kinds.load.remedies import RemedyChange
-from deadbeat.kinds.study import preset
-from deadbeat.kinds.study import spec as study
-from deadbeat.model.errors import UsageError
-from deadbeat.model.specification import plain_of, sections_of
-from deadbeat.store.files import read_toml
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.specification import plain_of, sections_of
+from deadbeat.base.store.files import read_toml
+from deadbeat.latency.latency import spec as latency
+from deadbeat.latency.load import spec as load
+from deadbeat.latency.load.remedies import RemedyChange
+from deadbeat.sched.study import preset
+from deadbeat.sched.study import spec as study
+from deadbeat.tasksets.breakdown import spec as breakdown
+from deadbeat.tasksets.contention import spec as contention
 
 
 class Fuzzed(NamedTuple):

@@ -7,16 +7,16 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.catalog import Catalog
-from deadbeat.emit import emit_batch, task_set_id
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.tasks import Kind, TaskSet
-from deadbeat.synthesis import SynthesisParameters, synthesise
-from deadbeat.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
-from deadbeat.synthesis.outlines import outlines
-from deadbeat.synthesis.parameters import PRIORITIES
+from deadbeat.base.model.calibration import Calibration
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.tasks import Kind, TaskSet
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.emit import emit_batch, task_set_id
+from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
+from deadbeat.tasksets.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
+from deadbeat.tasksets.synthesis.outlines import outlines
+from deadbeat.tasksets.synthesis.parameters import PRIORITIES
 
 FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})

@@ -8,14 +8,14 @@ from helpers.runs import RunTask, job_table, ran
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.kinds.program.results import tasks_of
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.model.errors import DataError
-from deadbeat.model.traces import TraceEvent
-from deadbeat.targets.marks import HEAD_BYTES, Writer, create, read
-from deadbeat.trace.jobs import extract
-from deadbeat.trace.parse import parse_line
-from deadbeat.trace.why import Span, add_up
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.traces import TraceEvent
+from deadbeat.machine.targets.marks import HEAD_BYTES, Writer, create, read
+from deadbeat.machine.trace.jobs import extract
+from deadbeat.machine.trace.parse import parse_line
+from deadbeat.machine.trace.why import Span, add_up
+from deadbeat.program.run.results import tasks_of
+from deadbeat.program.run.spec import ProgramSpec
 
 word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
 pieces = st.sampled_from(

@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from packaging.requirements import Requirement
 
 MAY_PRINT = ("cli",)
-MAY_START_PROCESSES = ("targets", "build", "lab")
-MAY_WRITE_FILES = ("store", "build", "report", "lab")
+MAY_START_PROCESSES = ("machine.targets", "build", "lab")
+MAY_WRITE_FILES = ("base.store", "build", "base.report", "lab")
 MAY_IMPORT_NATIVE = ("sched",)
 
 DECISION_WORDS_MAX = 120
@@ -54,10 +54,13 @@ def nodes(source: str) -> tuple[ast.AST, ...]:
 
 
 def package_of(path: str) -> str:
-    """Package below ``src/deadbeat``: ``cli`` of .../cli/main.py; "" of the root's own files."""
+    """Room below ``src/deadbeat``: ``base.store`` of .../base/store/files.py, ``cli`` of
+    .../cli/main.py; "" of the root's own files."""
     parts = PurePosixPath(path).relative_to("src/deadbeat").parts
     if len(parts) > 1:
-        return parts[0]
+        return (
+            ".".join(parts[:2]).removesuffix(".py") if parts[0] in ("base", "machine") else parts[0]
+        )
     stem = PurePosixPath(parts[0]).stem
     return "" if stem in ("__init__", "__main__") else stem
 

@@ -44,5 +44,5 @@ def test_the_rule_bites() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_host_file_is_parsed_in_one_module(file: str, where: dict[str, set[str]]) -> None:
-    modules = {path for path in where[file] if not path.startswith("settings/")}
-    assert len(modules) == 1 and next(iter(modules)).startswith("host/"), modules
+    modules = {path for path in where[file] if not path.startswith("machine/settings/")}
+    assert len(modules) == 1 and next(iter(modules)).startswith("machine/host/"), modules

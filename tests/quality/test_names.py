@@ -1,7 +1,6 @@
 """Names and seams that only get tidier: one meaning a class name, no kind that knows another."""
 
 import ast
-import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -9,12 +8,10 @@ from pathlib import Path
 import pytest
 from quality_rules import nodes
 
+from deadbeat.base.kinds import KINDS
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-KINDS = tuple(
-    each.name
-    for each in (SOURCE / "deadbeat/kinds").iterdir()
-    if each.is_dir() and each.name[0] != "_"
-)
+ROOMS = tuple(module.removesuffix(".kind") for module, _ in KINDS.values())
 #: A bound that may only fall: what is left of what the design wants gone.
 SUPPRESSED_IMPORTS_MAX = 18
 
@@ -41,14 +38,12 @@ def test_no_class_name_is_used_twice() -> None:
 def test_kinds_import_no_other_kind() -> None:
     found = {}
     for path, every in modules().items():
-        own = path.relative_to(SOURCE).parts
-        if own[:2] != ("deadbeat", "kinds") or own[2] not in KINDS:
-            continue
-        for node in every:
+        own = ".".join(path.relative_to(SOURCE).parts[:3])
+        for node in every if own in ROOMS else ():
             module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None
-            other = re.match(r"deadbeat\.kinds\.(\w+)", module or "")
-            if other and other[1] in KINDS and other[1] != own[2]:
-                found["/".join(own[2:])] = other[1]
+            other = ".".join((module or "").split(".")[:3])
+            if other in ROOMS and other != own:
+                found[str(path)] = other
     assert found == {}
 
 

@@ -149,7 +149,7 @@ _OF_SETTINGS = (
 def test_a_setting_is_a_row(tree: Path) -> None:
     page = (ROOT / "docs/howto/add-a-check.md").read_text()
     (row,) = re.findall(r"^```toml\n(.*?)^```$", page, re.M | re.S)
-    with (tree / "src/deadbeat/settings/checks/memory.toml").open("a") as file:
+    with (tree / "src/deadbeat/machine/settings/checks/memory.toml").open("a") as file:
         file.write(f"\n{row}")
     for tool in ("tools/reads.py", "tools/docs.py"):
         run(tree, tool)
@@ -163,21 +163,21 @@ def test_a_setting_is_a_row(tree: Path) -> None:
 
 #: Kind -> where its metrics stand, what a new one is of a run, and the command of `helpers.kinds`.
 _FIGURES = {
-    "contention": ("contention/observe.py", "lambda seen: seen.jobs", "profile"),
-    "breakdown": ("breakdown/observe.py", "lambda seen: seen.jobs", "breakdown"),
-    "latency": ("latency/observe.py", "lambda seen: seen.latencies.total", "latency"),
-    "load": ("load/figures.py", "lambda seen: seen.count.released", "load"),
-    "program": ("program/observe.py", "lambda seen: seen.jobs", "run"),
-    "interfere": ("interfere/kind.py", "lambda seen: 2 * seen.value", "interfere"),
-    "primitives": ("primitives/observe.py", "lambda seen: seen.times.total", "primitives"),
-    "study": ("study/observe.py", "lambda seen: seen.inside.size", "study"),
+    "contention": ("tasksets/contention/observe.py", "lambda seen: seen.jobs", "profile"),
+    "breakdown": ("tasksets/breakdown/observe.py", "lambda seen: seen.jobs", "breakdown"),
+    "latency": ("latency/latency/observe.py", "lambda seen: seen.latencies.total", "latency"),
+    "load": ("latency/load/figures.py", "lambda seen: seen.count.released", "load"),
+    "program": ("program/run/observe.py", "lambda seen: seen.jobs", "run"),
+    "interfere": ("tasksets/interfere/kind.py", "lambda seen: 2 * seen.value", "interfere"),
+    "primitives": ("latency/primitives/observe.py", "lambda seen: seen.times.total", "primitives"),
+    "study": ("sched/study/observe.py", "lambda seen: seen.inside.size", "study"),
 }
 
 
 @pytest.mark.slow
 def test_a_figure_in_any_kind_is_a_row(tree: Path) -> None:
     for name, of, _ in _FIGURES.values():
-        path = tree / "src/deadbeat/kinds" / name
+        path = tree / "src/deadbeat" / name
         row = f'Metric(name="new", title="A new one", minimum=0.1, column="new one", of={of})'
         text, many = re.subn(
             r"^METRICS = (.*?^\))$",

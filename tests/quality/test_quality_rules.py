@@ -3,7 +3,7 @@
 import pytest
 import quality_rules as rules
 
-EXECUTOR = "src/deadbeat/executors/x.py"
+EXECUTOR = "src/deadbeat/tasksets/executors/x.py"
 HOME = "/ho" + "me/someone/x"
 REGISTRY = "https://py" + "pi.org/simple"
 
@@ -29,7 +29,7 @@ def test_a_cycle_is_found(back):
 @pytest.mark.parametrize(
     ("path", "source", "count"),
     [
-        ("src/deadbeat_papers/x.py", "from deadbeat.model.errors import UsageError", 1),
+        ("src/deadbeat_papers/x.py", "from deadbeat.base.model.errors import UsageError", 1),
         ("src/deadbeat_papers/x.py", "from deadbeat import UsageError", 0),
         (EXECUTOR, "from deadbeat_papers import thesis", 1),
         ("src/deadbeat/cli/x.py", "import_module('deadbeat_papers.thesis')", 1),
@@ -50,7 +50,7 @@ TEXTS = {
     ),
     rules.process_violations: (
         EXECUTOR,
-        ("src/deadbeat/targets/local.py", "src/deadbeat/build/native.py"),
+        ("src/deadbeat/machine/targets/local.py", "src/deadbeat/build/native.py"),
         (
             "import subprocess", "from subprocess import run", "import multiprocessing.pool",
             "import os\nos.fork()", "import os\nos.execvp('x', [])",
@@ -61,7 +61,7 @@ TEXTS = {
     ),
     rules.write_violations: (
         EXECUTOR,
-        tuple(f"src/deadbeat/{package}/x.py" for package in ("store", "build", "report")),
+        tuple(f"src/deadbeat/{package}/x.py" for package in ("base/store", "build", "base/report")),
         (
             "open(path, 'w')", "open(path, mode='ab')", "path.open('x')", "path.open(mode='r+')",
             "gzip.open(path, 'wb')", "path.write_text('x')", "path.write_bytes(b'')",
@@ -109,7 +109,7 @@ def test_what_resembles_it_is_fine(rule, text):
 
 
 def test_an_undeclared_import_is_found():
-    source = "import os\nimport numpy.typing\nfrom scipy import stats\nimport deadbeat.model"
+    source = "import os\nimport numpy.typing\nfrom scipy import stats\nimport deadbeat.base.model"
     found = rules.dependency_violations(EXECUTOR, source, ["numpy"])
     assert found == [f"{EXECUTOR}:3: scipy is not a declared dependency"]
 

@@ -23,9 +23,9 @@ from helpers.aa import (
 from helpers.judges import KINDS, compare_sides, judge_of, options_of
 from helpers.sides import made_up
 
-from deadbeat.model.observations import Cell
-from deadbeat.store.files import write_json
-from deadbeat.verdicts.engine import CompareOptions
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.store.files import write_json
+from deadbeat.base.verdicts.engine import CompareOptions
 
 #: Pools, made up or recorded on machines (see `circumstances` in each) -> what they are of, and an
 #: effect that is found in nearly all comparisons drawn run by run.

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.plan import (
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.figures import SATURATED, Figure, SetFigures, is_saturated
+from deadbeat.base.stats.intervals import stratified_interval
+from deadbeat.tasksets.contention.plan import (
     class_of,
     class_unit,
     most_runs,
@@ -18,11 +20,9 @@ from deadbeat.kinds.contention.plan import (
     round_of,
     shares_objects,
 )
-from deadbeat.kinds.contention.point import by_class, class_mean, class_words
-from deadbeat.kinds.contention.spec import CampaignSpec, specify
-from deadbeat.model.errors import UsageError
-from deadbeat.model.figures import SATURATED, Figure, SetFigures, is_saturated
-from deadbeat.stats.intervals import stratified_interval
+from deadbeat.tasksets.contention.point import by_class, class_mean, class_words
+from deadbeat.tasksets.contention.spec import CampaignSpec, specify
+from deadbeat.tasksets.executors.simulated import FakeExecutor
 
 OBJECTS = ("futex", "mutex", "pipe")
 

@@ -13,16 +13,16 @@ from helpers.answers import Capture
 from helpers.kinds import KINDS
 from helpers.processes import is_alive, until
 
+from deadbeat.base.experiment.base import Experiment, Kept, Lost, Todo, Watcher
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.results import Summary
+from deadbeat.base.store.folder import OwnedFolder
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Experiment, Kept, Lost, Todo, Watcher
-from deadbeat.kinds.contention.facts import labels
-from deadbeat.kinds.latency.spec import spec_dict, specify
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.results import Summary
-from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.run import run
+from deadbeat.latency.latency.spec import spec_dict, specify
+from deadbeat.machine.targets.run import run
+from deadbeat.tasksets.contention.facts import labels
 
 
 class Waits(Experiment[str, str]):

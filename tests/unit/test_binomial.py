@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.stats.binomial import (
+from deadbeat.base.stats.binomial import (
     at_most,
     compound_upper,
     poisson_upper,

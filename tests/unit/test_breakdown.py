@@ -9,17 +9,19 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.catalog import Catalog
+from deadbeat.base.experiment.base import Event, RunDone, RunFailed
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.examples import example_fragments
+from deadbeat.base.report import html
+from deadbeat.base.store.campaign import BreakdownStore
 from deadbeat.cli.main import main
-from deadbeat.executors.scheduled import SimExecutor
-from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.experiment.base import Event, RunDone, RunFailed
-from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.document import breakdown_document, charts, doubts, sentence
-from deadbeat.kinds.breakdown.kind import KIND
-from deadbeat.kinds.breakdown.results import Breakdown, summarise
-from deadbeat.kinds.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
-from deadbeat.kinds.breakdown.spec import (
+from deadbeat.machine.targets.run import run as carry_out
+from deadbeat.tasksets.breakdown import predict
+from deadbeat.tasksets.breakdown.document import breakdown_document, charts, doubts, sentence
+from deadbeat.tasksets.breakdown.kind import KIND
+from deadbeat.tasksets.breakdown.results import Breakdown, summarise
+from deadbeat.tasksets.breakdown.search import BreakdownExperiment, Walk, lacking, planned, walk
+from deadbeat.tasksets.breakdown.spec import (
     BreakdownSpec,
     from_plain,
     keys,
@@ -30,11 +32,9 @@ from deadbeat.kinds.breakdown.spec import (
     to_plain,
     utilisation,
 )
-from deadbeat.model.errors import UsageError
-from deadbeat.model.examples import example_fragments
-from deadbeat.report import html
-from deadbeat.store.campaign import BreakdownStore
-from deadbeat.targets.run import run as carry_out
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.executors.scheduled import SimExecutor
+from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
 
 #: One set a cell: 4 cells, 3 steps and the last run each.
 TINY: dict[str, Any] = {

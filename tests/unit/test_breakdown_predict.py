@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from helpers.runs import made_set, made_task
 
-from deadbeat.kinds.breakdown import predict
-from deadbeat.kinds.breakdown.predict import Host, MissCurve, Model, host_of, miss_curve
-from deadbeat.kinds.breakdown.search import walk
-from deadbeat.kinds.breakdown.spec import built_utilisation, specify, utilisation
-from deadbeat.model import jobs as j
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.prices.rates import RatesByRivals, prepared, priced_matrices, scaled
-from deadbeat.prices.replay import Overheads, replay
-from deadbeat.prices.table import Price, PriceTable
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.tasksets.breakdown import predict
+from deadbeat.tasksets.breakdown.predict import Host, MissCurve, Model, host_of, miss_curve
+from deadbeat.tasksets.breakdown.search import walk
+from deadbeat.tasksets.breakdown.spec import built_utilisation, specify, utilisation
+from deadbeat.tasksets.prices.rates import RatesByRivals, prepared, priced_matrices, scaled
+from deadbeat.tasksets.prices.replay import Overheads, replay
+from deadbeat.tasksets.prices.table import Price, PriceTable
 
 SEARCH = specify({"preset": "quick", "breakdown": {"steps": 6}}, names={}).breakdown
 CALIBRATION = example_calibration(example_entries(example_fragments()))

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
-from deadbeat.kinds.contention.place import choose, state_of
-from deadbeat.kinds.contention.plan import plan
-from deadbeat.model.errors import DataError
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import REPORT_FILE
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.place import REPORT_FILE
+from deadbeat.tasksets.contention.place import choose, state_of
+from deadbeat.tasksets.contention.plan import plan
 
 SPEC = tiny_spec()
 

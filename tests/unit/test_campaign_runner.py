@@ -6,15 +6,15 @@ import attrs
 import pytest
 from helpers.campaigns import Log, begin, run, tiny_spec
 
-from deadbeat.executors.base import UNSCALED_PPM, RunOutcome
-from deadbeat.executors.simulated import FakeExecutor, FakeSession, Faults
-from deadbeat.experiment.base import RunDone, RunFailed, Started
-from deadbeat.kinds.contention.plan import plan
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.errors import CalibrationError, TargetError
-from deadbeat.model.results import RunKey
-from deadbeat.store import jobfile
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.base.experiment.base import RunDone, RunFailed, Started
+from deadbeat.base.model.errors import CalibrationError, TargetError
+from deadbeat.base.model.results import RunKey
+from deadbeat.base.store import jobfile
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.contention.plan import plan
+from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.executors.base import UNSCALED_PPM, RunOutcome
+from deadbeat.tasksets.executors.simulated import FakeExecutor, FakeSession, Faults
 
 SPEC = tiny_spec()
 KEYS = [key.text for key in plan(SPEC)]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
-from deadbeat.model.errors import UsageError
-from deadbeat.model.rules import ListOf, RefusedError, Whole, ascending, duration_ns
-from deadbeat.model.specification import differences
-from deadbeat.store.files import read_toml
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.rules import ListOf, RefusedError, Whole, ascending, duration_ns
+from deadbeat.base.model.specification import differences
+from deadbeat.base.store.files import read_toml
+from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec, spec_dict, specify
 
 
 def refusal(*layers: Any, **options: Any) -> str:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.catalog import load_catalog, pools_root
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.tasks import Entry, Kind
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.tasks import Entry, Kind
+from deadbeat.tasksets.catalog import load_catalog, pools_root
 
 NS = """\
 name = "matmul"

@@ -11,15 +11,15 @@ from helpers.trials import CONTROLS, TrialOutcome, trial_set, verdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.blame import BlamedRun
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.kinds.contention.run_parts import has_split, part_figures, split_parts
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model import jobs as j
-from deadbeat.model.figures import PART_COLUMNS
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import PARTS
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.figures import PART_COLUMNS
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.traces import PARTS
+from deadbeat.tasksets.contention.blame import BlamedRun
+from deadbeat.tasksets.contention.figures import run_figures
+from deadbeat.tasksets.contention.run_parts import has_split, part_figures, split_parts
+from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.executors.metrics import job_columns
 
 
 def with_split(table: JobTable, **columns: list[int]) -> JobTable:

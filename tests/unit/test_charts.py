@@ -10,9 +10,8 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from deadbeat.kinds.contention.samples import thinned
-from deadbeat.model.words import UNDECIDED
-from deadbeat.report.building import (
+from deadbeat.base.model.words import UNDECIDED
+from deadbeat.base.report.building import (
     CurvePoint,
     cumulative,
     curve,
@@ -21,7 +20,7 @@ from deadbeat.report.building import (
     percentiles,
     stacked,
 )
-from deadbeat.report.charts import (
+from deadbeat.base.report.charts import (
     FAINT,
     SHOWN,
     Chart,
@@ -32,9 +31,10 @@ from deadbeat.report.charts import (
     Panel,
     chart_data,
 )
-from deadbeat.report.paper import FORMATS, Words, draw_charts
+from deadbeat.base.report.paper import FORMATS, Words, draw_charts
+from deadbeat.tasksets.contention.samples import thinned
 
-ASSETS = resources.files("deadbeat.report") / "assets"
+ASSETS = resources.files("deadbeat.base.report") / "assets"
 
 
 def one_of_each() -> Chart:

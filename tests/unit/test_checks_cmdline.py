@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
-from deadbeat.host.kernel import boot_cpus
-from deadbeat.settings.facts import gather
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.host.kernel import boot_cpus
+from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 RCU = "/sys/module/rcupdate/parameters"

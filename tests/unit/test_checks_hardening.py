@@ -3,7 +3,7 @@
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
-from deadbeat.settings.hardening import OPTIONS, READS, differing, sight_of, states
+from deadbeat.machine.settings.hardening import OPTIONS, READS, differing, sight_of, states
 
 WEAK = "/sys/devices/system/cpu/vulnerabilities/{}"
 KFENCE = "/sys/module/kfence/parameters/sample_interval"

@@ -278,7 +278,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_on_demand(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(TINY_OPTIONS) == 0
-    monkeypatch.setattr("deadbeat.kinds.contention.view.read_summary", lambda _store: len(None))
+    monkeypatch.setattr("deadbeat.tasksets.contention.view.read_summary", lambda _store: len(None))
     capsys.readouterr()
     assert main(("show", "tiny")) == 3
     err = capsys.readouterr().err
@@ -334,7 +334,7 @@ def test_words_of_another_program_are_its_own(tmp_path: Path, capsys: Capture) -
 def test_a_package_that_is_not_installed_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.model.published.entry_points", lambda **_: ())
+    monkeypatch.setattr("deadbeat.base.model.published.entry_points", lambda **_: ())
     assert main(("contention", "--quick", "--executor", "freertos")) == 2
     assert capsys.readouterr().err == (
         "deadbeat: error: freertos: the package deadbeat-freertos is not installed"

@@ -13,15 +13,15 @@ import pytest
 from helpers.answers import Capture
 from rich.console import Console
 
+from deadbeat.base.experiment.base import Phase, RunDone, RunFailed, Started
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.words import duration, size
+from deadbeat.base.report.document import CellMap
+from deadbeat.base.report.lines import broken, table_lines
+from deadbeat.base.report.terminal import print_table
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Phase, RunDone, RunFailed, Started
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.words import duration, size
-from deadbeat.report.document import CellMap
-from deadbeat.report.lines import broken, table_lines
-from deadbeat.report.terminal import print_table
 from deadbeat.sched.simulator import policies, tie_rules
 
 KEY = RunKey(Point(2, 500, 1000), 3)

@@ -9,11 +9,11 @@ import pytest
 from helpers.answers import Capture, answer_of
 from helpers.trees import BOOT_ID, grow, held
 
+from deadbeat.base.model.tuning import Setting
 from deadbeat.cli.main import main
-from deadbeat.model.tuning import Setting
-from deadbeat.settings.journal import Journal
-from deadbeat.settings.tune import Holder, applied, holder_of
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.settings.journal import Journal
+from deadbeat.machine.settings.tune import Holder, applied, holder_of
+from deadbeat.machine.targets.local import LocalTarget
 
 VM = "/proc/sys/vm"
 TREE = {

@@ -10,8 +10,8 @@ import pytest
 from helpers.answers import Capture, answer
 from helpers.campaigns import TINY_OPTIONS
 
+from deadbeat.base.report.paper import STYLE
 from deadbeat.cli.main import main
-from deadbeat.report.paper import STYLE
 
 KEY = "m002-s1000-c1000-r0000"
 
@@ -44,7 +44,7 @@ def test_an_interrupt_while_it_is_summarised_says_how_to_continue(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("deadbeat.kinds.contention.kind.write", interrupt)
+        patch.setattr("deadbeat.tasksets.contention.kind.write", interrupt)
         assert main(TINY_OPTIONS) == 130
     last = capsys.readouterr().err.splitlines()[-1]
     assert (

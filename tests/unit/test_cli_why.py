@@ -11,12 +11,12 @@ from helpers.answers import Capture, answer, answer_of
 from helpers.goldens import unpack
 from helpers.runs import RunTask, Slot, calibration, job_table, key, new_store, ran, skip
 
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.traces import JobTotals, JobTrace, RunTrace
+from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.cli.main import main
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.traces import JobTotals, JobTrace, RunTrace
-from deadbeat.store.campaign import CampaignStore
 
 US = 1000
 #: As long as names of runs get.

@@ -12,14 +12,14 @@ from helpers.answers import Capture, answer_of
 from helpers.campaigns import begin, run, tiny_spec
 from helpers.terminal import Terminal
 
+from deadbeat.base.model.comparison import ComparisonResult, Lineup
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
-from deadbeat.compare.results import compare_results
-from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.kinds.contention.observe import COMPARABLE, CampaignSubject, observe, read_campaign
-from deadbeat.model.comparison import ComparisonResult, Lineup
-from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.tasksets.contention.observe import COMPARABLE, CampaignSubject, observe, read_campaign
+from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
 
 GRID = {"grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 8}, "cores": [2]}
 #: What 0.75 instead of 0.6 adds where everything is shared: 1.76 / 1.61.

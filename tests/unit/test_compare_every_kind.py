@@ -7,12 +7,12 @@ import pytest
 from attrs import evolve, frozen
 from helpers import load_tests, matrices
 
-from deadbeat.compare.results import compare_results
-from deadbeat.kinds.latency import observe as latency
-from deadbeat.kinds.load import observe as interference
-from deadbeat.model.comparison import ComparisonResult, Lineup
-from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
+from deadbeat.base.model.comparison import ComparisonResult, Lineup
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import Finding
+from deadbeat.cli.compare.results import compare_results
+from deadbeat.latency.latency import observe as latency
+from deadbeat.latency.load import observe as interference
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)
 

@@ -10,20 +10,20 @@ from attrs import evolve
 from helpers.answers import answer_of
 
 import deadbeat
+from deadbeat.base.model.comparison import ComparisonResult, Lineup, MetricComparison
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.results import PointFigures
+from deadbeat.base.model.words import ns_text
+from deadbeat.base.store.folder import OwnedFolder
+from deadbeat.cli.compare.page import comparison_document
+from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
-from deadbeat.compare.page import comparison_document
-from deadbeat.compare.results import compare_results
-from deadbeat.kinds.contention.observe import other_states
-from deadbeat.kinds.interfere.kind import COMPARABLE
-from deadbeat.model.comparison import ComparisonResult, Lineup, MetricComparison
-from deadbeat.model.errors import UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.results import PointFigures
-from deadbeat.model.words import ns_text
-from deadbeat.prices.stage import PRICES_FILE, save_prices
-from deadbeat.prices.table import PriceBatch, Slot, StoredPrices
-from deadbeat.prices.works import PriceWork
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.tasksets.contention.observe import other_states
+from deadbeat.tasksets.interfere.kind import COMPARABLE
+from deadbeat.tasksets.prices.stage import PRICES_FILE, save_prices
+from deadbeat.tasksets.prices.table import PriceBatch, Slot, StoredPrices
+from deadbeat.tasksets.prices.works import PriceWork
 
 NEAR, FAR = 100_000, 480_000
 #: What each slot of an object took: (ns of an operation, round trip).

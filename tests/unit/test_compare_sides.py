@@ -10,10 +10,10 @@ from helpers.aa import RunFigure, Side
 from helpers.judges import compare_sides, options_of
 from helpers.sides import made_up
 
-from deadbeat.kinds.contention.observe import METRICS, WORDS
-from deadbeat.model.comparison import Comparison
-from deadbeat.model.observations import Cell
-from deadbeat.verdicts.words import cell_text, effect_text
+from deadbeat.base.model.comparison import Comparison
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.verdicts.words import cell_text, effect_text
+from deadbeat.tasksets.contention.observe import METRICS, WORDS
 
 OPTIONS = options_of("contention", ungated=True)
 SIMULATED = options_of("contention", simulated=True)

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from deadbeat.compare.page import comparison_document
-from deadbeat.kinds.contention import observe as contention
-from deadbeat.kinds.latency import observe as latency
-from deadbeat.model.comparison import CellComparison, Comparison, ComparisonResult, MetricComparison
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.report.terminal import print_parts
-from deadbeat.verdicts.pairs import PairedRuns
+from deadbeat.base.model.comparison import (
+    CellComparison,
+    Comparison,
+    ComparisonResult,
+    MetricComparison,
+)
+from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.base.report.terminal import print_parts
+from deadbeat.base.verdicts.pairs import PairedRuns
+from deadbeat.cli.compare.page import comparison_document
+from deadbeat.latency.latency import observe as latency
+from deadbeat.tasksets.contention import observe as contention
 
 KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from helpers.answers import Capture, answer_of
 
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.histogram import Histogram
 from deadbeat.cli.main import main
-from deadbeat.kinds.program.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore, TaskRun
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.model.examples import example_platform
-from deadbeat.model.histogram import Histogram
+from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore, TaskRun
+from deadbeat.program.run.spec import ProgramSpec
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 MS = 1_000_000

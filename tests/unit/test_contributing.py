@@ -11,15 +11,15 @@ import pytest
 from helpers.checks import case
 from helpers.row_cases import cases_of
 
-from deadbeat.catalog import load_catalog
-from deadbeat.model.tasks import Entry, Kind
-from deadbeat.settings.check import all_checks
-from deadbeat.settings.facts import gather
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.profile import turns
-from deadbeat.settings.rows import row_of, rows
-from deadbeat.settings.tuning_plan import plan
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.tasks import Entry, Kind
+from deadbeat.machine.settings.check import all_checks
+from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.profile import turns
+from deadbeat.machine.settings.rows import row_of, rows
+from deadbeat.machine.settings.tuning_plan import plan
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.tasksets.catalog import load_catalog
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = "## Add a fragment in ten minutes"
@@ -132,8 +132,8 @@ def block(language: str) -> str:
 def test_the_row_of_the_page_is_a_check_and_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
     row = row_of("memory.laptop-mode", tomllib.loads(block("toml"))["laptop-mode"])
     assert row.source.startswith("Linux Documentation/admin-guide/sysctl/vm.rst")
-    monkeypatch.setattr("deadbeat.settings.check.rows", lambda: {**rows(), row.id: row})
-    monkeypatch.setattr("deadbeat.settings.knob.rows", lambda: {**rows(), row.id: row})
+    monkeypatch.setattr("deadbeat.machine.settings.check.rows", lambda: {**rows(), row.id: row})
+    monkeypatch.setattr("deadbeat.machine.settings.knob.rows", lambda: {**rows(), row.id: row})
     (made,) = [check for check in all_checks() if check.id == row.id]
     typed = eval(f"{{{block('python')}}}", {"case": case})[row.id]
     assert list(typed) == ["pass", "fail", "unknown"]

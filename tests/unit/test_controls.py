@@ -3,8 +3,15 @@
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.executors.controls import COPIES, COSTS, HOLD, LEAST_SETS, ControlRow, observe
-from deadbeat.model.jobs import JobTable
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.tasksets.executors.controls import (
+    COPIES,
+    COSTS,
+    HOLD,
+    LEAST_SETS,
+    ControlRow,
+    observe,
+)
 
 SLOTS = (
     Slot(start=0, end=10_000),

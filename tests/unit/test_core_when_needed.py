@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.base.model.errors import BuildError
 from deadbeat.cli import _measure
 from deadbeat.cli.main import main
-from deadbeat.model.errors import BuildError
 from deadbeat.sched import build as building
 from deadbeat.sched import core as sched_core
 

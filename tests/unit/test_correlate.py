@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.stats.correlate import ranks, spearman
+from deadbeat.base.stats.correlate import ranks, spearman
 
 FEW = st.lists(st.integers(-5, 5).map(float), min_size=4, max_size=40)
 

@@ -6,11 +6,11 @@ import numpy as np
 from attrs import evolve
 from helpers.runs import RunTask, Slot, job_table, ran
 
-from deadbeat.kinds.contention.run_parts import EventStates, counter_figures
-from deadbeat.model import jobs as j
-from deadbeat.model.figures import COUNTER_COLUMNS
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import COUNTER_EVENTS
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.figures import COUNTER_COLUMNS
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.traces import COUNTER_EVENTS
+from deadbeat.tasksets.contention.run_parts import EventStates, counter_figures
 
 SWITCHES, CYCLES = "counter_context_switches_per_job", "counter_cycles_per_job"
 

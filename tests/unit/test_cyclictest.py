@@ -11,21 +11,21 @@ import attrs
 import pytest
 from helpers.latency_series import run_of
 
-from deadbeat.kinds.latency.circumstances import judge
-from deadbeat.kinds.latency.cyclictest import (
+from deadbeat.base.model.errors import DataError, TargetError
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.latency.latency.circumstances import judge
+from deadbeat.latency.latency.cyclictest import (
     CyclictestEngine,
     as_seen,
     command,
     threads_command,
     threads_of,
 )
-from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.foreign import Foreign, ForeignFile, expecting, with_missed
-from deadbeat.kinds.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
-from deadbeat.model.errors import DataError, TargetError
-from deadbeat.model.histogram import Histogram
-from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import Conversation, FakeTarget
+from deadbeat.latency.latency.engines import Request
+from deadbeat.latency.latency.foreign import Foreign, ForeignFile, expecting, with_missed
+from deadbeat.latency.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.fake import Conversation, FakeTarget
 
 RUNTIME = "/fake/runtime"
 

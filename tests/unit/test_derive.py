@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from deadbeat.derive.late import late
-from deadbeat.derive.records import RecordKind
-from deadbeat.derive.system import reduced, system_of
-from deadbeat.derive.tasks import DerivedTask, derive
+from deadbeat.program.derive.late import late
+from deadbeat.program.derive.records import RecordKind
+from deadbeat.program.derive.system import reduced, system_of
+from deadbeat.program.derive.tasks import DerivedTask, derive
 from deadbeat.sched.analysis import analyze
 from tests.helpers.made_recordings import BEGIN, CALLS, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from helpers.answers import Capture, answer_of
 
+from deadbeat.base.store.derived import digest_of
 from deadbeat.cli.main import main
-from deadbeat.store.derived import digest_of
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 

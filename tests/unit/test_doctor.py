@@ -14,15 +14,15 @@ from helpers.answers import answer_of
 from helpers.checks import Thread, config, window
 from helpers.terminal import Terminal
 
+from deadbeat.base.model.readiness import SEVERITIES
+from deadbeat.base.report import html
+from deadbeat.base.report.terminal import print_screen
 from deadbeat.cli.main import main
-from deadbeat.model.readiness import SEVERITIES
-from deadbeat.report import html
-from deadbeat.report.terminal import print_screen
-from deadbeat.settings import doctor_summary as words
-from deadbeat.settings.check import all_checks
-from deadbeat.settings.doctor import DoctorReport, examine, families, of_families
-from deadbeat.settings.doctor_page import doctor_document, write_doctor
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.settings import doctor_summary as words
+from deadbeat.machine.settings.check import all_checks
+from deadbeat.machine.settings.doctor import DoctorReport, examine, families, of_families
+from deadbeat.machine.settings.doctor_page import doctor_document, write_doctor
+from deadbeat.machine.targets.fake import FakeTarget
 
 FILES = {
     "/sys/devices/system/cpu/online": "0-1\n",
@@ -108,10 +108,10 @@ def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> No
 
 NOBODY = """
 import json, os
-from deadbeat.settings.doctor import examine
-from deadbeat.settings import doctor_summary
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.settings.doctor import examine
+from deadbeat.machine.settings import doctor_summary
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
 # Everything is imported while the interpreter's files can still be read.
 doctor_summary.as_json(examine(FakeTarget()))
 if os.geteuid() == 0:

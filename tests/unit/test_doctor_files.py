@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deadbeat.cli.main import main
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
 
 CONFIG = """\
 CONFIG_NR_CPUS=4

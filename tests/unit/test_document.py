@@ -10,9 +10,8 @@ from attrs import frozen
 from helpers.answers import Capture
 from helpers.pages import HOSTILE, Page
 
-from deadbeat.cli.main import main
-from deadbeat.model.finding import Finding, counts_text, ordered
-from deadbeat.report.document import (
+from deadbeat.base.model.finding import Finding, counts_text, ordered
+from deadbeat.base.report.document import (
     Column,
     Document,
     FactList,
@@ -30,8 +29,9 @@ from deadbeat.report.document import (
     said,
     texts_table,
 )
-from deadbeat.report.html import page
-from deadbeat.report.terminal import print_document, print_findings
+from deadbeat.base.report.html import page
+from deadbeat.base.report.terminal import print_document, print_findings
+from deadbeat.cli.main import main
 
 
 @frozen

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 import pytest
 from machines import ARM_BOARD, CPU, RT_KERNEL, VIRTUAL_MACHINE, replaced
 
-from deadbeat.host.environment import (
+from deadbeat.machine.host.environment import (
     core_kinds,
     environment_of,
     platform_from_environment,
     read_environment,
 )
-from deadbeat.host.kernel import kernel_config
-from deadbeat.host.machine import read_machine
-from deadbeat.host.values import is_unknown, parse_cpu_list
-from deadbeat.targets import FakeTarget, LocalTarget
+from deadbeat.machine.host.kernel import kernel_config
+from deadbeat.machine.host.machine import read_machine
+from deadbeat.machine.host.values import is_unknown, parse_cpu_list
+from deadbeat.machine.targets import FakeTarget, LocalTarget
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 MACHINES = {"vm": VIRTUAL_MACHINE, "board": ARM_BOARD, "rt": RT_KERNEL, "nothing": {}}

@@ -10,9 +10,9 @@ from helpers.answers import Capture, answer
 from helpers.kinds import KINDS, MORE_KINDS
 from helpers.terminal import Terminal
 
+from deadbeat.base.experiment.base import Event, RunDone
 from deadbeat.cli._progress import Watch
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Event, RunDone
 
 OTHERS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -181,7 +181,7 @@ def test_a_summary_that_fails_loses_nothing_and_says_how_to_repeat_it(
         raise OverflowError("made up")
 
     with monkeypatch.context() as patch:
-        patch.setattr("deadbeat.report.html.page", page)
+        patch.setattr("deadbeat.base.report.html.page", page)
         assert main(words) == 3
     out, err = capsys.readouterr()
     assert out == ""

@@ -7,8 +7,8 @@ import pytest
 from helpers.answers import Capture, answer_of
 
 import deadbeat
+from deadbeat.base.kinds import KINDS
 from deadbeat.cli.main import main
-from deadbeat.kinds import KINDS
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 WORDS = ["naps", "--naps", "100us,200us", "--repeats", "3"]

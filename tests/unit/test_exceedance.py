@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from deadbeat.stats.exceedance import Jobs
-from deadbeat.stats.intervals import clopper_pearson
+from deadbeat.base.stats.exceedance import Jobs
+from deadbeat.base.stats.intervals import clopper_pearson
 
 
 def jobs(rounds: list[list[float]], *more: list[list[float]]) -> Jobs:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.base.model.finding import SEVERITIES, explanations, finding
+from deadbeat.base.model.words import LABELLED
 from deadbeat.cli.main import main
-from deadbeat.model.finding import SEVERITIES, explanations, finding
-from deadbeat.model.words import LABELLED
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Kinds of platform are findings too: they are not written as literals.
@@ -28,7 +28,7 @@ def raised() -> set[str]:
 def test_every_finding_has_its_paragraph() -> None:
     assert len(raised()) > 20
     missing = sorted(name for name in raised() if name not in explanations())
-    assert missing == [], "write what it does to the numbers in src/deadbeat/findings"
+    assert missing == [], "write what it does to the numbers in src/deadbeat/base/findings"
 
 
 def test_no_paragraph_is_for_nothing() -> None:

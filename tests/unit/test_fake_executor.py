@@ -11,26 +11,26 @@ from helpers.campaigns import example_catalog
 from helpers.runs import PlannedTask
 from helpers.runs import task_set as planned_set
 
-from deadbeat.executors.base import Costing, RunOutcome, RunRequest, RunSettings
-from deadbeat.executors.metrics import job_columns
-from deadbeat.executors.scheduled import SimExecutor, parse_simulated
-from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.executors.tables import SOLO_SAMPLE, plan_slots
-from deadbeat.kinds.contention.run_reader import (
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import RunError, UsageError
+from deadbeat.base.model.figures import SetFigures
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.systems import TimedTask
+from deadbeat.base.model.tasks import TaskSet
+from deadbeat.base.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
+from deadbeat.sched.simulator import simulate_jobs
+from deadbeat.tasksets.contention.run_reader import (
     Priced,
     predicted_jobs,
     prediction_figures,
 )
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import RunError, UsageError
-from deadbeat.model.figures import SetFigures
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.systems import TimedTask
-from deadbeat.model.tasks import TaskSet
-from deadbeat.sched.simulator import simulate_jobs
-from deadbeat.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
-from deadbeat.synthesis import SynthesisParameters, synthesise
+from deadbeat.tasksets.executors.base import Costing, RunOutcome, RunRequest, RunSettings
+from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.executors.scheduled import SimExecutor, parse_simulated
+from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
+from deadbeat.tasksets.executors.tables import SOLO_SAMPLE, plan_slots
+from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 
 SETTINGS = RunSettings(seconds=0.2)
 CALIBRATION = FakeExecutor().calibrate(example_catalog(), Costing(pool="full", seconds=1))

@@ -8,12 +8,12 @@ import pytest
 from helpers.rows import cells_from, sets_from
 from helpers.runs import calibration, key
 
-from deadbeat.kinds.contention.findings import CampaignEvidence, collect_findings
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.finding import Finding
-from deadbeat.model.results import NoiseFacts
-from deadbeat.store.campaign import SessionRecord
-from deadbeat.store.origin import Origin
+from deadbeat.base.model.calibration import Calibration
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.results import NoiseFacts
+from deadbeat.base.store.campaign import SessionRecord
+from deadbeat.base.store.origin import Origin
+from deadbeat.tasksets.contention.findings import CampaignEvidence, collect_findings
 
 QUIET_MACHINE: dict[str, Any] = {
     "kernel": "6.1.0",

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from helpers.answers import Capture, answer_of
 
+from deadbeat.base.model.latency_summary import LatencyRow, LatencySummary
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.base.store.texts import read_text
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency import document
-from deadbeat.kinds.latency.foreign import ForeignFile, all_importers
-from deadbeat.model.latency_summary import LatencyRow, LatencySummary
-from deadbeat.store.latency import LatencyStore
-from deadbeat.store.texts import read_text
+from deadbeat.latency.latency import document
+from deadbeat.latency.latency.foreign import ForeignFile, all_importers
 
 FILES = Path(__file__).parent / "foreign"
 EXPECTED = json.loads((FILES / "expected.json").read_text())

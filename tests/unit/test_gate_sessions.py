@@ -10,11 +10,11 @@ from attrs import evolve
 from helpers.aa import RunFigure, Side
 from helpers.judges import compare_sides, options_of
 
-from deadbeat.model.comparison import Comparison
-from deadbeat.model.observations import Cell
-from deadbeat.verdicts.engine import CompareOptions
-from deadbeat.verdicts.pairs import Drift
-from deadbeat.verdicts.words import verdict_text
+from deadbeat.base.model.comparison import Comparison
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.verdicts.engine import CompareOptions
+from deadbeat.base.verdicts.pairs import Drift
+from deadbeat.base.verdicts.words import verdict_text
 
 METRICS = ("p50", "mean", "p99", "p99.9", "max")
 ALL = options_of("latency", METRICS)

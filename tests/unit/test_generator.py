@@ -16,24 +16,24 @@ from helpers.campaigns import TINY_OPTIONS, example_catalog, tiny_spec, tiny_str
 from scipy.stats import chisquare
 
 import deadbeat
-from deadbeat.catalog import Catalog
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.base.model.jobs import SLOT_TOGETHER
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import Kind
 from deadbeat.cli.main import main
-from deadbeat.executors.base import Costing
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.executors.tables import RunTiming, plan_slots, releases_in
-from deadbeat.kinds.contention import drawn_set
-from deadbeat.kinds.contention.plan import parameters, plan, resolve, set_seed, synthesised
-from deadbeat.kinds.contention.runner import run_length_s
-from deadbeat.kinds.contention.spec import read_spec, spec_dict, specify
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.model.jobs import SLOT_TOGETHER
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Kind
 from deadbeat.sched.files import load_task_system
-from deadbeat.synthesis import Synthesiser
-from deadbeat.synthesis.distributions import WcetRule, Weighted
-from deadbeat.synthesis.outlines import outlines
-from deadbeat.synthesis.parameters import SynthesisParameters
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.contention import drawn_set
+from deadbeat.tasksets.contention.plan import parameters, plan, resolve, set_seed, synthesised
+from deadbeat.tasksets.contention.runner import run_length_s
+from deadbeat.tasksets.contention.spec import read_spec, spec_dict, specify
+from deadbeat.tasksets.executors.base import Costing
+from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.executors.tables import RunTiming, plan_slots, releases_in
+from deadbeat.tasksets.synthesis import Synthesiser
+from deadbeat.tasksets.synthesis.distributions import WcetRule, Weighted
+from deadbeat.tasksets.synthesis.outlines import outlines
+from deadbeat.tasksets.synthesis.parameters import SynthesisParameters
 
 ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]

@@ -5,8 +5,8 @@ from cattrs.errors import BaseValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, to_json
-from deadbeat.store.serial import exact_converter
+from deadbeat.base.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, to_json
+from deadbeat.base.store.serial import exact_converter
 
 TIMES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
 

@@ -12,9 +12,9 @@ from helpers.kinds import KINDS
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import deadbeat
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.store.summary import cell
 from deadbeat.cli.main import main
-from deadbeat.kinds.registry import find
-from deadbeat.store.summary import cell
 
 #: Markup, an escape sequence, a change of direction, a quote, a formula.
 EVIL = "=x\"'><img src=x onerror=hacked()></script><script>hacked()</script>\x1b[31m\u202e"

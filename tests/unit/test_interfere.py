@@ -10,14 +10,20 @@ import pytest
 from attrs import evolve
 
 import deadbeat
+from deadbeat.base.kinds.observed import ObservedResult
+from deadbeat.base.model.comparison import Lineup
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.specification import plain_of, read
+from deadbeat.base.stats.intervals import Interval
 from deadbeat.build.pool import primitives
-from deadbeat.catalog import load_catalog
-from deadbeat.compare.results import compare_results
-from deadbeat.compare.results import found as found_kind
-from deadbeat.kinds.interfere.document import answer
-from deadbeat.kinds.interfere.engine import SimulatedChannels, parsed, true_slowdown
-from deadbeat.kinds.interfere.kind import COMPARABLE
-from deadbeat.kinds.interfere.results import (
+from deadbeat.cli.compare.results import compare_results
+from deadbeat.cli.compare.results import found as found_kind
+from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.interfere.document import answer
+from deadbeat.tasksets.interfere.engine import SimulatedChannels, parsed, true_slowdown
+from deadbeat.tasksets.interfere.kind import COMPARABLE
+from deadbeat.tasksets.interfere.results import (
     ALONE,
     ASLEEP,
     InterfereRun,
@@ -26,8 +32,8 @@ from deadbeat.kinds.interfere.results import (
     ordered,
     slowdowns,
 )
-from deadbeat.kinds.interfere.sharing import NOTHING, RULES, levels, shared, shares
-from deadbeat.kinds.interfere.spec import (
+from deadbeat.tasksets.interfere.sharing import NOTHING, RULES, levels, shared, shares
+from deadbeat.tasksets.interfere.spec import (
     WORKS,
     InterfereKey,
     InterfereSpec,
@@ -38,12 +44,6 @@ from deadbeat.kinds.interfere.spec import (
     plan,
     resolved,
 )
-from deadbeat.kinds.observed import ObservedResult
-from deadbeat.model.comparison import Lineup
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.specification import plain_of, read
-from deadbeat.stats.intervals import Interval
 
 MACHINE = machine_of(SimulatedChannels().describe(), 0)
 SPEC = resolved(read(InterfereSpec, {}, {"repeats": 4}), (0, 1, 2, 3), MACHINE)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.stats.binomial import at_most
-from deadbeat.stats.intervals import (
+from deadbeat.base.stats.binomial import at_most
+from deadbeat.base.stats.intervals import (
     clopper_pearson,
     difference,
     mean_interval,
@@ -15,8 +15,8 @@ from deadbeat.stats.intervals import (
     student_half_width,
     t_quantile,
 )
-from deadbeat.stats.proportions import wilson
-from deadbeat.stats.seeds import seed_of
+from deadbeat.base.stats.proportions import wilson
+from deadbeat.base.stats.seeds import seed_of
 
 
 def test_one_set_has_no_interval_over_sets() -> None:

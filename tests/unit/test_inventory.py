@@ -3,11 +3,11 @@
 import pytest
 from helpers.checks import Thread, window
 
-from deadbeat.settings.facts import Facts, gather
-from deadbeat.settings.inventory import READS, Item, inventory
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import Reading
+from deadbeat.machine.settings.facts import Facts, gather
+from deadbeat.machine.settings.inventory import READS, Item, inventory
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import Reading
 
 DAEMON = Thread(tid=30, name="syslogd")
 GETTY = Thread(tid=31, name="getty")

@@ -15,12 +15,12 @@ import pytest
 from helpers.processes import python, script, until
 from helpers.trees import BOOT_ID, WANTED, KillBefore, adjusting, grow, held, killed_after, moments
 
-from deadbeat.model.errors import TargetError
-from deadbeat.model.tuning import Setting
-from deadbeat.settings.journal import Journal
-from deadbeat.settings.tune import applied
-from deadbeat.targets.base import Completed
-from deadbeat.targets.local import LocalTarget
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.tuning import Setting
+from deadbeat.machine.settings.journal import Journal
+from deadbeat.machine.settings.tune import applied
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.local import LocalTarget
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
 
@@ -449,9 +449,9 @@ def test_killed_at_any_moment_it_puts_everything_back(machine: Machine, count: i
 _HOLDS = """
 import sys
 from helpers.trees import WANTED
-from deadbeat.settings.journal import Journal
-from deadbeat.settings.tune import applied
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.settings.journal import Journal
+from deadbeat.machine.settings.tune import applied
+from deadbeat.machine.targets.local import LocalTarget
 with LocalTarget() as target:
     book = Journal(target, folder=sys.argv[1], root=sys.argv[2])
     with applied(target, WANTED, reason="test", journal=book):

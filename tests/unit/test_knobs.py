@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from helpers.row_cases import named
 
-from deadbeat.model.errors import UsageError
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.making import MAKES
-from deadbeat.settings.profile import all_profiles, find_profile, turns
-from deadbeat.settings.tuning_plan import plan
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.errors import UsageError
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.making import MAKES
+from deadbeat.machine.settings.profile import all_profiles, find_profile, turns
+from deadbeat.machine.settings.tuning_plan import plan
+from deadbeat.machine.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 ONLINE = {f"{CPU}/online": "0-3\n", "/proc/cmdline": "root=/dev/sda1 ro quiet\n"}

@@ -7,15 +7,15 @@ import pytest
 import test_knobs as t
 from helpers.row_cases import cases_of
 
-from deadbeat.model.tuning import Setting
-from deadbeat.settings.check import all_checks
-from deadbeat.settings.doctor import examine
-from deadbeat.settings.doctor_summary import Advice, advised
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.profile import turns
-from deadbeat.settings.rows import rows
-from deadbeat.settings.tuning_plan import merged, plan
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.tuning import Setting
+from deadbeat.machine.settings.check import all_checks
+from deadbeat.machine.settings.doctor import examine
+from deadbeat.machine.settings.doctor_summary import Advice, advised
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.profile import turns
+from deadbeat.machine.settings.rows import rows
+from deadbeat.machine.settings.tuning_plan import merged, plan
+from deadbeat.machine.targets.fake import FakeTarget
 
 RT = (2, 3)
 CPU, KERNEL, VM, THP = t.CPU, t.KERNEL, t.VM, t.THP

@@ -6,10 +6,10 @@ import threading
 import pytest
 from helpers.machines import AnyKernel, payload_of, scripted_emulator
 
+from deadbeat.base.model.errors import DataError, TargetError, UsageError
 from deadbeat.lab.boot import HEADER_BYTES, boot, command_line, exported, machine_options
 from deadbeat.lab.guest import kvm_refused, require_room
 from deadbeat.lab.job import ImageFile, Job, image
-from deadbeat.model.errors import DataError, TargetError, UsageError
 
 FILES = {"/tmp/probe.out": b"done 0 1\n", "look/proc/version": b"Linux version 6.12\0\n", "/e": b""}
 HANDS_OVER = "shared.write(payload); console.write('up\\n')"

@@ -12,10 +12,11 @@ from helpers.answers import answer_of
 from helpers.machines import AnyKernel
 from test_lab_kernels import Mirror
 
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import cache_root
 from deadbeat.cli.lab import asked_of
 from deadbeat.cli.main import main
-from deadbeat.host.recorded import inventory_of, recorded_target
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.job import Job
 from deadbeat.lab.kernels import expected, fetch
@@ -23,8 +24,7 @@ from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import Qemu
 from deadbeat.lab.rootfs import Rootfs
-from deadbeat.model.errors import UsageError
-from deadbeat.store.latency import LatencyStore
+from deadbeat.machine.host.recorded import inventory_of, recorded_target
 
 boots = test_lab_latency.boots
 QEMU = "#!/bin/sh\necho QEMU emulator version 10.0.2\n"

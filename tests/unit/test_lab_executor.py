@@ -6,15 +6,15 @@ import pytest
 from attrs import define, field
 from helpers.machines import AnyKernel, scripted_emulator
 
-from deadbeat.executors.base import RunSettings
+from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.executor import GuestExecutor, lab_executor
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.target import GuestTarget, ignored_words
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.settings.journal import Journal
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.settings.journal import Journal
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.tasksets.executors.base import RunSettings
+from deadbeat.tasksets.prices.works import PriceWork, Pricing
 
 
 @define

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.host.kernel import options_of
+from deadbeat.base.model.errors import DataError, TargetError, UsageError
 from deadbeat.lab.apt import Lab
 from deadbeat.lab.kernels import Kernel, disk_needed, fetch, fetched, preemption
 from deadbeat.lab.offers import chosen, offers, version_key
 from deadbeat.lab.vmlinux import boot_image
-from deadbeat.model.errors import DataError, TargetError, UsageError
-from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.host.kernel import options_of
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
 
 MIRROR = "http://mirror.example/debian"
 BANNER = "Linux version {} (builder@example) (gcc 12, ld 2.40) # SMP PREEMPT_DYNAMIC\n\0"

@@ -10,22 +10,22 @@ from attrs import evolve, frozen
 from helpers.machines import AnyKernel, scripted_emulator
 from helpers.matrices import matrix
 
+from deadbeat.base.model.comparison import Lineup
+from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.base.model.latency import LatencyRun
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import native_root
+from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
-from deadbeat.compare.results import compare_results
-from deadbeat.host.recorded import recorded_target
-from deadbeat.kinds.latency.engines import make_engine
-from deadbeat.kinds.latency.observe import COMPARABLE
-from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.latency import job_of, require_possible, run_of
 from deadbeat.lab.target import GuestTarget, look
-from deadbeat.model.comparison import Lineup
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.model.latency import LatencyRun
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets import FakeTarget, opening
+from deadbeat.latency.latency.engines import make_engine
+from deadbeat.latency.latency.observe import COMPARABLE
+from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.machine.host.recorded import recorded_target
+from deadbeat.machine.targets import FakeTarget, opening
 
 STAT = "cpu  0 0 {busy} {idle} 0 0 0 0 0 0\ncpu0 0 0 {busy} {idle} 0 0 0 0 0 0\nprocs_running 1\n"
 LOAD = "7 (db-load-cpu) R 6 6 0 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 0 0 0"

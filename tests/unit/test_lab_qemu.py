@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.lab.apt import AptSource, Lab, complaints, debian_sources, host_sources
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.fake import FakeTarget
 
 MIRROR = "http://mirror.example/debian"
 STANZA = f"""\

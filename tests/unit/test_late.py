@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from deadbeat.derive.late import Late, late
-from deadbeat.derive.records import RecordKind
-from deadbeat.derive.tasks import derive
+from deadbeat.program.derive.late import Late, late
+from deadbeat.program.derive.records import RecordKind
+from deadbeat.program.derive.tasks import derive
 from tests.helpers.made_recordings import FUTEX, MS, NAP, READ, SLEEP, Made
 
 CONTROL, LOGGER, HOG, FAIR, DEADLINE = 100, 101, 55, 56, 10 * MS

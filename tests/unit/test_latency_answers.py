@@ -7,20 +7,20 @@ import pytest
 from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs
 
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
+from deadbeat.base.report.document import Table
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.charts import load_charts
-from deadbeat.kinds.latency.document import latency_document, matrix_table, paper_words
-from deadbeat.kinds.latency.histograms import histogram_charts, tail_charts
-from deadbeat.kinds.latency.kind import KIND
-from deadbeat.kinds.latency.spec import load_word, resolve, spec_dict, specify
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import sentence, tail_sentences, without_run
-from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
-from deadbeat.report.document import Table
-from deadbeat.store.latency import LatencyStore
+from deadbeat.latency.latency.charts import load_charts
+from deadbeat.latency.latency.document import latency_document, matrix_table, paper_words
+from deadbeat.latency.latency.histograms import histogram_charts, tail_charts
+from deadbeat.latency.latency.kind import KIND
+from deadbeat.latency.latency.spec import load_word, resolve, spec_dict, specify
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.latency.latency.words import sentence, tail_sentences, without_run
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
 SPLIT = {part: Histogram.of([1000, 3000]) for part in PATH_PARTS}
@@ -149,7 +149,7 @@ def test_the_command_fails_where_nothing_counts(tmp_path: Path, monkeypatch: pyt
     words = ("--loads", "idle,memory", "--repeats", "2", "--fresh", "--runs", str(tmp_path))
     command = ("latency", "--simulated", "--no-figures", *words)
     assert main(command) == 0
-    monkeypatch.setattr("deadbeat.kinds.latency.runner.judge", lambda evidence: [INVALID])
+    monkeypatch.setattr("deadbeat.latency.latency.runner.judge", lambda evidence: [INVALID])
     assert main(command) == 3
 
 

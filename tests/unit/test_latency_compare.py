@@ -10,15 +10,15 @@ from helpers.answers import Capture, answer
 from helpers.matrices import LOADS, PLATFORM, matrix, of_runs
 from helpers.pages import Page
 
+from deadbeat.base.model.comparison import ComparisonResult, Lineup
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import CpuLatency, LatencyRun, LoadReport
+from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
-from deadbeat.compare.results import compare_results
-from deadbeat.kinds.latency.observe import COMPARABLE, Matrix, observe
-from deadbeat.model.comparison import ComparisonResult, Lineup
-from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LatencyRun, LoadReport
-from deadbeat.settings.hardening import OPTIONS
+from deadbeat.latency.latency.observe import COMPARABLE, Matrix, observe
+from deadbeat.machine.settings.hardening import OPTIONS
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="3"),)
 BUSY = (Finding(id="other-work", severity="warning", message="a build"),)

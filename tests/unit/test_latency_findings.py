@@ -7,13 +7,13 @@ import pytest
 from attrs import evolve
 from helpers.latency_series import cpu_of, run_of
 
-from deadbeat.kinds.latency.document import MATRIX_COLUMNS, matrix_table
-from deadbeat.kinds.latency.histograms import tail_charts
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import answers
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.latency.latency.document import MATRIX_COLUMNS, matrix_table
+from deadbeat.latency.latency.histograms import tail_charts
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.latency.latency.words import answers
 
 FULL = LoadPoint("cpu", 100)
 HOUR = 3600.0

@@ -9,11 +9,11 @@ import pytest
 from helpers.aa import RunFigure, Side
 from helpers.judges import compare_sides, options_of
 
-from deadbeat.kinds.latency.observe import METRICS, _slack, _value
-from deadbeat.model.comparison import CellComparison
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.observations import Cell
-from deadbeat.verdicts.words import bound_text, effect_text, interval_text
+from deadbeat.base.model.comparison import CellComparison
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.verdicts.words import bound_text, effect_text, interval_text
+from deadbeat.latency.latency.observe import METRICS, _slack, _value
 
 P50, P99, P999 = METRICS[0], METRICS[2], METRICS[3]
 

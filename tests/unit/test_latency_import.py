@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from helpers.answers import Capture, answer_of
 
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.latency import IDLE
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.base.store.texts import Text
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.foreign import Foreign, as_run
-from deadbeat.kinds.latency.foreign import read_foreign as read_text_of
-from deadbeat.kinds.latency.formats.cyclictest_json import called
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.latency import IDLE
-from deadbeat.store.latency import LatencyStore
-from deadbeat.store.texts import Text
+from deadbeat.latency.latency.foreign import Foreign, as_run
+from deadbeat.latency.latency.foreign import read_foreign as read_text_of
+from deadbeat.latency.latency.formats.cyclictest_json import called
 
 
 def read_foreign(text: str, name: str) -> Foreign:

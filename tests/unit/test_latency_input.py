@@ -8,12 +8,12 @@ import attrs
 import pytest
 from helpers.answers import Capture, answer_of
 
+from deadbeat.base.model.errors import DeadbeatError, TargetError
+from deadbeat.base.model.rules import DurationNs, RefusedError, duration_ns, duration_text
+from deadbeat.base.store.campaign import free_bytes
 from deadbeat.cli.main import main
-from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.spec import LatencySpec, estimate, resolve, specify
-from deadbeat.model.errors import DeadbeatError, TargetError
-from deadbeat.model.rules import DurationNs, RefusedError, duration_ns, duration_text
-from deadbeat.store.campaign import free_bytes
+from deadbeat.latency.latency.engines import SimulatedEngine
+from deadbeat.latency.latency.spec import LatencySpec, estimate, resolve, specify
 
 
 def spec_of(**more: object) -> LatencySpec:
@@ -30,7 +30,7 @@ class Refused(SimulatedEngine):
 def test_what_is_refused_is_refused_before_anything_is_said_to_begin(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deadbeat.kinds.latency.kind.make_engine", lambda name, *_: Refused())
+    monkeypatch.setattr("deadbeat.latency.latency.kind.make_engine", lambda name, *_: Refused())
     assert main(("latency", "--simulated", "--loads", "idle", "--runs", str(tmp_path))) == 3
     told = capsys.readouterr().err
     assert "SCHED_FIFO was refused (--policy other" in told and told.count("\n") == 1

@@ -7,15 +7,15 @@ import pytest
 from helpers.latencies import load_of, seen_of
 from helpers.latency_series import run_of
 
-from deadbeat.host.proc import tasks_of
-from deadbeat.host.snapshot import COMMANDS, parse, take
-from deadbeat.host.values import Unknown
-from deadbeat.kinds.latency.circumstances import circumstances, judge
-from deadbeat.kinds.latency.engines import Request
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import Circumstances, CpuLatency, LateWakeUp
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import Circumstances, CpuLatency, LateWakeUp
+from deadbeat.latency.latency.circumstances import circumstances, judge
+from deadbeat.latency.latency.engines import Request
+from deadbeat.machine.host.proc import tasks_of
+from deadbeat.machine.host.snapshot import COMMANDS, parse, take
+from deadbeat.machine.host.values import Unknown
+from deadbeat.machine.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"

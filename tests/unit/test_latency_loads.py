@@ -3,10 +3,15 @@
 import attrs
 import pytest
 
-from deadbeat.kinds.latency.kind import loaded_otherwise
-from deadbeat.kinds.latency.loads import LOADS, strengths
-from deadbeat.kinds.latency.observe import differing_loads, matrix_of
-from deadbeat.kinds.latency.stress import (
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.latency import IDLE, PROFILES, LoadPoint
+from deadbeat.base.model.platform import Platform, differing_platforms
+from deadbeat.base.store.files import tool_version
+from deadbeat.latency.latency.kind import loaded_otherwise
+from deadbeat.latency.latency.loads import LOADS, strengths
+from deadbeat.latency.latency.observe import differing_loads, matrix_of
+from deadbeat.latency.latency.stress import (
     Look,
     StressLoads,
     Worker,
@@ -15,13 +20,8 @@ from deadbeat.kinds.latency.stress import (
     makers_of,
     workers_of,
 )
-from deadbeat.model.errors import TargetError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import IDLE, PROFILES, LoadPoint
-from deadbeat.model.platform import Platform, differing_platforms
-from deadbeat.store.files import tool_version
-from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import Conversation, FakeTarget
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.fake import Conversation, FakeTarget
 
 STAT = "cpu  0 0 0 0\ncpu0 {0} 0 0 {1} 0 0 0 0 0 0\ncpu1 {0} 0 0 {1} 0 0 0 {2} 0 0\n"
 RUNTIME = "/fake/runtime"

@@ -10,11 +10,15 @@ from helpers.answers import Capture
 from helpers.latencies import made_up_runs
 from helpers.scripted_loads import ScriptedLoads
 
+from deadbeat.base.experiment.base import RunDone, RunFailed, Started
+from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.latency import LatencyKey, LoadPoint, LoadReport
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import RunDone, RunFailed, Started
-from deadbeat.kinds.latency.engines import Measured, SimulatedEngine, unsplit
-from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
-from deadbeat.kinds.latency.spec import (
+from deadbeat.latency.latency.engines import Measured, SimulatedEngine, unsplit
+from deadbeat.latency.latency.runner import MatrixExperiment, MatrixMachine, looking, without_engine
+from deadbeat.latency.latency.spec import (
     ALL_LOADS,
     LatencySpec,
     estimate,
@@ -25,12 +29,8 @@ from deadbeat.kinds.latency.spec import (
     specify,
     visits,
 )
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.latency import LatencyKey, LoadPoint, LoadReport
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.run import run
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.run import run
 
 SMALL = {"loads": "idle,cpu:50,memory", "repeats": 3, "duration": "0.2s", "engines": "simulated"}
 

@@ -8,17 +8,17 @@ import pytest
 from attrs import evolve
 from helpers.latencies import made_up_runs
 
-from deadbeat.kinds.latency.observe import align, read_matrix
-from deadbeat.kinds.latency.sides import differing_cpus, sides_charts
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.model.comparison import Lineup
-from deadbeat.model.errors import DataError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.model.latency_summary import CellSummary
-from deadbeat.report.charts import Chart
-from deadbeat.store.latency import LatencyStore
+from deadbeat.base.model.comparison import Lineup
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.base.model.latency_summary import CellSummary
+from deadbeat.base.report.charts import Chart
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.latency.latency.observe import align, read_matrix
+from deadbeat.latency.latency.sides import differing_cpus, sides_charts
+from deadbeat.latency.latency.summarise import summarise_latency
 
 HALF, MIXED = LoadPoint("cpu", 50), LoadPoint("mixed", 100)
 

@@ -6,10 +6,9 @@ from helpers.latencies import made_up_runs
 from helpers.latency_series import cpu_of
 from helpers.latency_series import run_of as run_of_cpus
 
-from deadbeat.kinds.latency.summarise import latency_rows, summarise_latency
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import (
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import (
     IDLE,
     Circumstances,
     LatencyRun,
@@ -18,6 +17,7 @@ from deadbeat.model.latency import (
     PathSplit,
     WorstTraced,
 )
+from deadbeat.latency.latency.summarise import latency_rows, summarise_latency
 
 HALF = LoadPoint("cpu", 50)
 

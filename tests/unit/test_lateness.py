@@ -6,14 +6,8 @@ from test_load_page import summary as load_summary
 from test_own_program import recorded
 from test_report_latency import split_run
 
-from deadbeat.kinds.contention.kind import _LATE
-from deadbeat.kinds.latency.split import cause_line, causes_table, every_cause
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.load.document import load_document
-from deadbeat.kinds.load.lost import cause_of
-from deadbeat.kinds.program.traced import answer, traced
-from deadbeat.model import lateness
-from deadbeat.model.lateness import (
+from deadbeat.base.model import lateness
+from deadbeat.base.model.lateness import (
     CAUSES,
     LateCause,
     LateJob,
@@ -22,7 +16,13 @@ from deadbeat.model.lateness import (
     spoken,
     word_of,
 )
-from deadbeat.report.document import Table
+from deadbeat.base.report.document import Table
+from deadbeat.latency.latency.split import cause_line, causes_table, every_cause
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.latency.load.document import load_document
+from deadbeat.latency.load.lost import cause_of
+from deadbeat.program.run.traced import answer, traced
+from deadbeat.tasksets.contention.kind import _LATE
 
 #: What the kernel's events say of a wake-up (`test_path_split`) -> its cause.
 TOLD = {

@@ -5,10 +5,10 @@ import pytest
 from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.kinds.load.kind import _cases, counts
-from deadbeat.kinds.load.summarise import figures_of
-from deadbeat.model.finding import Finding
-from deadbeat.model.load import Gaps, LoadKey, LoadRun, Rounds
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.load import Gaps, LoadKey, LoadRun, Rounds
+from deadbeat.latency.load.kind import _cases, counts
+from deadbeat.latency.load.summarise import figures_of
 
 DEADLINE = 15 * MS
 

@@ -13,15 +13,15 @@ from helpers.answers import Capture
 from helpers.judges import compare_sides, options_of
 from helpers.load_tests import asked, load_test
 
+from deadbeat.base.model.comparison import ComparisonResult, Lineup
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.load import REFERENCE
+from deadbeat.base.model.observations import Cell
+from deadbeat.base.store.campaign import CAMPAIGN_FILE
+from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
-from deadbeat.compare.results import compare_results
-from deadbeat.kinds.load.observe import COMPARABLE, LoadTest, observe
-from deadbeat.kinds.load.spec import block_of, plan
-from deadbeat.model.comparison import ComparisonResult, Lineup
-from deadbeat.model.errors import UsageError
-from deadbeat.model.load import REFERENCE
-from deadbeat.model.observations import Cell
-from deadbeat.store.campaign import CAMPAIGN_FILE
+from deadbeat.latency.load.observe import COMPARABLE, LoadTest, observe
+from deadbeat.latency.load.spec import block_of, plan
 
 DEADLINE = 15_000_000
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from deadbeat.kinds.load.estimates import (
+from deadbeat.base.stats.binomial import poisson_interval
+from deadbeat.base.stats.estimate import mean_of
+from deadbeat.latency.load.estimates import (
     Counted,
     occasions,
     occasions_bound,
     rate_of,
 )
-from deadbeat.stats.binomial import poisson_interval
-from deadbeat.stats.estimate import mean_of
 
 
 def runs(*sizes: tuple[int, ...], seconds: float = 1.0, released: int = 100_000) -> list[Counted]:

@@ -5,15 +5,15 @@ from pathlib import Path
 import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.kinds.load.charts import load_charts
-from deadbeat.kinds.load.document import COLUMNS, load_document
-from deadbeat.kinds.load.remedies import REMEDIES
-from deadbeat.kinds.load.words import headline, ranged, threshold, without_causes
-from deadbeat.model.finding import Finding
-from deadbeat.model.load import Cause, Rounds
-from deadbeat.report.document import Table, keys_of
-from deadbeat.report.html import page
-from deadbeat.stats.estimate import Estimate
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.load import Cause, Rounds
+from deadbeat.base.report.document import Table, keys_of
+from deadbeat.base.report.html import page
+from deadbeat.base.stats.estimate import Estimate
+from deadbeat.latency.load.charts import load_charts
+from deadbeat.latency.load.document import COLUMNS, load_document
+from deadbeat.latency.load.remedies import REMEDIES
+from deadbeat.latency.load.words import headline, ranged, threshold, without_causes
 
 
 def summary(**more: object):  # type: ignore[no-untyped-def]

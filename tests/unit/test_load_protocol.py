@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from helpers.loads import request
 
-from deadbeat.kinds.load.engine import LoadRequest, Seen, SimulatedLoad, parse
-from deadbeat.kinds.load.runner import Beside, problems
-from deadbeat.model.errors import DataError
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.errors import DataError
+from deadbeat.latency.load.engine import LoadRequest, Seen, SimulatedLoad, parse
+from deadbeat.latency.load.runner import Beside, problems
+from deadbeat.machine.targets.fake import FakeTarget
 
 WHOLE = """rounds 1
 window 50000000 1050000000

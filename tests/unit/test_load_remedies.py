@@ -2,10 +2,17 @@
 
 import pytest
 
-from deadbeat.host.kernel import RT_RUNTIME as RUNTIME
-from deadbeat.kinds.load.remedies import ONLINE, REMEDIES, SERVER, RemedyChange, Situation, together
-from deadbeat.model.tuning import Setting
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.base.model.tuning import Setting
+from deadbeat.latency.load.remedies import (
+    ONLINE,
+    REMEDIES,
+    SERVER,
+    RemedyChange,
+    Situation,
+    together,
+)
+from deadbeat.machine.host.kernel import RT_RUNTIME as RUNTIME
+from deadbeat.machine.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 SIBLINGS = {

@@ -11,23 +11,23 @@ from attrs import evolve
 from helpers.answers import Capture, answer
 from helpers.load_tests import begun
 
+from deadbeat.base.experiment.base import Event, RunDone, Started
+from deadbeat.base.model.errors import RunError, TargetError, UsageError
+from deadbeat.base.model.load import LoadKey, Seen
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.specification import plain_of
+from deadbeat.base.model.tuning import JournalEntry, Setting, Stand
+from deadbeat.base.store.load import LoadStore
+from deadbeat.base.store.place import Place
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Event, RunDone, Started
-from deadbeat.kinds.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
-from deadbeat.kinds.load.kind import FOLDERS, other_remedies
-from deadbeat.kinds.load.runner import LoadExperiment, look
-from deadbeat.kinds.load.spec import LoadSpec, plan, planned_keys, resolve, specify
-from deadbeat.model.errors import RunError, TargetError, UsageError
-from deadbeat.model.load import LoadKey, Seen
-from deadbeat.model.platform import Platform
-from deadbeat.model.specification import plain_of
-from deadbeat.model.tuning import JournalEntry, Setting, Stand
-from deadbeat.settings.tune import refuse_unsettled, tuned
-from deadbeat.store.load import LoadStore
-from deadbeat.store.place import Place
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.readings import Readings
-from deadbeat.targets.run import run as carry_out
+from deadbeat.latency.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
+from deadbeat.latency.load.kind import FOLDERS, other_remedies
+from deadbeat.latency.load.runner import LoadExperiment, look
+from deadbeat.latency.load.spec import LoadSpec, plan, planned_keys, resolve, specify
+from deadbeat.machine.settings.tune import refuse_unsettled, tuned
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.readings import Readings
+from deadbeat.machine.targets.run import run as carry_out
 
 
 class Watched(SimulatedLoad):

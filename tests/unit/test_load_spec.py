@@ -3,9 +3,12 @@
 import attrs
 import pytest
 
-from deadbeat.kinds.load.engine import LoadRequest
-from deadbeat.kinds.load.remedies import RemedyChange
-from deadbeat.kinds.load.spec import (
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.load import LoadKey
+from deadbeat.base.model.specification import plain_of
+from deadbeat.latency.load.engine import LoadRequest
+from deadbeat.latency.load.remedies import RemedyChange
+from deadbeat.latency.load.spec import (
     LoadSpec,
     cells,
     plan,
@@ -15,9 +18,6 @@ from deadbeat.kinds.load.spec import (
     seconds_of,
     specify,
 )
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.load import LoadKey
-from deadbeat.model.specification import plain_of
 
 MS = 1_000_000
 

@@ -1,6 +1,6 @@
 """Truth: event text written by hand, as the kernel prints it."""
 
-from deadbeat.trace.why import takers_of
+from deadbeat.machine.trace.why import takers_of
 
 HEAD = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
 

@@ -12,19 +12,19 @@ from helpers.answers import Capture
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import deadbeat
+from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.base.report.document import keys_of
+from deadbeat.base.report.machines import Verdicted, annotated, junit, openmetrics
 from deadbeat.cli.commands import root
 from deadbeat.cli.main import main
-from deadbeat.kinds.breakdown.document import columns as columns_of
-from deadbeat.kinds.breakdown.results import CellResult
-from deadbeat.kinds.interfere.document import COLUMNS as INTERFERE
-from deadbeat.kinds.latency.summarise import LATENCY_COLUMNS as LATENCY
-from deadbeat.kinds.load.document import COLUMNS as LOAD_TEST
-from deadbeat.kinds.primitives.document import COLUMNS as PRIMITIVES
-from deadbeat.kinds.program.document import COLUMNS as PROGRAM
-from deadbeat.kinds.study.results import COLUMNS as STUDY
-from deadbeat.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
-from deadbeat.report.document import keys_of
-from deadbeat.report.machines import Verdicted, annotated, junit, openmetrics
+from deadbeat.latency.latency.summarise import LATENCY_COLUMNS as LATENCY
+from deadbeat.latency.load.document import COLUMNS as LOAD_TEST
+from deadbeat.latency.primitives.document import COLUMNS as PRIMITIVES
+from deadbeat.program.run.document import COLUMNS as PROGRAM
+from deadbeat.sched.study.results import COLUMNS as STUDY
+from deadbeat.tasksets.breakdown.document import columns as columns_of
+from deadbeat.tasksets.breakdown.results import CellResult
+from deadbeat.tasksets.interfere.document import COLUMNS as INTERFERE
 
 HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
 LOAD = (

@@ -5,12 +5,12 @@ import pytest
 from helpers.runs import Job, PlannedTask, RunTask, Slot, calibration, job_table, ran, skip
 from helpers.runs import task_set as planned
 
-from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.figures import count_episodes, run_figures
-from deadbeat.kinds.contention.run_parts import contended_plan, overlap_share
-from deadbeat.kinds.contention.summarise import EDGES, bin_counts
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.tasks import Resource
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.tasks import Resource
+from deadbeat.tasksets.contention.figures import count_episodes, run_figures
+from deadbeat.tasksets.contention.run_parts import contended_plan, overlap_share
+from deadbeat.tasksets.contention.summarise import EDGES, bin_counts
+from deadbeat.tasksets.executors.metrics import job_columns
 
 A = RunTask(core=0, wcet_ns=100)
 B = RunTask(core=1, wcet_ns=200)

@@ -14,7 +14,7 @@ from helpers.native import compile_program
 
 from deadbeat.build.native import index_source, native_root
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.catalog import Catalog, load_catalog
+from deadbeat.tasksets.catalog import Catalog, load_catalog
 
 RUNTIME = native_root() / "runtime"
 POOL = native_root() / "fragments" / "ns"

@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve, frozen
 from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
-from deadbeat.kinds.contention.profile_charts import SURFACE_POINTS
-from deadbeat.kinds.contention.spec import specify
-from deadbeat.model.errors import UsageError
-from deadbeat.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
+from deadbeat.tasksets.contention.profile_charts import SURFACE_POINTS
+from deadbeat.tasksets.contention.spec import specify
 from deadbeat_papers.observations import (
     OBSERVATIONS,
     Campaign,

@@ -20,20 +20,20 @@ from helpers.made_recordings import CALLS, Made
 from helpers.processes import is_alive, until
 
 import deadbeat
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.rules import RefusedError
 from deadbeat.build.native import native_root
 from deadbeat.cli.main import main
-from deadbeat.derive.records import Recording
-from deadbeat.derive.tasks import DerivedSet, DerivedTask, Link
-from deadbeat.kinds.program.graph import chain_graph
-from deadbeat.kinds.program.kind import _comm, cases
-from deadbeat.kinds.program.results import ProgramSummary, tasks_of
-from deadbeat.kinds.program.spec import Deadlines, ProgramSpec
-from deadbeat.kinds.program.traced import answer, lines, plain, require_named, traced, worst_jobs
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.rules import RefusedError
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.guarded import GuardedProgram
-from deadbeat.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.guarded import GuardedProgram
+from deadbeat.machine.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
+from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.tasks import DerivedSet, DerivedTask, Link
+from deadbeat.program.run.graph import chain_graph
+from deadbeat.program.run.kind import _comm, cases
+from deadbeat.program.run.results import ProgramSummary, tasks_of
+from deadbeat.program.run.spec import Deadlines, ProgramSpec
+from deadbeat.program.run.traced import answer, lines, plain, require_named, traced, worst_jobs
 
 PAGE = Path(__file__).parents[2] / "docs/howto/measure-your-own-program.md"
 MS = 10**6

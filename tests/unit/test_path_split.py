@@ -7,18 +7,18 @@ from helpers.wake_ups import cpu, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deadbeat.base.model.latency import PATH_PARTS, PathSplit, WorstTraced
+from deadbeat.base.model.traces import TraceEvent
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.host.machine import Machine, read_machine
-from deadbeat.kinds.latency.cyclictest import CyclictestEngine
-from deadbeat.kinds.latency.engines import Measured, Request, SimulatedEngine
-from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, with_worst
-from deadbeat.model.latency import PATH_PARTS, PathSplit, WorstTraced
-from deadbeat.model.traces import TraceEvent
-from deadbeat.targets import Conversation, FakeTarget
-from deadbeat.trace.reasons import Moments
-from deadbeat.trace.wakeups import Traced, kept_worst, split_path, wake_ups
-from deadbeat.trace.why import running_at, stretch
+from deadbeat.latency.latency.cyclictest import CyclictestEngine
+from deadbeat.latency.latency.engines import Measured, Request, SimulatedEngine
+from deadbeat.latency.latency.prober import ProberEngine, cpu_latency, with_worst
+from deadbeat.machine.host.machine import Machine, read_machine
+from deadbeat.machine.targets import Conversation, FakeTarget
+from deadbeat.machine.trace.reasons import Moments
+from deadbeat.machine.trace.wakeups import Traced, kept_worst, split_path, wake_ups
+from deadbeat.machine.trace.why import running_at, stretch
 
 S = 10**9
 GUEST, BARE = Machine(virtual=True), Machine(virtual=False)

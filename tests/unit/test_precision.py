@@ -11,17 +11,17 @@ from helpers.campaigns import Log, begin, essence, run, tiny_spec
 from helpers.precision import Drawn, finished, precise_spec
 from helpers.rows import rows_of
 
-from deadbeat.executors.simulated import FakeExecutor, Faults
-from deadbeat.experiment.base import RunDone, Started
-from deadbeat.kinds.contention.place import choose, state_of
-from deadbeat.kinds.contention.plan import offered, plan, programs_of, resolve
-from deadbeat.kinds.contention.precision import MeanEstimate, Sample
-from deadbeat.kinds.contention.spec import PrecisionSpec, read_spec, spec_dict, specify
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model.errors import UsageError
-from deadbeat.model.results import Point, RunKey, point_text
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.place import REPORT_FILE
+from deadbeat.base.experiment.base import RunDone, Started
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.results import Point, RunKey, point_text
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.place import REPORT_FILE
+from deadbeat.tasksets.contention.place import choose, state_of
+from deadbeat.tasksets.contention.plan import offered, plan, programs_of, resolve
+from deadbeat.tasksets.contention.precision import MeanEstimate, Sample
+from deadbeat.tasksets.contention.spec import PrecisionSpec, read_spec, spec_dict, specify
+from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
 
 FLAT, WIDE = Point(2, 1000, 0), Point(2, 1000, 1000)
 ASKED = PrecisionSpec(target=0.05, sets_min=10, sets_max=100)

@@ -10,18 +10,18 @@ import pytest
 from helpers.answers import validator
 
 import deadbeat
-from deadbeat.model.errors import UsageError
-from deadbeat.prediction.document import answer, charts, plain
-from deadbeat.prediction.engine import predict, read_cases, read_prices
-from deadbeat.prediction.results import (
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.stats.intervals import Interval, fewest, quantile
+from deadbeat.tasksets.prediction.document import answer, charts, plain
+from deadbeat.tasksets.prediction.engine import predict, read_cases, read_prices
+from deadbeat.tasksets.prediction.results import (
     Predictions,
     SetPrediction,
     difficulty,
     halves,
     with_intervals,
 )
-from deadbeat.prices.rates import Covered
-from deadbeat.stats.intervals import Interval, fewest, quantile
+from deadbeat.tasksets.prices.rates import Covered
 
 ALL = Covered(exact=1.0, alike=0.0)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deadbeat.prices.rates import growth, lock_of, queued, repairman
+from deadbeat.tasksets.prices.rates import growth, lock_of, queued, repairman
 
 SHARES = st.floats(0.0, 1.0)
 SLOWDOWNS = st.floats(1.0, 40.0)

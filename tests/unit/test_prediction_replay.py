@@ -16,9 +16,11 @@ from helpers.known_contention import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.model.systems import TimedTask
-from deadbeat.prediction.engine import slowdown_of
-from deadbeat.prices.rates import (
+from deadbeat.base.model.systems import TimedTask
+from deadbeat.base.stats.intervals import Interval
+from deadbeat.sched.simulator import simulate_jobs
+from deadbeat.tasksets.prediction.engine import slowdown_of
+from deadbeat.tasksets.prices.rates import (
     PairMatrix,
     PairSlowdown,
     Rates,
@@ -27,9 +29,7 @@ from deadbeat.prices.rates import (
     copied,
     scaled,
 )
-from deadbeat.prices.replay import UNKNOWN, Overheads, ReplayTask, alone, replay
-from deadbeat.sched.simulator import simulate_jobs
-from deadbeat.stats.intervals import Interval
+from deadbeat.tasksets.prices.replay import UNKNOWN, Overheads, ReplayTask, alone, replay
 
 
 def task(core: int, *uses: tuple[int, float], **more: int) -> ReplayTask:

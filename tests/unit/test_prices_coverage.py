@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deadbeat.kinds.contention.point import by_class, class_mean
-from deadbeat.kinds.contention.precision import Allocation
-from deadbeat.kinds.contention.spec import PrecisionSpec
-from deadbeat.model.examples import example_platform
-from deadbeat.model.figures import SetFigures
-from deadbeat.model.results import Point, RunKey
-from deadbeat.prices.states import FAR
-from deadbeat.prices.table import PriceBatch, Slot, StoredPrices, price_table
-from deadbeat.prices.works import PriceWork
-from deadbeat.stats.intervals import stratified_interval
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.figures import SetFigures
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.stats.intervals import stratified_interval
+from deadbeat.tasksets.contention.point import by_class, class_mean
+from deadbeat.tasksets.contention.precision import Allocation
+from deadbeat.tasksets.contention.spec import PrecisionSpec
+from deadbeat.tasksets.prices.states import FAR
+from deadbeat.tasksets.prices.table import PriceBatch, Slot, StoredPrices, price_table
+from deadbeat.tasksets.prices.works import PriceWork
 
 Floats = NDArray[np.float64]
 CAMPAIGNS = 1_000

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deadbeat.executors.controls import call_costs, hold_slopes
-from deadbeat.prices.rates import repairman
-from deadbeat.prices.stage import TARGET, weighted
-from deadbeat.prices.states import CHANGED, FAR, NEAR, STEADY, PairStates, pair_states
-from deadbeat.prices.table import PriceBatch, Slot
-from deadbeat.prices.works import WEIGHT_MAX, WORKS_MAX, PriceWork
+from deadbeat.tasksets.executors.controls import call_costs, hold_slopes
+from deadbeat.tasksets.prices.rates import repairman
+from deadbeat.tasksets.prices.stage import TARGET, weighted
+from deadbeat.tasksets.prices.states import CHANGED, FAR, NEAR, STEADY, PairStates, pair_states
+from deadbeat.tasksets.prices.table import PriceBatch, Slot
+from deadbeat.tasksets.prices.works import WEIGHT_MAX, WORKS_MAX, PriceWork
 
 Floats = NDArray[np.float64]
 NEAR_PS, FAR_PS = 92_000.0, 452_000.0

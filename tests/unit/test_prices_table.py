@@ -8,17 +8,17 @@ import pytest
 from attrs import evolve
 from scipy.stats import t as student
 
-from deadbeat.executors.controls import call_costs, hold_slopes
-from deadbeat.executors.scheduled import SimExecutor
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.model.examples import example_entries, example_fragments, example_platform
-from deadbeat.model.tasks import Kind
-from deadbeat.prices.rates import repairman
-from deadbeat.prices.stage import load_prices, save_prices, widths
-from deadbeat.prices.states import FAR, NEAR, STEADY
-from deadbeat.prices.table import PriceBatch, PriceTable, Slot, StoredPrices, price_table
-from deadbeat.prices.works import PriceWork, Pricing
-from deadbeat.store.folder import OwnedFolder
+from deadbeat.base.model.examples import example_entries, example_fragments, example_platform
+from deadbeat.base.model.tasks import Kind
+from deadbeat.base.store.folder import OwnedFolder
+from deadbeat.tasksets.executors.controls import call_costs, hold_slopes
+from deadbeat.tasksets.executors.scheduled import SimExecutor
+from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.prices.rates import repairman
+from deadbeat.tasksets.prices.stage import load_prices, save_prices, widths
+from deadbeat.tasksets.prices.states import FAR, NEAR, STEADY
+from deadbeat.tasksets.prices.table import PriceBatch, PriceTable, Slot, StoredPrices, price_table
+from deadbeat.tasksets.prices.works import PriceWork, Pricing
 
 MUTEX = PriceWork(object="mutex", size=8, operations=8, cores=(0, 1))
 VISIT = evolve(MUTEX, size=1, operations=1, visit=True)

@@ -9,10 +9,12 @@ from helpers.topologies import MIB, THREADS, XEON, flat
 from helpers.topologies import written_run as written
 
 import deadbeat
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.specification import plain_of, read
 from deadbeat.build.native import native_root
 from deadbeat.build.pool import PLACEMENTS, primitives
-from deadbeat.host.kernel import CLOCKSOURCE, CPUINFO, counter_lacks
-from deadbeat.kinds.primitives.cases import (
+from deadbeat.latency.primitives.cases import (
     PrimitiveCase,
     PrimitiveKey,
     cases,
@@ -20,15 +22,13 @@ from deadbeat.kinds.primitives.cases import (
     plan,
     resolved,
 )
-from deadbeat.kinds.primitives.engine import pair_seconds, parsed
-from deadbeat.kinds.primitives.lines import lines_of
-from deadbeat.kinds.primitives.results import cell_of, cells_of
-from deadbeat.kinds.primitives.runs import PrimitiveRun
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.kinds.primitives.topology import PAIRS_MOST, Layout, Topology, topology_of
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.specification import plain_of, read
+from deadbeat.latency.primitives.engine import pair_seconds, parsed
+from deadbeat.latency.primitives.lines import lines_of
+from deadbeat.latency.primitives.results import cell_of, cells_of
+from deadbeat.latency.primitives.runs import PrimitiveRun
+from deadbeat.latency.primitives.spec import PrimitivesSpec
+from deadbeat.latency.primitives.topology import PAIRS_MOST, Layout, Topology, topology_of
+from deadbeat.machine.host.kernel import CLOCKSOURCE, CPUINFO, counter_lacks
 
 
 def test_every_file_says_of_its_variants_what_its_code_does() -> None:

@@ -6,8 +6,8 @@ import pytest
 from attrs import evolve
 from helpers.topologies import THREADS, XEON, flat
 
-from deadbeat.kinds.primitives.lines import Line, asymmetry_ns, contradictions
-from deadbeat.kinds.primitives.topology import Topology
+from deadbeat.latency.primitives.lines import Line, asymmetry_ns, contradictions
+from deadbeat.latency.primitives.topology import Topology
 
 #: Repeats, and the ways of a near and a far pair, ns.
 REPEATS, NEAR, FAR = 3, 40.0, 110.0

@@ -9,16 +9,16 @@ from attrs import evolve
 from helpers.topologies import flat, written_run
 
 import deadbeat
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.specification import plain_of, read
 from deadbeat.build.jvm import jdks, jvm_sources
 from deadbeat.build.pool import primitives, primitives_of
-from deadbeat.kinds.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
-from deadbeat.kinds.primitives.engine import Wanted, parsed
-from deadbeat.kinds.primitives.foreign import priority_of
-from deadbeat.kinds.primitives.runs import PrimitivesStore
-from deadbeat.kinds.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.specification import plain_of, read
+from deadbeat.latency.primitives.cases import PrimitiveCase, PrimitiveKey, cases, plan, resolved
+from deadbeat.latency.primitives.engine import Wanted, parsed
+from deadbeat.latency.primitives.foreign import priority_of
+from deadbeat.latency.primitives.runs import PrimitivesStore
+from deadbeat.latency.primitives.runtimes import SCHEDULING, Jvm, jvm_words, known_to_external
+from deadbeat.latency.primitives.spec import PrimitivesSpec
 
 JVM = "jvm:25:G1"
 TWO = flat(0, 1)

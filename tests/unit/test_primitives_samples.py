@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import deadbeat
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.specification import plain_of, read
 from deadbeat.cli.main import main
-from deadbeat.kinds.primitives.cases import PrimitiveKey, cases, plan, resolved
-from deadbeat.kinds.primitives.engine import SimulatedPrimitives, options_of
-from deadbeat.kinds.primitives.kind import PrimitivesExperiment
-from deadbeat.kinds.primitives.runs import (
+from deadbeat.latency.primitives.cases import PrimitiveKey, cases, plan, resolved
+from deadbeat.latency.primitives.engine import SimulatedPrimitives, options_of
+from deadbeat.latency.primitives.kind import PrimitivesExperiment
+from deadbeat.latency.primitives.runs import (
     NONE,
     PrimitiveRun,
     PrimitivesStore,
@@ -20,9 +22,7 @@ from deadbeat.kinds.primitives.runs import (
     merged,
     thread_files,
 )
-from deadbeat.kinds.primitives.spec import PrimitivesSpec
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.specification import plain_of, read
+from deadbeat.latency.primitives.spec import PrimitivesSpec
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "rtsjmcbench"
 #: Three threads of up to three iterations, as arrays of a run.

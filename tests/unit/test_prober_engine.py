@@ -5,13 +5,13 @@ import json
 import pytest
 from helpers.wake_ups import counted, cpu, result
 
+from deadbeat.base.model.errors import DataError, TargetError
+from deadbeat.base.model.latency import LateWakeUp
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.kinds.latency.engines import Request
-from deadbeat.kinds.latency.prober import ProberEngine, cpu_latency, parsed, problems_of
-from deadbeat.model.errors import DataError, TargetError
-from deadbeat.model.latency import LateWakeUp
-from deadbeat.targets import Conversation, FakeTarget
+from deadbeat.latency.latency.engines import Request
+from deadbeat.latency.latency.prober import ProberEngine, cpu_latency, parsed, problems_of
+from deadbeat.machine.targets import Conversation, FakeTarget
 
 
 def machine(text: str, *lines: str, stderr: str = "") -> FakeTarget:

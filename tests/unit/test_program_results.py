@@ -14,24 +14,24 @@ from helpers.answers import Capture, answer_of
 from helpers.made_recordings import MS, READ, Made
 
 import deadbeat
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.systems import TimedTask
+from deadbeat.base.store.folder import OwnedFolder
+from deadbeat.base.store.runfolder import run_converter
+from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli.main import main
-from deadbeat.derive.records import Recording, RecordKind
-from deadbeat.derive.sections import DerivedSection
-from deadbeat.derive.system import reduced, system_of
-from deadbeat.derive.tasks import DerivedLock, DerivedSet, DerivedTask, Waited
-from deadbeat.derive.timeline import HELD, LOCKED, OTHERS, READY, RUNS, kept
-from deadbeat.kinds.program.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import TracedProgram, across, inverts, traced, verdict
-from deadbeat.model.errors import DataError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.systems import TimedTask
-from deadbeat.prices.stage import save_prices
-from deadbeat.prices.table import PriceBatch, StoredPrices
-from deadbeat.prices.works import PriceWork
-from deadbeat.store.folder import OwnedFolder
-from deadbeat.store.runfolder import run_converter
-from deadbeat.store.tasksystems import write_task_system
+from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.sections import DerivedSection
+from deadbeat.program.derive.system import reduced, system_of
+from deadbeat.program.derive.tasks import DerivedLock, DerivedSet, DerivedTask, Waited
+from deadbeat.program.derive.timeline import HELD, LOCKED, OTHERS, READY, RUNS, kept
+from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import TracedProgram, across, inverts, traced, verdict
+from deadbeat.tasksets.prices.stage import save_prices
+from deadbeat.tasksets.prices.table import PriceBatch, StoredPrices
+from deadbeat.tasksets.prices.works import PriceWork
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")
 TICKS = [n * 10 * MS for n in range(1, 61)]

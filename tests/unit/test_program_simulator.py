@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 from deadbeat.sched import program
 from deadbeat.sched.core import core
 

@@ -11,30 +11,30 @@ import pytest
 from attrs import evolve
 from helpers.answers import Capture
 
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
+from deadbeat.base.model.specification import read
+from deadbeat.cli.compare.trend import FEWEST, change_points
 from deadbeat.cli.main import main
-from deadbeat.compare.trend import FEWEST, change_points
-from deadbeat.derive.placer import Placing
-from deadbeat.derive.replica import Replica, ReplicaThread
-from deadbeat.derive.tasks import DerivedLock, DerivedTask, Waited
-from deadbeat.kinds.program.forecast import Room, _growth, _rooms, _variant, scales_of
-from deadbeat.kinds.program.results import FIRST, ProgramKey, ProgramRun, TaskRun, plan
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import NOTHING
-from deadbeat.kinds.program.tried import best_first, sentences, tried
-from deadbeat.kinds.program.tries import (
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.replica import Replica, ReplicaThread
+from deadbeat.program.derive.tasks import DerivedLock, DerivedTask, Waited
+from deadbeat.program.run.forecast import Room, _growth, _rooms, _variant, scales_of
+from deadbeat.program.run.results import FIRST, ProgramKey, ProgramRun, TaskRun, plan
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import NOTHING
+from deadbeat.program.run.tried import best_first, sentences, tried
+from deadbeat.program.run.tries import (
     CHANGES,
     ORIGINAL,
     Ground,
     ProgramChange,
     changes_of,
 )
-from deadbeat.kinds.program.whatif import Foreseen, foreseen
-from deadbeat.model.errors import UsageError
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.observations import Cell, Metric, Observation, Observations
-from deadbeat.model.specification import read
+from deadbeat.program.run.whatif import Foreseen, foreseen
 from deadbeat.sched.program import COMPUTE, LOCK, OP, UNLOCK
-from deadbeat.targets.fake import FakeTarget
 
 MS = 1_000_000
 _USES = [(COMPUTE, 0, MS), (LOCK, 0, 0), (COMPUTE, 0, MS), (UNLOCK, 0, 0)]

@@ -12,10 +12,10 @@ from attrs import evolve
 from helpers.answers import Capture
 
 import deadbeat
-from deadbeat.kinds.base import OpenedResult
-from deadbeat.model.errors import UsageError
-from deadbeat.report.document import CellMap, Document, Table, said
-from deadbeat.report.notebook import glance
+from deadbeat.base.kinds.base import OpenedResult
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.report.document import CellMap, Document, Table, said
+from deadbeat.base.report.notebook import glance
 
 NOTEBOOK = Path(__file__).parents[2] / "docs/examples/first-look.ipynb"
 MADE_UP: dict[str, Any] = {"simulated": True, "figures": False}

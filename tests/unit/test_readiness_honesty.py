@@ -10,11 +10,11 @@ from helpers.checks import Case, Thread, outcome, window
 from helpers.row_cases import named
 from test_checks_all import CASES
 
-from deadbeat.model.readiness import WORKLOADS, CheckResult
-from deadbeat.settings.check import Check, all_checks
-from deadbeat.settings.facts import gather
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.readings import Reading
+from deadbeat.base.model.readiness import WORKLOADS, CheckResult
+from deadbeat.machine.settings.check import Check, all_checks
+from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.readings import Reading
 
 #: What a broken, foreign or strange machine may hold in place of a value.
 STRANGE = (

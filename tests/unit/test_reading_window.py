@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from helpers.checks import Thread, case, window
 
-from deadbeat.host.values import UnreadError
-from deadbeat.settings.facts import ONLINE, Facts, commands, gather
-from deadbeat.settings.reading import PARTITIONS, root_domains
-from deadbeat.settings.reading_window import AFFINITIES, GAPS, WINDOW, gaps, places, tasks
-from deadbeat.settings.reading_window import window as read_window
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import ALONE, MEANWHILE
+from deadbeat.machine.host.values import UnreadError
+from deadbeat.machine.settings.facts import ONLINE, Facts, commands, gather
+from deadbeat.machine.settings.reading import PARTITIONS, root_domains
+from deadbeat.machine.settings.reading_window import AFFINITIES, GAPS, WINDOW, gaps, places, tasks
+from deadbeat.machine.settings.reading_window import window as read_window
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import ALONE, MEANWHILE
 
 READS = (WINDOW, AFFINITIES, GAPS)
 

@@ -3,9 +3,9 @@
 import pytest
 from machines import RT_KERNEL, SYS_NICE, VIRTUAL_MACHINE, changed, limits, replaced, status
 
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.host.realtime import refusal_of_realtime
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.host.realtime import refusal_of_realtime
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 GROUP = "/sys/fs/cgroup/cpu/job"
 IN_A_GROUP = VIRTUAL_MACHINE | {

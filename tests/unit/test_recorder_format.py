@@ -15,10 +15,10 @@ import pytest
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.derive.recorder import Recorder, read_events
-from deadbeat.derive.records import RecordKind
-from deadbeat.targets.base import Completed
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.recorder import Recorder, read_events
+from deadbeat.program.derive.records import RecordKind
 
 GOLDEN = Path(__file__).parents[1] / "golden/recorder.tar.xz"
 LINE = re.compile(r".+-(?P<who>\d+) +\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<us>\d+): (?P<text>.*)")

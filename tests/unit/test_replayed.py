@@ -12,21 +12,21 @@ import pytest
 from helpers import seldom
 from helpers.answers import Capture, answer
 
-from deadbeat.catalog import load_catalog
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.examples import example_calibration, example_entries, example_platform
+from deadbeat.base.model.tasks import Access, TaskSet
+from deadbeat.base.stats.intervals import Interval
 from deadbeat.cli.main import main
-from deadbeat.executors.base import RunSettings
-from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.facts import ratio
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.model import jobs as j
-from deadbeat.model.examples import example_calibration, example_entries, example_platform
-from deadbeat.model.tasks import Access, TaskSet
-from deadbeat.prediction.engine import PricedMatrices
-from deadbeat.prediction.replayed import ReplayExecutor
-from deadbeat.prices.rates import PairMatrix, PairSlowdown, SizedWork
-from deadbeat.prices.topology import read_topology
-from deadbeat.stats.intervals import Interval
-from deadbeat.synthesis import SynthesisParameters, synthesise
+from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.contention.facts import ratio
+from deadbeat.tasksets.contention.figures import run_figures
+from deadbeat.tasksets.executors.base import RunSettings
+from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.prediction.engine import PricedMatrices
+from deadbeat.tasksets.prediction.replayed import ReplayExecutor
+from deadbeat.tasksets.prices.rates import PairMatrix, PairSlowdown, SizedWork
+from deadbeat.tasksets.prices.topology import read_topology
+from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 
 #: Slowdown of an object beside one rival at it.
 PRICES = {"mutex_normal": 3.0, "pipe": 2.2, "futex": 1.5}

@@ -7,13 +7,13 @@ from attrs import evolve
 from helpers.demo_comparison import demo_comparison
 from helpers.pages import Page
 
-from deadbeat.compare.charts import comparison_charts
-from deadbeat.compare.page import comparison_document, write_comparison
-from deadbeat.kinds.contention.stress_charts import common_sets, overlay_charts
-from deadbeat.model.finding import Finding
-from deadbeat.model.words import UNDECIDED
-from deadbeat.report.charts import ABSENT, FAINT, SHOWN
-from deadbeat.report.html import page as html_page
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.words import UNDECIDED
+from deadbeat.base.report.charts import ABSENT, FAINT, SHOWN
+from deadbeat.base.report.html import page as html_page
+from deadbeat.cli.compare.charts import comparison_charts
+from deadbeat.cli.compare.page import comparison_document, write_comparison
+from deadbeat.tasksets.contention.stress_charts import common_sets, overlay_charts
 
 SMALL = {"cores": (1, 4)}
 

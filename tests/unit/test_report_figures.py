@@ -13,18 +13,18 @@ from helpers.rows import rows_of, summary_of, with_rows
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.kind import campaign_document, draw_figures
-from deadbeat.kinds.contention.predicted import (
+from deadbeat.base.model.figures import PART_COLUMNS
+from deadbeat.base.model.results import Summary
+from deadbeat.base.report.paper import log_axis
+from deadbeat.tasksets.contention.facts import head_facts
+from deadbeat.tasksets.contention.kind import campaign_document, draw_figures
+from deadbeat.tasksets.contention.predicted import (
     check,
     predicted_charts,
     predicted_parts,
     predicted_words,
 )
-from deadbeat.kinds.contention.profile_charts import split_charts
-from deadbeat.model.figures import PART_COLUMNS
-from deadbeat.model.results import Summary
-from deadbeat.report.paper import log_axis
+from deadbeat.tasksets.contention.profile_charts import split_charts
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

@@ -5,12 +5,20 @@ import pytest
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.rows import rows_of, summary_of, with_rows
 
-from deadbeat.kinds.contention.facts import noise_floor
-from deadbeat.kinds.contention.grids import METRICS, Scale, cell_text, grid, scale, short, state_of
-from deadbeat.kinds.contention.tables import point_tables
-from deadbeat.model.figures import CellFigures
-from deadbeat.report.charts import edges
-from deadbeat.report.scales import nice_step
+from deadbeat.base.model.figures import CellFigures
+from deadbeat.base.report.charts import edges
+from deadbeat.base.report.scales import nice_step
+from deadbeat.tasksets.contention.facts import noise_floor
+from deadbeat.tasksets.contention.grids import (
+    METRICS,
+    Scale,
+    cell_text,
+    grid,
+    scale,
+    short,
+    state_of,
+)
+from deadbeat.tasksets.contention.tables import point_tables
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 SCALE = Scale(low=1.0, high=2.0, levels=())

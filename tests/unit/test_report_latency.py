@@ -8,18 +8,32 @@ from helpers.latency_series import cpu_of
 from helpers.latency_series import run_of as run_of_cpus
 from helpers.pages import Page
 
-from deadbeat.kinds.latency import words
-from deadbeat.kinds.latency.charts import (
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import (
+    IDLE,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    PathSplit,
+    WorstTraced,
+)
+from deadbeat.base.model.latency_summary import Quantity
+from deadbeat.base.model.words import seconds_text, time_text
+from deadbeat.base.report import html as html_of
+from deadbeat.base.report.charts import Curve
+from deadbeat.latency.latency import words
+from deadbeat.latency.latency.charts import (
     level_curve,
     limits_of,
     machine_charts,
 )
-from deadbeat.kinds.latency.document import (
+from deadbeat.latency.latency.document import (
     latency_charts,
     latency_document,
     matrix_table,
 )
-from deadbeat.kinds.latency.histograms import (
+from deadbeat.latency.latency.histograms import (
     Named,
     binned,
     by_cpu,
@@ -29,20 +43,13 @@ from deadbeat.kinds.latency.histograms import (
     shown_cpus,
     tail_curve,
 )
-from deadbeat.kinds.latency.split import causes_table, costs_table, split_charts, unavailable
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.latency.words import (
+from deadbeat.latency.latency.split import causes_table, costs_table, split_charts, unavailable
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.latency.latency.words import (
     interrupt_pairs,
     interval_text,
     machine_pairs,
 )
-from deadbeat.model.finding import Finding
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint, PathSplit, WorstTraced
-from deadbeat.model.latency_summary import Quantity
-from deadbeat.model.words import seconds_text, time_text
-from deadbeat.report import html as html_of
-from deadbeat.report.charts import Curve
 
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("memory", 100))
 

@@ -12,16 +12,16 @@ from helpers.demo_summary import demo_summary, with_factors
 from helpers.pages import HOSTILE, Page
 from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
-from deadbeat.kinds.contention.facts import labels
-from deadbeat.kinds.contention.kind import campaign_document, write_report
-from deadbeat.kinds.contention.profile_charts import grid_charts
-from deadbeat.kinds.contention.tables import page_data
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.finding import Finding
-from deadbeat.model.results import NoiseFacts, Summary
-from deadbeat.report import html as html_of
-from deadbeat.report.document import flatten
-from deadbeat.report.html import encode
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.results import NoiseFacts, Summary
+from deadbeat.base.report import html as html_of
+from deadbeat.base.report.document import flatten
+from deadbeat.base.report.html import encode
+from deadbeat.tasksets.contention.facts import labels
+from deadbeat.tasksets.contention.kind import campaign_document, write_report
+from deadbeat.tasksets.contention.profile_charts import grid_charts
+from deadbeat.tasksets.contention.tables import page_data
 
 
 def render(summary: Summary) -> str:

@@ -9,17 +9,17 @@ from helpers.figures import figures, svg_words
 from helpers.pages import Page
 from helpers.rows import rows_of, sets_of, with_rows
 
-from deadbeat.kinds.contention.facts import head_facts, levels, noise_floor
-from deadbeat.kinds.contention.headline import group_answers, headline
-from deadbeat.kinds.contention.kind import campaign_document, draw_figures
-from deadbeat.kinds.contention.profile_charts import jobs_table
-from deadbeat.kinds.contention.samples import distribution_charts, group_samples
-from deadbeat.kinds.contention.stress_charts import counter_charts, interval_curve, stress_charts
-from deadbeat.kinds.contention.tables import sets_data
-from deadbeat.model.figures import CellFigures, Figure
-from deadbeat.model.lateness import LateJob
-from deadbeat.model.results import Summary
-from deadbeat.report import html as html_of
+from deadbeat.base.model.figures import CellFigures, Figure
+from deadbeat.base.model.lateness import LateJob
+from deadbeat.base.model.results import Summary
+from deadbeat.base.report import html as html_of
+from deadbeat.tasksets.contention.facts import head_facts, levels, noise_floor
+from deadbeat.tasksets.contention.headline import group_answers, headline
+from deadbeat.tasksets.contention.kind import campaign_document, draw_figures
+from deadbeat.tasksets.contention.profile_charts import jobs_table
+from deadbeat.tasksets.contention.samples import distribution_charts, group_samples
+from deadbeat.tasksets.contention.stress_charts import counter_charts, interval_curve, stress_charts
+from deadbeat.tasksets.contention.tables import sets_data
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
 

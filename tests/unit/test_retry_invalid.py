@@ -11,26 +11,26 @@ from helpers.latencies import made_up_runs
 from helpers.load_tests import begun
 from helpers.scripted_loads import ScriptedLoads
 
+from deadbeat.base.experiment.base import Experiment, Outcome
+from deadbeat.base.model.errors import DataError, DeadbeatError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.base.model.load import Seen
+from deadbeat.base.store.latency import LatencyStore
+from deadbeat.base.store.load import LoadStore
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Experiment, Outcome
-from deadbeat.kinds.latency.engines import SimulatedEngine
-from deadbeat.kinds.latency.runner import MatrixExperiment, MatrixMachine
-from deadbeat.kinds.latency.spec import read_spec as read_latency
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.kinds.load.engine import LoadRequest, SimulatedLoad
-from deadbeat.kinds.load.runner import LoadExperiment, look
-from deadbeat.kinds.load.spec import LoadSpec, resolve, specify
-from deadbeat.kinds.load.summarise import summary_of
-from deadbeat.model.errors import DataError, DeadbeatError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.load import Seen
-from deadbeat.store.latency import LatencyStore
-from deadbeat.store.load import LoadStore
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.run import run as carry_out
+from deadbeat.latency.latency.engines import SimulatedEngine
+from deadbeat.latency.latency.runner import MatrixExperiment, MatrixMachine
+from deadbeat.latency.latency.spec import read_spec as read_latency
+from deadbeat.latency.latency.summarise import summarise_latency
+from deadbeat.latency.load.engine import LoadRequest, SimulatedLoad
+from deadbeat.latency.load.runner import LoadExperiment, look
+from deadbeat.latency.load.spec import LoadSpec, resolve, specify
+from deadbeat.latency.load.summarise import summary_of
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.run import run as carry_out
 
 BAD = (Finding(id="steal", severity="invalid", message="12 % stolen"),)
 HALF = LatencyKey(LoadPoint("cpu", 50), "simulated", 0)

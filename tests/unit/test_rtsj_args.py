@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.model.errors import DataError, UsageError
+from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat_papers.runtimes.arguments import RtsjArguments, read_arguments
 
 EXAMPLE = Path(__file__).parents[1] / "golden" / "rtsjmcbench" / "args.xml"

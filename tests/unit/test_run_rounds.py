@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.figures import RoundSums, Witness, run_figures, without_overlapped
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.tasksets.contention.figures import RoundSums, Witness, run_figures, without_overlapped
+from deadbeat.tasksets.executors.metrics import job_columns
 
 A, B = RunTask(core=0), RunTask(core=1)
 

@@ -10,18 +10,25 @@ from attrs import evolve
 from helpers.answers import Capture, answer_of
 from helpers.topologies import flat
 
+from deadbeat.base.model.conclusion import (
+    CONFIRMED,
+    DEPENDS,
+    NOT_CONFIRMED,
+    UNDECIDED,
+    Judgement,
+    judge,
+)
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.specification import plain_of, read
+from deadbeat.base.stats.intervals import ratio_interval
 from deadbeat.cli.main import main
-from deadbeat.kinds.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
-from deadbeat.kinds.primitives.document import answer, document
-from deadbeat.kinds.primitives.engine import SimulatedPrimitives
-from deadbeat.kinds.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
-from deadbeat.kinds.primitives.runs import PrimitivesStore, WarmUp
-from deadbeat.kinds.primitives.spec import PrimitivesSpec, presets
-from deadbeat.model.conclusion import CONFIRMED, DEPENDS, NOT_CONFIRMED, UNDECIDED, Judgement, judge
-from deadbeat.model.errors import UsageError
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.specification import plain_of, read
-from deadbeat.stats.intervals import ratio_interval
+from deadbeat.latency.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
+from deadbeat.latency.primitives.document import answer, document
+from deadbeat.latency.primitives.engine import SimulatedPrimitives
+from deadbeat.latency.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
+from deadbeat.latency.primitives.runs import PrimitivesStore, WarmUp
+from deadbeat.latency.primitives.spec import PrimitivesSpec, presets
 from deadbeat_papers.runtimes.presets import FIGURES
 
 ENGINE = SimulatedPrimitives()

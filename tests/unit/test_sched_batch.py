@@ -9,8 +9,8 @@ from helpers import often
 from numpy.typing import NDArray
 
 from deadbeat import sched
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched import Recipe, TaskBatch, _core, analyze, generate, simulate_batch, test_batch
 from deadbeat.sched.analysis import TEST_ANSWERS
 

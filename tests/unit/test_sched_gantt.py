@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from helpers.sched import read_task_system
 
-from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.report.charts import Chart, Spans
-from deadbeat.report.perfetto import moments_text
+from deadbeat.base.model.systems import TaskSystem, TimedTask
+from deadbeat.base.report.charts import Chart, Spans
+from deadbeat.base.report.perfetto import moments_text
 from deadbeat.sched import Scheduler, simulate
 from deadbeat.sched.answer import answer_of, responses_of
 from deadbeat.sched.drawing import gantt_svg, schedule_chart, schedule_moment

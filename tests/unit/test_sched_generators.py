@@ -24,8 +24,8 @@ from helpers.fixed_sum import (
 )
 from helpers.sched import read_task_system
 
+from deadbeat.base.model.errors import SynthesisError, UsageError
 from deadbeat.cli.main import main
-from deadbeat.model.errors import SynthesisError, UsageError
 from deadbeat.sched import (
     Recipe,
     TaskBatch,

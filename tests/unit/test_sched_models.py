@@ -24,9 +24,8 @@ from helpers.sched import system_of
 from oracles.worked import worked
 
 from deadbeat import sched
-from deadbeat.cli.main import main
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import (
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import (
     BEYOND,
     RARE,
     Chain,
@@ -36,13 +35,14 @@ from deadbeat.model.systems import (
     TaskSystem,
     TimedTask,
 )
+from deadbeat.base.store.tasksystems import task_system_text, write_task_system
+from deadbeat.cli.main import main
 from deadbeat.sched.admission import RootDomain, admit
 from deadbeat.sched.arrays import TaskBatch
 from deadbeat.sched.core import core
 from deadbeat.sched.files import parse_task_system
 from deadbeat.sched.locks import rows
 from deadbeat.sched.sensitivity import sensitivity
-from deadbeat.store.tasksystems import task_system_text, write_task_system
 
 SERVED = tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 _SETATTR = {"x86_64": 314, "aarch64": 274}.get(platform.machine())

@@ -10,7 +10,7 @@ from helpers.sched import Draw, compare_answers, compare_runs, system_of
 from oracles.schedule.partition import HEURISTICS
 from oracles.schedule.pfair import group_deadline, subtask
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched import Scheduler, Verdict, tie_rules
 
 

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 from helpers.sched import says
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 from deadbeat.sched import Costs, Scheduler, TaskSystem, TimedTask, Verdict, _core, simulate
 from deadbeat.sched.arrays import task_rows
 from deadbeat.sched.simulator import core_options

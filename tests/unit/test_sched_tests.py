@@ -7,8 +7,8 @@ import pytest
 from helpers.sched import Terse, system_of
 
 from deadbeat import sched
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.analysis import ANY_SCHEDULER, TestFacts, TestResult
 
 

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from helpers.sched import says
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 from deadbeat.sched import (
     Costs,
     Scheduler,

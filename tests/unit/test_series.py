@@ -12,11 +12,11 @@ import pytest
 from helpers.answers import Capture, answer
 
 import deadbeat
+from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.cli.main import main
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets import opening
-from deadbeat.targets.opening import slug, targets_in
-from deadbeat.targets.run import in_series
+from deadbeat.machine.targets import opening
+from deadbeat.machine.targets.opening import slug, targets_in
+from deadbeat.machine.targets.run import in_series
 from tests.helpers.pretend import PretendedTarget
 
 BOTH = "local,pretend://board"
@@ -28,7 +28,7 @@ LATENCY = (
 KILLED = """
 import os, signal, sys
 from deadbeat.cli.main import main
-from deadbeat.targets import opening
+from deadbeat.machine.targets import opening
 from tests.helpers.pretend import PretendedTarget
 
 class Deadly(PretendedTarget):

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from deadbeat.base.experiment.base import RunDone
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.report.document import CellMap, Table
+from deadbeat.base.report.terminal import picture_lines
 from deadbeat.cli import _progress, results
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import RunDone
-from deadbeat.model.errors import DataError
-from deadbeat.report.document import CellMap, Table
-from deadbeat.report.terminal import picture_lines
 
 SIMULATED = ("--simulated", "--no-figures")
 #: Verb -> its words, and what its picture says.

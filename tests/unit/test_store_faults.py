@@ -8,18 +8,18 @@ import pytest
 from helpers.processes import names, other_process_holding, python
 from helpers.runs import RunTask, job_table, key, new_store, ran
 
-from deadbeat.model.errors import DataError, DeadbeatError
-from deadbeat.model.results import PrecisionRecord
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.files import atomic_write, followed, read_bytes
+from deadbeat.base.model.errors import DataError, DeadbeatError
+from deadbeat.base.model.results import PrecisionRecord
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.files import atomic_write, followed, read_bytes
 
 TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
 
 CHILD_FULL = """
 import resource, sys
 from pathlib import Path
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
 table = job_table([RunTask()], [[ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(500)]])
@@ -75,8 +75,8 @@ def test_the_lock_nests_within_a_process(tmp_path: Path) -> None:
 CHILD_COMMITS = """
 import itertools, sys
 from pathlib import Path
-from deadbeat.model.results import KnownPoint, PrecisionRecord
-from deadbeat.store.campaign import CampaignStore
+from deadbeat.base.model.results import KnownPoint, PrecisionRecord
+from deadbeat.base.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
 jobs = [ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(200)]

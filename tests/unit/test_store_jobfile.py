@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, ran
 
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import DataError
-from deadbeat.store.jobfile import (
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.store.jobfile import (
     find_inconsistency,
     job_file_buffers,
     parse_job_table,

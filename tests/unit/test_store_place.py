@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
-from deadbeat.experiment.folders import Folders
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.examples import example_platform
-from deadbeat.model.platform import elsewhere
-from deadbeat.model.rules import duration_words
-from deadbeat.model.specification import differences
-from deadbeat.store.place import (
+from deadbeat.base.experiment.folders import Folders
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import elsewhere
+from deadbeat.base.model.rules import duration_words
+from deadbeat.base.model.specification import differences
+from deadbeat.base.store.place import (
     CAMPAIGN,
     LOAD_TEST,
     MATRIX,

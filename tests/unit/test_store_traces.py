@@ -5,16 +5,23 @@ from pathlib import Path
 import pytest
 from helpers.runs import RunTask, calibration, job_table, key, new_store, ran
 
-from deadbeat.kinds.contention.late import late_of
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import DataError
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import RunKey
-from deadbeat.model.traces import CpuMove, JobTotals, JobTrace, RunTrace, ThreadShare, TraceEvent
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.summary import write_summary
-from deadbeat.store.traces import TraceFolder
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import RunKey
+from deadbeat.base.model.traces import (
+    CpuMove,
+    JobTotals,
+    JobTrace,
+    RunTrace,
+    ThreadShare,
+    TraceEvent,
+)
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.summary import write_summary
+from deadbeat.base.store.traces import TraceFolder
+from deadbeat.tasksets.contention.late import late_of
+from deadbeat.tasksets.contention.summarise import summarise
 
 EVENT = TraceEvent(
     at_ns=-5, cpu=1, name="sched_waking", thread="a b", pid=7, fields={"comm": "x", "pid": 3}

@@ -10,7 +10,7 @@ from helpers.recorded import recorded
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.kinds.program import kind
+from deadbeat.program.run import kind
 
 #: Recording -> how it ended, what the answer has (its own counts), and what it has not.
 ANSWERS = {

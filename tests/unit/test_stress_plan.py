@@ -9,15 +9,15 @@ import attrs
 import pytest
 from helpers.campaigns import example_catalog
 
-from deadbeat.executors.base import Costing
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.kinds.contention.plan import batches, group_of, parameters, plan, resolve, set_seed
-from deadbeat.kinds.contention.runner import estimate
-from deadbeat.kinds.contention.spec import CampaignSpec, spec_dict, specify
-from deadbeat.kinds.contention.stress import groups, mean_milli
-from deadbeat.model.errors import UsageError
-from deadbeat.model.results import RunKey
-from deadbeat.synthesis import Synthesiser
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.results import RunKey
+from deadbeat.tasksets.contention.plan import batches, group_of, parameters, plan, resolve, set_seed
+from deadbeat.tasksets.contention.runner import estimate
+from deadbeat.tasksets.contention.spec import CampaignSpec, spec_dict, specify
+from deadbeat.tasksets.contention.stress import groups, mean_milli
+from deadbeat.tasksets.executors.base import Costing
+from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.synthesis import Synthesiser
 
 
 def stress(*layers: Any, available: int = 4, **values: Any) -> CampaignSpec:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from deadbeat.kinds.contention.spec import CampaignSpec, read_spec, spec_dict, specify
-from deadbeat.kinds.contention.stress import CoreChoice, Drawn, StressSpec
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
+from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec, spec_dict, specify
+from deadbeat.tasksets.contention.stress import CoreChoice, Drawn, StressSpec
 
 
 def stress(**values: Any) -> CampaignSpec:

@@ -3,8 +3,8 @@
 import pytest
 from attrs import evolve
 
-from deadbeat.kinds.contention.point import group_cell
-from deadbeat.model.figures import CellFigures, SetFigures, Value
+from deadbeat.base.model.figures import CellFigures, SetFigures, Value
+from deadbeat.tasksets.contention.point import group_cell
 
 
 def task_set(slowdown: float | None, misses: int, released: int = 100) -> SetFigures:

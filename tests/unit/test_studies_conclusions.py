@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from helpers.studies import made_up, small
 
-from deadbeat.kinds.study.charts import region
-from deadbeat.kinds.study.chunks import NOT_GENERATED, REFUTED, UNDECIDED, YES
-from deadbeat.kinds.study.preset import presets
-from deadbeat.kinds.study.results import StudyResults, answered, columns_of
-from deadbeat.kinds.study.spec import StudySpec
-from deadbeat.model.conclusion import Conclusion, Evidence, deciding, judge
-from deadbeat.report.document import records
+from deadbeat.base.model.conclusion import Conclusion, Evidence, deciding, judge
+from deadbeat.base.report.document import records
+from deadbeat.sched.study.charts import region
+from deadbeat.sched.study.chunks import NOT_GENERATED, REFUTED, UNDECIDED, YES
+from deadbeat.sched.study.preset import presets
+from deadbeat.sched.study.results import StudyResults, answered, columns_of
+from deadbeat.sched.study.spec import StudySpec
 from deadbeat_papers.thesis.region import LOADS
 from deadbeat_papers.thesis.telling import ordered
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.kinds.study.chunks import chunk_count, pieces
-from deadbeat.kinds.study.preset import Preset, find_preset, presets, specify
-from deadbeat.kinds.study.spec import cell_seed, read_spec, spec_dict
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.published import nearest_preset, published
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.published import nearest_preset, published
+from deadbeat.sched.study.chunks import chunk_count, pieces
+from deadbeat.sched.study.preset import Preset, find_preset, presets, specify
+from deadbeat.sched.study.spec import cell_seed, read_spec, spec_dict
 
 
 @pytest.mark.parametrize("name", sorted(presets()))

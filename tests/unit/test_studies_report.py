@@ -8,7 +8,7 @@ import pytest
 from helpers.studies import made_up, small
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.study.charts import framed
+from deadbeat.sched.study.charts import framed
 from deadbeat_papers.thesis.charts import critical
 
 

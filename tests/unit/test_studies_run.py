@@ -14,9 +14,18 @@ from click.testing import CliRunner
 from helpers.answers import answer_of
 from helpers.studies import begun, made_up, small
 
+from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.base.report.document import records
+from deadbeat.base.store import files
+from deadbeat.base.store.place import REPORT_FILE
+from deadbeat.base.store.study import StudyStore
+from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli.main import root
-from deadbeat.kinds.study.charts import charts
-from deadbeat.kinds.study.chunks import (
+from deadbeat.machine.targets.run import run as carry_out
+from deadbeat.sched import Scheduler, TaskBatch, simulate
+from deadbeat.sched.generators import generate
+from deadbeat.sched.study.charts import charts
+from deadbeat.sched.study.chunks import (
     NOT_APPLICABLE,
     NOT_GENERATED,
     Piece,
@@ -26,21 +35,12 @@ from deadbeat.kinds.study.chunks import (
     counted,
     row_type,
 )
-from deadbeat.kinds.study.document import StudyAnswers, open_cases, short_answer
-from deadbeat.kinds.study.kind import KIND
-from deadbeat.kinds.study.preset import presets, specify
-from deadbeat.kinds.study.results import StudyResults, answered, columns_of
-from deadbeat.kinds.study.runner import StudyExperiment, Threads, choose, open_store
-from deadbeat.kinds.study.spec import cell_seed
-from deadbeat.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.report.document import records
-from deadbeat.sched import Scheduler, TaskBatch, simulate
-from deadbeat.sched.generators import generate
-from deadbeat.store import files
-from deadbeat.store.place import REPORT_FILE
-from deadbeat.store.study import StudyStore
-from deadbeat.store.tasksystems import write_task_system
-from deadbeat.targets.run import run as carry_out
+from deadbeat.sched.study.document import StudyAnswers, open_cases, short_answer
+from deadbeat.sched.study.kind import KIND
+from deadbeat.sched.study.preset import presets, specify
+from deadbeat.sched.study.results import StudyResults, answered, columns_of
+from deadbeat.sched.study.runner import StudyExperiment, Threads, choose, open_store
+from deadbeat.sched.study.spec import cell_seed
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]

@@ -7,13 +7,13 @@ import attrs
 import pytest
 from helpers.studies import made_up, small
 
-from deadbeat.kinds.study.charts import charts
-from deadbeat.kinds.study.preset import specify
-from deadbeat.kinds.study.results import answered, columns_of
-from deadbeat.kinds.study.spec import digest, read_spec, spec_dict
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.report.document import records
-from deadbeat.store.files import read_toml
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.report.document import records
+from deadbeat.base.store.files import read_toml
+from deadbeat.sched.study.charts import charts
+from deadbeat.sched.study.preset import specify
+from deadbeat.sched.study.results import answered, columns_of
+from deadbeat.sched.study.spec import digest, read_spec, spec_dict
 
 
 def test_a_sweep_as_written() -> None:

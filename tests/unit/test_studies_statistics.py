@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from deadbeat.stats.proportions import Count, Mean, crossing, weighted_schedulability, wilson
+from deadbeat.base.stats.proportions import Count, Mean, crossing, weighted_schedulability, wilson
 from deadbeat_papers.thesis.telling import compare, compare_means, compare_paired, compare_strata
 
 

@@ -26,16 +26,16 @@ from helpers.runs import (
 )
 
 import deadbeat
-from deadbeat.kinds.contention.point import point_cell
-from deadbeat.kinds.contention.summarise import summarise
-from deadbeat.model import jobs as j
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.results import Point, RunKey
-from deadbeat.model.tasks import Resource
-from deadbeat.store.campaign import CampaignStore
-from deadbeat.store.summary import cell, read_summary, write_summary
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.tasks import Resource
+from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.base.store.summary import cell, read_summary, write_summary
+from deadbeat.tasksets.contention.point import point_cell
+from deadbeat.tasksets.contention.summarise import summarise
 
 SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
 
@@ -391,7 +391,7 @@ sys.modules["pandas"] = None  # as where it is not installed
 import deadbeat
 try:
     deadbeat.open(sys.argv[1]).to_pandas()
-except deadbeat.model.errors.DeadbeatError as error:
+except deadbeat.base.model.errors.DeadbeatError as error:
     print(error)
 """
     assert python(code, str(store.path)).startswith("pandas is not installed (pip install pandas")

@@ -6,10 +6,10 @@ from helpers.judges import compare_sides, options_of
 from helpers.runs import Job, RunTask, Slot, job_table, ran, skip
 from helpers.sides import made_up
 
-from deadbeat.executors.metrics import job_columns
-from deadbeat.kinds.contention.figures import run_figures
-from deadbeat.model.comparison import Comparison
-from deadbeat.model.observations import Cell
+from deadbeat.base.model.comparison import Comparison
+from deadbeat.base.model.observations import Cell
+from deadbeat.tasksets.contention.figures import run_figures
+from deadbeat.tasksets.executors.metrics import job_columns
 
 OPTIONS = options_of("contention", simulated=True)
 FASTER, SLOWER = made_up(11, effect=lambda cell: -0.2), made_up(11, effect=lambda cell: 0.2)

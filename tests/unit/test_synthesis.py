@@ -1,6 +1,6 @@
 """The truth is the task-set model: exact sums, and the effect each parameter may and may not have.
 
-Costs are those of ``deadbeat.model.examples``; every draw is seeded, so a verdict never changes.
+Costs are those of ``base.model.examples``; every draw is seeded, so a verdict never changes.
 """
 
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from statistics import mean, pstdev
 import pytest
 from attrs import evolve
 
-from deadbeat.catalog import Catalog
-from deadbeat.model.calibration import Calibration, ParallelRatio
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.tasks import Access, Kind, TaskSet
-from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for, synthesise
-from deadbeat.synthesis.generator import contended_uses
-from deadbeat.synthesis.stream import Stream
+from deadbeat.base.model.calibration import Calibration, ParallelRatio
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.tasks import Access, Kind, TaskSet
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for, synthesise
+from deadbeat.tasksets.synthesis.generator import contended_uses
+from deadbeat.tasksets.synthesis.stream import Stream
 
 FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from deadbeat.catalog import Catalog
-from deadbeat.emit import task_set_id
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.model.tasks import Access, Kind, Task, TaskSet
-from deadbeat.store.serial import structure, to_plain
-from deadbeat.synthesis import Synthesiser, SynthesisParameters, seed_for
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.base.model.tasks import Access, Kind, Task, TaskSet
+from deadbeat.base.store.serial import structure, to_plain
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.emit import task_set_id
+from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 FRAGMENTS = example_fragments()
 CATALOG = Catalog(fragments={fragment.name: fragment for fragment in FRAGMENTS})

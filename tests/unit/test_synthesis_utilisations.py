@@ -15,9 +15,9 @@ from helpers.fixed_sum import KS_LIMIT, assert_follows, distance, marginal, marg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.synthesis import SynthesisParameters, seed_for
-from deadbeat.synthesis.distributions import (
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.tasksets.synthesis import SynthesisParameters, seed_for
+from deadbeat.tasksets.synthesis.distributions import (
     DISTRIBUTIONS,
     PERIODS,
     UTILISATION_METHODS,
@@ -28,8 +28,8 @@ from deadbeat.synthesis.distributions import (
     log_uniform_periods,
     uunifast_discard,
 )
-from deadbeat.synthesis.parameters import FIXED_SUM_LIMIT
-from deadbeat.synthesis.stream import Stream
+from deadbeat.tasksets.synthesis.parameters import FIXED_SUM_LIMIT
+from deadbeat.tasksets.synthesis.stream import Stream
 
 METHODS = sorted(UTILISATION_METHODS)
 ONE, TENTH, ZERO = Fraction(1), Fraction(1, 10), Fraction(0)

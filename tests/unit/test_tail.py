@@ -6,7 +6,10 @@ from attrs import evolve
 from helpers import often
 from helpers.latency_series import MS, cpu_of, part_of
 
-from deadbeat.kinds.latency.tail import (
+from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.latency import CpuLatency, LateWakeUp
+from deadbeat.base.stats.binomial import poisson_upper
+from deadbeat.latency.latency.tail import (
     Part,
     beat_ms,
     dependence,
@@ -15,9 +18,6 @@ from deadbeat.kinds.latency.tail import (
     exceeding,
     tail_statements,
 )
-from deadbeat.model.histogram import Histogram
-from deadbeat.model.latency import CpuLatency, LateWakeUp
-from deadbeat.stats.binomial import poisson_upper
 
 
 def independent(random: np.random.Generator, many: int) -> np.ndarray:

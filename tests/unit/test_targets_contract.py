@@ -12,13 +12,13 @@ import pytest
 from helpers.processes import is_alive
 from helpers.sshd import Sshd
 
+from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.cli.main import main
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets import opening
-from deadbeat.targets.base import Process, Target, is_here
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.opening import open_target
-from deadbeat.targets.ssh import SshTarget
+from deadbeat.machine.targets import opening
+from deadbeat.machine.targets.base import Process, Target, is_here
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.opening import open_target
+from deadbeat.machine.targets.ssh import SshTarget
 from tests.helpers.pretend import PretendedTarget
 
 ECHO = """

@@ -1,9 +1,9 @@
-"""The scripted target against the words of the protocol in deadbeat.targets.base."""
+"""The scripted target against the words of the protocol in deadbeat.machine.targets.base."""
 
 import pytest
 
-from deadbeat.model.errors import TargetError
-from deadbeat.targets import Completed, Conversation, FakeTarget, Process, Target
+from deadbeat.base.model.errors import TargetError
+from deadbeat.machine.targets import Completed, Conversation, FakeTarget, Process, Target
 
 
 def runner(returncode: int = 0) -> Conversation:

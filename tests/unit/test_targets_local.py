@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from deadbeat.model.errors import TargetError
-from deadbeat.targets.base import Completed
-from deadbeat.targets.fake import FakeTarget
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import ALONE, MEANWHILE, Reading, ask
+from deadbeat.base.model.errors import TargetError
+from deadbeat.machine.targets.base import Completed
+from deadbeat.machine.targets.fake import FakeTarget
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import ALONE, MEANWHILE, Reading, ask
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_given_folder_is_kept(tmp_path):
 OWNER = """
 import os, time
 os.getpid = lambda: {pid}
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.local import LocalTarget
 target = LocalTarget()
 print(target.folder, flush=True)
 time.sleep(600)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from helpers.sshd import Sshd
 
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.targets.ssh import SshTarget
-from deadbeat.targets.ssh_connection import Address
+from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.machine.targets.ssh import SshTarget
+from deadbeat.machine.targets.ssh_connection import Address
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from helpers.processes import children, is_alive, python, script, until
 from helpers.sshd import Sshd, private_sshd
 
-from deadbeat.model.errors import TargetError
-from deadbeat.targets import ssh
-from deadbeat.targets.ssh import SshTarget
+from deadbeat.base.model.errors import TargetError
+from deadbeat.machine.targets import ssh
+from deadbeat.machine.targets.ssh import SshTarget
 
 #: In place of ssh: what goes to a target's shell goes to one here, and back through $THROUGH.
 SCRIPTED = """#!/bin/sh
@@ -76,7 +76,7 @@ def test_busybox_alone_is_enough(busybox, tmp_path, monkeypatch):
 
 OWNER = """
 import sys
-from deadbeat.targets.ssh import SshTarget
+from deadbeat.machine.targets.ssh import SshTarget
 target = SshTarget(sys.argv[1])
 process = target.start(["sh", "-c", "echo $$; exec sleep 600"])
 print(target._connection._master.pid, process.read_line(30), target.folder,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deadbeat.model.errors import DataError
-from deadbeat.store.texts import Text, json_within, read_text, shown, unindented
+from deadbeat.base.model.errors import DataError
+from deadbeat.base.store.texts import Text, json_within, read_text, shown, unindented
 
 LINES = "# Histogram\n000003 001200\n# Max Latencies: 00058 µs\n"
 ASCII = LINES.replace("µ", "u")

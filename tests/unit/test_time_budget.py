@@ -11,12 +11,12 @@ import pytest
 from attrs import evolve
 from helpers.campaigns import tiny_spec
 
+from deadbeat.base.experiment.base import Experiment, Kept, RunDone, Started, Todo, Watcher
+from deadbeat.base.kinds.base import Begin
+from deadbeat.base.store.place import Place
 from deadbeat.cli.main import main
-from deadbeat.experiment.base import Experiment, Kept, RunDone, Started, Todo, Watcher
-from deadbeat.kinds.base import Begin
-from deadbeat.kinds.contention.plan import corners_first, plan
-from deadbeat.store.place import Place
-from deadbeat.targets.run import run
+from deadbeat.machine.targets.run import run
+from deadbeat.tasksets.contention.plan import corners_first, plan
 
 
 class Timed(Experiment[int, int]):

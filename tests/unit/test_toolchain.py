@@ -9,9 +9,9 @@ from threading import Barrier
 import pytest
 from helpers.processes import script
 
+from deadbeat.base.model.errors import BuildError, DeadbeatError, UsageError
 from deadbeat.build.native import NO_TASK_SETS, link_program, runtime_library
 from deadbeat.build.toolchain import Toolchain, check_static, machine_word, toolchain_for
-from deadbeat.model.errors import BuildError, DeadbeatError, UsageError
 
 LITTLE = ("__BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__", "__linux__ 1", "__SIZEOF_POINTER__ 8")
 SWAPS = tuple(f"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_{size} 1" for size in (4, 8))

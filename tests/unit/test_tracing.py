@@ -14,24 +14,24 @@ from attrs import evolve
 from helpers.campaigns import begin, run, tiny_spec
 from helpers.runs import RunTask, Slot, job_table, ran
 
-from deadbeat.executors.base import RunOutcome
-from deadbeat.executors.scheduled import SimExecutor
-from deadbeat.executors.session import HardwareSession
-from deadbeat.executors.simulated import FakeSession
-from deadbeat.host.values import cpu_mask
-from deadbeat.kinds.contention.late import late_of
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.traces import GAP, JobTrace, RunTrace
-from deadbeat.store.files import read_json
-from deadbeat.store.jobfile import write_job_table
-from deadbeat.targets.fake import Conversation, FakeTarget
-from deadbeat.targets.local import LocalProcess, LocalTarget
-from deadbeat.trace import jobs as kernel
-from deadbeat.trace import session as tracing
-from deadbeat.trace.jobs import extract, worst_jobs
-from deadbeat.trace.parse import parse_line
-from deadbeat.trace.session import EVENTS, Tracer
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.traces import GAP, JobTrace, RunTrace
+from deadbeat.base.store.files import read_json
+from deadbeat.base.store.jobfile import write_job_table
+from deadbeat.machine.host.values import cpu_mask
+from deadbeat.machine.targets.fake import Conversation, FakeTarget
+from deadbeat.machine.targets.local import LocalProcess, LocalTarget
+from deadbeat.machine.trace import jobs as kernel
+from deadbeat.machine.trace import session as tracing
+from deadbeat.machine.trace.jobs import extract, worst_jobs
+from deadbeat.machine.trace.parse import parse_line
+from deadbeat.machine.trace.session import EVENTS, Tracer
+from deadbeat.tasksets.contention.late import late_of
+from deadbeat.tasksets.executors.base import RunOutcome
+from deadbeat.tasksets.executors.scheduled import SimExecutor
+from deadbeat.tasksets.executors.session import HardwareSession
+from deadbeat.tasksets.executors.simulated import FakeSession
 
 SWITCH = (
     "          <idle>-0       [001] d..2. 24435.748429: sched_switch: prev_comm=swapper/1"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deadbeat.model.platform import differing_platforms
+from deadbeat.base.model.platform import differing_platforms
 
 RT = "/proc/sys/kernel/sched_rt_runtime_us = -1 (was 950000): deadbeat tune apply realtime"
 SWAP = "/proc/sys/vm/swappiness = 10 (was 60): deadbeat tune apply realtime"

@@ -11,7 +11,7 @@ from helpers.answers import Capture
 from helpers.recorded import recorded
 
 from deadbeat.cli.main import main
-from deadbeat.kinds.program import kind
+from deadbeat.program.run import kind
 
 CONTENTION, LATENCY = (
     (Path(__file__).parents[2] / f"docs/tutorial/first-{name}.md").read_text(encoding="utf-8")

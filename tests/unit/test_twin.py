@@ -11,17 +11,17 @@ import pytest
 from attrs import evolve
 from helpers.answers import Capture
 
+from deadbeat.base.model.examples import example_platform
 from deadbeat.cli.main import main
-from deadbeat.derive.records import Recording, RecordKind
-from deadbeat.derive.rtapp import rt_app
-from deadbeat.derive.sections import DerivedSection
-from deadbeat.derive.tasks import DerivedSet, DerivedTask, derive
-from deadbeat.derive.twin import ALWAYS, JOBS_MOST, Twin, TwinThread, c_source, twin_of
-from deadbeat.kinds.program.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
-from deadbeat.kinds.program.spec import ProgramSpec
-from deadbeat.kinds.program.traced import traced
-from deadbeat.kinds.program.twin import agreed, sentence
-from deadbeat.model.examples import example_platform
+from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.rtapp import rt_app
+from deadbeat.program.derive.sections import DerivedSection
+from deadbeat.program.derive.tasks import DerivedSet, DerivedTask, derive
+from deadbeat.program.derive.twin import ALWAYS, JOBS_MOST, Twin, TwinThread, c_source, twin_of
+from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import traced
+from deadbeat.program.run.twin import agreed, sentence
 from deadbeat.sched.program import COMPUTE, LOCK, UNLOCK, WAKE
 from tests.helpers.made_recordings import MS, NAP, READ, YIELD, Made
 

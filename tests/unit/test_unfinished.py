@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from helpers.runs import Job, RunTask, Slot, job_table, key, ran, skip
 
-from deadbeat.kinds.contention.blame import BlamedRun, blame_late
-from deadbeat.kinds.contention.late import Worst
-from deadbeat.model import jobs as j
-from deadbeat.model.jobs import JobTable
-from deadbeat.model.lateness import LateJob
-from deadbeat.model.traces import PARTS, JobTotals, JobTrace, RunTrace, TraceEvent
-from deadbeat.trace.jobs import Lateness, extract, worst_jobs
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.jobs import JobTable
+from deadbeat.base.model.lateness import LateJob
+from deadbeat.base.model.traces import PARTS, JobTotals, JobTrace, RunTrace, TraceEvent
+from deadbeat.machine.trace.jobs import Lateness, extract, worst_jobs
+from deadbeat.tasksets.contention.blame import BlamedRun, blame_late
+from deadbeat.tasksets.contention.late import Worst
 
 #: D = T = 1000, C = 100; the window ends at 10 000.
 TASK, SLOT = RunTask(), Slot(end=10_000)

@@ -8,20 +8,20 @@ import pytest
 from attrs import evolve
 from helpers.hardware import keys, settings, task, task_set
 
+from deadbeat.base.model.errors import TargetError
 from deadbeat.build.programs import usable_on
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.executors.base import RunError, RunRequest
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.host.environment import environment_of
-from deadbeat.host.machine import read_machine
-from deadbeat.host.snapshot import take
-from deadbeat.model.errors import TargetError
-from deadbeat.settings.doctor import examine
-from deadbeat.settings.hardening import states_of
-from deadbeat.targets import Conversation, FakeTarget
-from deadbeat.targets.base import Completed, Readings, Target
-from deadbeat.targets.local import LocalTarget
-from deadbeat.targets.readings import Reading, ask
+from deadbeat.machine.host.environment import environment_of
+from deadbeat.machine.host.machine import read_machine
+from deadbeat.machine.host.snapshot import take
+from deadbeat.machine.settings.doctor import examine
+from deadbeat.machine.settings.hardening import states_of
+from deadbeat.machine.targets import Conversation, FakeTarget
+from deadbeat.machine.targets.base import Completed, Readings, Target
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.readings import Reading, ask
+from deadbeat.tasksets.executors.base import RunError, RunRequest
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 #: What is answered in place of each number.
 LIES = {

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 from machines import ARM_BOARD, CPU
 
+from deadbeat.base.model.errors import UsageError
 from deadbeat.build.programs import usable_on
-from deadbeat.host.environment import left_out, require_usable
-from deadbeat.model.errors import UsageError
-from deadbeat.targets import LocalTarget
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.host.environment import left_out, require_usable
+from deadbeat.machine.targets import LocalTarget
+from deadbeat.machine.targets.fake import FakeTarget
 
 V2 = {
     "/proc/self/cgroup": "0::/user.slice/session\n",

@@ -12,15 +12,15 @@ from helpers.answers import Capture, answer_of
 from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.loads import back_to_back, run_of
 
+from deadbeat.base.experiment.beside import beside_latency, beside_load
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.base.model.load import LoadRun
+from deadbeat.base.model.validity import judged_load
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
-from deadbeat.experiment.beside import beside_latency, beside_load
-from deadbeat.kinds.latency.summarise import summarise_latency
-from deadbeat.model.examples import example_platform
-from deadbeat.model.finding import Finding
-from deadbeat.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.model.load import LoadRun
-from deadbeat.model.validity import judged_load
-from deadbeat.store.latency import LatencyStore
+from deadbeat.latency.latency.summarise import summarise_latency
 
 FULL = LoadPoint("cpu", 100)
 #: Asked for 100 %, all CPUs busy.

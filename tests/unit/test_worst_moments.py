@@ -10,16 +10,16 @@ from helpers.demo_summary import demo_summary
 from helpers.rows import sets_of
 from helpers.runs import RunTask, job_table
 
-from deadbeat.kinds.contention.facts import head_facts
-from deadbeat.kinds.contention.late import moment_of, worst_job_charts
-from deadbeat.model import jobs as j
-from deadbeat.model.traces import Activity, WorstMoment
-from deadbeat.report.building import moment_chart
-from deadbeat.report.charts import chart_data
-from deadbeat.report.paper import Words, draw_charts
-from deadbeat.store.serial import to_plain
-from deadbeat.store.traces import trace_from_plain
-from deadbeat.trace.jobs import worst_jobs
+from deadbeat.base.model import jobs as j
+from deadbeat.base.model.traces import Activity, WorstMoment
+from deadbeat.base.report.building import moment_chart
+from deadbeat.base.report.charts import chart_data
+from deadbeat.base.report.paper import Words, draw_charts
+from deadbeat.base.store.serial import to_plain
+from deadbeat.base.store.traces import trace_from_plain
+from deadbeat.machine.trace.jobs import worst_jobs
+from deadbeat.tasksets.contention.facts import head_facts
+from deadbeat.tasksets.contention.late import moment_of, worst_job_charts
 
 RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 

@@ -1,6 +1,6 @@
 /*
  * Counts of times without a loss: 1 ns below 2048 ns, 1/1024 above, for every 63-bit value. The
- * numbering is that of src/deadbeat/model/histogram.py; tests/golden/histogram-buckets.csv ties both.
+ * numbering is that of src/deadbeat/base/model/histogram.py; tests/golden/histogram-buckets.csv ties both.
  */
 #ifndef DEADBEAT_HISTOGRAM_H
 #define DEADBEAT_HISTOGRAM_H

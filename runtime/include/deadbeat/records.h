@@ -1,6 +1,6 @@
 /*
  * The result file of one run of one task set, version 3. Little-endian, fixed sizes, defined here
- * once and once as numpy dtypes (src/deadbeat/model/jobs.py); tests/golden ties the two.
+ * once and once as numpy dtypes (src/deadbeat/base/model/jobs.py); tests/golden ties the two.
  *
  *   struct db_file_header
  *   struct db_task_row    [task_count]

@@ -1,6 +1,6 @@
 /*
  * The file a calibration writes, version 2: header, entries, samples, parallel rows, crc32.
- * Its numpy twin is in src/deadbeat/executors/calibration.py.
+ * Its numpy twin is in src/deadbeat/tasksets/executors/calibration.py.
  */
 #ifndef DEADBEAT_SAMPLES_H
 #define DEADBEAT_SAMPLES_H

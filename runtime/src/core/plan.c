@@ -7,7 +7,7 @@
  * The timetable of a run: rounds of one slot in which all tasks run together and one for each task
  * alone (a sample where there are many), in random order. Noise of the host that does not react to
  * that order meets both kinds alike, and slots shorter than its bursts average it best
- * (docs/decisions/0016). src/deadbeat/executors/tables.py is the slow twin.
+ * (docs/decisions/0016). src/deadbeat/tasksets/executors/tables.py is the slow twin.
  *
  * A slot lasts SLOT_PERIODS of its slowest task: four of them hold counted releases, the last is
  * there for the deadline of the last one. Before that comes a warm-up of one period, and of at least

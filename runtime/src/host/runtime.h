@@ -194,7 +194,7 @@ const struct db_primitive *find_primitive(const char *name);
 /* NULL names the first; false: it has none of that name. */
 bool find_variant(const struct db_primitive *primitive, const char *name, uint32_t *variant);
 struct db_histogram;
-/* ,"NAME":{...} as src/deadbeat/model/histogram.py reads it. */
+/* ,"NAME":{...} as src/deadbeat/base/model/histogram.py reads it. */
 void put_histogram(FILE *file, const char *name, const struct db_histogram *histogram);
 
 #endif

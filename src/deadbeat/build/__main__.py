@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
-from deadbeat.model.errors import DeadbeatError
 
 
 def main() -> int:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.base.model.errors import BuildError
 from deadbeat.build.native import cache_root, contents_of, kept, key_of, native_root
 from deadbeat.build.toolchain import answer_of
-from deadbeat.model.errors import BuildError
 
 #: Where Debian, Fedora and Arch keep them.
 _FOLDERS = Path("/usr/lib/jvm")

@@ -17,9 +17,9 @@ from errno import ENOTEMPTY
 from functools import cache
 from pathlib import Path
 
+from deadbeat.base.model.errors import BuildError
+from deadbeat.base.model.refused import OTHER_TMPDIR, hint_in, refusal
 from deadbeat.build.toolchain import STATIC, Toolchain, answer_of, check_static
-from deadbeat.model.errors import BuildError
-from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
 #: Functions start on lines of their own: a fragment's place in the cache does not depend on its

@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from deadbeat.base.model.errors import DeadbeatError, RunError, TargetError
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.words import Json
 from deadbeat.build.native import link_program, verb_program
 from deadbeat.build.toolchain import Toolchain, toolchain_for
-from deadbeat.host.environment import environment_of, name_of, platform_from_environment
-from deadbeat.host.proc import CPU_FOLDER, TRIED, usable_cpus
-from deadbeat.host.realtime import refusal_of_realtime
-from deadbeat.host.values import gathered, understood
-from deadbeat.model.errors import DeadbeatError, RunError, TargetError
-from deadbeat.model.platform import Platform
-from deadbeat.model.words import Json
-from deadbeat.settings.hardening import states_of
-from deadbeat.settings.tune import with_tuning
-from deadbeat.targets.base import Completed, Process, Target, is_here, require_connected
-from deadbeat.targets.local import LocalTarget
-from deadbeat.trace.session import Tracer
+from deadbeat.machine.host.environment import environment_of, name_of, platform_from_environment
+from deadbeat.machine.host.proc import CPU_FOLDER, TRIED, usable_cpus
+from deadbeat.machine.host.realtime import refusal_of_realtime
+from deadbeat.machine.host.values import gathered, understood
+from deadbeat.machine.settings.hardening import states_of
+from deadbeat.machine.settings.tune import with_tuning
+from deadbeat.machine.targets.base import Completed, Process, Target, is_here, require_connected
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.trace.session import Tracer
 
 #: How long to wait for another measurement on this machine, s.
 LOCK_WAIT_S = 10.0
@@ -107,11 +107,11 @@ class ProgramMachine:
         return destination
 
     def understood(self) -> AbstractContextManager[None]:
-        """See `deadbeat.host.values.understood`."""
+        """See `deadbeat.machine.host.values.understood`."""
         return understood(self._target)
 
     def require_connected(self, folder: str) -> None:
-        """See `deadbeat.targets.base.require_connected`."""
+        """See `deadbeat.machine.targets.base.require_connected`."""
         require_connected(self._target, folder)
 
     def tracer(self) -> Tracer:

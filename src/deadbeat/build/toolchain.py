@@ -21,9 +21,9 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from deadbeat.model.errors import BuildError, UsageError
-from deadbeat.model.refused import OTHER_TMPDIR, hint_in, refusal
-from deadbeat.model.words import nearest, shown
+from deadbeat.base.model.errors import BuildError, UsageError
+from deadbeat.base.model.refused import OTHER_TMPDIR, hint_in, refusal
+from deadbeat.base.model.words import nearest, shown
 
 OPTIMISED = ("-O2",)
 STATIC = ("-static", "-no-pie", "-fno-pie")

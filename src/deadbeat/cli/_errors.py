@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from deadbeat.model.errors import DeadbeatError
-from deadbeat.model.refused import hint_in, hint_of
-from deadbeat.model.words import near
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.refused import hint_in, hint_of
+from deadbeat.base.model.words import near
 
 DEBUG = "--debug"
 #: What other tools call going on; here the command itself does.

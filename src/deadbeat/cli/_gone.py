@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 
 #: Commands.
 COMMANDS: Mapping[str, str] = {

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import click
 
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import Json, nearest
 from deadbeat.cli._gone import gone, options_of
-from deadbeat.model.errors import UsageError
-from deadbeat.model.words import Json, nearest
 
 
 @cache

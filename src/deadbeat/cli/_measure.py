@@ -12,27 +12,27 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from deadbeat.base.experiment.base import Experiment, Outcome
+from deadbeat.base.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
+from deadbeat.base.kinds.registry import all_kinds, kind_of
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.platform import target_option
+from deadbeat.base.model.specification import Layer, names_in_file
+from deadbeat.base.model.words import Json
+from deadbeat.base.report.lines import echo
+from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.store.files import read_toml
+from deadbeat.base.store.place import point_latest
 from deadbeat.cli._errors import explain_error
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import agree, print_shown, say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import Reported
-from deadbeat.experiment.base import Experiment, Outcome
-from deadbeat.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
-from deadbeat.kinds.contention.spec import VERB
-from deadbeat.kinds.registry import all_kinds, kind_of
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.platform import target_option
-from deadbeat.model.specification import Layer, names_in_file
-from deadbeat.model.words import Json
-from deadbeat.report.lines import echo
-from deadbeat.report.machines import Verdicted
+from deadbeat.machine.targets.base import LOCAL
+from deadbeat.machine.targets.guarded import found
+from deadbeat.machine.targets.run import run
 from deadbeat.sched.core import core
-from deadbeat.store.files import read_toml
-from deadbeat.store.place import point_latest
-from deadbeat.targets.base import LOCAL
-from deadbeat.targets.guarded import found
-from deadbeat.targets.run import run
+from deadbeat.tasksets.contention.spec import VERB
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}

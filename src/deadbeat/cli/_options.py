@@ -13,10 +13,10 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import nearest, shown
 from deadbeat.cli._help import Titled, row_of
 from deadbeat.cli._runs import default_runs, use_runs
-from deadbeat.model.errors import UsageError
-from deadbeat.model.words import nearest, shown
 
 PATH = click.Path(path_type=Path)
 
@@ -95,7 +95,7 @@ def one_of(place: str, *given: str, more: tuple[str, ...] = ()) -> OneOf:
 
 
 class Ruled(click.ParamType[Any]):
-    """A value by a rule of `deadbeat.model.rules`; its words say what is wrong with another.
+    """A value by a rule of `deadbeat.base.model.rules`; its words say what is wrong with another.
 
     Args:
         rule: Its name, or that of its class; ``bounds``: what that is made with.
@@ -106,9 +106,11 @@ class Ruled(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
         option = param.opts[0] if param else ""
-        found = getattr(import_module("deadbeat.model.rules"), self.rule)
+        found = getattr(import_module("deadbeat.base.model.rules"), self.rule)
         rule = found(*self.bounds) if isinstance(found, type) else found
-        return import_module("deadbeat.model.specification").parsed(rule.parse, value, {"": option})
+        return import_module("deadbeat.base.model.specification").parsed(
+            rule.parse, value, {"": option}
+        )
 
 
 class CpuList(Ruled):

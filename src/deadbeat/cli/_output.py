@@ -12,13 +12,13 @@ from typing import Any
 import click
 from attrs import asdict
 
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import Finding
-from deadbeat.model.words import Json
-from deadbeat.report import machines, terminal
-from deadbeat.report.lines import echo
-from deadbeat.store.files import atomic_write
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.words import Json
+from deadbeat.base.report import machines, terminal
+from deadbeat.base.report.lines import echo
+from deadbeat.base.store.files import atomic_write
 
 #: Of an answer: a line, or what prints a part of it.
 Part = str | Callable[[], None]

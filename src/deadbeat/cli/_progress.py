@@ -17,14 +17,12 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from deadbeat.base.experiment.base import Event, Known, Phase, RunDone, RunFailed, Started
+from deadbeat.base.model.words import duration
+from deadbeat.base.report.document import ROWS, CellMap, Table
+from deadbeat.base.report.lines import broken, clean
+from deadbeat.base.report.terminal import picture_lines, plain_lines
 from deadbeat.cli._output import say
-from deadbeat.experiment.base import Event, Phase, PricesKnown, RunDone, RunFailed, Started
-from deadbeat.model.words import duration
-from deadbeat.prices.page import dearest_words, price_list
-from deadbeat.prices.table import PriceTable
-from deadbeat.report.document import ROWS, CellMap, Table
-from deadbeat.report.lines import broken, clean
-from deadbeat.report.terminal import picture_lines, plain_lines
 
 #: Runs without a result that are named while an experiment runs; all of them are in the report.
 FAILURES_TOLD = 3
@@ -72,8 +70,11 @@ class Watch:
         match event:
             case Phase(name=name, share=share):
                 self._draw(f"{self.label}: {name}", share, "", tell=share == 0)
-            case PricesKnown(table=table):
-                self._prices(table)
+            case Known(words=words, table=table):
+                if words:
+                    self.note(words)
+                for line in plain_lines(table, self._console.width if self._live else None):
+                    self._print(line)
             case (
                 Started(total=total, done=done, eta_s=eta, decided=decided)
                 | RunDone(total=total, done=done, eta_s=eta, decided=decided)
@@ -88,13 +89,6 @@ class Watch:
                     self.note(f"run {key.text} has no result: {reason}")
                 if self._failures == FAILURES_TOLD:
                     self.note("further runs without a result are counted at the end")
-
-    def _prices(self, table: PriceTable) -> None:
-        if words := dearest_words(table):
-            self.note(words)
-        width = self._console.width if self._live else None
-        for line in plain_lines(price_list(table), width):
-            self._print(line)
 
     def _look(self, done: int) -> None:
         """The picture of what is stored, on a terminal; it takes little of the time."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 
 ROOT = 0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -14,12 +14,12 @@ from typing import Any, TypedDict
 
 import click
 
+from deadbeat.base.kinds.registry import open_folder
+from deadbeat.base.model.errors import UsageError
 from deadbeat.cli._errors import explain_usage
 from deadbeat.cli._help import KEYWORDS
 from deadbeat.cli._signals import INTERRUPTED
 from deadbeat.cli.commands import root
-from deadbeat.kinds.registry import open_folder
-from deadbeat.model.errors import UsageError
 
 
 class Envelope(TypedDict):

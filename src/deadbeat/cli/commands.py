@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import click
 
+from deadbeat.base.kinds import KINDS
 from deadbeat.cli._gone import COMMANDS, gone
 from deadbeat.cli._help import row_of, verbs_by_title
 from deadbeat.cli._options import JSON, Declared, opt, options_in, text_of
-from deadbeat.kinds import KINDS
 
 
 class Verbs(click.Group):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.store.derived import DERIVED, Derived, InputFolder, read_derived
 from deadbeat.cli._output import envelope, findings_of, print_shown
-from deadbeat.kinds.base import Shown
-from deadbeat.store.derived import DERIVED, Derived, InputFolder, read_derived
 
 _STATES = {"changed": "changed since", "gone": "is gone"}
 

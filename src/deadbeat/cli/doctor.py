@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.readiness import SEVERITIES, Severity
+from deadbeat.base.report.lines import echo
+from deadbeat.base.report.machines import CaseVerdict, Verdicted, openmetrics
+from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.texts import read_text, shown
 from deadbeat.cli._output import Part, say, table
-from deadbeat.host.recorded import KernelFiles
-from deadbeat.host.values import cpus_text
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import DataError, UsageError
-from deadbeat.model.readiness import SEVERITIES, Severity
-from deadbeat.report.lines import echo
-from deadbeat.report.machines import CaseVerdict, Verdicted, openmetrics
-from deadbeat.settings import doctor_summary as summary
-from deadbeat.settings.doctor import DoctorReport, examine, of_families
-from deadbeat.settings.doctor_page import doctor_document, write_doctor
-from deadbeat.settings.facts import ONLINE, gather
-from deadbeat.store.campaign import free_bytes
-from deadbeat.store.texts import read_text, shown
-from deadbeat.targets.base import Target
-from deadbeat.targets.opening import open_target
+from deadbeat.machine.host.recorded import KernelFiles
+from deadbeat.machine.host.values import cpus_text
+from deadbeat.machine.settings import doctor_summary as summary
+from deadbeat.machine.settings.doctor import DoctorReport, examine, of_families
+from deadbeat.machine.settings.doctor_page import doctor_document, write_doctor
+from deadbeat.machine.settings.facts import ONLINE, gather
+from deadbeat.machine.targets.base import Target
+from deadbeat.machine.targets.opening import open_target
 
 
 def doctor(

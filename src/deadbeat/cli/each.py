@@ -9,12 +9,12 @@ from typing import Any
 
 from attrs import evolve
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.store.serial import CALIBRATION_FILE
 from deadbeat.cli._output import Part, print_shown
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
-from deadbeat.report.machines import Verdicted
-from deadbeat.store.serial import CALIBRATION_FILE
-from deadbeat.targets.opening import slug, targets_in
+from deadbeat.machine.targets.opening import slug, targets_in
 
 
 def on_each(

@@ -10,22 +10,22 @@ from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.base.experiment.columns import Columns
+from deadbeat.base.kinds.base import ExperimentKind, Shown
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.store.files import atomic_write, make_folder, storing
+from deadbeat.base.store.place import PROGRAM
+from deadbeat.base.store.programs import file_hash
+from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
-from deadbeat.derive.rtapp import LACKS, rt_app
-from deadbeat.derive.twin import c_source, twin_of
-from deadbeat.experiment.columns import Columns
-from deadbeat.kinds.base import ExperimentKind, Shown
-from deadbeat.kinds.contention.drawn_set import task_system
-from deadbeat.kinds.program.exported import recorded
-from deadbeat.kinds.program.kind import task_system as program_system
-from deadbeat.kinds.registry import find
-from deadbeat.model.errors import UsageError
-from deadbeat.store.files import atomic_write, make_folder, storing
-from deadbeat.store.place import PROGRAM
-from deadbeat.store.programs import file_hash
-from deadbeat.store.tasksystems import write_task_system
+from deadbeat.program.derive.rtapp import LACKS, rt_app
+from deadbeat.program.derive.twin import c_source, twin_of
+from deadbeat.program.run.exported import recorded
+from deadbeat.program.run.kind import task_system as program_system
+from deadbeat.tasksets.contention.drawn_set import task_system
 
 
 def export(

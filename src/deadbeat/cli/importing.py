@@ -7,16 +7,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.specification import Layer
+from deadbeat.base.store.texts import shown
 from deadbeat.cli._measure import carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
-from deadbeat.kinds.base import Begin, Shown
-from deadbeat.kinds.latency.foreign import UnknownFormatError
-from deadbeat.kinds.registry import kind_of
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.specification import Layer
+from deadbeat.latency.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
-from deadbeat.store.texts import shown
 
 
 def import_files(

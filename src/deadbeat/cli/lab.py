@@ -10,26 +10,26 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from deadbeat.base.kinds.base import Begin, ExperimentKind, Shown
+from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.specification import Layer
+from deadbeat.base.model.words import inside, nearest, shown
+from deadbeat.base.report.document import Table
+from deadbeat.base.store.files import read_toml
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli._measure import answered, written_in
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli.lab_fetch import kernels_of, needed
 from deadbeat.cli.series import answer, begun_on
-from deadbeat.kinds.base import Begin, ExperimentKind, Shown
-from deadbeat.kinds.latency.spec import LatencySpec, specify
-from deadbeat.kinds.registry import kind_of
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.rootfs import Rootfs
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.specification import Layer
-from deadbeat.model.words import inside, nearest, shown
-from deadbeat.report.document import Table
-from deadbeat.store.files import read_toml
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.opening import open_target
-from deadbeat.targets.run import in_series
+from deadbeat.latency.latency.spec import LatencySpec, specify
+from deadbeat.machine.targets.opening import open_target
+from deadbeat.machine.targets.run import in_series
 
 MODELS = ("none", "voluntary", "full", "lazy")
 #: What kernels are compared by: every further metric makes a decision of these need more seeds.

@@ -6,16 +6,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
+from deadbeat.base.model.words import Json, count_of, duration, size
 from deadbeat.cli._output import say, table
 from deadbeat.cli._progress import Watch
-from deadbeat.kinds.base import Shown
 from deadbeat.lab.kernels import Fetched, Kernel, disk_needed, expected, fetched, here
 from deadbeat.lab.kernels import fetch as get
 from deadbeat.lab.offers import MACHINES, Offer, Offers, chosen, newest, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
-from deadbeat.model.words import Json, count_of, duration, size
 
 
 def listed(*, machine: str, show_all: bool) -> Shown:

@@ -9,22 +9,22 @@ from typing import Any
 import attrs
 import click
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import explanations
+from deadbeat.base.model.published import offered
+from deadbeat.base.model.words import nearest, shown
 from deadbeat.cli._help import COMMON, Titled
 from deadbeat.cli._output import table
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
-from deadbeat.model.finding import explanations
-from deadbeat.model.published import offered
-from deadbeat.model.words import nearest, shown
 from deadbeat.sched.core import is_built
 
 #: What ``show`` finds by name beside results and findings: its kind, and what gives all of them.
 _NAMED = {
     "scheduling policy": "sched.simulator:policies",
     "schedulability test": "sched.analysis:tests",
-    "fragment": "catalog:load_catalog",
-    "knob": "settings.knob:all_knobs",
-    "profile of tune": "settings.profile:all_profiles",
+    "fragment": "tasksets.catalog:load_catalog",
+    "knob": "machine.settings.knob:all_knobs",
+    "profile of tune": "machine.settings.profile:all_profiles",
     "kernel": "lab.kernels:fetched",
 }
 
@@ -130,7 +130,7 @@ def options() -> Shown:
 
 def studies() -> Shown:
     """Name, size and title of every preset of ``sched study``."""
-    presets = import_module("deadbeat.kinds.study.preset").presets
+    presets = import_module("deadbeat.sched.study.preset").presets
     known = [(preset, preset.build().total) for preset in presets().values()]
     plain = [
         {

@@ -10,39 +10,39 @@ from typing import Any, Unpack
 
 import attrs
 
-from deadbeat.catalog import Catalog, lacking, load_catalog
-from deadbeat.cli._measure import say_simulated
-from deadbeat.cli._output import Part, say, table
-from deadbeat.cli._progress import Watch
-from deadbeat.cli._signals import interruptible
-from deadbeat.executors import controls
-from deadbeat.executors.abilities import RUNS_AS, Ability, abilities
-from deadbeat.executors.base import Costing, SelftestResult
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.made import make_catalog, make_executor
-from deadbeat.executors.preparing import calibrated
-from deadbeat.executors.simulated import FakeExecutor
-from deadbeat.executors.tasksets import PAPER_USES, about_seconds
-from deadbeat.kinds.base import MachineOptions, Shown
-from deadbeat.kinds.contention.emitting import emit_tree
-from deadbeat.kinds.contention.place import LATEST
-from deadbeat.kinds.contention.spec import specify
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import BuildError, TargetError, UsageError
-from deadbeat.model.platform import target_option
-from deadbeat.model.tasks import Fragment
-from deadbeat.model.words import Json, duration, time_text
-from deadbeat.store.files import storing
-from deadbeat.store.place import CAMPAIGN
-from deadbeat.store.serial import (
+from deadbeat.base.kinds.base import MachineOptions, Shown
+from deadbeat.base.model.calibration import Calibration
+from deadbeat.base.model.errors import BuildError, TargetError, UsageError
+from deadbeat.base.model.platform import target_option
+from deadbeat.base.model.tasks import Fragment
+from deadbeat.base.model.words import Json, duration, time_text
+from deadbeat.base.store.files import storing
+from deadbeat.base.store.place import CAMPAIGN
+from deadbeat.base.store.serial import (
     CALIBRATION_FILE,
     given_calibration,
     read_calibration,
     to_plain,
     write_calibration,
 )
-from deadbeat.targets.base import LOCAL
-from deadbeat.targets.opening import open_target
+from deadbeat.cli._measure import say_simulated
+from deadbeat.cli._output import Part, say, table
+from deadbeat.cli._progress import Watch
+from deadbeat.cli._signals import interruptible
+from deadbeat.machine.targets.base import LOCAL
+from deadbeat.machine.targets.opening import open_target
+from deadbeat.tasksets.catalog import Catalog, lacking, load_catalog
+from deadbeat.tasksets.contention.emitting import emit_tree
+from deadbeat.tasksets.contention.place import LATEST
+from deadbeat.tasksets.contention.spec import specify
+from deadbeat.tasksets.executors import controls
+from deadbeat.tasksets.executors.abilities import RUNS_AS, Ability, abilities
+from deadbeat.tasksets.executors.base import Costing, SelftestResult
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.executors.made import make_catalog, make_executor
+from deadbeat.tasksets.executors.preparing import calibrated
+from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.executors.tasksets import PAPER_USES, about_seconds
 
 
 def calibrate(

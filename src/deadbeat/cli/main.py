@@ -21,11 +21,11 @@ from typing import Any, TextIO
 import click
 from click.shell_completion import shell_complete
 
+from deadbeat.base.model.errors import DeadbeatError, NotDrawnWarning
+from deadbeat.base.model.refused import refusal
 from deadbeat.cli._errors import DEBUG, explain_error, explain_usage
 from deadbeat.cli._signals import INTERRUPTED, OutputError, Reported, interruptible, make_usable
 from deadbeat.cli.commands import root
-from deadbeat.model.errors import DeadbeatError, NotDrawnWarning
-from deadbeat.model.refused import refusal
 
 TROUBLE, USAGE, BROKEN_PIPE = 3, 2, 141
 _NO_COLOUR, _QUIET = "--no-color", ("-q", "--quiet")
@@ -146,7 +146,7 @@ def _say(text: str) -> None:
 
 def _echo(text: str) -> None:
     """A line on stderr; what breaks it is imported here, for ``--help`` needs it not."""
-    import_module("deadbeat.report.lines").echo(text, err=True)
+    import_module("deadbeat.base.report.lines").echo(text, err=True)
 
 
 def _line(text: str) -> str:

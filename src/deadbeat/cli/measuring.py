@@ -12,13 +12,13 @@ from typing import Any
 import click
 from attrs import frozen
 
+from deadbeat.base.kinds import KINDS
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.published import offered
+from deadbeat.base.model.specification import Layer, Row, options_of
+from deadbeat.base.model.words import Json, duration
 from deadbeat.cli._help import SET, Titled, assigned, row_of
 from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
-from deadbeat.kinds import KINDS
-from deadbeat.model.errors import UsageError
-from deadbeat.model.published import offered
-from deadbeat.model.specification import Layer, Row, options_of
-from deadbeat.model.words import Json, duration
 
 #: What ``--fail-on`` may name of every measurement.
 _INVALID = {"invalid": "a run is invalid or has no result"}
@@ -58,7 +58,7 @@ class Measuring:
         if not self.spec:
             return options_of(import_module(KINDS[self.kind][0]).KIND.spec)
         module, _, name = self.spec.partition(":")
-        spec = getattr(import_module(f"deadbeat.kinds.{module}"), name)
+        spec = getattr(import_module(f"deadbeat.{module}"), name)
         return options_of(spec, without=self.without, first=self.first)
 
 
@@ -218,12 +218,13 @@ def _study(layer: Layer, options: Mapping[str, Json]) -> None:
 def _several(options: Mapping[str, Json]) -> bool:
     """Whether more than one machine is named."""
     target = str(options.get("target") or "")
-    return "," in target and len(import_module("deadbeat.targets.opening").targets_in(target)) > 1
+    opening = import_module("deadbeat.machine.targets.opening")
+    return "," in target and len(opening.targets_in(target)) > 1
 
 
 def _twin(layer: Layer, of: str | None, runs: Path, step: bool) -> bool:
     """Whether the programs asked for are the twin of one that was measured; then asks for that."""
-    place = import_module("deadbeat.store.place")
+    place = import_module("deadbeat.base.store.place")
     path = place.PROGRAM.find(runs, of) if of else None
     if path is None:
         return False

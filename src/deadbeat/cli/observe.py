@@ -12,31 +12,31 @@ from typing import Any
 import attrs
 from attrs import frozen
 
+from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.model.comparison import Comparison, Lineup
+from deadbeat.base.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.platform import EXTRAPOLATED, Platform
+from deadbeat.base.model.published import offered
+from deadbeat.base.model.words import count_of, duration, loud, shown
+from deadbeat.base.report.machines import CaseVerdict, Verdicted
+from deadbeat.base.store.runfolder import inventory_in
 from deadbeat.cli._measure import answered
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
 from deadbeat.cli._signals import Reported, interruptible
-from deadbeat.compare.results import compare_results
-from deadbeat.executors.made import make_executor
-from deadbeat.kinds.base import Begin, Shown
-from deadbeat.kinds.contention import observe as observing
-from deadbeat.kinds.contention.kind import KIND
-from deadbeat.kinds.contention.place import find_campaign
-from deadbeat.kinds.contention.plan import resolve
-from deadbeat.kinds.contention.runner import estimate
-from deadbeat.kinds.contention.spec import specify
-from deadbeat.kinds.contention.view import CampaignView
-from deadbeat.kinds.contention.view import open_campaign as open_view
-from deadbeat.kinds.registry import find
-from deadbeat.model.comparison import Comparison, Lineup
-from deadbeat.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
-from deadbeat.model.errors import UsageError
-from deadbeat.model.platform import EXTRAPOLATED, Platform
-from deadbeat.model.published import offered
-from deadbeat.model.words import count_of, duration, loud, shown
-from deadbeat.report.machines import CaseVerdict, Verdicted
-from deadbeat.store.runfolder import inventory_in
-from deadbeat.targets.opening import slug, targets_in
+from deadbeat.cli.compare.results import compare_results
+from deadbeat.machine.targets.opening import slug, targets_in
+from deadbeat.tasksets.contention import observe as observing
+from deadbeat.tasksets.contention.kind import KIND
+from deadbeat.tasksets.contention.place import find_campaign
+from deadbeat.tasksets.contention.plan import resolve
+from deadbeat.tasksets.contention.runner import estimate
+from deadbeat.tasksets.contention.spec import specify
+from deadbeat.tasksets.contention.view import CampaignView
+from deadbeat.tasksets.contention.view import open_campaign as open_view
+from deadbeat.tasksets.executors.made import make_executor
 
 #: What the papers say, and how it is judged.
 papers, statements = offered("observations"), offered("statements")

@@ -6,21 +6,21 @@ from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.report.document import csv_of
+from deadbeat.base.report.html import write_page
+from deadbeat.base.report.paper import Words, write_charts
+from deadbeat.base.store.files import atomic_write, write_json
 from deadbeat.cli._output import say
-from deadbeat.cli.compare import new_folder
+from deadbeat.cli.compare.answer import new_folder
 from deadbeat.cli.derived import kept
 from deadbeat.cli.sched_analyze import analyze
-from deadbeat.kinds.base import Shown
-from deadbeat.kinds.program.forecast import forecast
-from deadbeat.kinds.registry import find
-from deadbeat.model.errors import UsageError
-from deadbeat.prediction.document import SETS, document, plain
-from deadbeat.prediction.engine import predict as predicted
-from deadbeat.prediction.engine import read_cases, read_prices
-from deadbeat.report.document import csv_of
-from deadbeat.report.html import write_page
-from deadbeat.report.paper import Words, write_charts
-from deadbeat.store.files import atomic_write, write_json
+from deadbeat.program.run.forecast import forecast
+from deadbeat.tasksets.prediction.document import SETS, document, plain
+from deadbeat.tasksets.prediction.engine import predict as predicted
+from deadbeat.tasksets.prediction.engine import read_cases, read_prices
 
 PAGE, TABLE, ANSWER = "predict.html", "predictions.csv", "predictions.json"
 

@@ -14,21 +14,21 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from deadbeat.base.kinds.base import ExperimentKind, Shown
+from deadbeat.base.kinds.registry import all_kinds, find
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import Json
+from deadbeat.base.report.html import write_page
+from deadbeat.base.report.machines import openmetrics
+from deadbeat.base.store.derived import DERIVED, state_of
+from deadbeat.base.store.place import REPORT_FILE, FolderState, beheaded
 from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
 from deadbeat.cli.listing import named
-from deadbeat.kinds.base import ExperimentKind, Shown
-from deadbeat.kinds.contention.drawn_set import drawn_set
-from deadbeat.kinds.contention.emitting import OF_TASK, SUFFIX, read_run
-from deadbeat.kinds.contention.place import LATEST
-from deadbeat.kinds.registry import all_kinds, find
-from deadbeat.model.errors import UsageError
-from deadbeat.model.words import Json
-from deadbeat.report.html import write_page
-from deadbeat.report.machines import openmetrics
-from deadbeat.store.derived import DERIVED, state_of
-from deadbeat.store.place import REPORT_FILE, FolderState, beheaded
+from deadbeat.tasksets.contention.drawn_set import drawn_set
+from deadbeat.tasksets.contention.emitting import OF_TASK, SUFFIX, read_run
+from deadbeat.tasksets.contention.place import LATEST
 
 #: Least time between two pages of a result that is followed.
 PAUSE_S = 10

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from attrs import asdict, filters, frozen
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.words import Json
 from deadbeat.cli._output import Part, table
 from deadbeat.cli.sched_systems import in_folder, load, patiently
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import Json
 from deadbeat.sched.admission import Admission, RootDomain, admit
 from deadbeat.sched.analysis import (
     Analysis,

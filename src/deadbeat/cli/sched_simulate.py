@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.words import shown
+from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.report.perfetto import moments_text
+from deadbeat.base.report.terminal import print_part
+from deadbeat.base.store.files import atomic_write
 from deadbeat.cli._output import Part, say
 from deadbeat.cli.sched_systems import STANDARD, in_folder, load, patiently
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import shown
-from deadbeat.report.machines import Verdicted
-from deadbeat.report.perfetto import moments_text
-from deadbeat.report.terminal import print_part
 from deadbeat.sched.answer import (
     POLICY_OPTIONS,
     ScheduleAnswer,
@@ -42,7 +43,6 @@ from deadbeat.sched.simulator import (
 )
 from deadbeat.sched.simulator import simulate as simulate_system
 from deadbeat.sched.words import verdict_lines
-from deadbeat.store.files import atomic_write
 
 FAILED = 1
 #: Files in the order of writing -> what they are called in the answer.

@@ -17,11 +17,13 @@ from typing import Any, TypeVar
 import click
 from attrs import asdict, evolve
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.store.tasksystems import task_system_text, write_task_system
+from deadbeat.base.store.texts import shown, text_of
 from deadbeat.cli._output import say, table
 from deadbeat.cli._signals import interruptible
 from deadbeat.cli.each import named
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import DeadbeatError, UsageError
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.files import (
     BYTES_MAX,
@@ -34,8 +36,6 @@ from deadbeat.sched.generators import Recipe, period_samplers, utilisation_sampl
 from deadbeat.sched.generators import generate as drawn
 from deadbeat.sched.simulator import option_words, tie_rules
 from deadbeat.sched.simulator import policies as known_policies
-from deadbeat.store.tasksystems import task_system_text, write_task_system
-from deadbeat.store.texts import shown, text_of
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> T
 
 def _measured(file: Path, data: bytes) -> UsageError | None:
     """What to do with a file of a tool that measures; None: it is none."""
-    known = import_module("deadbeat.kinds.latency.foreign")
+    known = import_module("deadbeat.latency.latency.foreign")
     try:
         if not data:
             with file.open("rb") as stream:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.registry import find
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.store.place import family
 from deadbeat.cli._measure import Ended, Order, measured
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli._output import say
-from deadbeat.cli.compare import compare
+from deadbeat.cli.compare.answer import compare
 from deadbeat.cli.each import named, under
-from deadbeat.kinds.base import Begin, Shown
-from deadbeat.kinds.registry import find
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.store.place import family
-from deadbeat.targets.opening import open_target, refuse_made_up, slug, targets_in
-from deadbeat.targets.run import in_series
+from deadbeat.machine.targets.opening import open_target, refuse_made_up, slug, targets_in
+from deadbeat.machine.targets.run import in_series
 
 #: Rows of a comparison that are printed.
 _ROWS = 24

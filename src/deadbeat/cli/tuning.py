@@ -10,21 +10,21 @@ from typing import Any
 
 import attrs
 
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.platform import target_option
+from deadbeat.base.model.tuning import Applied
+from deadbeat.base.model.words import Json, count_of
 from deadbeat.cli._output import Part, say, table
-from deadbeat.kinds.base import Shown
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.platform import target_option
-from deadbeat.model.tuning import Applied
-from deadbeat.model.words import Json, count_of
-from deadbeat.settings.journal import STATE_FOLDER, Journal
-from deadbeat.settings.knob import all_knobs
-from deadbeat.settings.profile import all_profiles, find_profile, turns
-from deadbeat.settings.tune import holder_of, refuse_held
-from deadbeat.settings.tuning_plan import Plan, plan, preview
-from deadbeat.targets.base import Target, is_here
-from deadbeat.targets.opening import open_target
-from deadbeat.targets.readings import is_pattern
-from deadbeat.targets.rooted import RootedTarget
+from deadbeat.machine.settings.journal import STATE_FOLDER, Journal
+from deadbeat.machine.settings.knob import all_knobs
+from deadbeat.machine.settings.profile import all_profiles, find_profile, turns
+from deadbeat.machine.settings.tune import holder_of, refuse_held
+from deadbeat.machine.settings.tuning_plan import Plan, plan, preview
+from deadbeat.machine.targets.base import Target, is_here
+from deadbeat.machine.targets.opening import open_target
+from deadbeat.machine.targets.readings import is_pattern
+from deadbeat.machine.targets.rooted import RootedTarget
 
 _OUTCOMES: tuple[Any, ...] = ("applied", "already", "skipped", "refused", "left", "planned")
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from attrs import Factory, evolve, field, frozen
 
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.store.files import atomic_write, storing
 from deadbeat.build.native import cache_root
-from deadbeat.model.errors import TargetError
-from deadbeat.store.files import atomic_write, storing
-from deadbeat.targets.base import Completed, Target
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.base import Completed, Target
+from deadbeat.machine.targets.local import LocalTarget
 
 #: What a person should do when apt could not reach anything.
 OFFLINE = "is there a network? what was fetched before still works"

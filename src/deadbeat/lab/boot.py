@@ -20,12 +20,12 @@ from typing import Literal
 
 from attrs import frozen
 
+from deadbeat.base.model.errors import DataError, TargetError
+from deadbeat.base.store.files import storing
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.qemu import Qemu
-from deadbeat.model.errors import DataError, TargetError
-from deadbeat.store.files import storing
-from deadbeat.targets.guarded import GuardedProgram, ended_words
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.targets.guarded import GuardedProgram, ended_words
+from deadbeat.machine.targets.local import LocalTarget
 
 Mode = Literal["virtual-time", "parallel-time", "functional", "kvm"]
 MODES: tuple[Mode, ...] = ("virtual-time", "functional", "kvm")

@@ -7,22 +7,22 @@ from pathlib import Path
 
 from attrs import evolve
 
+from deadbeat.base.model.calibration import Calibration
+from deadbeat.base.model.errors import UsageError
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.catalog import Catalog
-from deadbeat.executors.base import Costing, Progress, RunRequest, RunSettings, unheard
-from deadbeat.executors.calibration import VIRTUAL_MOST_S
-from deadbeat.executors.hardware import HardwareExecutor
-from deadbeat.executors.session import HardwareSession
 from deadbeat.lab.guest import require_room
 from deadbeat.lab.target import GuestTarget, lab_target
-from deadbeat.model.calibration import Calibration
-from deadbeat.model.errors import UsageError
-from deadbeat.prices.table import PriceBatch
-from deadbeat.prices.works import Pricing
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.executors.base import Costing, Progress, RunRequest, RunSettings, unheard
+from deadbeat.tasksets.executors.calibration import VIRTUAL_MOST_S
+from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.executors.session import HardwareSession
+from deadbeat.tasksets.prices.table import PriceBatch
+from deadbeat.tasksets.prices.works import Pricing
 
 
 class GuestExecutor(HardwareExecutor):
-    """Runs task sets on a kernel of the lab; see :class:`deadbeat.executors.base.Executor`."""
+    """Runs task sets on a kernel of the lab; see :class:`tasksets.executors.base.Executor`."""
 
     def __init__(self, target: GuestTarget) -> None:
         self._guest, self.boot_s = target.guest, target.boot_s

@@ -11,13 +11,13 @@ from threading import Event
 
 from attrs import field, frozen
 
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.words import Json
 from deadbeat.lab.boot import KINDS, Boot, Booted, Mode, boot, command_line
 from deadbeat.lab.job import JOB, PROGRAM, ImageFile, Job, image
 from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.qemu import Qemu
 from deadbeat.lab.rootfs import INIT, START_NS, Rootfs
-from deadbeat.model.errors import DeadbeatError, UsageError
-from deadbeat.model.words import Json
 
 #: Processor time that a boot may take, s: the kernel's own start for each processor, and a second
 #: of the machine's time (2 s where it computes, 20 where it switches and forks).

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from attrs import field, frozen
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 
 #: The program of the machine: its first process, and with other words what measures.
 PROGRAM = "/init"

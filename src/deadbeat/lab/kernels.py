@@ -11,17 +11,17 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from deadbeat.host.kernel import configured, options_of, release_of
+from deadbeat.base.model.errors import DataError, DeadbeatError
+from deadbeat.base.model.words import Json
+from deadbeat.base.model.words import size as size_text
+from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.files import atomic_write, read_json, storing, write_json
+from deadbeat.base.store.serial import structure, to_plain
 from deadbeat.lab.apt import Apt, Lab, Package, lab_folder, locked, replaced
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key
 from deadbeat.lab.vmlinux import BootImage, boot_image
-from deadbeat.model.errors import DataError, DeadbeatError
-from deadbeat.model.words import Json
-from deadbeat.model.words import size as size_text
-from deadbeat.store.campaign import free_bytes
-from deadbeat.store.files import atomic_write, read_json, storing, write_json
-from deadbeat.store.serial import structure, to_plain
-from deadbeat.targets.local import LocalTarget
+from deadbeat.machine.host.kernel import configured, options_of, release_of
+from deadbeat.machine.targets.local import LocalTarget
 
 #: Files of a kernel's folder.
 IMAGE, CONFIG, FACTS = "image", "config", "kernel.json"

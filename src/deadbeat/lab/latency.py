@@ -14,30 +14,36 @@ from threading import Event
 import attrs
 from attrs import Factory, define, field
 
-from deadbeat.experiment.base import FolderExperiment, Lost, Watcher
-from deadbeat.host.environment import environment_of, platform_from_environment
-from deadbeat.host.recorded import FIRST_SNAPSHOT, LOG, SNAPSHOT, inventory_of, recorded_target
-from deadbeat.host.snapshot import take
-from deadbeat.kinds.base import Begin, Begun
-from deadbeat.kinds.latency.circumstances import circumstances
-from deadbeat.kinds.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
-from deadbeat.kinds.latency.prober import measured_of, parsed, probe_options
-from deadbeat.kinds.latency.runner import FOLDERS, judged_run, request_of
-from deadbeat.kinds.latency.spec import LatencySpec, keys, resolve, specify
-from deadbeat.kinds.latency.stress import FILES as LOOK_FILES
-from deadbeat.kinds.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
-from deadbeat.kinds.table import begun_store
+from deadbeat.base.experiment.base import FolderExperiment, Lost, Watcher
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.table import begun_store
+from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
+from deadbeat.base.model.latency import LatencyKey, LatencyRun, LoadPoint
+from deadbeat.base.model.platform import LOADED_BY, TARGET, Platform
+from deadbeat.base.model.words import Json, count_of
+from deadbeat.base.store.files import tool_version
+from deadbeat.base.store.latency import LatencyStore
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
 from deadbeat.lab.target import GuestTarget
-from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
-from deadbeat.model.latency import LatencyKey, LatencyRun, LoadPoint
-from deadbeat.model.platform import LOADED_BY, TARGET, Platform
-from deadbeat.model.words import Json, count_of
-from deadbeat.settings.hardening import states_of
-from deadbeat.store.files import tool_version
-from deadbeat.store.latency import LatencyStore
-from deadbeat.targets.readings import Reading
+from deadbeat.latency.latency.circumstances import circumstances
+from deadbeat.latency.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
+from deadbeat.latency.latency.prober import measured_of, parsed, probe_options
+from deadbeat.latency.latency.runner import FOLDERS, judged_run, request_of
+from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latency.latency.stress import FILES as LOOK_FILES
+from deadbeat.latency.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
+from deadbeat.machine.host.environment import environment_of, platform_from_environment
+from deadbeat.machine.host.recorded import (
+    FIRST_SNAPSHOT,
+    LOG,
+    SNAPSHOT,
+    inventory_of,
+    recorded_target,
+)
+from deadbeat.machine.host.snapshot import take
+from deadbeat.machine.settings.hardening import states_of
+from deadbeat.machine.targets.readings import Reading
 
 #: Boots at a time: each keeps one CPU of the host busy, and none hears of the other.
 WORKERS = 2

@@ -12,6 +12,10 @@ from pathlib import Path
 
 from attrs import frozen
 
+from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
+from deadbeat.base.model.words import nearest, shown
+from deadbeat.base.store.files import read_json, write_json
+from deadbeat.base.store.serial import structure, to_plain
 from deadbeat.lab.apt import (
     OFFLINE,
     SUITES,
@@ -22,10 +26,6 @@ from deadbeat.lab.apt import (
     host_sources,
     locked,
 )
-from deadbeat.model.errors import DeadbeatError, TargetError, UsageError
-from deadbeat.model.words import nearest, shown
-from deadbeat.store.files import read_json, write_json
-from deadbeat.store.serial import structure, to_plain
 
 #: Machine -> what Debian calls it.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "arm": "armhf", "riscv64": "riscv64"}

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.base.model.words import nearest
 from deadbeat.lab.apt import (
     OFFLINE,
     Apt,
@@ -23,9 +25,7 @@ from deadbeat.lab.apt import (
     native_architecture,
     replaced,
 )
-from deadbeat.model.errors import TargetError, UsageError
-from deadbeat.model.words import nearest
-from deadbeat.targets.base import Target
+from deadbeat.machine.targets.base import Target
 
 OLDEST = 10
 #: Machine -> packages that may hold its emulator.

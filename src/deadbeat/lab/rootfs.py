@@ -13,9 +13,9 @@ from typing import IO
 
 from attrs import field, frozen
 
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.refused import refusal
 from deadbeat.lab.job import FILE, FOLDER, LINK, ImageFile, image
-from deadbeat.model.errors import UsageError
-from deadbeat.model.refused import refusal
 
 #: First process of a system, and what its services have to start, in the machine's time.
 INIT, START_NS = "/sbin/init", 40_000_000_000

@@ -11,9 +11,13 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from deadbeat.base.model.errors import DataError, TargetError, UsageError
+from deadbeat.base.model.refused import refusal
+from deadbeat.base.model.rules import RefusedError, Whole
+from deadbeat.base.model.words import inside
+from deadbeat.base.store.files import atomic_write, read_json, storing, write_json
 from deadbeat.build.native import verb_program
 from deadbeat.build.toolchain import toolchain_for
-from deadbeat.host.recorded import INVENTORY, PLATFORM, recorded_target
 from deadbeat.lab.apt import lab_folder
 from deadbeat.lab.boot import MODES
 from deadbeat.lab.guest import Guest, kvm_refused, require_room
@@ -22,13 +26,9 @@ from deadbeat.lab.kernels import Kernel, fetch, here
 from deadbeat.lab.offers import MACHINES, chosen, offers
 from deadbeat.lab.qemu import find_qemu
 from deadbeat.lab.rootfs import Rootfs
-from deadbeat.model.errors import DataError, TargetError, UsageError
-from deadbeat.model.refused import refusal
-from deadbeat.model.rules import RefusedError, Whole
-from deadbeat.model.words import inside
-from deadbeat.store.files import atomic_write, read_json, storing, write_json
-from deadbeat.targets.base import ClosedAfterwards, Completed, Process, Readings
-from deadbeat.targets.fake import FakeTarget
+from deadbeat.machine.host.recorded import INVENTORY, PLATFORM, recorded_target
+from deadbeat.machine.targets.base import ClosedAfterwards, Completed, Process, Readings
+from deadbeat.machine.targets.fake import FakeTarget
 
 #: Environment and words of the first process.
 _HANDED_ON = ("/proc/1/environ", "/proc/1/cmdline")
@@ -119,7 +119,7 @@ def _parameter(word: str) -> str:
 
 
 class GuestTarget(ClosedAfterwards):
-    """A machine of the lab; see :class:`deadbeat.targets.base.Target`.
+    """A machine of the lab; see :class:`deadbeat.machine.targets.base.Target`.
 
     Args:
         seen: What its kernel shows.
@@ -207,7 +207,7 @@ class GuestTarget(ClosedAfterwards):
 
 
 class GuestProcess(Process):
-    """A program of a boot; see :class:`deadbeat.targets.base.Process`.
+    """A program of a boot; see :class:`deadbeat.machine.targets.base.Process`.
 
     One that is talked to (``serve``) boots again for each line it is sent: what a task set gives
     does not depend on those before it.

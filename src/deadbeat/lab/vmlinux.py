@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 from attrs import frozen
 
-from deadbeat.model.errors import DataError, TargetError
-from deadbeat.store.files import atomic_write, read_bytes
-from deadbeat.targets.base import Target
+from deadbeat.base.model.errors import DataError, TargetError
+from deadbeat.base.store.files import atomic_write, read_bytes
+from deadbeat.machine.targets.base import Target
 
 _ELF_MACHINES = {62: "x86_64", 183: "aarch64", 243: "riscv64"}
 #: A note that says where a hypervisor enters: XEN_ELFNOTE_PHYS32_ENTRY (PVH).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import analyze, test_batch, tests
 from deadbeat.sched.arrays import TaskBatch
 from deadbeat.sched.batches import simulate_batch

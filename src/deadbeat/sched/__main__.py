@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from deadbeat.model.errors import DeadbeatError
+from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.sched.analysis import analyze
 from deadbeat.sched.answer import answer_of
 from deadbeat.sched.files import BYTES_MAX, load_task_system, parse_task_system

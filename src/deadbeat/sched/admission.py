@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from attrs import frozen
 
-from deadbeat.model.rules import UNITS_NS
-from deadbeat.model.systems import TaskSystem, bandwidth
+from deadbeat.base.model.rules import UNITS_NS
+from deadbeat.base.model.systems import TaskSystem, bandwidth
 
 AdmissionAnswer = Literal["admitted", "EBUSY", "EINVAL", "EPERM"]
 

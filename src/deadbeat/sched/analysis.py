@@ -11,9 +11,9 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import BEYOND, Lock, TaskSystem
-from deadbeat.model.words import nearest
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import BEYOND, Lock, TaskSystem
+from deadbeat.base.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
 

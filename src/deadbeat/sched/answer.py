@@ -11,8 +11,8 @@ import numpy as np
 from attrs import asdict
 from numpy.typing import NDArray
 
-from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import Json
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.words import Json
 from deadbeat.sched.picture import observe
 from deadbeat.sched.simulator import JOB_FIELDS, Costs, PolicyFacts, TiesVerdict, Verdict
 

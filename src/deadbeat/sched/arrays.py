@@ -9,8 +9,8 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 
 #: Columns of a row, in the order of ``Task`` in core/include/deadbeat/sched/system.hpp.
 FIELDS = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from attrs import evolve, frozen
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.analysis import TestSettings, analyze, test_options
 from deadbeat.sched.arrays import section_rows, task_rows
 from deadbeat.sched.locks import PATTERNS, decide

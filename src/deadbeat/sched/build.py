@@ -9,7 +9,7 @@ import sys
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from deadbeat.model.errors import BuildError
+from deadbeat.base.model.errors import BuildError
 
 
 def build_core() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from deadbeat.model.errors import BuildError
+from deadbeat.base.model.errors import BuildError
 from deadbeat.sched.build import build_core
 
 _NAME = "deadbeat.sched._core"

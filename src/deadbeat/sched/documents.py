@@ -15,9 +15,9 @@ from typing import Any, TypedDict
 
 from attrs import frozen
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import Chain, CriticalSection, Dag, Lock, TaskSystem, TimedTask
-from deadbeat.model.words import Json, nearest, shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import Chain, CriticalSection, Dag, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.words import Json, nearest, shown
 from deadbeat.sched.arrays import EXTRAS, FIELDS
 from deadbeat.sched.simulator import TIME_MAX
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deadbeat.model.systems import TaskSystem
-from deadbeat.model.traces import Activity, WorstMoment
-from deadbeat.report.building import moment_chart
-from deadbeat.report.charts import Chart
-from deadbeat.report.document import as_text
-from deadbeat.report.paper import Words, draw_charts
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.traces import Activity, WorstMoment
+from deadbeat.base.report.building import moment_chart
+from deadbeat.base.report.charts import Chart
+from deadbeat.base.report.document import as_text
+from deadbeat.base.report.paper import Words, draw_charts
 from deadbeat.sched.picture import Picture
 from deadbeat.sched.simulator import Verdict
 

@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 from attrs import frozen
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.words import Json, shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import Json, shown
 from deadbeat.sched.documents import path_text, refusal
 
 #: Attribute of a task -> our key.

@@ -11,8 +11,8 @@ import numpy as np
 from attrs import fields, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import SynthesisError, UsageError
-from deadbeat.model.systems import PROTOCOLS, Lock
+from deadbeat.base.model.errors import SynthesisError, UsageError
+from deadbeat.base.model.systems import PROTOCOLS, Lock
 from deadbeat.sched.arrays import TaskBatch
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.arrays import extra_rows, section_rows, task_rows
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.model.systems import TaskSystem
-from deadbeat.model.words import capital, escape
-from deadbeat.report.building import histogram
-from deadbeat.report.charts import Chart, Mark, Panel
-from deadbeat.report.document import (
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.words import capital, escape
+from deadbeat.base.report.building import histogram
+from deadbeat.base.report.charts import Chart, Mark, Panel
+from deadbeat.base.report.document import (
     Column,
     Document,
     FactList,
@@ -32,7 +32,7 @@ from deadbeat.report.document import (
     as_text,
     texts_table,
 )
-from deadbeat.report.html import page
+from deadbeat.base.report.html import page
 from deadbeat.sched.answer import ScheduleAnswer
 from deadbeat.sched.drawing import LABEL, caption, row_name, schedule_chart, unit_words
 from deadbeat.sched.picture import Picture

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.arrays import task_rows
 from deadbeat.sched.simulator import Verdict, core_options
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import UsageError
+from deadbeat.base.model.errors import UsageError
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.analysis import Analysis, TestFacts, TestSettings, run_test, test_options
 from deadbeat.sched.arrays import task_rows
 from deadbeat.sched.simulator import TIME_MAX

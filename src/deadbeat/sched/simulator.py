@@ -10,9 +10,9 @@ import numpy as np
 from attrs import asdict, evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.model.errors import UsageError
-from deadbeat.model.systems import TaskSystem, TimedTask
-from deadbeat.model.words import nearest
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.words import nearest
 from deadbeat.sched.arrays import EXTRAS, task_rows
 from deadbeat.sched.locks import NO_LOCKS, PATTERNS, decide
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.analysis import Analysis
 from deadbeat.sched.answer import ScheduleAnswer
 

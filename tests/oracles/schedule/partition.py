@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.simulator import Scheduler
 
 #: What tasks are placed by; the order of the file decides what is left.

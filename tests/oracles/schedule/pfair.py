@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from deadbeat.model.systems import TimedTask
+from deadbeat.base.model.systems import TimedTask
 from oracles.schedule.policies import ByKey, Choice, Refusal, policy
 
 

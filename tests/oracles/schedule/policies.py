@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.simulator import Scheduler
 from oracles.schedule.partition import place
 from oracles.schedule.state import Activity, tie_rank

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 
 from attrs import define, evolve
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from oracles.schedule.policies import ByKey, Choice, Refusal, policy
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from attrs import field, frozen
 
-from deadbeat.model.systems import TaskSystem
+from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.simulator import Answer, Scheduler
 from oracles.schedule.policies import POLICIES, Choice, NoPlace, Policy, Refusal
 from oracles.schedule.state import Activity, Job

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
 
-from deadbeat.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import TaskSystem, TimedTask
 
 
 class Job:

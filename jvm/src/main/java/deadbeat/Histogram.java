@@ -2,7 +2,7 @@ package deadbeat;
 
 import java.util.Arrays;
 
-/** Counts of times, numbered as src/deadbeat/model/histogram.py does: a golden file ties them. */
+/** Counts of times, numbered as src/deadbeat/base/model/histogram.py does: a golden file ties them. */
 public final class Histogram {
     private static final int SUB_BITS = 10;
     private static final int BUCKETS = (63 - SUB_BITS + 1) << SUB_BITS;

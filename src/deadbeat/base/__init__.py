@@ -1,0 +1,1 @@
+"""What all houses stand on: kinds, runs, statistics, stored results, pages, verdicts."""

@@ -1,0 +1,261 @@
+"""Which folder a measurement lives in: resumed while unfinished, a new number once finished.
+
+All of one name are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is continued while it
+lacks runs or its report, after that the last before it that does and was asked the same; after that
+the same command begins the next. No command ever removes or renames one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from attrs import frozen
+
+from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
+from deadbeat.base.model.refused import refusal
+from deadbeat.base.model.specification import differences
+from deadbeat.base.model.words import Json, near
+from deadbeat.base.store.campaign import CAMPAIGN_FILE, BreakdownStore
+from deadbeat.base.store.files import (
+    PART_SUFFIX,
+    followed,
+    listing,
+    part_path,
+    read_json,
+    storing,
+    sync,
+)
+from deadbeat.base.store.latency import LATENCY_FILE
+from deadbeat.base.store.load import LOAD_FILE
+from deadbeat.base.store.origin import ORIGIN_FILE
+from deadbeat.base.store.runfolder import EXPERIMENT_FILE
+from deadbeat.base.store.study import STUDY_FILE
+
+#: Written last: what has it is finished.
+REPORT_FILE = "report.html"
+#: In the folder of a result: when the program beside its runs ended, how, and its starts.
+BESIDE_LOG = "beside.log"
+LIST_HINT = "deadbeat list results lists them"
+CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
+
+
+def entries(runs: Path) -> list[Path]:
+    """Folders under ``runs``, links not followed; none where ``runs`` does not exist yet."""
+    try:
+        return [path for path in runs.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        what = f"cannot read {runs}"
+        raise DataError(*refusal(what, error, "choose another --runs")) from None
+
+
+def family(runs: Path, name: str) -> dict[int, Path]:
+    """Number -> folder of everything that bears the name; an unused folder is nothing."""
+    pattern = re.compile(re.escape(name) + r"(?:-([1-9][0-9]{0,8}))?")
+    found: dict[int, Path] = {}
+    for path in entries(runs):
+        match = pattern.fullmatch(path.name)
+        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
+            found[int(match[1] or 1)] = path
+    return found
+
+
+def _unused(path: Path) -> bool:
+    """Whether a campaign may begin in ``path``: only leftovers of one killed at birth."""
+    return not any(
+        entry.is_file()
+        and not entry.name.startswith(".")
+        and entry.suffix != PART_SUFFIX
+        and entry.name != ORIGIN_FILE
+        for entry in path.rglob("*")
+    )
+
+
+def numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+@frozen
+class FolderKind:
+    """What has folders of its own.
+
+    Attributes:
+        file: A folder that holds it is one of them.
+        noun: What it is called in a sentence.
+        name: The kind's own name, where other kinds call the file the same.
+    """
+
+    file: str
+    noun: str
+    name: str = ""
+
+    def holds(self, path: Path) -> bool:
+        """Whether ``path`` is a folder of this kind."""
+        file = path / self.file
+        if not self.name or not file.is_file():
+            return file.is_file()
+        try:
+            plain = read_json(file, what="experiment", hint=LIST_HINT)
+        except DataError:
+            return False
+        return plain.get("kind") == self.name
+
+    def folders(self, runs: Path) -> list[Path]:
+        """All under ``runs``, the one begun first first."""
+        found = [path for path in entries(runs) if self.holds(path)]
+        return sorted(found, key=lambda path: ((path / self.file).stat().st_mtime_ns, path.name))
+
+    def find(self, runs: Path, text: str) -> Path | None:
+        """The folder that ``text`` names, a path or a name under ``runs``; None: it names none."""
+        places = (runs / text, Path(text))
+        return next((followed(path) for path in places if self.holds(path)), None)
+
+    def no_campaign(self, path: Path) -> UsageError:
+        """That ``path``, one of them, is asked for what only a campaign has."""
+        name = path.resolve().name
+        hint = f"deadbeat show {name} and deadbeat page {name} take it"
+        return UsageError(f"{name} is a {self.noun}, not a campaign", hint)
+
+
+CAMPAIGN = FolderKind(CAMPAIGN_FILE, "campaign")
+MATRIX = FolderKind(LATENCY_FILE, "latency matrix")
+LOAD_TEST = FolderKind(LOAD_FILE, "load test")
+STUDY = FolderKind(STUDY_FILE, "study")
+BREAKDOWN = FolderKind(BreakdownStore.HEAD, "breakdown search")
+PROGRAM = FolderKind("program.json", "measured program")
+#: A folder of results holds one of them.
+HEADS = (
+    *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN, PROGRAM)),
+    EXPERIMENT_FILE,
+)
+
+
+def has_head(path: Path) -> bool:
+    return any((path / file).is_file() for file in HEADS)
+
+
+def no_result(runs: Path, text: str) -> UsageError:
+    """That no folder is meant by ``text``, and the nearest name."""
+    if (runs / text).is_dir():
+        message = f"{runs / text} holds no result: no {', '.join(HEADS)} is in it"
+        hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
+        return UsageError(message, hint)
+    known = [path.name for path in sorted(entries(runs)) if has_head(path)]
+    none = f"{runs} holds none: deadbeat contention, latency or load"
+    hint = (near(text, known) or LIST_HINT) if known else none
+    return UsageError(f"there is no result {text}", hint)
+
+
+@frozen(kw_only=True)
+class FolderState:
+    """A folder as a list shows it.
+
+    Attributes:
+        state: ``finished``, ``measured`` (all runs, no report), ``unfinished`` or ``damaged``.
+        preset: What it was asked for, in a word or two.
+        planned, done, failed: Runs; 0 where damaged.
+        invalid: Runs of those done that count nowhere.
+        problem: What is damaged.
+        cure: What mends it; "": nothing does.
+    """
+
+    name: str
+    path: Path
+    state: str
+    preset: str = ""
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    invalid: int = 0
+    problem: str = ""
+    cure: str = ""
+
+    @classmethod
+    def of(
+        cls, path: Path, *, complete: bool, harm: DeadbeatError | None = None, **more: Any
+    ) -> Self:
+        """State of a folder that can be read.
+
+        Args:
+            complete: No run is lacking. ``harm``: what is damaged all the same; None: nothing.
+            more: Its other attributes.
+        """
+        if harm is not None:
+            more |= {"problem": harm.message, "cure": harm.hint}
+        state = "damaged" if harm else stage(path, complete=complete)
+        return cls(name=path.name, path=path, state=state, **more)
+
+    def facts(self) -> dict[str, Json]:
+        """What ``deadbeat list results --json`` tells of this kind alone."""
+        return {"invalid": self.invalid}
+
+    def words(self, kind: str) -> str:
+        """What it was asked for, and by which kind."""
+        return f"{kind} {self.preset}".rstrip()
+
+
+def beheaded(runs: Path) -> list[FolderState]:
+    """Folders under ``runs`` that hold runs, but not the file that names their owner."""
+    return [
+        FolderState(
+            name=path.name,
+            path=path,
+            state="damaged",
+            problem=f"{path} holds runs, but none of {', '.join(HEADS)}",
+            cure="restore it from a backup",
+        )
+        for path in sorted(entries(runs))
+        if not has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
+    ]
+
+
+@frozen(kw_only=True)
+class Place:
+    """The folder a command works in.
+
+    Attributes:
+        resumed: There is something in it to continue.
+        finished: It answers already what is asked, and is to be kept.
+    """
+
+    path: Path
+    resumed: bool
+    finished: bool = False
+
+
+def stage(path: Path, *, complete: bool) -> str:
+    """The state of what is not damaged; ``complete``: no run is lacking."""
+    if not complete:
+        return "unfinished"
+    return "finished" if (path / REPORT_FILE).is_file() else "measured"
+
+
+def other_parameters(there: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:
+    """How two canonical specifications differ, as a predicate; nothing where they do not."""
+    if changed := differences(there, now):
+        yield f"was begun with other parameters: {', '.join(changed)}"
+
+
+def point_latest(runs_root: Path, name: str) -> Path:
+    """Let ``runs_root/latest`` lead to ``runs_root/name``, atomically; returns the link.
+
+    Raises:
+        UsageError: ``latest`` exists and is not a link.
+        DeadbeatError: The link cannot be written.
+    """
+    link = runs_root / "latest"
+    if link.exists() and not link.is_symlink():
+        raise UsageError(
+            f"{link} is not a link", "rename it: deadbeat keeps its last campaign there"
+        )
+    part = part_path(link)
+    with storing(link):
+        part.unlink(missing_ok=True)
+        part.symlink_to(name)
+        part.replace(link)
+        sync(runs_root)
+    return link

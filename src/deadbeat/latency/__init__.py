@@ -1,0 +1,1 @@
+"""Wake-up latencies, cyclic load tests and primitives."""

@@ -1,0 +1,1 @@
+"""Your own program as it is: recorded, derived, explained, changed."""

@@ -1,0 +1,305 @@
+"""A measured program in words, as a picture, and as files."""
+
+from __future__ import annotations
+
+import shlex
+
+import attrs
+import numpy as np
+from attrs import evolve
+
+from deadbeat.base.model import comparison
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.specification import plain_of
+from deadbeat.base.model.words import Json, count_of, time_text
+from deadbeat.base.report.building import moment_chart
+from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.base.report.document import (
+    Column,
+    Document,
+    FactList,
+    Figures,
+    Findings,
+    Markup,
+    Part,
+    Section,
+    Sentence,
+    Table,
+    flatten,
+    machine_facts,
+    percent,
+    records,
+)
+from deadbeat.base.store.place import REPORT_FILE
+from deadbeat.program.run import traced, twin
+from deadbeat.program.run import tried as changes
+from deadbeat.program.run.graph import chain_graph
+from deadbeat.program.run.results import (
+    ProgramCell,
+    ProgramStore,
+    ProgramSummary,
+    ThreadResponses,
+)
+from deadbeat.program.run.traced import time_column
+
+
+def _maxima(cell: ProgramCell) -> str:
+    low, high = min(cell.maxima_ns), max(cell.maxima_ns)
+    return time_text(high) if low == high else f"{time_text(low)} to {time_text(high)}"
+
+
+#: Threads in a picture.
+_PANELS = 4
+
+COLUMNS = (
+    Column(key="name", heading="task", words=True),
+    Column(key="cpu", heading="CPU"),
+    time_column("period_ns", "period", value=lambda cell: cell.period_ns or None, spare=True),
+    time_column("deadline_ns", "deadline", value=lambda cell: cell.deadline_ns or None),
+    Column(key="runs", heading="runs", spare=True),
+    Column(key="jobs", heading="jobs"),
+    Column(key="misses", heading="misses",
+           value=lambda cell: cell.misses if cell.deadline_ns else None),
+    Column(key="skipped", heading="skipped", spare=True, help="releases of which no job is marked",
+           value=lambda cell: cell.skipped if cell.period_ns else None),
+    time_column("p50_ns", "median"),
+    time_column("p99_ns", "99 %"),
+    time_column("max_ns", "max"),
+    Column(key="maxima", heading="max of each run", value=_maxima, raw=False, terminal=False),
+    time_column("lateness_ns", "max lateness", terminal=False),
+    time_column(
+        "wait_max_ns", "latest start", help="from release to the first mark", terminal=False
+    ),
+)  # fmt: skip
+
+
+def answer(found: ProgramSummary) -> tuple[str, ...]:
+    said = [
+        f"{each.message[0].upper()}{each.message[1:]}."
+        for each in found.findings
+        if each.id in ("program-ended", "ended-early", "stood-still", "another-run")
+    ]
+    label = "".join(f"{each.capitalize()}: " for each in found.labels)
+    if not found.cells:
+        if found.traced is None:
+            return (*said, "No run that counts has a job.")
+        seen = found.traced
+        first, *rest = traced.answer(seen, label)
+        ended, said = said, []
+        said += [
+            first,
+            *_runs(found),
+            *changes.sentences(found.tried),
+            *rest,
+            *traced.verdict(seen),
+        ]
+        said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
+        said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
+        return (*said, *traced.lines(seen), *ended)
+    worst = max(found.cells, key=lambda cell: cell.max_ns)
+    jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
+    misses = sum(cell.misses for cell in found.cells)
+    skipped = sum(cell.skipped for cell in found.cells)
+    if jobs:
+        many = f"{misses:,} of {jobs:,} jobs missed their deadline"
+        many += f" ({percent(misses / jobs)})" if misses else ""
+        more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
+        said.append(f"{label}{many}{more}.")
+    else:
+        said.append(f"{label}The program states no deadline: give --deadline TIME to count misses.")
+    said.append(
+        f"The longest response time is {time_text(worst.max_ns)} ({worst.name} on CPU {worst.cpu}),"
+        f" a typical one {time_text(worst.p50_ns)}."
+    )
+    return tuple(said)
+
+
+def _runs(found: ProgramSummary) -> list[str]:
+    """How the runs differ, of which one is shown."""
+    if not found.seen or found.tried:
+        return []
+    many = [each.misses for each in found.seen if each.misses is not None]
+    worst = [each.response_max_ns or 0 for each in found.seen]
+    place = next((each.run for each in found.seen if each.shown), 0)
+    spread = f"missed {min(many):,} to {max(many):,}; " if many else ""
+    ends = f"worst responses {time_text(min(worst))} to {time_text(max(worst))}"
+    return [
+        f"Over {len(found.seen)} runs {found.seen[0].name} {spread}{ends}; shown is run {place}."
+    ]
+
+
+_RUNS = (
+    Column(key="run", heading="run"),
+    Column(key="name", heading="thread", words=True),
+    Column(key="jobs", heading="jobs"),
+    Column(key="misses", heading="missed"),
+    time_column("response_max_ns", "worst"),
+)
+
+
+def _table(found: ProgramSummary) -> Table:
+    note = "Response time: from release to finish; where a program marks no release, from start."
+    return Table(
+        name="program", columns=COLUMNS, rows=found.cells, terminal=True, title=note, hint=note
+    )
+
+
+def _charts(found: ProgramSummary) -> list[Chart]:
+    """Response times of what is marked, else of the threads that were seen, one panel each."""
+    rows: list[tuple[str, ProgramCell | ThreadResponses]] = [
+        (f"{each.name}, CPU {each.cpu}", each) for each in found.cells
+    ]
+    if not rows:
+        known = [each for each in found.responses if each.response.total]
+        known.sort(key=lambda each: not each.deadline_ns)
+        rows = [(each.name, each) for each in known]
+    more = f" Of {len(rows)} threads." if len(rows) > _PANELS else ""
+    rows = rows[:_PANELS]
+    if not rows:
+        return []
+    jobs = sum(each.response.total for _, each in rows)
+    runs = count_of(found.done if found.cells else 1, "run")
+    caption = f"{count_of(jobs, 'job')} in {runs}; the last took longest.{more}"
+    panels = tuple(_longer(name, each) for name, each in rows)
+    charts = [Chart(name="response", title="Response times", caption=caption, panels=panels)]
+    timed = tuple(_over_time(each) for _, each in rows if isinstance(each, ThreadResponses))
+    caption = f"Of each stretch of time the longest job, and the longest late one.{more}"
+    last = Chart(name="time", title="Response times over time", caption=caption, panels=timed)
+    return charts + [last] * bool(timed)
+
+
+def _longer(name: str, each: ProgramCell | ThreadResponses) -> Panel:
+    """How many jobs took longer than a time."""
+    response, limit = each.response, each.deadline_ns
+    size, unit = (1e6, "ms") if (response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
+    left = 100 * (1 - np.cumsum(response.counts) / response.total)
+    points = [(at / size, y) for at, y in zip(response.lows_ns(), left, strict=True) if y > 0]
+    last = ((response.max_ns or 0) / size, 100 / response.total)
+    x, y = zip(*points, last, strict=True)
+    curve = Curve(label="jobs", x=x, y=tuple(map(float, y)), kind="steps")
+    return Panel(
+        title=f"{name} (n = {response.total:,})",
+        x_label=f"response time, {unit}",
+        y_label="jobs that took longer, %",
+        curves=(curve,),
+        marks=(Mark(axis="x", at=limit / size, label=f"deadline {time_text(limit)}"),)
+        * bool(limit),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _over_time(each: ThreadResponses) -> Panel:
+    late = each.deadline_ns > 0
+    size, unit = (1e6, "ms") if (each.response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
+    curves = []
+    for look, (label, chosen) in enumerate(
+        (("in time" if late else "jobs", False), ("late", True))
+    ):
+        points = [(at, took / size) for at, took, was in each.over_time if was == chosen]
+        if points:
+            x, y = zip(*points, strict=True)
+            curves.append(Curve(label=label, x=x, y=y, kind="points", look=look))
+    text = f"deadline {time_text(each.deadline_ns)}"
+    return Panel(
+        title=each.name,
+        x_label="release, s since the begin",
+        y_label=f"response time, {unit}",
+        curves=tuple(curves),
+        marks=(Mark(axis="y", at=each.deadline_ns / size, label=text),) * late,
+        y_log=True,
+    )
+
+
+def _moments(found: ProgramSummary) -> list[Chart]:
+    """The worst job of each of a few tasks, one at a time."""
+    charts = []
+    for place, moment in enumerate(found.traced.moments if found.traced else (), 1):
+        made = moment_chart(moment, name=f"worst-{place}", title="The worst job over time")
+        name = moment.what.partition(":")[0].partition(" of ")[2]
+        charts.append(evolve(made, family="worst", option=name))
+    return charts
+
+
+def document(found: ProgramSummary, platform: Platform) -> Document:
+    said, of = answer(found), found.traced
+    command = shlex.join(found.spec.command)
+    again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
+    if of and of.known and not any(task.deadline_ns for task in of.known):
+        given = f"deadbeat run --deadline {shlex.quote(traced.offer(of))} -- {command}"
+        again = given, "how many jobs took longer"
+    if found.spec.twin_of:
+        again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
+    missed = of is not None and of.misses > 0
+    steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
+    steps += [again] * bool(command and not missed and not found.tried)
+    best = changes.best_first(found.tried)
+    steps = [each.last for each in best if each.last[0]][:1] + steps
+    if open_ := ",".join(each.name for each in best if changes.is_open(each)):
+        more = f"deadbeat run --try {open_} --repeats {2 * found.spec.repeats} -- {command}"
+        steps.append((more, "more turns may show it"))
+    parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
+    parts += [*[_table(found)] * bool(found.cells), *seen(found)]
+    chains = [Markup(chain_graph(of))] if of and of.chains else []
+    return Document(
+        title=found.name,
+        kind="program",
+        product="deadbeat report · your program",
+        source="the stored runs",
+        labels=found.labels,
+        about=f"Program: {command or f'process {found.spec.pid}'}",
+        head=machine_facts(attrs.asdict(platform)),
+        answer=said,
+        picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
+        steps=tuple(steps),
+        sections=(
+            Section("answer", "Response times and misses", parts, "Answer"),
+            *(Section("chains", "Chains", (each,)) for each in chains),
+            Section("figures", "Figures", (Figures([*_moments(found), *_charts(found)]),)),
+            Section("findings", "What makes this doubtful", (Findings(found.findings),)),
+            Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
+        ),
+    )
+
+
+def seen(found: ProgramSummary) -> list[Table]:
+    """What was seen of it, of changes to it, and of its twin."""
+    tables = [changes.table(found.tried)] * bool(found.tried)
+    by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True)
+    tables += [by_run] * bool(found.seen and not found.tried)
+    tables += [twin.table(found.agreed)] * bool(found.agreed)
+    return tables + (traced.tables(found.traced, found.sharing) if found.traced else [])
+
+
+def tasks(found: ProgramSummary) -> list[dict[str, Json]]:
+    """Threads with jobs."""
+    if found.traced is None:
+        return []
+    table = traced.tasks_table(found.traced)
+    return [*records(table.columns, table.rows)]
+
+
+def rows(found: ProgramSummary) -> list[dict[str, Json]]:
+    return [
+        {"task": cell.task, **{c.key: c.of(cell) for c in COLUMNS if c.raw}}
+        | {"maxima_ns": list(cell.maxima_ns)}
+        for cell in found.cells
+    ]
+
+
+def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
+    return {
+        "name": found.name,
+        "path": str(store.path),
+        "command": list(found.spec.command),
+        "planned": found.spec.repeats,
+        "done": found.done,
+        "seconds": found.seconds,
+        "status": found.status,
+        "labels": list(found.labels),
+        "rows": rows(found),
+        "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
+        "tried": [comparison.plain(each, placed=False) for each in found.tried],
+        **traced.plain(found.traced or traced.NOTHING, found.sharing),
+        "report": str(store.path / REPORT_FILE),
+    }

@@ -1,0 +1,274 @@
+"""More of a measured program than there is: other numbers of cores and instances, other execution
+times; which thread misses first, and how much more each figure may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from attrs import asdict, evolve, frozen
+
+from deadbeat.base.kinds.base import Shown
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.specification import read
+from deadbeat.base.model.words import count_of, nearest, shown, time_text
+from deadbeat.base.report.document import Column, Table
+from deadbeat.program.derive.replica import Replica, replica
+from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.results import ProgramStore, worst_run
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import time_column
+from deadbeat.program.run.whatif import Foreseen, foreseen
+
+#: Factors that are looked at, and steps of a search between two of them.
+_FACTORS, _STEPS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 10, 20, 64), 8
+
+
+@frozen(kw_only=True)
+class TimeScale:
+    """``factor`` times the CPU time of a ``thread``, of sections of a ``lock``, of both, of all."""
+
+    factor: float
+    thread: str = ""
+    lock: str = ""
+
+    def of(self, program: Replica) -> Replica:
+        return program.scaled(self.factor, thread=self.thread, lock=self.lock)
+
+
+@frozen(kw_only=True)
+class ProgramVariant:
+    """A program of ``instances`` on ``cores`` CPUs: what each thread comes to, by simulation."""
+
+    cores: int
+    instances: int
+    utilisation: float
+    threads: dict[str, Foreseen]
+
+    @property
+    def misses(self) -> int:
+        return sum(each.misses for each in self.threads.values())
+
+    @property
+    def first(self) -> str:
+        """The thread that misses first; "": none does."""
+        late = {name: each.first_ns for name, each in self.threads.items() if each.misses}
+        return min(late, key=late.__getitem__, default="")
+
+    @property
+    def worst(self) -> str:
+        """The thread with the longest response."""
+        return max(self.threads, key=lambda name: self.threads[name].max_ns, default="")
+
+
+@frozen(kw_only=True)
+class Room:
+    """How much ``what`` may be so that no deadline is missed: ``factor`` times what it is,
+    ``now_ns`` at most. None: any, 0: nothing, of what was looked at."""
+
+    what: str
+    now_ns: float
+    factor: float | None
+
+    @property
+    def most_ns(self) -> float | None:
+        return None if self.factor is None else self.factor * self.now_ns
+
+
+def scales_of(words: str, program: Replica) -> tuple[list[TimeScale], tuple[int, ...]]:
+    """``logger.C=0.5,map_lock=2,C=1.2,instances=1..4`` as scales, and numbers of instances."""
+    threads = {each.task.name for each in program.threads}
+    locks = {name for name, _ in program.locks}
+    scales, instances = [], (1,)
+    for word in filter(None, words.split(",")):
+        what, _, text = word.strip().rpartition("=")
+        first, dots, last = text.partition("..")
+        try:
+            if what == "instances":
+                instances = (*range(int(first), int(last if dots else first) + 1),)
+                continue
+            factor = float(text)
+        except ValueError:
+            raise UsageError(f"--scale: {shown(word)} is no NAME=FACTOR", "logger.C=0.5") from None
+        if not 0 < factor <= 1000:
+            raise UsageError(f"--scale: {shown(word)} is not in (0, 1000]", "logger.C=0.5")
+        for thread in ("", *threads):  # any name may have a full stop
+            part = what.removeprefix(f"{thread}.") if thread else what
+            if part in ("C", *locks) and (part != what or not thread):
+                lock = part if part in locks else ""
+                scales.append(TimeScale(factor=factor, thread=thread, lock=lock))
+                break
+        else:
+            known = ["C", *(f"{name}.C" for name in sorted(threads)), *sorted(locks)]
+            raise UsageError(f"--scale: no {shown(what)} in it", nearest(what, known))
+    if not instances or not 0 < instances[0] <= instances[-1] <= 64:
+        raise UsageError("--scale: instances are 1 to 64", "instances=2 or instances=1..4")
+    return scales, instances
+
+
+def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
+    """What a stored program would do otherwise."""
+    store = ProgramStore.open(path)
+    run = worst_run(store)
+    recording = store.events(run.key) if run else None
+    if recording is None or run is None or run.traced is None:
+        raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
+    derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
+    program = replica(recording, derived)
+    machine = store.platform.cpus
+    scales, instances = scales_of(words, program)
+    was = foreseen(program, machine)
+    for each in scales:
+        program = each.of(program)
+    numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]
+    variants = [_variant(program.times(many), cpus, many) for cpus in numbers for many in instances]
+    measured = {task.name: task.response_max_ns for task in run.traced.tasks}
+    one = program.times(instances[0])
+    rooms = list(_rooms(one, numbers[0]))
+    lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
+    model = ", ".join(
+        f"{name} {time_text(each.max_ns)} for {time_text(measured[name] or 0)}"
+        for name, each in was.items()
+        if each.jobs and measured.get(name)
+    )
+    return Shown(
+        kind="predict",
+        headline=" ".join(lines),
+        plain={
+            "result": path.name,
+            "labels": ["simulated"],
+            "variants": [{**asdict(each), "first": each.first} for each in variants],
+            "rooms": [{**asdict(each), "most_ns": each.most_ns} for each in rooms],
+            "model": {name: each.max_ns for name, each in was.items()},
+            "measured": measured,
+        },
+        parts=[*lines, f"As it is, worst responses simulated for measured: {model}."],
+        tables=[_table(variants), _rooms_table(rooms)],
+        lines=[f"not in it: {line}" for line in (*program.lacks, *_LACKS)],
+    )
+
+
+#: What the simulator leaves out.
+_LACKS = ("other programs, interrupts, and what cores share: memory and caches",)
+
+
+def _variant(program: Replica, cpus: Sequence[int], instances: int) -> ProgramVariant:
+    spent = sum(float(each.compute_ns.sum() + each.overhead.sum()) for each in program.threads)
+    begin = min(
+        (int(each.releases[0]) for each in program.threads if each.releases[0] >= 0), default=0
+    )
+    return ProgramVariant(
+        cores=len(cpus),
+        instances=instances,
+        utilisation=spent / max(program.end_ns - begin, 1),
+        threads=foreseen(program, cpus),
+    )
+
+
+def _sentences(variants: Sequence[ProgramVariant]) -> Iterator[str]:
+    for each in variants:
+        where = f"Simulated on {count_of(each.cores, 'core')}"
+        where += f", {each.instances} instances" * (each.instances > 1)
+        longest = time_text(each.threads[each.worst].max_ns)
+        text = f"no deadline is missed; worst response {longest} ({each.worst})"
+        if each.misses:
+            mine = each.threads[each.first]
+            text = (
+                f"{each.first} misses first, {mine.misses:,} of {mine.jobs:,} deadlines;"
+                f" {each.misses:,} misses in all"
+            )
+        yield f"{where}, U {each.utilisation:.2f}: {text}."
+
+
+def _most(program: Replica, cpus: Sequence[int], scale: TimeScale) -> float | None:
+    """The largest factor with which no deadline is missed, up to the first with which one is; None:
+    any that was looked at, 0: none. More work need not be worse, so it is looked for from 1 on."""
+
+    def holds(factor: float) -> bool:
+        return not any(
+            each.misses
+            for each in foreseen(evolve(scale, factor=factor).of(program), cpus).values()
+        )
+
+    met, last = holds(1.0), 1.0
+    for step in _FACTORS:
+        factor = step if met else 1 / step
+        if holds(factor) != met:
+            low, high = min(last, factor), max(last, factor)
+            for _ in range(_STEPS):
+                middle = (low * high) ** 0.5
+                low, high = (middle, high) if holds(middle) else (low, middle)
+            return low
+        last = factor
+    return None if met else 0.0
+
+
+def _rooms(program: Replica, cpus: Sequence[int]) -> Iterator[Room]:
+    """For each thread and each lock."""
+    for each in program.threads:
+        name, largest = each.task.name, float(each.compute_ns.max())
+        factor = _most(program, cpus, TimeScale(factor=1, thread=name))
+        yield Room(what=f"C of {name}", now_ns=largest, factor=factor)
+    for number, (name, _) in enumerate(program.locks):
+        longest = max(float(each.sections_ns(number).max(initial=0)) for each in program.threads)
+        if longest:
+            factor = _most(program, cpus, TimeScale(factor=1, lock=name))
+            yield Room(what=f"sections of {name}", now_ns=longest, factor=factor)
+
+
+def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[str]:
+    """Who misses first where all take longer."""
+    if now.misses:
+        return
+    factor = _most(program, cpus, TimeScale(factor=1))
+    if not factor:
+        yield f"With {_FACTORS[-1]:g} times its execution times none is missed."
+        return
+    then = _variant(program.scaled(factor * 1.001), cpus, now.instances)
+    if then.first:
+        yield (
+            f"With {factor:.3g} times its execution times {then.first} misses first, at U"
+            f" {then.utilisation:.2f}."
+        )
+
+
+def _table(variants: Sequence[ProgramVariant]) -> Table:
+    rows = [
+        (each, name, found)
+        for each in variants
+        for name, found in each.threads.items()
+        if len(variants) == 1 or name == (each.first or each.worst)
+    ]
+    columns = (
+        Column(key="cores", heading="cores", value=lambda row: row[0].cores),
+        Column(key="instances", heading="instances", value=lambda row: row[0].instances),
+        Column(key="thread", heading="thread", words=True, value=lambda row: row[1]),
+        *(Column(key=key, heading=key, value=_of(key)) for key in ("jobs", "misses")),
+        *(
+            time_column(key, heading, value=_of(key))
+            for key, heading in (("p50_ns", "median"), ("p99_ns", "99 %"), ("max_ns", "worst"))
+        ),
+    )
+    title = "Simulated responses" + ", of who misses first or takes longest" * (len(variants) > 1)
+    return Table(name="variants", columns=columns, rows=rows, terminal=True, title=title)
+
+
+def _of(key: str) -> Callable[[tuple[ProgramVariant, str, Foreseen]], int]:
+    return lambda row: getattr(row[2], key)
+
+
+def _factor(room: Room) -> str:
+    if room.factor is None:
+        return f"any up to {_FACTORS[-1]:g}"
+    return f"{room.factor:.3g}" if room.factor else "no value does it"
+
+
+def _rooms_table(rooms: Sequence[Room]) -> Table:
+    columns = (
+        Column(key="what", heading="figure", words=True),
+        time_column("now_ns", "largest now"),
+        time_column("most_ns", "may be", value=lambda room: room.most_ns or None),
+        Column(key="factor", heading="times", words=True, value=_factor),
+    )
+    title = "So that every deadline is met, each by itself (simulated)"
+    return Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)

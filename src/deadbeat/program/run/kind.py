@@ -1,0 +1,502 @@
+"""What commands do with the folder of a measured program."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shlex
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from attrs import define, evolve, field
+
+from deadbeat.base.experiment.base import FolderExperiment, Lost, Phase, Watcher
+from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.table import TableKind, begun_store
+from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.finding import Finding, Severity
+from deadbeat.base.model.specification import read
+from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.words import duration, shortened, time_text
+from deadbeat.base.report.document import csv_of
+from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.store.place import PROGRAM, no_result
+from deadbeat.build.programs import toolchain_of
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.machine.host.environment import environment_of, platform_from_environment
+from deadbeat.machine.settings.profile import turns
+from deadbeat.machine.settings.tune import applied, with_tuning
+from deadbeat.machine.settings.tuning_plan import plan as tuning_plan
+from deadbeat.machine.targets import marks
+from deadbeat.machine.targets.base import Target, is_here
+from deadbeat.machine.targets.guarded import check_user, ended_words, found
+from deadbeat.machine.targets.opening import opened
+from deadbeat.program.derive.lives import lives
+from deadbeat.program.derive.outside import computed
+from deadbeat.program.derive.replica import replica
+from deadbeat.program.derive.system import reduced
+from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
+from deadbeat.program.derive.timeline import kept
+from deadbeat.program.derive.twin import twin_of
+from deadbeat.program.run.document import (
+    COLUMNS,
+    answer,
+    document,
+    rows,
+    seen,
+    summary_dict,
+    tasks,
+)
+from deadbeat.program.run.exported import perfetto, recorded
+from deadbeat.program.run.observe import COMPARABLE
+from deadbeat.program.run.results import (
+    FIRST,
+    FOLDERS,
+    ProgramKey,
+    ProgramRun,
+    ProgramStore,
+    ProgramSummary,
+    plan,
+    shell_status,
+    summarise,
+    tasks_of,
+)
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import (
+    NOTHING,
+    TracedProgram,
+    how,
+    instead,
+    require_named,
+    traced,
+    worst_jobs,
+)
+from deadbeat.program.run.tried import summarised
+from deadbeat.program.run.tries import ORIGINAL, Ground, ProgramChange, changes_of, knobs_of
+from deadbeat.program.run.twin import built
+from deadbeat.program.run.watching import Watched, again, alone, joined, looks, watched
+from deadbeat.program.run.whatif import placed, rule_of
+
+#: What a program that marks nothing lacks.
+ADD = (
+    "in C, #include <deadbeat.h> and put DEADBEAT_RELEASE(0, 0) and DEADBEAT_FINISH(0) around a"
+    " job; in Python, put it in a block: with deadbeat.mark(0)"
+)
+
+#: Without what a repository may have git run.
+_GIT = (
+    "git() { command git --no-optional-locks"
+    ' -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }; '
+    'cd "$1" && git rev-parse --short HEAD && git status --porcelain -uno'
+)
+
+#: Turns of changes, and the longest run where neither is given.
+_TURNS, _TURN_S = 5, 10.0
+
+#: Flag of a process in /proc/PID/stat (PF_KTHREAD).
+_KERNEL_THREAD = 0x200000
+
+
+@define(eq=False, slots=False)
+class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
+    _spec: ProgramSpec
+    _target: Target | None = None  # None: a made-up one
+    _toolchain: Toolchain | None = None
+    _output: int | None = 2  # where its output goes
+    _say: Callable[[str], None] = print
+    _lacks: tuple[str, ...] = ()  # of a twin
+    _changes: dict[str, ProgramChange] = field(factory=lambda: {"": ORIGINAL}, init=False)
+    _base: TracedProgram = field(default=NOTHING, init=False)
+
+    def seconds(self, runs: int) -> float:
+        return runs * (self._spec.duration or 0)
+
+    @contextmanager
+    def prepared(self, tell: Watcher) -> Iterator[None]:
+        """Where changes are tried, the first run says which apply."""
+        if self._spec.tries and self._target and self._toolchain:
+            store = self._folder
+            if FIRST in self.lacking:
+                tell(Phase(name="run it as it is"))
+                for run in self._run(FIRST, self._target, self._toolchain, tell):
+                    assert isinstance(store, ProgramStore)
+                    store.keep(self._with_changes(run, store, self._target))
+            first = store.load(FIRST)
+            self._base = first.traced or NOTHING
+            self._changes = {each.name: each for each in first.changes}
+            self.planned = plan(self._spec, first.changes)
+            self.lacking = store.lacking(self.planned, retry_invalid=self.retry_invalid)
+            for name, reason in first.unfit.items():
+                self._say(f"not tried: {name}: {reason}")
+            for each in first.changes[1:]:
+                self._say(f"try {each.name}{' (root)' * each.root}: {each.words}")
+        yield
+
+    def _with_changes(self, run: ProgramRun, store: ProgramStore, target: Target) -> ProgramRun:
+        spec, recording = self._spec, store.events(FIRST)
+        if recording is None or run.traced is None:
+            return run
+        derived = derive(recording, deadlines=dict(spec.deadline))
+        ground = Ground(
+            found=run.traced,
+            replica=replica(recording, derived),
+            cpus=store.platform.cpus,
+            target=target,
+            pid=spec.pid,
+            against=spec.against,
+        )
+        changes, unfit, lacks = changes_of(ground, spec.tries)
+        return evolve(run, changes=changes, unfit=unfit, lacks=lacks)
+
+    def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
+        for key in self.lacking:
+            if self._target is None or self._toolchain is None:
+                yield self._made_up(key)
+                continue
+            try:
+                with self._changed(key.change, self._target):
+                    yield from self._run(key, self._target, self._toolchain, tell)
+            except DeadbeatError as error:
+                if not self._spec.tries:
+                    raise
+                yield Lost(key, error)
+
+    @contextmanager
+    def _changed(self, name: str, target: Target) -> Iterator[None]:
+        """With the settings of the machine of a change."""
+        words = self._changes[name].settings
+        if not words:
+            yield
+            return
+        settings = tuning_plan(target, turns(words)).settings
+        with applied(target, settings, reason=f"deadbeat run --try {name}", partly=True):
+            yield
+
+    def _watch(self, key: ProgramKey, target: Target, made: Toolchain) -> Watched:
+        """Run it once. KeyboardInterrupt: a turn is a whole one."""
+        spec, change = self._spec, self._changes[key.change]
+        assert isinstance(self._folder, ProgramStore)
+        with ExitStack() as held:
+            output = self._output
+            if spec.tries:
+                output = held.enter_context(self._folder.output(key)).fileno()
+            if target.boot_s:
+                watch = alone(spec, target, made)
+            elif spec.pid is None:
+                ran = evolve(spec, command=change.command or spec.command)
+                watch = watched(ran, output, target, made, change)
+            else:
+                watch = joined(spec, spec.pid, target, made, change)
+        if watch.stopped is not None and spec.tries:
+            raise watch.stopped
+        return watch
+
+    def _run(
+        self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
+    ) -> Generator[ProgramRun]:
+        spec, started = self._spec, datetime.now(UTC).isoformat()
+        change, store = self._changes[key.change], self._folder
+        assert isinstance(store, ProgramStore)
+        before = store.unseen(key)
+        watch = self._watch(key, target, made) if before is None else again(before)
+        watch = evolve(watch, recording=lives(watch.recording))
+        for name in looks(watch, again=before is not None):
+            tell(Phase(name=name))
+        deadlines = dict(spec.deadline)
+        try:
+            derived = derive(watch.recording, deadlines=deadlines)
+            seen = traced(watch.recording, deadlines, derived=derived)
+        except KeyboardInterrupt:
+            if not (spec.tries or len(watch.marks.records)):
+                store.keep_unseen(key, watch.recording)
+            raise
+        if not len(watch.marks.records) and not seen.known:
+            if watch.stopped is not None:
+                raise watch.stopped
+            error = DeadbeatError(
+                f"no job of {spec.name} was found in {watch.seconds:.1f} s"
+                if watch.status is None
+                else f"{spec.command[0]} ended {ended_words(watch.status)}, and no job was found",
+                "; ".join(self._words(key) or [*instead(seen), ADD]),
+            )
+            error.exit_status = shell_status(watch.status or 0) or error.exit_status
+            raise error
+        problems = [*self._problems(watch, key, derived), *self._unlike(change, seen)]
+        worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
+        part = kept(watch.recording, worst[0][1] if worst else 0)
+        if not key.change:
+            store.keep_events(key, part)
+            store.keep_jobs(key, jobs_table(derived))
+        if len(part.events) < (count := len(watch.recording.events)):
+            text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
+            problems.append(Finding(id="events-cut", severity="info", message=text))
+        yield ProgramRun(
+            key=key,
+            started=started,
+            seconds=watch.seconds,
+            status=-signal.SIGINT if watch.stopped else watch.status,
+            killed=watch.killed,
+            tasks=tasks_of(watch.marks, spec),
+            traced=seen,
+            problems=tuple(problems),
+        )
+        store.forget_unseen(key)
+        require_named(seen, dict(spec.deadline), (task.name for task in watch.marks.tasks))
+        if watch.stopped is not None and spec.repeats > 1:
+            raise watch.stopped
+
+    def _unlike(self, change: ProgramChange, seen: TracedProgram) -> Iterator[Finding]:
+        """Threads that did not run as the change has it: then it was not tried."""
+        rules = {each.name: each for each in change.placings}
+        before = {task.name: task for task in self._base.known}
+        for task in seen.known:
+            wanted = placed(before.get(task.name, task), rule_of(task.name, rules))
+            facts = [(each.policy, each.priority, each.cpus) for each in (task, wanted)]
+            if facts[0] != facts[1] and not change.command:
+                text = f"{change.name}: {task.name} ran as {how(task)}, not {how(wanted)}"
+                yield Finding(id="not-changed", severity="invalid", message=text)
+
+    def _words(self, key: ProgramKey) -> list[str]:
+        """The last that a program said where changes are tried."""
+        assert isinstance(self._folder, ProgramStore)
+        last = self._folder.last_words(key)
+        return [f"it said: {last}"] * bool(last)
+
+    def _problems(self, watch: Watched, key: ProgramKey, derived: DerivedRun) -> Iterator[Finding]:
+        def problem(id: str, severity: Severity, message: str) -> Finding:
+            return Finding(id=id, severity=severity, message=message)
+
+        count, status = f"{len(watch.marks.records):,}", watch.status
+        if watch.stopped is not None:
+            yield problem("ended-early", "info", f"interrupted after {watch.seconds:.1f} s")
+        elif status is not None and (status or (self._spec.duration and not self._spec.tries)):
+            text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
+            text += f", {count} jobs marked" * (status < 0)
+            if status == -signal.SIGXCPU and derived.tracks:
+                tid, took = max(
+                    ((tid, computed(track)) for tid, track in derived.tracks.items()),
+                    key=lambda each: each[1],
+                )
+                who = names_of(watch.recording.threads)[tid]
+                text += f"; {who} had computed for {time_text(took)} without a wait (RLIMIT_RTTIME)"
+            text += "; ".join(["", *self._words(key)]) * bool(status)
+            crashed = status < 0 and bool(self._spec.tries)
+            yield problem("program-ended", "invalid" if crashed else "warning", text)
+        yield from (problem("twin-lacks", "info", lack) for lack in self._lacks)
+        yield from [problem("another-run", "warning", watch.beside)] * bool(watch.beside)
+        for each in watch.placed.refused:
+            why = os.strerror(each.error) if each.error else each.word
+            text = f"{key.change}: {each.name} did not get {each.what} ({why})"
+            yield problem("not-changed", "invalid", text)
+        if watch.stood:
+            yield problem("stood-still", "invalid", f"the program {watch.stood}")
+        if watch.marks.dropped:
+            text = f"{watch.marks.dropped:,} jobs after the first {count} are not recorded"
+            yield problem("marks-dropped", "warning", text)
+
+    def _made_up(self, key: ProgramKey) -> ProgramRun:
+        """A task of 1 ms that mostly takes 0.2 ms."""
+        draw, count = random.Random(f"program {key.text}"), 2000
+        records = np.zeros(count, marks.FIELDS)
+        records["release"] = 10**9 + 10**6 * np.arange(count)
+        records["start"] = records["release"] + [int(draw.gauss(8e3, 1e3)) for _ in range(count)]
+        took = [int(draw.lognormvariate(12.2, 0.4)) for _ in range(count)]
+        records["finish"] = records["start"] + took
+        task = marks.MarkedTask(number=0, name="made up", period_ns=10**6, deadline_ns=10**6)
+        found = marks.Marks(tasks=(task,), records=records, dropped=0)
+        return ProgramRun(
+            key=key, started="", seconds=2.0, status=None, tasks=tasks_of(found, self._spec)
+        )
+
+
+def begin(asked: Begin) -> Begun:
+    """Makes the folder of a measured program, or finds the one to continue."""
+    base, typed = asked.without_preset({"quick": {"duration": 10.0}})
+    spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
+    if bool(spec.command or spec.twin_of) is (spec.pid is not None):
+        raise UsageError("run takes a program, or --pid", "give one of them")
+    if spec.against or spec.tries:
+        spec = _in_turns(spec, asked)
+    target = opened(asked)
+    if spec.tries and (target is None or target.boot_s):
+        raise UsageError("--try runs a program again and again", "on a machine that runs")
+    if spec.pid and target and target.boot_s:
+        raise UsageError(f"--pid: {target.name} boots for a program of its own", "name that")
+    spec, lacks = _as_twin(spec, asked, target)
+    if spec.command and target:
+        found(spec.command[0], target)
+    if spec.user and target:
+        check_user(spec.user, target)
+    words = spec.command or (_comm(spec.pid or 0, target),)
+    if "name" not in {*asked.written, *asked.typed}:
+        spec = evolve(spec, name=f"{spec.twin_of}-twin" if spec.twin_of else _named(words))
+    platform = example_platform()
+    if target is not None:
+        environment = environment_of(target, now=datetime.now(UTC), more={})
+        online = environment["cpus_online"]
+        cpus = online if isinstance(online, list) else []
+        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
+        platform = with_tuning(made, target)
+    runs = plan(spec)
+    each_s = None if asked.simulated else spec.duration
+    store = begun_store(
+        FOLDERS,
+        asked,
+        spec,
+        platform,
+        runs,
+        seconds=lambda left: None if each_s is None else left * each_s,
+        ready=lambda left: {"commit": _commit(words, target)},
+        details=f"{shortened(shlex.join(spec.command)) or f'process {spec.pid}'},"
+        f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
+    )
+    experiment = ProgramExperiment(
+        spec,
+        target,
+        toolchain_of(target, cross=asked.cross) if target else None,
+        2 if asked.as_json else None,
+        asked.say,
+        lacks,
+        store=store,
+        planned=runs,
+        retry_invalid=asked.retry_invalid,
+    )
+    return Begun(experiment=experiment)
+
+
+def _as_twin(
+    spec: ProgramSpec, asked: Begin, target: Target | None
+) -> tuple[ProgramSpec, tuple[str, ...]]:
+    """The twin of a result as program, made where none is given, and what it lacks."""
+    if not spec.twin_of:
+        return spec, ()
+    if (path := PROGRAM.find(asked.runs, spec.twin_of)) is None:
+        raise no_result(asked.runs, spec.twin_of)
+    made = twin_of(*recorded(path))
+    command = spec.command
+    if not command:
+        command = (str(built(made, toolchain_of(target, cross=asked.cross))),) if target else ("-",)
+    return evolve(spec, twin_of=path.name, command=command), made.lacks
+
+
+def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
+    """How often, and for how long, changes are tried, if the user lets us."""
+    given = {*asked.written, *asked.typed}
+    spec = evolve(
+        spec,
+        tries=(*spec.tries, *["version"] * (bool(spec.against) and "version" not in spec.tries)),
+        duration=spec.duration or _TURN_S,
+        repeats=spec.repeats if "repeats" in given else _TURNS,
+    )
+    for word in spec.tries:
+        if word.partition(":")[0] == "tune":
+            knobs_of(word.partition(":")[2])
+    most, each = spec.repeats * (1 + len(spec.tries)), spec.duration or 0
+    what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
+    asked.agree(
+        f"{what} {most} times at most, for {each:g} s at most, with changes:"
+        f" {duration(most * each)} at most"
+    )
+    return spec
+
+
+def _comm(pid: int, target: Target | None) -> str:
+    """Name of a process. Raises UsageError: there is none."""
+    stat = target.read_text(f"/proc/{pid}/stat") if target else "1 (program) S 0 0 0 0 0 0"
+    if not stat:
+        raise UsageError(f"--pid: no process {pid} there", "check the number: ps -e")
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    if int(rest.split()[6]) & _KERNEL_THREAD:
+        raise UsageError(f"--pid: {pid} is a thread of the kernel ({name})", "name a program's")
+    return name
+
+
+def _commit(command: Sequence[str], target: Target | None) -> str:
+    """Commit of the program's repository, with + where that has changes; "": none. Asked as the
+    owner of its folder, as a repository names programs that git runs."""
+    files = [path.resolve() for path in _files(command)]
+    if target is None or not is_here(target) or not files:
+        return ""
+    owner = files[-1].parent.stat()
+    other = (f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups")
+    words = ("setpriv", *other) if owner.st_uid != os.geteuid() else ("env",)
+    words = (*words, "sh", "-c", f"{{ {_GIT}; }} 2>/dev/null", "sh", str(files[-1].parent))
+    said = target.run(words)
+    commit, *changes = said.stdout.splitlines() or [""]
+    return commit + "+" * bool(changes)
+
+
+def _files(command: Sequence[str]) -> Iterator[Path]:
+    """Words that are files; no text that is too long for one."""
+    for word in command:
+        with suppress(OSError, ValueError):
+            if Path(word).is_file():
+                yield Path(word)
+
+
+def _named(command: Sequence[str]) -> str:
+    """After the last word that is a file: the script, not the interpreter or ``chrt`` before it."""
+    name = [Path(command[0]), *_files(command)][-1].stem
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64]
+    return "program" if plain in ("", "latest") else plain
+
+
+def cases(found: ProgramSummary) -> list[Verdicted]:
+    """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
+    known = found.cells or (found.traced.known if found.traced else ())
+    return [
+        Verdicted(
+            name=task.name,
+            group="program.misses",
+            weight=task.misses or 0,
+            verdict="failed" if task.misses else "passed",
+            message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
+        )
+        for task in known
+        if task.deadline_ns
+    ]
+
+
+_TABLE = TableKind(
+    name="program",
+    folders=FOLDERS,
+    comparable=COMPARABLE,
+    summarise=summarised,
+    answer=answer,
+    document=lambda found, store: document(found, store.platform),
+    plain=summary_dict,
+    rows=lambda found: rows(found) or tasks(found),
+    columns=COLUMNS,
+    files=lambda found: {
+        each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)
+    },
+    cases=cases,
+    empty=lambda found: not found.cells and found.traced is None,
+    judged=lambda found, store: {"status": found.status},
+)
+
+
+def _why(path: Path, worst: int) -> Shown:
+    """Why jobs were late, one by one."""
+    found = summarise(ProgramStore.open(path)).traced
+    lines = worst_jobs(found, worst) if found else ("No job of a run that counts was traced.",)
+    return evolve(_TABLE.show(path), lines=lines)
+
+
+def task_system(path: Path) -> tuple[TaskSystem, tuple[str, ...]]:
+    """The task set of a result as a schedulability test takes it, and what was done to it.
+    Raises UsageError: no job was traced."""
+    found = summarise(ProgramStore.open(path)).traced
+    if found is None:
+        raise UsageError(f"{path.name} has no traced job", "deadbeat run -- ./program")
+    less = reduced(found, name=path.name)
+    return less.system, (*less.lines, *less.unproved)
+
+
+KIND = _TABLE.kind(begin, keys=("task", "name"), why=_why, perfetto=perfetto)

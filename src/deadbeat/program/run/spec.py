@@ -1,0 +1,128 @@
+"""What is asked of a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from deadbeat.base.experiment import fields
+from deadbeat.base.model import rules
+from deadbeat.base.model.specification import keyed
+from deadbeat.base.model.words import nearest, shown
+
+_TIME = rules.DurationNs(1_000, 3600 * 10**9)
+
+
+@frozen
+class Deadlines:
+    """``5ms`` (of every task), ``NAME=5ms``, or several with commas between; canonical: pairs of a
+    name ("": every task) and ns."""
+
+    def parse(self, value: Any) -> tuple[tuple[str, int], ...]:
+        words = value.split(",") if isinstance(value, str) else value if value else ()
+        found: dict[str, int] = {}
+        for word in words if isinstance(words, list | tuple) else [words]:
+            name, _, text = (
+                word.strip().rpartition("=") if isinstance(word, str) else ("", "", word)
+            )
+            if name in found:
+                raise rules.refuse(f"two deadlines of {name or 'every task'}", "give one")
+            found[name] = _TIME.parse(text)
+        return tuple(found.items())
+
+    @staticmethod
+    def plain(found: tuple[tuple[str, int], ...]) -> list[str]:
+        return [f"{name}={ns}ns" if name else f"{ns}ns" for name, ns in found]
+
+
+#: Changes that can be tried, in the order of lists; the first ones are ``all``.
+ALL = ("inherit", "rate-monotonic", "deadline-monotonic", "audsley", "pin", "deadline", "idle")
+_SHORT = {"rm": ALL[1], "dm": ALL[2]}
+
+
+def _change(value: Any) -> str:
+    word = _SHORT.get(value, value)
+    if isinstance(word, str) and (
+        word in (*ALL, "tune", "nothing", "version") or word.startswith("tune:")
+    ):
+        return word
+    raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), [*ALL, "tune", "all"]))
+
+
+@frozen(kw_only=True)
+class ProgramSpec:
+    """Which program, for how long, how often, and what its jobs must keep."""
+
+    name: str = fields.name("Name of the results.  [the program]", "program")
+    command: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "The program and its arguments.", default=()
+    )
+    duration: float | None = fields.duration(
+        "0.1",
+        str(30 * 86400),
+        "Measuring time, 10s or 5min; the program is ended then.  [when it ends by itself]",
+        None,
+    )
+    pid: int | None = keyed(
+        rules.Whole(1, 2**22),
+        "--pid P",
+        "Watch the process P, which goes on as it was, instead of a program.",
+        default=None,
+    )
+    user: str | None = keyed(
+        rules.Name(),
+        "--user NAME",
+        "Run it as this user, which root alone can.  [who runs deadbeat]",
+        default=None,
+    )
+    no_locks: bool = keyed(
+        rules.Flag(),
+        "true|false",
+        "Leave out the library that sees locks, where it takes too much of a job.",
+        default=False,
+    )
+    period: int | None = keyed(
+        _TIME,
+        "--period TIME",
+        "Time between releases of every task, 1ms.  [what the program says]",
+        default=None,
+    )
+    deadline: tuple[tuple[str, int], ...] = keyed(
+        Deadlines(),
+        "--deadline LIST",
+        "Deadline of every task, 5ms, or of threads by name: control=5ms,logger=1s."
+        "  [what the program says, or the period]",
+        default=(),
+    )
+    repeats: int = fields.repeats("Times the program is run; turns of --try: 5.", 1)
+    tries: tuple[str, ...] = keyed(
+        rules.ListOf(
+            _change,
+            "a list of changes",
+            "inherit,pin",
+            rules.unique,
+            optional=True,
+            named={"all": ALL},
+        ),
+        "--try LIST",
+        "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
+        " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"
+        " apply.",
+        default=(),
+    )
+    against: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True), "CMD", "Another version, for turns.", default=()
+    )
+
+    twin_of: str | None = keyed(
+        rules.Name(),
+        "--twin-of RUN",
+        "Result that the program is the twin of; no program: it is made.  [none]",
+        default=None,
+    )
+
+    def deadline_of(self, name: str, otherwise: int = 0) -> int:
+        """Deadline of the task ``name``, ns; ``otherwise`` where none was given."""
+        given = dict(self.deadline)
+        return given.get(name, given.get("", otherwise))

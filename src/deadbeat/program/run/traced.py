@@ -1,0 +1,473 @@
+"""What tracing showed of a program: in words, and as tables."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import asdict, evolve, fields, frozen
+from numpy.typing import NDArray
+
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
+from deadbeat.base.model.traces import WorstMoment
+from deadbeat.base.model.words import Json, count_of, time_text
+from deadbeat.base.report.document import Column, Table, percent
+from deadbeat.program.derive.ends import EndToEnd, end_to_end
+from deadbeat.program.derive.jobs import SURE_JOBS
+from deadbeat.program.derive.late import Late, causes, late
+from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.system import reduced
+from deadbeat.program.derive.tasks import (
+    ASSUMED,
+    DerivedLock,
+    DerivedRun,
+    DerivedSet,
+    DerivedTask,
+    derive,
+    names_of,
+)
+from deadbeat.program.derive.timeline import worst_moments
+
+_POLICIES = ("sched_setscheduler", "sched_setattr")
+#: Late jobs that are kept, of each task.
+_KEPT = 20
+#: Of the execution time of a job, what tracing took of it is said as a share of it.
+_MUCH = 0.1
+
+
+@frozen
+class TracingCost:
+    """CPU time that tracing took: of an event (95 % interval), of a system call of another program,
+    and of a job by its events; measured before the program began."""
+
+    event_ns: tuple[float, float]
+    other_call_ns: float
+    job_ns: dict[str, tuple[float, float]]
+
+
+@frozen(kw_only=True)
+class TracedProgram(DerivedSet):
+    """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
+    ``unproved``, ``load``: as of `deadbeat.program.derive.system.Reduced`;
+    ``late``: the worst of each task; ``causes``: of all misses; ``refused``: threads that did not
+    get the policy that they asked for."""
+
+    late: tuple[Late, ...] = ()
+    causes: tuple[MissCause, ...] = ()
+    end_to_end: tuple[EndToEnd, ...] = ()
+    moments: tuple[WorstMoment, ...] = ()
+    taken: tuple[str, ...] = ()
+    proved: tuple[str, ...] = ()
+    unproved: tuple[str, ...] = ()
+    load: str = ""
+    refused: tuple[str, ...] = ()
+    throttled: tuple[str, ...] = ()
+    cost: TracingCost | None = None
+
+    @property
+    def known(self) -> tuple[DerivedTask, ...]:
+        """Threads with jobs."""
+        return tuple(task for task in self.tasks if task.kind != "none")
+
+    @property
+    def misses(self) -> int:
+        return sum(task.misses or 0 for task in self.tasks)
+
+
+NOTHING = TracedProgram(tasks=(), locks=(), chains=())
+
+
+def traced(
+    recording: Recording, deadlines: Mapping[str, int], *, derived: DerivedRun | None = None
+) -> TracedProgram:
+    """The task set of what was recorded, and why its jobs were late. ``derived``: if known."""
+    found = derived or derive(recording, deadlines=deadlines)
+    less, events = reduced(found), recording.events
+    asked = [number for number, name in recording.calls.items() if name in _POLICIES]
+    refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
+    refused &= abs(events["b"]) == errno.EPERM
+    job_ns = {
+        task.name: _tracing(recording, events[events["tid"] == task.tid], found.rows[task.name])
+        for task in found.tasks
+        if task.name in found.rows
+    }
+    cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
+    every = late(recording, found)
+    worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
+    return TracedProgram(
+        **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
+        **{name: getattr(less, name) for name in ("proved", "unproved", "load")},
+        taken=less.lines,
+        late=tuple(each for mine in worst for each in mine),
+        causes=tuple(causes(every, found)),
+        end_to_end=end_to_end(found),
+        moments=worst_moments(recording, found),
+        cost=cost if recording.event_ns[1] else None,
+        throttled=recording.throttled,
+        refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
+    )
+
+
+def _tracing(
+    recording: Recording, mine: NDArray[np.void], rows: NDArray[np.void]
+) -> tuple[float, float]:
+    """What the events of a thread took of one of its jobs, from and to, ns. An event of the shim
+    takes no longer than one of the kernel, nor than from one to the next."""
+    low, high = recording.event_ns
+    at = mine["ns"].astype(np.int64) - recording.begin_ns
+    mine = mine[(at >= rows["before"].min()) & (at <= rows["end"].max())]
+    own = mine["ns"][mine["kind"] >= RecordKind.INIT]
+    most = min(high, float(np.median(np.diff(own)))) if len(own) > 1 else high
+    jobs, kernel = rows["pieces"].sum(), len(mine) - len(own)
+    return low * kernel / jobs, (high * kernel + most * len(own)) / jobs
+
+
+def require_named(found: TracedProgram, wanted: Iterable[str], marked: Iterable[str]) -> None:
+    """UsageError where a deadline is of no thread and no ``marked`` task."""
+    names = {task.name for task in found.tasks} | {*marked}
+    for name in {*wanted} - {"", *names, *(each.partition("#")[0] for each in names)}:
+        text = f"--deadline {name}: no thread has this name"
+        raise UsageError(text, f"the run is kept; the threads are {', '.join(sorted(names))}")
+
+
+def policy_words(task: DerivedTask) -> str:
+    """``FIFO 80``; ``ordinary``."""
+    if task.policy in ("other", "batch"):
+        return "ordinary"
+    return f"{task.policy.upper()} {task.priority}" if task.priority else task.policy.upper()
+
+
+def how(task: DerivedTask) -> str:
+    """``FIFO 80 on CPU 1``."""
+    return f"{policy_words(task)} on {_cpus(task)}"
+
+
+def _cpus(task: DerivedTask) -> str:
+    cpus = ",".join(map(str, task.cpus))
+    return f"CPU {cpus}" if len(task.cpus) == 1 else f"CPUs {cpus}" if cpus else "any CPU"
+
+
+def _every(task: DerivedTask) -> str:
+    if task.period_ns:
+        word = "a burst every" if task.kind == "bursty" else "every"
+        return f"{word} {time_text(task.period_ns)}"
+    if not task.typical_gap_ns:
+        return "once"
+    return f"every {time_text(task.typical_gap_ns)}, at least {time_text(task.min_gap_ns)} apart"
+
+
+def worst_task(found: TracedProgram) -> DerivedTask | None:
+    """The task that missed most of its deadlines, the stated ones first; those without one last.
+    None: none has jobs."""
+    return max(
+        found.known,
+        key=lambda task: (
+            *(bool(task.misses), bool(task.misses) and task.deadline_from != ASSUMED),
+            *(task.misses or 0, task.deadline_ns is not None, task.response_max_ns or 0),
+        ),
+        default=None,
+    )
+
+
+def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
+    """The task that missed most of its deadlines, and why; or that none did."""
+    if not found.known:
+        yield f"{label}no thread of the program works in jobs: none waits again and again."
+        yield from _unjudged(found)
+        return
+    by_misses = worst_task(found)
+    assert by_misses is not None
+    if by_misses.misses:
+        worst = time_text(by_misses.response_max_ns or 0)
+        of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
+        of += " (its period)" * (by_misses.deadline_from == ASSUMED)
+        skipped = f", and skipped {count_of(by_misses.skipped, 'release')}, or served them late"
+        of += skipped * (by_misses.skipped > 0)
+        yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
+        yield from _causes(found, by_misses)
+        rest = [task.skipped for task in found.known if task.deadline_ns and task != by_misses]
+        if any(rest):
+            yield f"{count_of(sum(rest), 'release')} of others had no job: skipped, or served late."
+    elif judged := [task for task in found.known if task.deadline_ns]:
+        count = count_of(sum(task.jobs for task in judged), "job")
+        of = _named([task.name for task in urgent_first(judged)])
+        near = max(judged, key=lambda task: (task.response_max_ns or 0) / (task.deadline_ns or 1))
+        worst, limit = time_text(near.response_max_ns or 0), time_text(near.deadline_ns or 0)
+        left = count_of(lone := sum(task.skipped for task in judged), "more release")
+        left = f"; {left} had no job: skipped, or served late" * (lone > 0)
+        who = f"{worst} of {limit}, {_who(near)}"
+        yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}{left}."
+    else:
+        yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
+    yield from _unjudged(found)
+
+
+def _who(task: DerivedTask) -> str:
+    return f"{task.name} ({policy_words(task)}, {_cpus(task)}, {_every(task)})"
+
+
+def urgent_first(tasks: Iterable[DerivedTask]) -> list[DerivedTask]:
+    return sorted(tasks, key=lambda task: (task.policy != "deadline", -task.priority))
+
+
+def _named(names: Sequence[str]) -> str:
+    """Three of them, and how many more."""
+    more = [f"{len(names) - 3} more"] * (len(names) > 3)
+    return " and ".join(", ".join([*names[:3], *more]).rsplit(", ", 1))
+
+
+def offer(found: TracedProgram) -> str:
+    """A deadline to give: the distance of jobs of the thread that works most."""
+    even = [task for task in found.known if task.even and task.jobs >= SURE_JOBS]
+    if not even:
+        return "NAME=5ms"
+    most = max(even, key=lambda task: (task.charged_mean_ns or 0.0) * task.jobs)
+    return f"{most.name}={time_text(most.typical_gap_ns or 0).replace(' ', '').replace('µ', 'u')}"
+
+
+def instead(found: TracedProgram) -> Iterator[str]:
+    """What it has where no job was found."""
+    yield from _unjudged(found)
+    yield from (f"not seen: {line}" for line in found.not_seen)
+
+
+def _unjudged(found: TracedProgram) -> Iterator[str]:
+    """Threads that work and are not judged, most urgent first, by what they lack."""
+    reasons: dict[str, list[str]] = {}
+    for task in urgent_first(found.tasks):
+        why = task.left_out or "no known deadline" * (task.kind != "none")
+        if why and not task.deadline_ns:
+            who = f"{task.name} ({policy_words(task)})" if task.priority else task.name
+            reasons.setdefault(why, []).append(who)
+    if reasons:
+        every = "; ".join(f"{_named(names)}: {why}" for why, names in reasons.items())
+        yield f"Not judged: {every}."
+
+
+def verdict(found: TracedProgram) -> Iterator[str]:
+    """Which test proves that the deadlines are met, or of which task and key nothing is proved."""
+    if not found.load:
+        return
+    tasks = f"{count_of(len(found.known), 'task')}, {found.load}"
+    words = [f"schedulable by {test} (largest C and locks seen)" for test in found.proved[:1]]
+    words += [f"not proved: {reason}" for reason in found.unproved[:1]]
+    more = len(found.unproved) - 1
+    yield f"{tasks}; {'; '.join(words)}{f' ({more} more)' if more > 0 else ''}."
+
+
+def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
+    """All its misses by cause, the commonest first."""
+    mine = [each for each in found.causes if each.task == task.name]
+    if not mine:
+        return
+    looked = f" (of {mine[0].of:,} looked at)" * (mine[0].of < (task.misses or 0))
+    yield f"Of these{looked}: {causes_words(mine)}."
+    plain = [lock.name for lock in found.locks if lock.protocol == "none"]
+    held = [name for name in plain for e in mine if e.cause == LOCK and e.by.startswith(f"{name},")]
+    if held:
+        have = "have" if len({*held}) > 1 else "has"
+        foreign = [lock.name for lock in found.locks if lock.foreign and lock.name in held]
+        but = (
+            f"; {foreign[0]} must not: a thread unlocks it that did not lock it" if foreign else ""
+        )
+        yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance{but}."
+
+
+def lines(found: TracedProgram) -> Iterator[str]:
+    """What held it back, what is not seen, and what was lost."""
+    yield from found.throttled
+    if found.refused:
+        threads = ", ".join(found.refused)
+        yield f"the kernel refused {threads} the policy asked for (EPERM): it ran as it was before"
+    if found.lost:
+        yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
+    if found.cost and found.cost.job_ns:
+        shares = {task.name: found.cost.job_ns.get(task.name, (0, 0))[1] / task.c_mean_ns
+                  for task in found.known if task.c_mean_ns}  # fmt: skip
+        name = max(shares or found.cost.job_ns, key=lambda each: shares.get(each, 0))
+        ends = found.cost.job_ns[name]
+        low, high = map(time_text, ends)
+        many = f"{low} to {high}" if ends[0] else f"at most {high}"
+        much, share = "", shares.get(name, 0)
+        if share > _MUCH:
+            own = any(task.sections for task in found.known if task.name == name)
+            cure = "; --set no_locks=true leaves locks out" * own
+            much = f": up to {percent(share)} of its C{cure}"
+        yield f"tracing took {many} of a job of {name} (95 %){much}"
+    for line in found.not_seen:
+        yield f"not seen: {line}"
+
+
+def time_column(key: str, heading: str, **more: Any) -> Column:
+    return Column(key=key, heading=heading, format=time_text, **more)
+
+
+def _words(key: str, heading: str, value: Callable[[Any], str] | None = None) -> Column:
+    return Column(key=key, heading=heading, words=True, value=value)
+
+
+def _waits(found: TracedProgram, task: DerivedTask) -> str:
+    locks = (lock for lock in found.locks if any(w.waiter == task.name for w in lock.waited))
+    return ", ".join(lock.name for lock in locks)
+
+
+def _mean_and_most(task: DerivedTask) -> str:
+    """``0.49/12.5 ms``: in the unit of the larger."""
+    most, unit = time_text(task.c_max_ns or 0).split(" ")
+    scale = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    return f"{(task.c_mean_ns or 0) / scale:.3g}/{most} {unit}"
+
+
+#: On the first screen of a page.
+_FIRST = ("name", "every_ns", "c", "deadline_ns", "response_max_ns", "misses")
+
+
+def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
+    """``first``: of the first screen, which has half of a page."""
+    columns = (
+        _words("name", "thread"),
+        _words("kind", "kind"),
+        time_column("every_ns", "every", value=lambda task: task.period_ns or task.typical_gap_ns),
+        Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
+               value=lambda task: task if task.c_max_ns else None),
+        *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
+        time_column("deadline_ns", "deadline"),
+        *(Column(key=key) for key in ("response_p50_ns", "response_p99_ns")),
+        time_column("response_max_ns", "worst"),
+        Column(key="misses", heading="missed"),
+        Column(key="jobs", heading="jobs", spare=True),
+        _words("waits", "waits for", lambda task: _waits(found, task)),
+    )  # fmt: skip
+    return Table(
+        name="tasks",
+        columns=[evolve(each, page=not first or each.key in _FIRST) for each in columns],
+        rows=sorted(found.known, key=lambda task: task.deadline_ns is None),
+        terminal=True,
+        title="C: execution time of a job in the program, mean and largest",
+    )
+
+
+_THREADS = (
+    _words("name", "thread"),
+    _words("policy", "policy", policy_words),
+    _words("cpus", "CPUs", _cpus),
+    _words("deadline_from", "deadline is"),
+    time_column("charged_max_ns", "most, charged", terminal=False),
+    Column(key="longer", heading="longer", terminal=False, format=percent,
+           value=lambda task: None if task.quantile is None else 1 - task.quantile,
+           help="share of jobs that take longer than the largest seen, at most (95 %)"),
+    time_column("min_gap_ns", "least gap"),
+    time_column("jitter_ns", "jitter", terminal=False),
+    time_column("suspension_mean_ns", "suspended"),
+    _words("unsure", "unsure"),
+)  # fmt: skip
+_CHAINS = (
+    _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
+    Column(key="jobs", heading="jobs"),
+    Column(key="share", heading="of the last", format=percent),
+    time_column("mean_ns", "end to end, mean"),
+    time_column("max_ns", "most"),
+)
+_SECTIONS = (
+    _words("lock", "lock", lambda row: row[1].lock),
+    _words("site", "taken at", lambda row: row[1].site),
+    _words("thread", "thread", lambda row: row[0]),
+    Column(key="count", heading="sections", value=lambda row: row[1].count),
+    time_column("mean_ns", "mean", value=lambda row: row[1].mean_ns),
+    time_column("max_ns", "longest", value=lambda row: row[1].max_ns),
+)
+
+
+_LATE = (
+    _words("task", "late thread"),
+    Column(key="job", heading="job"),
+    time_column("at_ns", "released at"),
+    time_column("response_ns", "response"),
+    _words("cause", "cause"),
+    _words("by", "by"),
+    time_column("ns", "more than usual"),
+)
+
+
+def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
+    """Threads, chains, locks and their sections, late jobs. ``sharing``: protocol -> what sharing
+    its lock costs an operation, ns."""
+    sections = [(task.name, each) for task in found.tasks for each in task.sections]
+    charged = "Charged: with system calls and wake-up; suspended: waits in a job, but for locks"
+    ends = "From the release of the first to the end of the last"
+    made = (
+        Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
+        Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
+        _locks(found, sharing),
+        Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
+        Table(name="late", columns=_LATE, rows=found.late, title="Late jobs, the worst first"),
+    )
+    return [tasks_table(found), *(table for table in made if table.rows)]
+
+
+def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
+    def waited(lock: DerivedLock) -> str:
+        return ", ".join(
+            f"{each.waiter} for {each.holder}, {count_of(each.count, 'time')},"
+            f" up to {time_text(each.max_ns)}"
+            for each in lock.waited
+        )
+
+    def bites(lock: DerivedLock) -> str:
+        words = ["high waits for low without inheritance"] * inverts(found, lock)
+        price = f": {time_text(sharing.get(lock.protocol, 0))} more an operation"
+        shared = f"shared by cores{price * (lock.protocol in sharing)}"
+        return "; ".join(words + [shared] * across(found, lock))
+
+    columns = (
+        _words("name", "lock"),
+        _words("protocol", "protocol"),
+        time_column("longest_ns", "longest"),
+        evolve(_words("waited", "who waited for whom", waited), long=True),
+        evolve(_words("bites", "beware", bites), long=True),
+        evolve(_words("users", "users", lambda lock: ", ".join(lock.users)), spare=True),
+        Column(key="count", heading="sections", spare=True),
+    )
+    title = "Locks; longest: CPU time of a section"
+    return Table(name="locks", columns=columns, rows=found.locks, terminal=True, title=title)
+
+
+def inverts(found: TracedProgram, lock: DerivedLock) -> bool:
+    """Whether one waited for one that is less urgent, which then does not inherit."""
+    rank = {task.name: (task.policy == "deadline", task.priority) for task in found.tasks}
+    waits = (rank[w.waiter] > rank.get(w.holder, rank[w.waiter]) for w in lock.waited)
+    return lock.protocol == "none" and any(waits)
+
+
+def across(found: TracedProgram, lock: DerivedLock) -> bool:
+    """Whether threads on more than one CPU take it."""
+    cpus = [{*task.cpus} for task in found.tasks if task.name in lock.users]
+    return len(cpus) > 1 and len(set[int]().union(*cpus)) > 1
+
+
+def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
+    """The worst late jobs, one by one: what took longer than usual."""
+    late = sorted(found.late, key=lambda each: -each.response_ns)[:worst]
+    if not late:
+        return ("No late job is known: no deadline was missed, or none is known.",)
+    return tuple(
+        f"{each.task}, job {each.job} at {time_text(each.at_ns)}: response"
+        f" {time_text(each.response_ns)};{f' since job {each.since}:' * (each.since < each.job)}"
+        f" {each.cause}{f' ({each.by})' if each.by else ''}"
+        f" {time_text(each.ns)}"
+        for each in late
+    )
+
+
+def plain(found: TracedProgram, sharing: Mapping[str, float]) -> dict[str, Json]:
+    values: dict[str, Any] = asdict(found, filter=lambda each, _: each.name != "moments")
+    for plain_lock, lock in zip(values["locks"], found.locks, strict=True):
+        cores = across(found, lock)
+        plain_lock |= {"inverts": inverts(found, lock), "across_cores": cores}
+        plain_lock["sharing_ns"] = sharing.get(lock.protocol) if cores else None
+    for link in values["chains"]:
+        link["from"] = link.pop("from_")
+    return values

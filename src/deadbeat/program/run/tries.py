@@ -1,0 +1,367 @@
+"""Changes to a program that might help: what each would do, by theory, before it is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
+
+from attrs import evolve, field, frozen
+
+from deadbeat.base.model.comparison import CellComparison
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import count_of
+from deadbeat.machine.host.proc import CPU_FOLDER
+from deadbeat.machine.host.values import parse_cpu_list
+from deadbeat.machine.settings.profile import all_profiles, turns
+from deadbeat.machine.settings.tuning_plan import plan as tuning_plan
+from deadbeat.machine.targets.base import Target
+from deadbeat.program.derive.outside import REAL_TIME
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.replica import Replica
+from deadbeat.program.derive.system import system_of
+from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
+from deadbeat.program.run.whatif import Foreseen, foreseen
+from deadbeat.sched.analysis import analyze
+
+#: Priorities that are given begin below those of the kernel's own threads (50), but for as many.
+_TOP = 49
+#: Of a reservation beyond the largest execution time.
+_SPARE = 1.1
+_AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
+#: Of a lock that must not inherit: the kernel refuses who is not its owner.
+FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or another): it must not"
+#: Placements of a search.
+_LOOKS = 200
+
+
+@frozen(kw_only=True)
+class ProgramChange:
+    """A change, and what the simulator has of each thread with it. ``name`` "": the original.
+
+    Attributes:
+        words: What it does. ``last``: how to make it last, and where.
+        inherit, placings, settings, command: What is done: `Shim`, `Placer`, words of ``tune
+            apply``, another program.
+    """
+
+    name: str = ""
+    words: str = ""
+    last: tuple[str, str] = ("", "")
+    inherit: bool = False
+    placings: tuple[Placing, ...] = ()
+    settings: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    expected: dict[str, Foreseen] = field(factory=dict)
+
+    @property
+    def root(self) -> bool:
+        """Whether it needs root."""
+        return bool(self.placings or self.settings)
+
+
+ORIGINAL = ProgramChange()
+BROKE = "it breaks the program"
+
+
+@frozen(kw_only=True)
+class Tried:
+    """What became of a change. ``task``: the thread in question; ``better``, ``worse``: others that
+    miss fewer or more. ``misses``: the share of its deadlines; ``worst``: its longest response.
+    ``verdict``: one of `model.comparison.VERDICTS`, or why it was not tried. ``expected``:
+    what the simulator has of it. ``left``: locks that stayed as they were; ``why``: the prediction
+    is off."""
+
+    name: str
+    words: str
+    turns: int
+    task: str
+    verdict: str
+    misses: CellComparison | None = None
+    worst: CellComparison | None = None
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    expected: Foreseen | None = None
+    left: tuple[str, ...] = ()
+    why: str = ""
+    last: tuple[str, str] = ("", "")
+
+
+@frozen(kw_only=True, eq=False)
+class Ground:
+    """What changes are chosen by; ``against``: another version."""
+
+    found: TracedProgram
+    replica: Replica
+    cpus: tuple[int, ...]
+    target: Target
+    pid: int | None = None
+    against: tuple[str, ...] = ()
+
+    @property
+    def urgent(self) -> list[DerivedTask]:
+        """Threads with jobs that have a deadline, or run as real-time threads."""
+        known = self.found.known
+        return [task for task in known if task.deadline_ns or task.policy in REAL_TIME]
+
+
+def changes_of(
+    ground: Ground, names: Sequence[str]
+) -> tuple[tuple[ProgramChange, ...], dict[str, str], tuple[str, ...]]:
+    """The original and those of ``names`` that apply; of the others why they do not; and why
+    nothing is predicted."""
+    try:
+        _expected(ground, ORIGINAL)
+    except UsageError as error:  # such as too many CPUs
+        ground = evolve(ground, replica=evolve(ground.replica, lacks=(error.message,)))
+    chosen, unfit = [evolve(ORIGINAL, expected=_expected(ground, ORIGINAL))], dict[str, str]()
+    comms = {task.name: task.comm for task in ground.found.tasks}
+    for name in names:
+        head, _, rest = name.partition(":")
+        made = CHANGES[head](ground, rest)
+        if isinstance(made, str):
+            unfit[name] = made
+            continue
+        rules = (evolve(each, comm=comms.get(each.name, "")) for each in made.placings)
+        made = evolve(made, name=name, placings=tuple(rules))
+        same = [each.name for each in chosen[1:] if {*each.placings} == {*made.placings} != set()]
+        if same:
+            unfit[name] = f"it does what {same[0]} does"
+        else:
+            chosen.append(evolve(made, expected=_expected(ground, made)))
+    return tuple(chosen), unfit, ground.replica.lacks
+
+
+def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
+    """What the simulator has of it; {}: it knows nothing of such changes."""
+    if change.settings or change.command or ground.replica.lacks:
+        return {}
+    return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
+
+
+def _inherit(ground: Ground, _: str) -> ProgramChange | str:
+    locks = [lock for lock in ground.found.locks if lock.count and lock.protocol == "none"]
+    plain = [lock for lock in locks if lock.waited or len(lock.users) > 1]
+    if ground.pid is not None:
+        return "a process that runs takes no shim, which changes its mutexes"
+    if not plain:
+        return "no threads share a mutex without inheritance"
+    if foreign := [lock.name for lock in locks if lock.foreign]:
+        return f"{foreign[0]} {FOREIGN}"
+    names = [
+        lock.name
+        for lock in sorted(
+            plain, key=lambda each: (not inverts(ground.found, each), not each.waited)
+        )
+    ]
+    where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
+    code = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
+    return ProgramChange(words="all mutexes inherit priority", inherit=True, last=(code, where))
+
+
+def _by(
+    key: Callable[[DerivedTask], int | None], what: str
+) -> Callable[[Ground, str], ProgramChange | str]:
+    def made(ground: Ground, _: str) -> ProgramChange | str:
+        known = [(key(task), task) for task in ground.urgent]
+        lacking = [task.name for value, task in known if not value]
+        if lacking or len(known) < 2:
+            return f"{lacking[0]} has no {what}" if lacking else "one thread has a deadline"
+        order = [task for _, task in sorted(known, key=lambda each: each[0] or 0)]
+        return _ranked(order, f"priorities by {what}")
+
+    return made
+
+
+def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
+    """Priorities in ``order``, the most urgent first; those that are so already stay."""
+    if any(task.policy == "deadline" for task in order):
+        return "a thread runs as SCHED_DEADLINE, above all priorities"
+    now = [(task.policy in REAL_TIME, task.priority) for task in order]
+    if all(one > other for one, other in pairwise(now)):
+        return "its priorities are in this order already"
+    top = max(_TOP, len(order), *(priority for _, priority in now))
+    placings = tuple(
+        Placing(name=task.name, policy="fifo", priority=max(top - place, 1))
+        for place, task in enumerate(order)
+    )
+    text = "; ".join(f"{each.name} {each.priority}" for each in placings)
+    code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
+    return ProgramChange(
+        words=f"{words}: FIFO {text}", placings=placings, last=(code, f"with {text}")
+    )
+
+
+def _audsley(ground: Ground, _: str) -> ProgramChange | str:
+    tasks = {task.name: task for task in ground.urgent}
+    whole = system_of(ground.found)
+    own = [evolve(each, sections=(), jitter=0, suspension=0, affinity=(), home=None)
+           for each in whole.tasks if each.name in tasks]  # fmt: skip
+    if len(own) < len(tasks) or len(own) < 2:
+        return "it needs the period of two threads or more, and of each"
+    if len({task.cpus for task in tasks.values()} | {()}) > 2 or whole.processors > 1:
+        return "Audsley's assignment is of threads on one CPU"
+    system = evolve(whole, tasks=tuple(own), locks=(), chains=(), processors=1)
+    ranks = analyze(system, names=["uni-rta"], priorities="opa").assigned
+    if not ranks:
+        return "no order of priorities meets every deadline by analysis"
+    order = sorted(zip(ranks, system.tasks, strict=True), key=lambda each: -each[0])
+    return _ranked([tasks[each.name] for _, each in order], "Audsley's priorities")
+
+
+def _score(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> tuple[int, float]:
+    """Misses, and the worst response by its deadline or period: the less the better."""
+    rows = [(every[task.name], task) for task in tasks if task.name in every]
+    ratios = (
+        row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
+    )
+    return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
+
+
+def _pin(ground: Ground, _: str) -> ProgramChange | str:
+    """The placement that the simulator likes best: from the largest thread on each where it is
+    best, then each again, until nothing is better."""
+    tasks = [task for task in ground.urgent if task.policy != "deadline"]
+    if len(ground.cpus) < 2 or not tasks:
+        return "there is one CPU" if tasks else "no thread with a deadline has a fixed priority"
+    place = {task.name: task.cpus for task in tasks}
+    tasks.sort(key=lambda task: -(task.charged_mean_ns or 0) * task.jobs)
+    if ground.replica.lacks:
+        return _spread(ground, tasks)
+    now = {**place}
+    best = _score(_expected(ground, ORIGINAL), tasks)
+    before, looks = best, 0
+    while looks < _LOOKS:
+        last = best
+        for task, cpu in product(tasks, ground.cpus):
+            tried = {**place, task.name: (cpu,)}
+            looks += 1
+            found = foreseen(ground.replica, ground.cpus, placings=_pinned(tried))
+            if looks < _LOOKS and _better(score := _score(found, tasks), best):
+                best, place = score, tried
+        if best == last:
+            break
+    if best == before or place == now:
+        return "no placement is better, by simulation"
+    return _places({name: cpus for name, cpus in place.items() if cpus != now[name]})
+
+
+def _spread(ground: Ground, tasks: Sequence[DerivedTask]) -> ProgramChange | str:
+    """Each thread, the largest first, on the CPU that has least to do."""
+    load, place = dict.fromkeys(ground.cpus, 0.0), dict[str, tuple[int, ...]]()
+    for task in tasks:
+        cpu = min(load, key=load.__getitem__)
+        load[cpu] += (task.charged_mean_ns or 0) * task.jobs
+        place[task.name] = (cpu,)
+    return _places(place)
+
+
+def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:
+    placings = _pinned(place)
+    text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
+    return ProgramChange(words=text, placings=placings, last=(_AFFINITY, f"with {text}"))
+
+
+def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Fewer misses; or as many, and the worst response at least a twentieth shorter."""
+    return one[0] < other[0] or (one[0] == other[0] and one[1] < 0.95 * other[1])
+
+
+def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
+    return tuple(Placing(name=name, cpus=cpus) for name, cpus in place.items())
+
+
+def _deadline(ground: Ground, _: str) -> ProgramChange | str:
+    placings = []
+    for task in ground.urgent:
+        period = task.period_ns or task.min_gap_ns or 0
+        runtime = int(_SPARE * (task.charged_max_ns or 0))
+        if task.policy == "deadline":
+            continue
+        if not period or not 1024 <= runtime <= min(task.deadline_ns or period, period):
+            return f"{task.name} has no period, or takes all of it"
+        placings.append(
+            Placing(
+                name=task.name,
+                policy="deadline",
+                cpus=ground.cpus,
+                runtime_ns=runtime,
+                deadline_ns=min(task.deadline_ns or period, period),
+                period_ns=period,
+            )
+        )
+    if not placings:
+        return "its threads with deadlines run as SCHED_DEADLINE already"
+    text = "; ".join(
+        f"{each.name} {each.runtime_ns / 1e6:.3g} ms every {each.period_ns / 1e6:.3g}"
+        for each in placings
+    )
+    words = f"SCHED_DEADLINE: {text}"
+    code = "sched_setattr(0, &attr, 0)"
+    return ProgramChange(words=words, placings=tuple(placings), last=(code, f"with {text}"))
+
+
+def _idle(ground: Ground, _: str) -> ProgramChange | str:
+    """The CPU of the thread in question is its own, and so is its core."""
+    task = worst_task(ground.found)
+    if task is None or len(ground.replica.threads) < 2:
+        return "one thread alone has jobs" if task else "no thread has jobs"
+    if any(each.policy == "deadline" for each in ground.found.tasks):
+        return "a thread runs as SCHED_DEADLINE, which takes all CPUs"
+    cpu = task.cpus[0] if len(task.cpus) == 1 else ground.cpus[-1]
+    path = f"{CPU_FOLDER}/cpu{cpu}/topology/thread_siblings_list"
+    core = {cpu, *parse_cpu_list((ground.target.read_text(path) or str(cpu)).strip())}
+    rest = tuple(each for each in ground.cpus if each not in core)
+    if not rest:
+        return "no CPU is left for the other threads"
+    placings = (Placing(name=task.name, cpus=(cpu,)), Placing(name="*", cpus=rest))
+    kept = ", ".join(map(str, sorted(core)))
+    words = f"{task.name} has CPU {kept} for itself; all others CPU {', '.join(map(str, rest))}"
+    return ProgramChange(
+        words=words,
+        placings=placings,
+        last=(_AFFINITY, f"so that {words}"),
+    )
+
+
+def knobs_of(word: str) -> tuple[str, ...]:
+    """Words for knobs: of a profile, or one. UsageError: there is neither."""
+    profile = all_profiles().get(word or "realtime")
+    words = profile.words if profile else (word,)
+    turns(words)
+    return words
+
+
+def _tune(ground: Ground, word: str) -> ProgramChange | str:
+    words = knobs_of(word)
+    planned = tuning_plan(ground.target, turns(words))
+    if not planned.settings or planned.refused:
+        return "nothing of it applies here" if not planned.refused else "it cannot be put back"
+    last = f"deadbeat tune apply {word or 'realtime'}", "until deadbeat tune revert"
+    if word and words == (word,):
+        last = f"deadbeat tune apply --knob {word}", last[1]
+    text = f"{count_of(len(planned.settings), 'setting')} of tune {word or 'realtime'}"
+    return ProgramChange(words=text, settings=words, last=last)
+
+
+def _version(ground: Ground, _: str) -> ProgramChange | str:
+    return ProgramChange(words="another version", command=ground.against)
+
+
+def _nothing(ground: Ground, _: str) -> ProgramChange | str:
+    return ProgramChange(words="nothing: shows by how much runs differ by themselves")
+
+
+#: Name on the command line -> what it makes of what was found, or why it does not apply.
+CHANGES: Mapping[str, Callable[[Ground, str], ProgramChange | str]] = {
+    "inherit": _inherit,
+    "rate-monotonic": _by(lambda task: task.period_ns or task.min_gap_ns, "period"),
+    "deadline-monotonic": _by(lambda task: task.deadline_ns, "deadline"),
+    "audsley": _audsley,
+    "pin": _pin,
+    "deadline": _deadline,
+    "idle": _idle,
+    "tune": _tune,
+    "version": _version,
+    "nothing": _nothing,
+}

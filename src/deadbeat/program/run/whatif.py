@@ -1,0 +1,154 @@
+"""What a measured program would do otherwise: its jobs again, in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.replica import Replica, ReplicaThread
+from deadbeat.program.derive.switches import Times
+from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_program
+
+#: Weight of an ordinary thread of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
+_WEIGHT = 1024
+
+
+@frozen(kw_only=True)
+class Foreseen:
+    """What jobs of a thread come to; responses in ns, 0: of none. ``misses``: those that ended
+    after their deadline, or never."""
+
+    jobs: int = 0
+    misses: int = 0
+    p50_ns: int = 0
+    p99_ns: int = 0
+    max_ns: int = 0
+    first_ns: int = -1  # release of the first that was missed
+
+
+def foreseen(
+    replica: Replica,
+    cpus: Sequence[int],
+    *,
+    placings: Sequence[Placing] = (),
+    inherit: bool = False,
+    deadlines: Mapping[str, int] | None = None,
+) -> dict[str, Foreseen]:
+    """Thread -> what the simulator has of it.
+
+    Args:
+        cpus: CPUs of the machine. A thread that may use none of these has ``cpu % number``.
+        placings: Threads with another policy, priority or CPUs; ``inherit``: of all plain locks.
+        deadlines: In place of those of the replica's tasks.
+    """
+    rules = {each.name: each for each in placings}
+    threads = [_placed(each, rules) for each in replica.threads]
+    everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
+    rows, ends, op_ends, ops = [], [], [], []
+    done = many = 0
+    for each in threads:
+        rows.append(_row(each, cpus, everyone))
+        mine, until = _with_overhead(each)
+        op_ends.append(until + many)
+        many, done = many + len(mine), done + len(each.releases)
+        ops.append(mine)
+        ends.append(done)
+    urgent = [
+        (each.task.priority, {*each.ops["target"][each.ops["kind"] == LOCK]}) for each in threads
+    ]
+    locks = [
+        (
+            PROTOCOLS.index("inherit" if inherit and protocol == "none" else protocol),
+            max((priority for priority, used in urgent if number in used), default=0),
+        )
+        for number, (_, protocol) in enumerate(replica.locks)
+    ]
+    every = np.concatenate([np.zeros(0, OP), *ops])
+    found = run_program(
+        cpus=len(cpus),
+        threads=np.array(rows, np.int64).reshape(-1, 9),
+        job_ends=np.array(ends, np.int64),
+        releases=np.concatenate([np.zeros(0, np.int64), *(each.releases for each in threads)]),
+        op_ends=np.concatenate([np.zeros(0, np.int64), *op_ends]),
+        ops=np.column_stack([every[name] for name in OP.names or ()]).astype(np.int64),
+        locks=np.array(locks, np.int64).reshape(-1, 2),
+        horizon=replica.end_ns,
+    )
+    wanted = {each.task.name: each.task.deadline_ns for each in threads} | dict(deadlines or {})
+    return {
+        each.task.name: _judged(jobs, wanted[each.task.name], replica.end_ns)
+        for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=True)
+    }
+
+
+def rule_of(name: str, rules: Mapping[str, Placing]) -> Placing:
+    """The rule of a thread; one without change where there is none."""
+    found = rules.get(name) or rules.get(name.partition("#")[0]) or rules.get("*")
+    return found or Placing(name=name)
+
+
+def placed(task: DerivedTask, rule: Placing) -> DerivedTask:
+    """``task`` as ``rule`` has it."""
+    return evolve(
+        task,
+        policy=rule.policy or task.policy,
+        priority=rule.priority or (0 if rule.policy in ("other", "deadline") else task.priority),
+        cpus=rule.cpus or task.cpus,
+        runtime_ns=rule.runtime_ns or task.runtime_ns,
+    )
+
+
+def _placed(thread: ReplicaThread, rules: Mapping[str, Placing]) -> ReplicaThread:
+    rule = rule_of(thread.task.name, rules)
+    task = placed(thread.task, rule)
+    period, deadline = rule.period_ns or thread.period_ns, rule.deadline_ns or thread.deadline_ns
+    return evolve(thread, task=task, period_ns=period, deadline_ns=deadline)
+
+
+def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list[int]:
+    task = thread.task
+    known = [place for place, cpu in enumerate(cpus) if cpu in task.cpus]
+    if {*task.cpus} >= everyone or not task.cpus:
+        known = [*range(len(cpus))]
+    mask = sum(1 << place for place in {*known} or {cpu % len(cpus) for cpu in task.cpus})
+    policy = POLICIES.index(task.policy) if task.policy in POLICIES else 0
+    period = thread.period_ns or task.period_ns or 0
+    reserved = (
+        (task.runtime_ns, thread.deadline_ns or period, period)
+        if task.policy == "deadline"
+        else (0, 0, 0)
+    )
+    weight = task.priority if policy else _WEIGHT
+    signed = mask - (1 << 64) * (mask >= 1 << 63)
+    return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns, 0]
+
+
+def _with_overhead(thread: ReplicaThread) -> tuple[np.ndarray, Times]:
+    """Operations with each job's overhead before them, and the number until the end of each."""
+    starts = np.append(0, thread.ends[:-1])
+    more = np.zeros(len(thread.ends), OP)
+    more["kind"], more["ns"] = COMPUTE, np.rint(thread.overhead)
+    return np.insert(thread.ops, starts, more), thread.ends + np.arange(1, len(thread.ends) + 1)
+
+
+def _judged(jobs: Times, deadline: int | None, end_ns: int) -> Foreseen:
+    released = jobs[jobs[:, 0] >= 0]
+    ended = released[:, 2] >= 0
+    response = np.where(ended, released[:, 2], end_ns) - released[:, 0]
+    late = response > deadline if deadline else np.zeros(len(response), bool)
+    counts = ended | late
+    if not counts.any():
+        return Foreseen()
+    middle, high = np.quantile(response[counts], [0.5, 0.99], method="inverted_cdf").tolist()
+    return Foreseen(
+        jobs=int(counts.sum()),
+        misses=int(late.sum()),
+        p50_ns=int(middle),
+        p99_ns=int(high),
+        max_ns=int(response[counts].max()),
+        first_ns=int(released[late, 0].min(initial=end_ns)) if late.any() else -1,
+    )

@@ -1,0 +1,193 @@
+"""A study in chunks: each a function of the specification and its number, nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.base.model.errors import SynthesisError
+from deadbeat.sched import TaskBatch, simulate_batch
+from deadbeat.sched.analysis import test_batch
+from deadbeat.sched.generators import Recipe, generate
+from deadbeat.sched.simulator import Model
+from deadbeat.sched.study.spec import BINS, WITHOUT_LOCKS, StudySpec, cell_seed
+
+Rows = NDArray[Any]
+
+#: Most sets of a chunk: enough that writing it costs little beside computing it.
+CHUNK_SETS = 240
+#: Chunks a small study is cut in, so that an interrupt loses little of it.
+_CHUNKS_WANTED = 24
+
+#: Answers of a scheduler, as ``Answer`` of the core; NOT_GENERATED where there was no set.
+NO, YES, UNDECIDED, NOT_GENERATED = 0, 1, 2, -1
+#: Answers of a test, as ``TestAnswer`` of the core.
+ACCEPTED, REFUTED, NOT_APPLICABLE, TEST_UNDECIDED = 1, 2, 3, 4
+
+_COUNTS = ("jobs", "preemptions", "migrations", "cross_cluster", "task_migrations")
+_MEANS = ("slack_mean", "slack_share_mean")
+_RUN_ON = (
+    *(("judged", "<i8"), ("missed", "<i8"), ("response_max", "<i8"), ("tardiness_max", "<i8")),
+    *(("response_mean", "<f8"), ("tardiness_mean", "<f8")),
+)
+
+
+class StoppedError(Exception):
+    """The chunk was given up because no process waits for it any more."""
+
+
+@frozen
+class Piece:
+    cell: int
+    first: int
+    count: int
+
+
+def row_type(spec: StudySpec) -> np.dtype[Any]:
+    """Columns of a chunk, a row per task set asked for.
+
+    Contender k has the columns ``s{k}.answer``, ``s{k}.placed`` and its figures; test k ``t{k}``.
+    Text keys would not fit: a column must not depend on what a label looks like.
+    """
+    fields: list[tuple[Any, ...]] = [
+        ("cell", "<i4"),
+        ("index", "<i4"),
+        ("generated", "?"),
+        ("utilisation", "<f8"),
+        ("largest", "<f8"),
+        ("bins", "<u2", (BINS,)),
+    ]
+    for k in range(len(spec.contenders)):
+        fields += [(f"s{k}.answer", "i1"), (f"s{k}.placed", "?")]
+        if spec.metrics:
+            fields += [(f"s{k}.{name}", "<i8") for name in _COUNTS]
+            fields += [(f"s{k}.{name}", "<f8") for name in _MEANS]
+        if spec.run_on:
+            fields += [(f"s{k}.{name}", kind) for name, kind in _RUN_ON]
+    fields += [(f"t{k}", "i1") for k in range(len(spec.tests))]
+    return np.dtype(fields)
+
+
+def chunk_sets(spec: StudySpec) -> int:
+    return min(CHUNK_SETS, max(1, math.ceil(spec.total / _CHUNKS_WANTED)))
+
+
+def chunk_count(spec: StudySpec) -> int:
+    return math.ceil(spec.total / chunk_sets(spec))
+
+
+def pieces(spec: StudySpec, chunk: int) -> list[Piece]:
+    """What chunk ``chunk`` holds: task sets in the order of cells, cut evenly."""
+    size = chunk_sets(spec)
+    at, end = chunk * size, min((chunk + 1) * size, spec.total)
+    found = []
+    while at < end:
+        cell, first = divmod(at, spec.sets)
+        count = min(spec.sets - first, end - at)
+        found.append(Piece(cell, first, count))
+        at += count
+    return found
+
+
+def compute(
+    spec: StudySpec, parts: Sequence[Piece], *, wanted: Callable[[], bool] = lambda: True
+) -> Rows:
+    """The rows of ``parts``. ``wanted`` is asked between steps; work ends with StoppedError when it
+    says no."""
+    rows = np.zeros(sum(part.count for part in parts), dtype=row_type(spec))
+    for name in rows.dtype.names or ():
+        if name.endswith(".answer") or name.startswith("t"):
+            rows[name] = NOT_GENERATED
+    batches, at = [], 0
+    for part in parts:
+        here = rows[at : at + part.count]
+        here["cell"], here["index"] = part.cell, np.arange(part.first, part.first + part.count)
+        cell = spec.cells[part.cell]
+        recipe, seed = spec.sources[cell.source].recipe(cell), cell_seed(spec, cell)
+        try:
+            draw_batch = generate(recipe, seed=seed, count=part.count, first=part.first)
+            here["generated"] = True
+        except SynthesisError:
+            draw_batch = _draw_each(recipe, seed, part, here)
+        _describe(draw_batch, cell.tasks, here)
+        batches.append(draw_batch)
+        at += part.count
+    batch = TaskBatch.concatenate(batches)
+    if not len(batch):
+        return rows
+    there = np.flatnonzero(rows["generated"])
+    offsets = any(source.offsets != "zero" for source in spec.sources.values())
+    model: Model = "periodic-offset" if offsets else "periodic-sync"
+    names = ["answer", "placed", *((*_COUNTS, *_MEANS) if spec.metrics else ())]
+    names += [name for name, _ in _RUN_ON if spec.run_on]
+    counted = {"metrics": spec.metrics or spec.run_on, "run_on": spec.run_on}
+    for k, scheduler in enumerate(spec.contenders.values()):
+        if not wanted():
+            raise StoppedError
+        found = simulate_batch(batch, scheduler, model=model, budget=spec.budget, **counted)
+        for name in names:
+            rows[f"s{k}.{name}"][there] = found[name]
+    for k, label in enumerate(spec.tests):
+        if not wanted():
+            raise StoppedError
+        name, settings = spec.test(label)
+        asked = batch.independent() if WITHOUT_LOCKS in label else batch
+        rows[f"t{k}"][there] = test_batch(asked, [name], **settings)[:, 0]
+    return rows
+
+
+#: Columns that differ from set to set.
+_OWN = ("index", "utilisation", "largest", "bins")
+
+
+def counted(rows: Rows) -> Rows:
+    """A row for ``sets`` task sets of one cell and the same answers, with their total utilisation.
+
+    What is only counted then takes as much memory for a million sets as for a thousand.
+    """
+    names = [name for name in rows.dtype.names or () if name not in _OWN]
+    keys = np.stack([rows[name].astype(np.int32) for name in names], axis=1)
+    known, place = np.unique(keys, axis=0, return_inverse=True)
+    kind = [(name, rows.dtype[name]) for name in names]
+    found = np.zeros(len(known), dtype=[*kind, ("utilisation", "<f8"), ("sets", "<i8")])
+    for name, values in zip(names, known.T, strict=True):
+        found[name] = values
+    found["utilisation"] = np.bincount(place.ravel(), weights=rows["utilisation"])
+    found["sets"] = np.bincount(place.ravel())
+    return found
+
+
+def compute_chunk(
+    spec: StudySpec, chunk: int, *, wanted: Callable[[], bool] = lambda: True
+) -> Rows:
+    return compute(spec, pieces(spec, chunk), wanted=wanted)
+
+
+def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
+    """Systems that can be drawn: one that is not found does not cost the others."""
+    found = [TaskBatch.of(())]
+    for k in range(part.count):
+        try:
+            found.append(generate(recipe, seed=seed, count=1, first=part.first + k))
+        except SynthesisError:
+            continue
+        rows["generated"][k] = True
+    return TaskBatch.concatenate(found)
+
+
+def _describe(batch: TaskBatch, tasks: int, rows: Rows) -> None:
+    if not len(batch):
+        return
+    there = rows["generated"]
+    shares = (batch.tasks[:, 0] / batch.tasks[:, 1]).reshape(-1, tasks)
+    rows["utilisation"][there] = shares.sum(axis=1)
+    rows["largest"][there] = shares.max(axis=1)
+    bins = np.minimum((shares * BINS).astype(np.int64), BINS - 1)
+    counts = np.zeros((len(batch), BINS), dtype=np.uint16)
+    np.add.at(counts, (np.arange(len(batch))[:, None], bins), 1)
+    rows["bins"][there] = counts

@@ -1,7 +1,0 @@
-"""Parameters, a seed and a calibration to a task set: pure, seeded, exact in picoseconds."""
-
-from deadbeat.synthesis.generator import GENERATOR_VERSION, Synthesiser, synthesise
-from deadbeat.synthesis.parameters import SynthesisParameters
-from deadbeat.synthesis.stream import seed_for
-
-__all__ = ["GENERATOR_VERSION", "SynthesisParameters", "Synthesiser", "seed_for", "synthesise"]

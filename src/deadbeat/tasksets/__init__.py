@@ -1,0 +1,1 @@
+"""Task sets: fragments, drawing, running, prices, contention, predictions."""
