@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 # One worker more than CPUs: some wait. Tests that take the machine's lock all run in one.
 WORKERS := --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup
 # HOUSE=machine: the tests of that house alone.
-TESTS := $(if $(HOUSE),--house=$(HOUSE))
+TESTS := $(if $(HOUSE),tests/$(HOUSE))
 # Tests start Python hundreds of times: let it keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # Goldens are kept as the generator wrote them.

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -23,23 +22,6 @@ os.fsync = lambda _: None
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-#: The house of each file of tests.
-HOUSES = tomllib.loads(Path(__file__).with_name("houses.toml").read_text())
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--house", choices=[*HOUSES], help="run the tests of this house alone")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    house = config.getoption("house")
-    if not house or not collection_path.name.startswith("test_"):
-        return None
-    name = collection_path.relative_to(Path(__file__).parent)
-    patterns = (each for patterns in HOUSES[house].values() for each in patterns)
-    return not any(name.match(each) for each in patterns) or None
 
 
 @pytest.fixture

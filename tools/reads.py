@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / each) for each in ("src", "tests", "tests/unit")]
+sys.path[:0] = [str(ROOT / each) for each in ("src", "tests", "tests/machine")]
 
 from helpers.learning import learned  # noqa: E402  after the path
 

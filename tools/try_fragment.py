@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     try:
         fragment = load_catalog(pools).fragment(arguments[0])
         if fragment.kind is not Kind.NS:
-            raise UsageError(f"{fragment.name} is an SY fragment", "tests/unit tries those")
+            raise UsageError(f"{fragment.name} is an SY fragment", "tests/tasksets tries those")
         with tempfile.TemporaryDirectory() as folder:
             plain = build_driver(fragment, pools, Path(folder), sanitized=False)
             sanitized = build_driver(fragment, pools, Path(folder), sanitized=True)

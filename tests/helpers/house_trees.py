@@ -1,11 +1,10 @@
-"""The house of each file of tests, and trees of one house with those that it may import.
+"""Trees of one house with those that it may import, and what of its tests works there.
 
 A tree has an environment of its own, so that programs which its tests start see no more.
 """
 
 import ast
 import shutil
-import tomllib
 import venv
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
@@ -18,14 +17,12 @@ from helpers.installs import link
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
-#: House -> ``alone`` and ``whole`` -> patterns of files.
-TABLE: dict[str, dict[str, list[str]]] = tomllib.loads((TESTS / "houses.toml").read_text())
 
 
-def files(house: str, *kinds: str) -> list[Path]:
-    """Files of tests of the house."""
-    patterns = [pattern for kind in kinds for pattern in TABLE[house].get(kind, ())]
-    return sorted({path for pattern in patterns for path in TESTS.glob(pattern)})
+def alone(house: str) -> list[Path]:
+    """Files of its tests that import no other house, nor the command line."""
+    paths = sorted((TESTS / house).glob("test_*.py"))
+    return [path for path in paths if {houses.house_of(each) for each in reach(path)} <= may(house)]
 
 
 def may(house: str) -> set[str]:
@@ -43,7 +40,10 @@ def reach(path: Path) -> set[str]:
     found, seen, todo = set[str](), {path}, [path]
     while todo:
         for name in _imported(todo.pop()):
-            if name.startswith(("deadbeat.", "deadbeat_papers")):
+            if name.startswith("deadbeat_papers"):
+                found.add("cli")  # papers import what `import deadbeat` offers
+                continue
+            if name.startswith("deadbeat."):
                 found.add(_longest(name.removeprefix("deadbeat."), _product()))
                 continue
             helper = _helpers().get(_longest(name, _helpers()))
@@ -70,7 +70,7 @@ def _longest(name: str, known: Collection[str]) -> str:
 
 @cache
 def _product() -> frozenset[str]:
-    return frozenset({*houses.modules()} - {""} | {"deadbeat_papers"})
+    return frozenset({*houses.modules()} - {""})
 
 
 @cache

@@ -5,9 +5,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-import test_checks_all
-import test_knobs
 from attrs import evolve
+from machine import test_checks_all, test_knobs
 
 from deadbeat.machine.host.values import UnreadError
 from deadbeat.machine.settings.check import all_checks

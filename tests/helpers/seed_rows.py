@@ -156,8 +156,8 @@ def kernel_here(flavour: str) -> None:
 
 
 def judged(row: Row, names: str, part: str = "") -> str:
-    """The verdict of the command on made-up boards of tests/unit/test_statement_table.py."""
-    made = run_path(str(ROOT / "tests/unit/test_statement_table.py"))["FOLDERS"]
+    """The verdict of the command on made-up boards of tests/papers/test_statement_table.py."""
+    made = run_path(str(ROOT / "tests/papers/test_statement_table.py"))["FOLDERS"]
     for name in names.split():
         if not Path("runs", name).exists():
             made[name](Path("runs"), name)
@@ -174,13 +174,13 @@ def judged(row: Row, names: str, part: str = "") -> str:
 
 
 def statements(lacking: Mapping[str, str]) -> Callable[[Row, str], None]:
-    """A test of each observation or statement: the results that confirm and that refute it in
-    tests/unit/statements.txt, and those that lack what a measurement needs, which is its state."""
+    """A test of each observation or statement: the results that confirm and that refute it
+    in tests/papers/statements.txt, and those that lack what a measurement needs: its state."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("what", lacking)
     def test_statement(row: Row, what: str) -> None:
-        cases = (ROOT / "tests/unit/statements.txt").read_text(encoding="utf-8").splitlines()
+        cases = (ROOT / "tests/papers/statements.txt").read_text(encoding="utf-8").splitlines()
         parts = [[part.strip() for part in case.split("|")] for case in cases]
         for verdicts in (("confirmed",), ("not confirmed", "depends")):
             names = next(x[1] for x in parts if x[0] == what and x[2] in verdicts)

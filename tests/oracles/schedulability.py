@@ -2,7 +2,7 @@
 
 Written from the papers that docs/reference/schedulability-tests.md names, not from the core:
 intervals are tried one by one instead of by rules which to skip, and the free parameter of FF-DBF
-goes from corner to corner of the lines that bound it. tests/property/test_sched_soundness.py keeps
+goes from corner to corner of the lines that bound it. tests/sched/test_sched_soundness.py keeps
 the two equal.
 """
 

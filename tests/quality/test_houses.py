@@ -2,21 +2,22 @@
 bounds it."""
 
 import re
-import subprocess
 import sys
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import houses
 import pytest
-from helpers.house_trees import TABLE, TESTS, files, may, reach
+from helpers.house_trees import TESTS, alone
 
 ROOT = Path(__file__).resolve().parents[2]
-BOUNDS = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())["closures"]
+BUDGET = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())
+BOUNDS, ALONE = BUDGET["closures"], BUDGET["alone"]
 #: A bound that equals today's lines would make every added line edit it.
 SLACK = 1.03
 DEADBEAT = ROOT / "src/deadbeat"
+#: Folders of tests of no house: answers, packages beside, the repository itself, rows of sources.
+OTHER_TESTS = {"golden", "freertos", "papers", "quality", "rows", "yard"}
 PACKAGE = ROOT / "packages/deadbeat-sched"
 
 pytestmark = pytest.mark.xdist_group("quality")
@@ -66,35 +67,14 @@ def test_a_folder_of_no_house_is_told() -> None:
         houses.house_of("elsewhere.one")
 
 
-def test_every_file_of_tests_has_one_house() -> None:
-    """A file that has none, or two, needs a line of tests/houses.toml."""
-    listed = [path for house in TABLE for kind in TABLE[house] for path in files(house, kind)]
-    assert {*TESTS.rglob("test_*.py")} - {*listed} == set()
-    assert [path for path, n in Counter(listed).items() if n > 1] == []
-    patterns = [each for kinds in TABLE.values() for kind in kinds.values() for each in kind]
-    assert [each for each in patterns if not [*TESTS.glob(each)]] == []
+def test_each_folder_of_tests_is_a_house_or_known() -> None:
+    found = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    assert found - OTHER_TESTS == {*houses.MAY} - {"lab's kinds"}
 
 
-def test_a_house_may_be_called_like_a_folder() -> None:
-    """pytest takes the second word of ``--house build`` for a path: without conftest.py."""
-    told = subprocess.run(["make", "-n", "test", "HOUSE=build"], cwd=ROOT, capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    assert "--house=build" in told.stdout
-
-
-def test_what_stands_alone_imports_no_other_house() -> None:
-    """A file that needs another house, or the command line, stands under ``whole``."""
-    found = {
-        str(path.relative_to(TESTS)): others
-        for house in TABLE
-        for path in files(house, "alone")
-        if (others := {_house(module) for module in reach(path)} - may(house))
-    }
-    assert found == {}
-
-
-def _house(module: str) -> str:
-    return "papers" if module == "deadbeat_papers" else houses.house_of(module)
+def test_as_many_files_of_tests_stand_alone() -> None:
+    """A file that now needs another house, or the command line, is not seen by house trees."""
+    assert {house: len(alone(house)) for house in ALONE} == ALONE
 
 
 def test_the_wheel_of_sched_holds_what_its_modules_import() -> None:

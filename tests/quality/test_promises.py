@@ -116,10 +116,10 @@ def test_a_metric_is_two_files(tree: Path) -> None:
 
 
 _OF_CAMPAIGNS = (
-    *("tests/unit/test_reference_pages.py", "tests/unit/test_summarise.py"),
-    *("tests/unit/test_report_page.py", "tests/unit/test_report_grids.py"),
-    *("tests/unit/test_report_headline.py", "tests/unit/test_stress_summary.py"),
-    *("tests/unit/test_metrics.py", "tests/golden/test_golden_answers.py"),
+    *("tests/yard/test_reference_pages.py", "tests/tasksets/test_summarise.py"),
+    *("tests/tasksets/test_report_page.py", "tests/tasksets/test_report_grids.py"),
+    *("tests/tasksets/test_report_headline.py", "tests/tasksets/test_stress_summary.py"),
+    *("tests/tasksets/test_metrics.py", "tests/golden/test_golden_answers.py"),
 )
 
 
@@ -133,15 +133,19 @@ def test_an_importer_is_one_file(tree: Path) -> None:
         run(tree, "-m", "deadbeat", "import", f"{name}.txt", *words)
     assert "Worst wake-up: 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
     assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
-    tests = ("tests/unit/test_latency_import.py", "tests/unit/test_foreign_files.py")
+    tests = ("tests/latency/test_latency_import.py", "tests/latency/test_foreign_files.py")
     pytest_in(tree, "", tests)
 
 
 _OF_SETTINGS = (
-    *("tests/unit/test_checks_all.py", "tests/unit/test_checks_hardening.py"),
-    *("tests/unit/test_checks_memory.py", "tests/unit/test_doctor.py"),
-    *("tests/unit/test_knobs.py", "tests/unit/test_knobs_cure.py", "tests/unit/test_inventory.py"),
-    *("tests/unit/test_reference_pages.py", "tests/golden/test_golden_answers.py"),
+    *("tests/machine/test_checks_all.py", "tests/machine/test_checks_hardening.py"),
+    *("tests/machine/test_checks_memory.py", "tests/machine/test_doctor.py"),
+    *(
+        "tests/machine/test_knobs.py",
+        "tests/machine/test_knobs_cure.py",
+        "tests/machine/test_inventory.py",
+    ),
+    *("tests/yard/test_reference_pages.py", "tests/golden/test_golden_answers.py"),
 )
 
 

@@ -1,7 +1,7 @@
 """The slow, obviously right twin of the simulator: one unit of time after the other.
 
 Written from the semantics (docs/reference/policies.md) and the papers each policy names, not from
-the core; tests/property/test_sched_twin.py keeps the two equal. Fit for systems whose hyper-period
+the core; tests/sched/test_sched_twin.py keeps the two equal. Fit for systems whose hyper-period
 is some tens of units.
 """
 

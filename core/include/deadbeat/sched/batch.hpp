@@ -1,7 +1,7 @@
 // Verdicts of many task systems at once: the fast path of studies. Up to 16 are simulated together,
 // one per lane of the vector registers: under policies with which jobs keep their priority, without
 // offsets and costs, D <= T. Everything else goes to the general engine by itself; rows are the
-// same to the last bit (tests/unit/test_sched_batch.py). The horizon of a lane is where its budget
+// same to the last bit (tests/sched/test_sched_batch.py). The horizon of a lane is where its budget
 // of releases is used up. Kernels are chosen when the program runs, which changes no result.
 #pragma once
 

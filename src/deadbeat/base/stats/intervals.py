@@ -136,7 +136,7 @@ def stratified_interval(groups: Sequence[Floats]) -> tuple[float, Interval | Non
     Satterthwaite, Biometrics Bulletin 2(6), 1946). Groups get values for what they scatter by, so
     those that have few are those that looked narrow: each scatters at least as it does with two
     more values of the spread that the groups have on average (without, 95 % cover 91 to 93: tests/
-    unit/test_prices_coverage.py). None where no group has two values.
+    tasksets/test_prices_coverage.py). None where no group has two values.
     """
     mean = float(np.mean([values.mean() for values in groups]))
     spreads = [float(values.var(ddof=1)) if len(values) > 1 else 0.0 for values in groups]

@@ -167,7 +167,7 @@ def test_the_answer_and_its_picture_fit_a_screen(kind: str, monkeypatch: pytest.
 _FRAMES = str.maketrans(dict.fromkeys("━─│┃┏┓┗┛┡┩╇╈└┘┴┬┳╋┼┤├╰╯╭╮", " "))
 
 
-IMPORTED = str(Path(__file__).parent / "foreign" / "29-long-and-steady-1.json")
+IMPORTED = str(Path(__file__).parents[1] / "pools/foreign" / "29-long-and-steady-1.json")
 IMPORT = ("import", IMPORTED, "--no-figures", "--name", "tiny")
 
 

@@ -2,9 +2,9 @@
 
 import attrs
 import pytest
-from test_load_page import summary as load_summary
-from test_own_program import recorded
-from test_report_latency import split_run
+from latency.test_load_page import summary as load_summary
+from latency.test_report_latency import split_run
+from program.test_own_program import recorded
 
 from deadbeat.base.model import lateness
 from deadbeat.base.model.lateness import (

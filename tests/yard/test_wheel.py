@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.house_trees import TESTS, files, reach
+from helpers.house_trees import TESTS, alone, reach
 from helpers.installs import (
     ROOT,
     build_wheel,
@@ -157,7 +157,7 @@ def test_the_library_alone_passes_its_tests(library: Path, tmp_path: Path) -> No
     with zipfile.ZipFile(library) as file:
         modules = [Path(name).with_suffix("").parts[2:] for name in file.namelist()]
     held = {".".join(module).removesuffix(".__init__") for module in modules}
-    tests = [each for each in files("sched", "alone") if reach(each) <= held]
+    tests = [each for each in alone("sched") if reach(each) <= held]
     names = {each.stem for each in tests}
     assert {"test_sched_tests", "test_sched_oracles", "test_sched_verdicts"} <= names
     quick = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not statistical"]

@@ -387,7 +387,7 @@ def test_the_schema_is_one_and_is_published():
     jsonschema.validate(json.loads(task_system_text(FULL)), schema())
 
 
-FOREIGN = Path(__file__).with_name("foreign")
+FOREIGN = Path(__file__).parents[1] / "pools/foreign"
 EXPECTED = json.loads((FOREIGN / "tasks.json").read_text())
 
 

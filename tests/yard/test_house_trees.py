@@ -6,12 +6,14 @@ from pathlib import Path
 
 import houses
 import pytest
-from helpers.house_trees import ROOT, files, lay, modules_of
+from helpers.house_trees import ROOT, alone, lay, modules_of
 
 pytestmark = pytest.mark.slow
 #: What tests need, and what most houses do; checks of a machine need no number.
 TESTING = ("pytest", "pytest-xdist", "hypothesis", "attrs", "cattrs")
 REST = ("numpy", "scipy", "rich", "click", "matplotlib")
+#: They start the command line.
+WHOLE = ("test_core.py", "test_summarise.py", "test_hostile.py", "test_truth.py")
 ALONE = ("base", "machine", "sched", "build", "tasksets", "latency", "program", "lab")
 
 
@@ -33,7 +35,6 @@ def test_every_module_of_a_house_is_imported(house: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("house", ALONE)
 def test_a_house_passes_its_unit_tests(house: str, tmp_path: Path) -> None:
     python = lay(house, tmp_path, [*TESTING, *(REST if house != "machine" else ())])
-    tests = [path.relative_to(ROOT) for path in files(house, "alone")]
-    unit = [str(path) for path in tests if path.parent.name == "unit"]
-    quick = "not slow and not statistical and not hardware"
-    run(python, tmp_path, "-m", "pytest", "-q", "-n", "2", "-m", quick, *unit)
+    tests = [str(path.relative_to(ROOT)) for path in alone(house) if path.name not in WHOLE]
+    quick = "not slow and not statistical and not hardware and not browser"
+    run(python, tmp_path, "-m", "pytest", "-q", "-n", "2", "-m", quick, *tests)

@@ -20,7 +20,7 @@ from deadbeat.cli.main import main
 from deadbeat.latency.latency import document
 from deadbeat.latency.latency.foreign import ForeignFile, all_importers
 
-FILES = Path(__file__).parent / "foreign"
+FILES = Path(__file__).parents[1] / "pools/foreign"
 EXPECTED = json.loads((FILES / "expected.json").read_text())
 REFUSED = {"14-": "cyclicdeadline", "17-": "rtla osnoise", "18-": "oslat", "19-": "oslat",
            "20-": "hwlatdetect", "28-": "stress-ng"}  # fmt: skip
