@@ -25,8 +25,8 @@ from common import asked, not_measured, report
 
 from deadbeat.base.model.histogram import Histogram
 from deadbeat.build.programs import failure_of, guarded, put_runtime
-from deadbeat.latency.latency.engines import Request
-from deadbeat.latency.latency.prober import ProberEngine
+from deadbeat.latencies.latency.engines import Request
+from deadbeat.latencies.latency.prober import ProberEngine
 from deadbeat.machine.targets.local import LocalTarget
 
 BLOCKS, SECONDS = 8, 3.0

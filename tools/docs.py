@@ -37,8 +37,8 @@ from deadbeat.base.model.rules import duration_text  # noqa: E402  after the pat
 from deadbeat.base.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
 from deadbeat.base.model.tasks import Fragment, Kind  # noqa: E402  after the path
 from deadbeat.cli.commands import root  # noqa: E402  after the path
-from deadbeat.latency.latency import spec as latency  # noqa: E402  after the path
-from deadbeat.latency.primitives.runs import ThreadRun  # noqa: E402  after the path
+from deadbeat.latencies.latency import spec as latency  # noqa: E402  after the path
+from deadbeat.latencies.primitives.runs import ThreadRun  # noqa: E402  after the path
 from deadbeat.machine.settings.check import all_checks  # noqa: E402  after the path
 from deadbeat.machine.settings.hardening import OPTIONS  # noqa: E402  after the path
 from deadbeat.machine.settings.knob import Knob, all_knobs  # noqa: E402  after the path
@@ -402,7 +402,7 @@ def glossary() -> str:
 
 def problems() -> str:
     """What may be wrong with a latency run, by what raises it."""
-    code = [*(ROOT / "src/deadbeat/latency/latency").rglob("*.py"), Path(str(validity.__file__))]
+    code = [*(ROOT / "src/deadbeat/latencies/latency").rglob("*.py"), Path(str(validity.__file__))]
     text = "".join(path.read_text(encoding="utf-8") for path in code)
     raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', text))
     known = explanations()

@@ -29,12 +29,12 @@ MAY = {
     "sched": ("base",),
     "build": ("base", "machine"),
     "tasksets": ("base", "machine", "sched", "build"),
-    "latency": ("base", "machine", "build"),
+    "latencies": ("base", "machine", "build"),
     "program": ("base", "machine", "build", "sched"),
     "lab": ("base", "machine", "build"),
-    "lab's kinds": ("base", "machine", "build", "lab", "tasksets", "latency"),
+    "lab's kinds": ("base", "machine", "build", "lab", "tasksets", "latencies"),
     "cli": (
-        *("base", "machine", "sched", "build", "tasksets", "latency", "program", "lab"),
+        *("base", "machine", "sched", "build", "tasksets", "latencies", "program", "lab"),
         "lab's kinds",
     ),
 }
@@ -45,7 +45,7 @@ ELSEWHERE = {
     **{"": "cli", "__main__": "cli"},
 }
 #: Rooms whose closures are shown, too.
-ROOMS = ("tasksets.contention", "latency.latency", "program.run", "sched.study", "base.report")
+ROOMS = ("tasksets.contention", "latencies.latency", "program.run", "sched.study", "base.report")
 
 
 class Import(NamedTuple):

@@ -53,8 +53,8 @@ from deadbeat.cli.call import (
     primitives,
     study,
 )
-from deadbeat.latency.primitives.results import PrimitiveCell, PrimitivesSummary
-from deadbeat.latency.primitives.spec import PrimitivesPreset
+from deadbeat.latencies.primitives.results import PrimitiveCell, PrimitivesSummary
+from deadbeat.latencies.primitives.spec import PrimitivesPreset
 from deadbeat.machine.targets.marks import mark
 from deadbeat.sched import Scheduler
 from deadbeat.sched.study.charts import curves as study_curves

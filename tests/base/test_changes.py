@@ -6,7 +6,7 @@ import pytest
 from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.base.verdicts.engine import CompareOptions, compare_changes
 from deadbeat.base.verdicts.pairs import IN_TURNS
-from deadbeat.latency.load.figures import METRICS, WORDS
+from deadbeat.latencies.load.figures import METRICS, WORDS
 from deadbeat.program.run.observe import METRICS as OF_PROGRAMS
 
 MISSES, WORST = METRICS[0], OF_PROGRAMS[1]

@@ -2,8 +2,8 @@
 
 import attrs
 import pytest
-from latency.test_load_page import summary as load_summary
-from latency.test_report_latency import split_run
+from latencies.test_load_page import summary as load_summary
+from latencies.test_report_latency import split_run
 from program.test_own_program import recorded
 
 from deadbeat.base.model import lateness
@@ -17,10 +17,10 @@ from deadbeat.base.model.lateness import (
     word_of,
 )
 from deadbeat.base.report.document import Table
-from deadbeat.latency.latency.split import cause_line, causes_table, every_cause
-from deadbeat.latency.latency.summarise import summarise_latency
-from deadbeat.latency.load.document import load_document
-from deadbeat.latency.load.lost import cause_of
+from deadbeat.latencies.latency.split import cause_line, causes_table, every_cause
+from deadbeat.latencies.latency.summarise import summarise_latency
+from deadbeat.latencies.load.document import load_document
+from deadbeat.latencies.load.lost import cause_of
 from deadbeat.program.run.traced import answer, traced
 from deadbeat.tasksets.contention.kind import _LATE
 

@@ -17,9 +17,9 @@ from deadbeat.base.report.document import keys_of
 from deadbeat.base.report.machines import Verdicted, annotated, junit, openmetrics
 from deadbeat.cli.commands import root
 from deadbeat.cli.main import main
-from deadbeat.latency.latency.summarise import LATENCY_COLUMNS as LATENCY
-from deadbeat.latency.load.document import COLUMNS as LOAD_TEST
-from deadbeat.latency.primitives.document import COLUMNS as PRIMITIVES
+from deadbeat.latencies.latency.summarise import LATENCY_COLUMNS as LATENCY
+from deadbeat.latencies.load.document import COLUMNS as LOAD_TEST
+from deadbeat.latencies.primitives.document import COLUMNS as PRIMITIVES
 from deadbeat.program.run.document import COLUMNS as PROGRAM
 from deadbeat.sched.study.results import COLUMNS as STUDY
 from deadbeat.tasksets.breakdown.document import columns as columns_of

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.specification import plain_of, sections_of
 from deadbeat.base.store.files import read_toml
-from deadbeat.latency.latency import spec as latency
-from deadbeat.latency.load import spec as load
-from deadbeat.latency.load.remedies import RemedyChange
+from deadbeat.latencies.latency import spec as latency
+from deadbeat.latencies.load import spec as load
+from deadbeat.latencies.load.remedies import RemedyChange
 from deadbeat.sched.study import preset
 from deadbeat.sched.study import spec as study
 from deadbeat.tasksets.breakdown import spec as breakdown

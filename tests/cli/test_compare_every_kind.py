@@ -11,8 +11,8 @@ from deadbeat.base.model.comparison import ComparisonResult, Lineup
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.cli.compare.results import compare_results
-from deadbeat.latency.latency import observe as latency
-from deadbeat.latency.load import observe as interference
+from deadbeat.latencies.latency import observe as latency
+from deadbeat.latencies.load import observe as interference
 
 INVALID = (Finding(id="wrong-priority", severity="invalid", message="had 50"),)
 

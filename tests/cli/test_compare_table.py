@@ -17,7 +17,7 @@ from deadbeat.base.model.observations import Cell, Metric, Observation, Observat
 from deadbeat.base.report.terminal import print_parts
 from deadbeat.base.verdicts.pairs import PairedRuns
 from deadbeat.cli.compare.page import comparison_document
-from deadbeat.latency.latency import observe as latency
+from deadbeat.latencies.latency import observe as latency
 from deadbeat.tasksets.contention import observe as contention
 
 KNOWN = {metric.name: metric for metric in (*latency.METRICS, *contention.METRICS)}

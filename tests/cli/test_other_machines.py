@@ -18,7 +18,7 @@ from helpers.trees import ODD, grow, held
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.programs import usable_on
 from deadbeat.cli.main import main
-from deadbeat.latency.latency.observe import read_matrix
+from deadbeat.latencies.latency.observe import read_matrix
 from deadbeat.machine.settings.tune import holder_of, signed
 from deadbeat.machine.targets import opening
 from deadbeat.machine.targets.local import LocalTarget

@@ -21,8 +21,8 @@ from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.load import LoadStore
-from deadbeat.latency.latency.spec import load_word
-from deadbeat.latency.load.spec import LoadSpec
+from deadbeat.latencies.latency.spec import load_word
+from deadbeat.latencies.load.spec import LoadSpec
 from deadbeat.tasksets.contention.kind import write
 from deadbeat.tasksets.contention.plan import resolve
 from deadbeat.tasksets.contention.spec import specify

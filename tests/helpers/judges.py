@@ -9,8 +9,8 @@ from attrs import evolve
 from deadbeat.base.model.comparison import Comparison
 from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.base.verdicts.engine import CompareOptions, compare_tables
-from deadbeat.latency.latency import observe as latency
-from deadbeat.latency.load import observe as interference
+from deadbeat.latencies.latency import observe as latency
+from deadbeat.latencies.load import observe as interference
 from deadbeat.tasksets.contention import observe as contention
 from helpers.aa import Side
 

@@ -13,7 +13,7 @@ from deadbeat.base.model.latency import (
     LateWakeUp,
     LoadPoint,
 )
-from deadbeat.latency.latency.tail import Part
+from deadbeat.latencies.latency.tail import Part
 
 MS = 1_000_000
 

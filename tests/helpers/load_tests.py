@@ -11,10 +11,10 @@ from attrs import evolve
 from deadbeat.base.model.load import LoadKey, LoadRun, Rounds
 from deadbeat.base.model.specification import plain_of
 from deadbeat.base.store.load import LoadStore
-from deadbeat.latency.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
-from deadbeat.latency.load.observe import LoadTest, load_test_of
-from deadbeat.latency.load.runner import look
-from deadbeat.latency.load.spec import LoadSpec, plan, resolve
+from deadbeat.latencies.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
+from deadbeat.latencies.load.observe import LoadTest, load_test_of
+from deadbeat.latencies.load.runner import look
+from deadbeat.latencies.load.spec import LoadSpec, plan, resolve
 from helpers.loads import summary_of_runs
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}

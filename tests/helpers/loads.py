@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deadbeat.base.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
-from deadbeat.latency.load.engine import LoadRequest
-from deadbeat.latency.load.lost import SceneMachine
-from deadbeat.latency.load.remedies import RemedyChange
-from deadbeat.latency.load.spec import LoadSpec
-from deadbeat.latency.load.summarise import summarise_load
+from deadbeat.latencies.load.engine import LoadRequest
+from deadbeat.latencies.load.lost import SceneMachine
+from deadbeat.latencies.load.remedies import RemedyChange
+from deadbeat.latencies.load.spec import LoadSpec
+from deadbeat.latencies.load.summarise import summarise_load
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.latency.latency.observe import Matrix, matrix_of
+from deadbeat.latencies.latency.observe import Matrix, matrix_of
 from helpers.latencies import made_up_runs
 
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("cpu", 100))

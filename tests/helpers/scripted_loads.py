@@ -6,7 +6,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import TargetError
 from deadbeat.base.model.latency import LoadPoint, LoadReport
-from deadbeat.latency.latency.loads import MadeUpLoads
+from deadbeat.latencies.latency.loads import MadeUpLoads
 from deadbeat.machine.targets.base import Target
 
 

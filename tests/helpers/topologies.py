@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from deadbeat.latency.primitives.topology import Topology
+from deadbeat.latencies.primitives.topology import Topology
 
 MIB = 2**20
 

@@ -21,9 +21,9 @@ from deadbeat.lab.boot import Booted
 from deadbeat.lab.guest import Guest
 from deadbeat.lab.latency import job_of, require_possible, run_of
 from deadbeat.lab.target import GuestTarget, look
-from deadbeat.latency.latency.engines import make_engine
-from deadbeat.latency.latency.observe import COMPARABLE
-from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latencies.latency.engines import make_engine
+from deadbeat.latencies.latency.observe import COMPARABLE
+from deadbeat.latencies.latency.spec import LatencySpec, keys, resolve, specify
 from deadbeat.machine.host.recorded import recorded_target
 from deadbeat.machine.targets import FakeTarget, opening
 

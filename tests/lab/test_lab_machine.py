@@ -17,7 +17,7 @@ from deadbeat.lab.job import PROGRAM, ImageFile, Job
 from deadbeat.lab.kernels import fetched
 from deadbeat.lab.latency import job_of, run_of
 from deadbeat.lab.qemu import find_qemu
-from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latencies.latency.spec import LatencySpec, keys, resolve, specify
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("machine")]
 

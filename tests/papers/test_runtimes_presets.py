@@ -23,12 +23,12 @@ from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.specification import plain_of, read
 from deadbeat.base.stats.intervals import ratio_interval
 from deadbeat.cli.main import main
-from deadbeat.latency.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
-from deadbeat.latency.primitives.document import answer, document
-from deadbeat.latency.primitives.engine import SimulatedPrimitives
-from deadbeat.latency.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
-from deadbeat.latency.primitives.runs import PrimitivesStore, WarmUp
-from deadbeat.latency.primitives.spec import PrimitivesSpec, presets
+from deadbeat.latencies.primitives.cases import PrimitiveCase, cases, part_of, parts, plan, resolved
+from deadbeat.latencies.primitives.document import answer, document
+from deadbeat.latencies.primitives.engine import SimulatedPrimitives
+from deadbeat.latencies.primitives.results import PrimitiveCell, PrimitivesSummary, cell_of
+from deadbeat.latencies.primitives.runs import PrimitivesStore, WarmUp
+from deadbeat.latencies.primitives.spec import PrimitivesSpec, presets
 from deadbeat_papers.runtimes.presets import FIGURES
 
 ENGINE = SimulatedPrimitives()

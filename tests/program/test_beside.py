@@ -20,7 +20,7 @@ from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
-from deadbeat.latency.latency.spec import spec_dict, specify
+from deadbeat.latencies.latency.spec import spec_dict, specify
 from deadbeat.machine.targets.run import run
 from deadbeat.tasksets.contention.facts import labels
 

@@ -10,6 +10,8 @@ import houses
 import pytest
 from helpers.house_trees import TESTS, alone
 
+import deadbeat
+
 ROOT = Path(__file__).resolve().parents[2]
 BUDGET = tomllib.loads((ROOT / "tests/quality/budget.toml").read_text())
 BOUNDS, ALONE = BUDGET["closures"], BUDGET["alone"]
@@ -65,6 +67,11 @@ def test_an_import_for_types_is_named_apart(typed: bool) -> None:
 def test_a_folder_of_no_house_is_told() -> None:
     with pytest.raises(ValueError, match="src/deadbeat/elsewhere is no house"):
         houses.house_of("elsewhere.one")
+
+
+def test_no_house_hides_a_public_name() -> None:
+    """What is imported below `deadbeat.latency` would stand in place of the function."""
+    assert {*dir(deadbeat)} & {path.stem for path in DEADBEAT.iterdir()} == set()
 
 
 def test_each_folder_of_tests_is_a_house_or_known() -> None:

@@ -133,7 +133,7 @@ def test_an_importer_is_one_file(tree: Path) -> None:
         run(tree, "-m", "deadbeat", "import", f"{name}.txt", *words)
     assert "Worst wake-up: 9 µs late" in run(tree, "-m", "deadbeat", "show", "w")
     assert "v against w" in run(tree, "-m", "deadbeat", "compare", "w", "v")
-    tests = ("tests/latency/test_latency_import.py", "tests/latency/test_foreign_files.py")
+    tests = ("tests/latencies/test_latency_import.py", "tests/latencies/test_foreign_files.py")
     pytest_in(tree, "", tests)
 
 
@@ -169,11 +169,15 @@ def test_a_setting_is_a_row(tree: Path) -> None:
 _FIGURES = {
     "contention": ("tasksets/contention/observe.py", "lambda seen: seen.jobs", "profile"),
     "breakdown": ("tasksets/breakdown/observe.py", "lambda seen: seen.jobs", "breakdown"),
-    "latency": ("latency/latency/observe.py", "lambda seen: seen.latencies.total", "latency"),
-    "load": ("latency/load/figures.py", "lambda seen: seen.count.released", "load"),
+    "latency": ("latencies/latency/observe.py", "lambda seen: seen.latencies.total", "latency"),
+    "load": ("latencies/load/figures.py", "lambda seen: seen.count.released", "load"),
     "program": ("program/run/observe.py", "lambda seen: seen.jobs", "run"),
     "interfere": ("tasksets/interfere/kind.py", "lambda seen: 2 * seen.value", "interfere"),
-    "primitives": ("latency/primitives/observe.py", "lambda seen: seen.times.total", "primitives"),
+    "primitives": (
+        "latencies/primitives/observe.py",
+        "lambda seen: seen.times.total",
+        "primitives",
+    ),
     "study": ("sched/study/observe.py", "lambda seen: seen.inside.size", "study"),
 }
 

@@ -14,7 +14,7 @@ TESTING = ("pytest", "pytest-xdist", "hypothesis", "attrs", "cattrs")
 REST = ("numpy", "scipy", "rich", "click", "matplotlib")
 #: They start the command line.
 WHOLE = ("test_core.py", "test_summarise.py", "test_hostile.py", "test_truth.py")
-ALONE = ("base", "machine", "sched", "build", "tasksets", "latency", "program", "lab")
+ALONE = ("base", "machine", "sched", "build", "tasksets", "latencies", "program", "lab")
 
 
 def run(python: Path, folder: Path, *words: str) -> None:

@@ -11,9 +11,9 @@ from deadbeat.base.model import jobs as j
 from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS, SetFigures
 from deadbeat.base.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 from deadbeat.base.store.campaign import CAMPAIGN_FILE, FOLDERS
-from deadbeat.latency.latency.engines import ENGINES
-from deadbeat.latency.latency.loads import LOADS
-from deadbeat.latency.latency.spec import LatencySpec
+from deadbeat.latencies.latency.engines import ENGINES
+from deadbeat.latencies.latency.loads import LOADS
+from deadbeat.latencies.latency.spec import LatencySpec
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 #: Ends and quantiles, which the page explains for all figures at once.
@@ -76,7 +76,7 @@ def test_every_problem_is_explained() -> None:
     told = set(first_cells("Is a run"))
     sources = "".join(
         path.read_text(encoding="utf-8")
-        for path in (*(ROOT / "src/deadbeat/latency/latency").rglob("*.py"), VALIDITY)
+        for path in (*(ROOT / "src/deadbeat/latencies/latency").rglob("*.py"), VALIDITY)
     )
     raised = set(re.findall(r'(?:problem\(\s*|Finding\(name=)"([\w-]+)"', sources))
     assert len(raised) > 20
@@ -86,7 +86,7 @@ def test_every_problem_is_explained() -> None:
 def test_what_does_not_count_is_marked() -> None:
     """A call that names a problem and says `invalid`, anywhere in its arguments."""
     invalid = set()
-    for path in (*(ROOT / "src/deadbeat/latency/latency").rglob("*.py"), VALIDITY):
+    for path in (*(ROOT / "src/deadbeat/latencies/latency").rglob("*.py"), VALIDITY):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("problem"):
                 said = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}

@@ -15,7 +15,7 @@ from deadbeat.base.store.texts import shown
 from deadbeat.cli._measure import carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
-from deadbeat.latency.latency.foreign import UnknownFormatError
+from deadbeat.latencies.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
 
 

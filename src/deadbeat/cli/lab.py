@@ -27,7 +27,7 @@ from deadbeat.lab.kernels import Kernel
 from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.rootfs import Rootfs
-from deadbeat.latency.latency.spec import LatencySpec, specify
+from deadbeat.latencies.latency.spec import LatencySpec, specify
 from deadbeat.machine.targets.opening import open_target
 from deadbeat.machine.targets.run import in_series
 

@@ -77,7 +77,7 @@ def load(file: Path, processors: int | None, *, whole_cycles: bool = False) -> T
 
 def _measured(file: Path, data: bytes) -> UsageError | None:
     """What to do with a file of a tool that measures; None: it is none."""
-    known = import_module("deadbeat.latency.latency.foreign")
+    known = import_module("deadbeat.latencies.latency.foreign")
     try:
         if not data:
             with file.open("rb") as stream:

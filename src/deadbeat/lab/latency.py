@@ -26,13 +26,13 @@ from deadbeat.base.store.latency import LatencyStore
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
 from deadbeat.lab.target import GuestTarget
-from deadbeat.latency.latency.circumstances import circumstances
-from deadbeat.latency.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
-from deadbeat.latency.latency.prober import measured_of, parsed, probe_options
-from deadbeat.latency.latency.runner import FOLDERS, judged_run, request_of
-from deadbeat.latency.latency.spec import LatencySpec, keys, resolve, specify
-from deadbeat.latency.latency.stress import FILES as LOOK_FILES
-from deadbeat.latency.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
+from deadbeat.latencies.latency.circumstances import circumstances
+from deadbeat.latencies.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
+from deadbeat.latencies.latency.prober import measured_of, parsed, probe_options
+from deadbeat.latencies.latency.runner import FOLDERS, judged_run, request_of
+from deadbeat.latencies.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latencies.latency.stress import FILES as LOOK_FILES
+from deadbeat.latencies.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
 from deadbeat.machine.host.environment import environment_of, platform_from_environment
 from deadbeat.machine.host.recorded import (
     FIRST_SNAPSHOT,

@@ -6,11 +6,11 @@ from __future__ import annotations
 #: command of its own. An example of a whole kind: docs/examples/naps.py.
 KINDS: dict[str, tuple[str, str]] = {
     "campaign": ("deadbeat.tasksets.contention.kind", ""),
-    "latency": ("deadbeat.latency.latency.kind", ""),
-    "load": ("deadbeat.latency.load.kind", ""),
+    "latency": ("deadbeat.latencies.latency.kind", ""),
+    "load": ("deadbeat.latencies.load.kind", ""),
     "breakdown": ("deadbeat.tasksets.breakdown.kind", ""),
     "interfere": ("deadbeat.tasksets.interfere.kind", ""),
-    "primitives": ("deadbeat.latency.primitives.kind", ""),
+    "primitives": ("deadbeat.latencies.primitives.kind", ""),
     "program": ("deadbeat.program.run.kind", ""),
     "study": ("deadbeat.sched.study.kind", ""),
 }

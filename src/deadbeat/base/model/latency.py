@@ -10,7 +10,7 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.run import StoredRun
 
-#: Load profiles (`deadbeat.latency.latency.loads`). ``cpu`` at 0 % is the idle machine.
+#: Load profiles (`deadbeat.latencies.latency.loads`). ``cpu`` at 0 % is the idle machine.
 PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed", "kernel")
 #: Quantiles that are shown everywhere, in millionths.
 QUANTILES_PPM = {

@@ -10,7 +10,7 @@ LATENCY_FILE = "latency.json"
 
 
 class LatencyStore(RunFolder[LatencyKey, LatencyRun]):
-    """One matrix's directory; `deadbeat.latency.latency.spec.read_spec` reads its ``spec``."""
+    """One matrix's directory; `deadbeat.latencies.latency.spec.read_spec` reads its ``spec``."""
 
     KIND, NOUN, HEAD = "latency", "latency matrix", LATENCY_FILE
     KEY, RUN = LatencyKey, LatencyRun

@@ -18,7 +18,7 @@ UNIT_MAX_PS = 10**12
 
 
 class LoadStore(RunFolder[LoadKey, LoadRun]):
-    """One load test's directory; `deadbeat.latency.load.spec.read_spec` reads its ``spec``.
+    """One load test's directory; `deadbeat.latencies.load.spec.read_spec` reads its ``spec``.
 
     Attributes:
         unit_ps: What a thousand additions took undisturbed; the work of a round rests on it.

@@ -49,7 +49,7 @@ from deadbeat.base.verdicts.words import (
     words_list,
 )
 from deadbeat.cli.compare.charts import comparison_charts
-from deadbeat.latency.load.document import remedies_beside
+from deadbeat.latencies.load.document import remedies_beside
 
 COMPARE_FILE = "compare.html"
 #: Deadline factors with overlaid distributions on paper; the page has all, and says so.
