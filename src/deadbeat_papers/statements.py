@@ -267,8 +267,7 @@ def judged(statement: Statement, results: Sequence[StatedResult]) -> Judgement:
 
 def _fitting(statement: Statement, results: Sequence[StatedResult]) -> Sequence[StatedResult]:
     """The results in the order of the statement. Raises LackingError: a premise fails."""
-    verb = "contention --random" if statement.kind == "stress" else statement.kind
-    needs = f"needs {statement.needs} of deadbeat {verb}"
+    needs = f"needs {statement.needs} of deadbeat {statement.kind}"
     if wrong := [each for each in results if each.kind != statement.kind]:
         raise LackingError(needs, f"{wrong[0].name} is of {wrong[0].kind}")
     paths = [each.path for each in results]

@@ -33,9 +33,7 @@ def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> 
     assert "SIMULATED" in out
     (row,) = answer(capsys, "list")
     assert (row["name"], row["state"], row["latest"]) == ("tiny", "finished", True)
-    assert row["kind"] == {"profile": "campaign", "stress": "campaign", "run": "program"}.get(
-        kind, kind
-    )
+    assert row["kind"] == {"profile": "contention", "stress": "contention"}.get(kind, kind)
     assert row["done"] == row["planned"]
     before = derived(Path("runs/tiny"))
     assert len(before) >= 2

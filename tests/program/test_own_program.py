@@ -63,7 +63,7 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: Capture) -> None:
     assert main(("run", "--no-figures", "--json", "--", control)) == 0
     answer = answer_of(capsys.readouterr().out)
     assert {"another-run"} >= {each["id"] for each in answer["findings"]}  # tests beside this one
-    assert answer["kind"] == "program"
+    assert answer["kind"] == "run"
     assert sum(row["jobs"] for row in answer["rows"]) == 500
     assert {(row["name"], row["period_ns"]) for row in answer["rows"]} == {("control", MS)}
     assert all(row["p50_ns"] <= row["p99_ns"] <= row["max_ns"] for row in answer["rows"])

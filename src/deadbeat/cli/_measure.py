@@ -36,6 +36,8 @@ from deadbeat.tasksets.contention.spec import VERB
 
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}
+#: Command -> the mode that files of it have.
+_MODES = {"contention": "profile", "contention-random": "stress"}
 
 
 @frozen(kw_only=True)
@@ -350,10 +352,11 @@ def written_in(file: Path | None, verb: str) -> Layer:
         return Layer()
     values = read_toml(file)
     modes = [mode for section, mode in _SECTIONS.items() if section in values]
-    guessed = modes[0] if len(modes) == 1 and verb in _SECTIONS.values() else verb
+    own = _MODES.get(verb, verb)
+    guessed = modes[0] if len(modes) == 1 and own in _SECTIONS.values() else own
     mode = values.pop("mode", guessed)
-    if mode != verb:
-        theirs, ours = (VERB.get(str(each), str(each)) for each in (mode, verb))
+    if mode != own:
+        theirs, ours = (VERB.get(str(each), str(each)) for each in (mode, own))
         hint = f"deadbeat {theirs} --file {shlex.quote(str(file))}"
         raise UsageError(f"{file} is of deadbeat {theirs}, not of deadbeat {ours}", hint)
     return Layer(values, names_in_file(file, values))

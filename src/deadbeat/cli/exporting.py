@@ -83,7 +83,7 @@ def _wrote(*files: Path) -> Shown:
 def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
     """A task set with its locks, for the schedulability lab."""
     kind, path = find(runs, run)
-    if kind.name == "program":
+    if kind.name == "run":
         system, notes = program_system(path)
     elif len(keys) == 1:
         system, notes = task_system(runs, run, *keys)

@@ -205,7 +205,7 @@ def asked_of(
         usual, machine["seed"] = written_in(campaign, mode), options["seed"]
         asked.put("mode", mode, "--file")
     found = Asked(
-        kind=kind_of("latency" if campaign is None else "campaign"),
+        kind=kind_of("latency" if campaign is None else "contention"),
         begin=Begin(
             runs=runs,
             written=usual.values,

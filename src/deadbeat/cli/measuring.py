@@ -95,7 +95,7 @@ def command(name: str) -> click.Command:
         kind = own.kind or name
         stored = options.get("programs_from"), options["runs"], options.get("step") is not None
         if _twin(asked, *stored):
-            kind = "program"
+            kind = "run"
         elif name in _ADJUST:
             _ADJUST[name](asked, options)
         given = {
@@ -104,8 +104,8 @@ def command(name: str) -> click.Command:
         several = _several(options)
         series = import_module("deadbeat.cli.series").measured_on if several else None
         measure = import_module("deadbeat.cli._measure").measure
-        parts = ("contention", "random" * (name == "stress"), preset)
-        own_name = name in ("profile", "stress") and not options.get("programs_from")
+        parts = ("contention", "random" * (name == "contention-random"), preset)
+        own_name = kind == "contention" and not options.get("programs_from")
         named = "-".join(str(part) for part in parts if part) if own_name else ""
         promised = own.quick if options.get("quick") and not options.get("simulated") else None
         more = {"series": series, "named": named, "quick_s": promised, **options}
@@ -290,11 +290,11 @@ def _beside(layer: Layer, options: Mapping[str, Json]) -> None:
 
 #: What completes what was typed, of commands that need it.
 _ADJUST: Mapping[str, Callable[[Layer, dict[str, Any]], None]] = {
+    "contention": _both_axes,
+    "contention-random": _mode,
     "latency": _beside,
     "load": _beside,
     "primitives": _primitives,
-    "profile": _both_axes,
     "run": _program,
-    "stress": _mode,
     "study": _study,
 }

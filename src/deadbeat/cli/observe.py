@@ -117,10 +117,11 @@ def _stated(of: str, names: Sequence[str], runs: Path, fail_on: str | None) -> S
     for name in names:
         kind, path = find(runs, name)
         opened = kind.open(path)
+        random = opened.shown.plain.get("mix") == "random"
         results.append(
             statements.StatedResult(
                 name=path.name,
-                kind=opened.shown.kind,
+                kind=opened.shown.kind + " --random" * random,
                 path=path.resolve(),
                 plain=opened.shown.plain,
                 platform=kind.comparable.read(path).platform if kind.comparable else {},

@@ -39,7 +39,7 @@ def predict(
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
     kind, path = find(runs, result)
-    if kind.name == "program":
+    if kind.name == "run":
         return forecast(path, cores or (), scale)
     if scale:
         raise UsageError("--scale is of measured programs", "deadbeat run -- ./program first")

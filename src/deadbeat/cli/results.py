@@ -1,4 +1,4 @@
-"""``show``, ``report``, ``why``, ``runs``: what is stored; ``version``."""
+"""``show``, ``page``, ``why``, ``list``: what is stored; ``version``."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def runs(runs: Path) -> Shown:
     dated.sort(key=itemgetter(0), reverse=True)
     rows = [_row(kind, state, date, latest) for date, kind, state in dated]
     columns = ["name", "kind", "date", "state", "runs", "note"]
-    return Shown(plain=plain, parts=[table(columns, rows, numeric=["runs"])])
+    headline = f"{len(plain):,} result{'s' * (len(plain) > 1)}"
+    parts = [table(columns, rows, numeric=["runs"])]
+    return Shown(plain=plain, headline=headline, parts=parts)
 
 
 def _begun(path: Path) -> str:

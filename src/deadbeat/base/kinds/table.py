@@ -95,7 +95,6 @@ class TableKind(Generic[W, F]):
             file of ``columns`` and `Shown.empty` are about, and ``labels``.
         answer: Result in sentences. ``document``: as a page. ``plain``: as JSON values, beside
             those of every kind. ``rows``: in Python, beside what is ``typed``.
-        sort: Kind of the answer, where it is not the name.
         columns: Columns of the file of its cells; none: it is among ``files``.
         files: More files beside the report, by name.
         cases: What passed or failed, beside runs that count nowhere.
@@ -116,7 +115,6 @@ class TableKind(Generic[W, F]):
     plain: Callable[[F, W], dict[str, Json]]
     rows: Callable[[F], Sequence[Mapping[str, Json]]]
     typed: Callable[[F], Any] = lambda found: found
-    sort: Callable[[F], str] | None = None
     columns: Sequence[Column] = ()
     files: Callable[[F], Mapping[str, str | dict[str, Json]]] = lambda found: {}
     cases: Callable[[F], Iterable[Verdicted]] = lambda found: ()
@@ -159,7 +157,7 @@ class TableKind(Generic[W, F]):
             document = evolve(document, sections=(*document.sections, section))
             plain = {**plain, "figures": [*records(more.columns, more.rows)]}
         return Shown(
-            kind=self.name if self.sort is None else self.sort(found),
+            kind=self.name,
             state=state.state,
             headline=" ".join(self.answer(found)),
             plain={**usual, **plain},

@@ -243,7 +243,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     chains = [Markup(chain_graph(of))] if of and of.chains else []
     return Document(
         title=found.name,
-        kind="program",
+        kind="run",
         product="deadbeat report · your program",
         source="the stored runs",
         labels=found.labels,

@@ -464,7 +464,7 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
 
 
 _TABLE = TableKind(
-    name="program",
+    name="run",
     folders=FOLDERS,
     comparable=COMPARABLE,
     summarise=summarised,

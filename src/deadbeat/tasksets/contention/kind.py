@@ -99,7 +99,7 @@ def campaign_document(summary: Summary) -> Document:
     picture = tables.group_table(summary) if stress else slowdown_map(summary)
     return Document(
         title=facts.campaign_name(summary),
-        kind="stress" if stress else "profile",
+        kind="contention",
         source="the stored results of this campaign",
         labels=facts.labels(summary),
         noise=facts.noise_floor(summary).text,
@@ -331,6 +331,7 @@ def plain(summary: Summary, store: CampaignStore) -> dict[str, Json]:
     failed = summary.meta.get("failed") or {}
     report = store.path / REPORT_FILE
     return {
+        "mix": "random" if summary.mode == "stress" else "balanced",
         "planned": state.planned,
         "done": state.done,
         "failed": [{"run": key, "reason": failed[key].get("reason", "")} for key in sorted(failed)],
@@ -354,7 +355,7 @@ def _shown(summary: Summary, _store: CampaignStore, state: FolderState, said: Sh
 
 
 _TABLE = TableKind(
-    name="campaign",
+    name="contention",
     folders=FOLDERS,
     comparable=COMPARABLE,
     summarise=lambda store: CampaignView(store).summary,
@@ -362,7 +363,6 @@ _TABLE = TableKind(
     document=lambda found, _store: campaign_document(found),
     plain=plain,
     rows=lambda found: [cell.row(found.mode) for cell in found.cells],
-    sort=lambda found: found.mode,
     cases=cases,
     shown=_shown,
     empty=unanswered,

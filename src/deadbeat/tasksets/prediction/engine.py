@@ -108,7 +108,7 @@ def read_prices(runs: Path, text: str) -> PricedMatrices:
 def read_cases(runs: Path, text: str) -> StoredSets:
     """Raises UsageError where ``text`` names no result with task sets that the model can run."""
     kind, path = find(runs, text)
-    if kind.name not in ("campaign", "breakdown"):
+    if kind.name not in ("contention", "breakdown"):
         hint = "name a result of deadbeat contention --random, profile or breakdown"
         raise UsageError(f"{path.name} is a {kind.folder.noun}, which has no task sets", hint)
     opened = kind.open(path)
