@@ -246,7 +246,7 @@ def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
     ("words", "headline"),
     [
         ("list policies", f"{len(policies())} policies, {len(tie_rules())} ties"),
-        ("list results --runs none", "0 runs"),
+        ("list results --runs none", "0 results"),
         ("list options", None),
         ("list generators", None),
         ("tune status --root .", "0 changes in the journal"),

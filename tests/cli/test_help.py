@@ -5,7 +5,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import click
 import pytest
@@ -150,23 +149,6 @@ def test_help_is_a_screen(words: str, capsys: Capture, monkeypatch: pytest.Monke
     assert len(lines) <= 40
     assert [line for line in lines if len(line) > 80] == []
     assert not re.search(r"INTEGER|FLOAT|TEXT|RANGE|<=x|x>=|fake", "\n".join(lines))
-
-
-OLD = {
-    (*path, name): new[0]
-    for path in ((), ("sched",), ("lab",), ("tune",))
-    for name, (_, _, *new) in cast(Any, row_of("".join(path) or "deadbeat")["verbs"]).items()
-    if new and name != "keys"
-}
-
-
-@pytest.mark.parametrize("old", OLD)
-def test_an_old_name_goes_on_with_a_hint(old: tuple[str, ...], capsys: Capture) -> None:
-    assert main((*old, "--help")) == 0
-    captured = capsys.readouterr()
-    assert captured.out.startswith(f"Usage: deadbeat {' '.join(old)}")
-    assert OLD[old] in captured.err and captured.err.count("\n") == 1
-    assert "profile" not in root.list_commands(click.Context(root))
 
 
 def test_a_key_is_set_by_its_path_its_option_or_the_old_spelling(

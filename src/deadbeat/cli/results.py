@@ -115,15 +115,14 @@ def runs(runs: Path) -> Shown:
     for state in beheaded(runs):
         plain.append(_plain("unknown", state, latest))
         known.append(("", state))
+    headline = f"{len(plain):,} result{'s' * (len(plain) != 1)}"
     if not known:
-        return Shown(
-            plain=plain, parts=[partial(say, f"nothing in {runs} yet: deadbeat latency --quick")]
-        )
+        nothing = partial(say, f"nothing in {runs} yet: deadbeat latency --quick")
+        return Shown(plain=plain, headline=headline, parts=[nothing])
     dated = [(_begun(state.path), kind, state) for kind, state in known]
     dated.sort(key=itemgetter(0), reverse=True)
     rows = [_row(kind, state, date, latest) for date, kind, state in dated]
     columns = ["name", "kind", "date", "state", "runs", "note"]
-    headline = f"{len(plain):,} result{'s' * (len(plain) > 1)}"
     parts = [table(columns, rows, numeric=["runs"])]
     return Shown(plain=plain, headline=headline, parts=parts)
 

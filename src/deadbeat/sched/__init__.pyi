@@ -1,4 +1,3 @@
-
 from deadbeat.base.model.systems import TaskSystem, TimedTask
 from deadbeat.sched.analysis import analyze, test_batch, tests
 from deadbeat.sched.arrays import TaskBatch
