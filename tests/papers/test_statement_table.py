@@ -94,7 +94,7 @@ FOLDERS: dict[str, Callable[..., None]] = {
     "shield-8": partial(drawn_sets, asked={**SHIELD, "cores": [8]}),
     "mode-1": partial(grid, cores=(1, 2), axis=(0, 1), surface=by_cores),
     "mode-2": partial(drawn_sets, asked=BOTH, surface=by_cores),
-    "against": partial(drawn_sets, asked=BOTH, surface=lambda m, r, a: by_cores(3 - m, 1, 1)),
+    "against": partial(drawn_sets, asked={**BOTH, "sets": 200}, surface=lambda m, r, a: by_cores(3 - m, 1, 1)),
     "mode-1-old": partial(grid, cores=(1, 2), axis=(0, 1), surface=by_cores, place=OLD),
     **{
         name: partial(grid, **TWO, place=place, surface=changed(by), salt=salt)
@@ -107,7 +107,7 @@ FOLDERS: dict[str, Callable[..., None]] = {
         ])
     },
     **{
-        name: partial(drawn_sets, sets=100, asked={"cores": [4]}, place=place, misses=by)
+        name: partial(drawn_sets, sets=60, asked={"cores": [4]}, place=place, misses=by)
         for name, place, by in (
             ("m-plain", NEW, misses(0.05, 0.3)), ("m-rt", RT, misses(0.0, 0.6)),
             ("m-old", OLD, misses(0.05, 0.3)), ("m-rt-bad", RT, lambda *_: 0.2),
@@ -115,7 +115,7 @@ FOLDERS: dict[str, Callable[..., None]] = {
     },
     **{
         f"{name}-{d}c": partial(
-            drawn_sets, sets=60, factor=d, place=place, misses=lambda *_, by=by: by
+            drawn_sets, sets=24 if d == 2 else 40, factor=d, place=place, misses=lambda *_, by=by: by
         )
         for name, place, d, by in (
             ("rt", RT, 2, 0.35), ("rt-low", RT, 2, 0.1), ("new", NEW, 2, 0.35),
