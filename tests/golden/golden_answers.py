@@ -58,6 +58,9 @@ SLOW = {
     *("study-thesis-fig4", "profile-precision"),
     *("verdicts-loaded-vm", "show-imported-text", "profile-sim"),
     *("profile-simulated", "compare-many", "report-stress"),
+    *("verdicts-latency-vm-busy", "verdicts-latency-made-up-stalls", "verdicts-load-made-up-rare"),
+    *("compare-latency-cpus", "compare-latency-metric", "compare-other-programs"),
+    *("study-stored-thesis-fig2", "profile-file"),
 }
 
 

@@ -94,7 +94,9 @@ FOLDERS: dict[str, Callable[..., None]] = {
     "shield-8": partial(drawn_sets, asked={**SHIELD, "cores": [8]}),
     "mode-1": partial(grid, cores=(1, 2), axis=(0, 1), surface=by_cores),
     "mode-2": partial(drawn_sets, asked=BOTH, surface=by_cores),
-    "against": partial(drawn_sets, asked={**BOTH, "sets": 200}, surface=lambda m, r, a: by_cores(3 - m, 1, 1)),
+    "against": partial(
+        drawn_sets, asked={**BOTH, "sets": 200}, surface=lambda m, r, a: by_cores(3 - m, 1, 1)
+    ),
     "mode-1-old": partial(grid, cores=(1, 2), axis=(0, 1), surface=by_cores, place=OLD),
     **{
         name: partial(grid, **TWO, place=place, surface=changed(by), salt=salt)
@@ -115,7 +117,7 @@ FOLDERS: dict[str, Callable[..., None]] = {
     },
     **{
         f"{name}-{d}c": partial(
-            drawn_sets, sets=24 if d == 2 else 40, factor=d, place=place, misses=lambda *_, by=by: by
+            drawn_sets, sets=20 + 2 * d, factor=d, place=place, misses=lambda *_, by=by: by
         )
         for name, place, d, by in (
             ("rt", RT, 2, 0.35), ("rt-low", RT, 2, 0.1), ("new", NEW, 2, 0.35),

@@ -280,7 +280,12 @@ PAPER = ("--no-figures", "--executor", "fake:cores=16")
 @pytest.mark.parametrize(
     ("planned", "more"),
     [
-        pytest.param("19,360 task sets", ("--sync-share", "0,1", "--contended-ratio", "1"), id="1"),
+        pytest.param(
+            "19,360 task sets",
+            ("--sync-share", "0,1", "--contended-ratio", "1"),
+            id="1",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("17,000 task sets", (), id="2"),
     ],
 )

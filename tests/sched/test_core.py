@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "core-tests"
+DOCTEST = Path("/usr/include/doctest/doctest.h")
 
 OPTIONS = {
     "DEADBEAT_BINDING": "OFF",
@@ -45,7 +46,7 @@ def done(command: Sequence[str | Path]) -> str:
 @pytest.fixture(scope="module")
 def program() -> Path:
     """The built tests of the core."""
-    if not Path("/usr/include/doctest/doctest.h").exists():
+    if not DOCTEST.exists():
         pytest.skip("doctest is not installed (package doctest-dev)")
     options = dict(OPTIONS)
     if ccache := shutil.which("ccache"):
@@ -58,12 +59,31 @@ def program() -> Path:
     return BUILD / "core" / "core_tests"
 
 
+@pytest.mark.slow
 def test_core_tests_pass_under_sanitizers(program: Path) -> None:
-    output = done([program, "--no-colors=true"])
-    assert "SUCCESS!" in output
+    assert "SUCCESS!" in done([program, "--no-colors=true"])
 
 
+@pytest.mark.slow
 def test_sanitizers_are_linked_in(program: Path) -> None:
     symbols = program.read_bytes()
     assert b"__asan_init" in symbols
     assert b"__ubsan_handle" in symbols
+
+
+#: Tests of packing that ask for no policy: those are files of their own.
+EXACT = "signs of sums*,exact admission*,an exact admission*,Lehoczky*,Liu*"
+
+
+def test_packing_passes_under_sanitizers(tmp_path: Path) -> None:
+    """What packing needs alone, a quarter of the build above, stands for it in ``make test``."""
+    if not DOCTEST.exists():
+        pytest.skip("doctest is not installed (package doctest-dev)")
+    names = ("partition", "shares", "system", "options", "registry", "uniprocessor", "ties")
+    whole = tmp_path / "whole.cpp"
+    files = [ROOT / "core/tests" / name for name in ("main.cpp", "test_partition.cpp")]
+    files += [ROOT / "core/src" / f"{name}.cpp" for name in names]
+    whole.write_text("".join(f'#include "{file}"\n' for file in files))
+    flags = ("-std=gnu++20", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    done([tool("g++"), *flags, f"-I{ROOT / 'core/include'}", whole, "-o", tmp_path / "tests"])
+    assert "SUCCESS!" in done([tmp_path / "tests", "--no-colors=true", f"--test-case={EXACT}"])

@@ -40,11 +40,16 @@ OPEN = "document.querySelectorAll('details.raised').forEach((fold) => { fold.ope
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
-    every_folder(runs)
     assert main((*SURFACES, "--runs", str(runs))) == 0
     return runs
+
+
+@pytest.fixture(scope="module")
+def results(surfaces: Path) -> Path:
+    every_folder(surfaces)
+    return surfaces
 
 
 def names(results: Path) -> list[str]:
@@ -52,11 +57,11 @@ def names(results: Path) -> list[str]:
 
 
 @pytest.fixture
-def figures_of(results: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def figures_of(surfaces: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def drawn(name: str) -> Iterator[Figure]:
         found: list[Figure] = []
         monkeypatch.setattr(paper, "content", lambda figure, _: found.append(figure) or b"")
-        assert main(("page", name, "--figures", "--runs", str(results))) == 0
+        assert main(("page", name, "--figures", "--runs", str(surfaces))) == 0
         yield from dict.fromkeys(found)
 
     return drawn
@@ -74,6 +79,7 @@ def texts_of(axis: Any) -> list[str]:
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
+@pytest.mark.slow
 def test_every_figure_on_paper(results: Path, figures_of: Any) -> None:
     kinds = set()
     for name in names(results):
