@@ -40,8 +40,8 @@ def reach(path: Path) -> set[str]:
     found, seen, todo = set[str](), {path}, [path]
     while todo:
         for name in _imported(todo.pop()):
-            if name.startswith("deadbeat_papers"):
-                found.add("cli")  # papers import what `import deadbeat` offers
+            if name == "deadbeat" or name.startswith("deadbeat_papers"):
+                found.add("cli")  # what `import deadbeat` offers
                 continue
             if name.startswith("deadbeat."):
                 found.add(_longest(name.removeprefix("deadbeat."), _product()))

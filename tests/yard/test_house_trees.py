@@ -10,7 +10,7 @@ from helpers.house_trees import ROOT, alone, lay, modules_of
 
 pytestmark = pytest.mark.slow
 #: What tests need, and what most houses do; checks of a machine need no number.
-TESTING = ("pytest", "pytest-xdist", "hypothesis", "attrs", "cattrs")
+TESTING = ("pytest", "pytest-xdist", "hypothesis", "attrs", "cattrs", "jsonschema", "selenium")
 REST = ("numpy", "scipy", "rich", "click", "matplotlib")
 #: They start the command line.
 WHOLE = ("test_core.py", "test_summarise.py", "test_hostile.py", "test_truth.py")
