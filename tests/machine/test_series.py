@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.answers import Capture, answer
+from helpers.pretend import PretendedTarget
 
 import deadbeat
 from deadbeat.base.model.errors import TargetError, UsageError
@@ -17,7 +18,6 @@ from deadbeat.cli.main import main
 from deadbeat.machine.targets import opening
 from deadbeat.machine.targets.opening import slug, targets_in
 from deadbeat.machine.targets.run import in_series
-from tests.helpers.pretend import PretendedTarget
 
 BOTH = "local,pretend://board"
 LATENCY = (
@@ -29,7 +29,7 @@ KILLED = """
 import os, signal, sys
 from deadbeat.cli.main import main
 from deadbeat.machine.targets import opening
-from tests.helpers.pretend import PretendedTarget
+from helpers.pretend import PretendedTarget
 
 class Deadly(PretendedTarget):
     def start(self, argv):

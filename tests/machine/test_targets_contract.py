@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from helpers.pretend import PretendedTarget
 from helpers.processes import is_alive
 from helpers.sshd import Sshd
 
@@ -19,7 +20,6 @@ from deadbeat.machine.targets.base import Process, Target, is_here
 from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.machine.targets.opening import open_target
 from deadbeat.machine.targets.ssh import SshTarget
-from tests.helpers.pretend import PretendedTarget
 
 ECHO = """
 import sys

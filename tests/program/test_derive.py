@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from attrs import evolve
+from helpers.made_recordings import BEGIN, CALLS, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
 
 from deadbeat.program.derive.late import late
 from deadbeat.program.derive.records import RecordKind
 from deadbeat.program.derive.system import reduced, system_of
 from deadbeat.program.derive.tasks import DerivedTask, derive
 from deadbeat.sched.analysis import analyze
-from tests.helpers.made_recordings import BEGIN, CALLS, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
 
 TICKS = [n * 10 * MS for n in range(1, 61)]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from helpers.made_recordings import FUTEX, MS, NAP, READ, SLEEP, Made
 
 from deadbeat.program.derive.late import Late, late
 from deadbeat.program.derive.records import RecordKind
 from deadbeat.program.derive.tasks import derive
-from tests.helpers.made_recordings import FUTEX, MS, NAP, READ, SLEEP, Made
 
 CONTROL, LOGGER, HOG, FAIR, DEADLINE = 100, 101, 55, 56, 10 * MS
 #: What a late job does from an instant on for some ns.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from helpers.answers import Capture
+from helpers.made_recordings import MS, NAP, READ, YIELD, Made
 
 from deadbeat.base.model.examples import example_platform
 from deadbeat.cli.main import main
@@ -23,7 +24,6 @@ from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import traced
 from deadbeat.program.run.twin import agreed, sentence
 from deadbeat.sched.program import COMPUTE, LOCK, UNLOCK, WAKE
-from tests.helpers.made_recordings import MS, NAP, READ, YIELD, Made
 
 TICKS = [n * 10 * MS for n in range(1, 61)]
 MAP, SECRET = 0x9000, "secret_function (secret.c:7)"

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attrs import frozen
+from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of, task_set
 from helpers.native import compile_program
 
 from deadbeat.base.model import jobs as j
@@ -26,7 +27,6 @@ from deadbeat.machine.targets.local import LocalProcess, LocalTarget
 from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.emit import emit_batch
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
-from tests.helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of, task_set
 
 #: Real-time where it is allowed, so that objects with a priority ceiling are tried as well.
 POLICY = "fifo" if os.geteuid() == 0 else "other"
