@@ -52,6 +52,7 @@ def test_a_figure_of_migrations_answers_with_migrations(
     assert migrations["partitioned"] == "0" and migrations["global"] != "0"
 
 
+@pytest.mark.slow  # the whole figure, twice
 def test_figure_4_with_costs_of_migrations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,7 +58,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(recipe=recipes(), seed=st.integers(0, 2**64 - 1), first=st.integers(0, 1000))
 def test_systems_keep_what_the_recipe_says(recipe: Recipe, seed: int, first: int) -> None:
     try:
@@ -90,7 +90,7 @@ def test_systems_keep_what_the_recipe_says(recipe: Recipe, seed: int, first: int
             assert lcm(*(task.period for task in system.tasks)) < recipe.lcm_limit
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(recipe=recipes(), seed=st.integers(0, 2**64 - 1))
 def test_utilisations_are_within_the_bounds_and_meet_the_sum(recipe: Recipe, seed: int) -> None:
     facts = utilisation_samplers()[recipe.utilisations]
@@ -112,7 +112,7 @@ ranges = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     boxes=st.lists(st.tuples(st.floats(-1, 1), ranges), min_size=1, max_size=24),
     share=st.floats(0, 1),
@@ -128,7 +128,7 @@ def test_cfs_draws_from_any_box(boxes: list[tuple[float, float]], share: float, 
     assert (drawn[2:] == sample_cfs(lower, upper, total, seed=seed, count=2, first=2)).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(boxes=st.lists(st.floats(0.001, 1), min_size=2, max_size=10), share=st.floats(0.02, 0.98))
 def test_cfs_is_symmetric_in_the_box(boxes: list[float], share: float) -> None:
     """Mirroring the box at its centre mirrors the law: means add up to the ranges."""

@@ -82,7 +82,7 @@ def test_batches_answer_and_count_as_the_twin(policy: str, run_on: bool) -> None
     systems, decisions = [], []
     _, scheduler = draw.case(policy)
     scheduler = evolve(scheduler, unplaced="least-loaded", cluster_size=1)
-    while len(systems) < 64:
+    while len(systems) < 32:
         system, _ = draw.case(policy)
         system = without_homes_and_offsets(system)
         decided = reference.decide(system, scheduler)

@@ -68,7 +68,7 @@ def test_unchanged_it_is_sound():
     assert outcome(file_of(MATTER).encode()) == ""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, len(MATTER)),
     st.integers(0, 12),
@@ -84,7 +84,7 @@ def test_damaged_front_matter(begin, length, insertion):
     assert message == "" or "sy/mutex.c" in message
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(content):
     assert "sy/mutex.c:1:" in outcome(content) or "sy/mutex.c: cannot be read" in outcome(content)

@@ -29,6 +29,7 @@ def measured(works: str, policy: str = "fifo") -> tuple[InterfereSpec, Interfere
         return spec, engine.run(spec, InterfereKey(1, spec.aggressors[0]))
 
 
+@pytest.mark.slow
 def test_every_sort_of_work_is_measured_beside_every_other() -> None:
     spec, run = measured(WORKS)
     assert run.refused == {}

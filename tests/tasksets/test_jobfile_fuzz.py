@@ -263,7 +263,7 @@ def test_flipped_bits_are_refused(table: JobTable, data: st.DataObject) -> None:
         parse_job_table(bytes(changed), name="x")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     tables().map(as_bytes) | st.just((GOLDEN / "records-v3.jobs").read_bytes()),
     st.data(),
@@ -278,7 +278,7 @@ def test_damage_behind_a_right_checksum_is_refused_or_harmless(whole: bytes, dat
     read_or_refuse(bytes(changed) + struct.pack("<I", zlib.crc32(bytes(changed))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables())
 def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
     figures, slow = run_figures(table, job_columns(table)), slow_figures(table)
@@ -288,7 +288,7 @@ def test_figures_are_those_of_the_slow_twin(table: JobTable) -> None:
         assert getattr(figures.of_set, name) == pytest.approx(value), name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(tables(), st.lists(st.tuples(st.integers(0, 10), st.integers(1, 10)), max_size=3))
 def test_overlap_is_that_of_the_slow_twin(table: JobTable, shares: list[tuple[int, int]]) -> None:
     low = np.array([low / 20 for low, _ in shares])

@@ -75,7 +75,7 @@ def check(arguments: tuple[str, ...], number: signal.Signals, after_s: float, fo
 
 
 #: In ``make test``; every kind ended by a signal: test_every_kind; killed: test_cli_process.
-_QUICK = (("latency", signal.SIGQUIT), ("load", signal.SIGKILL))
+_QUICK = (("latency", signal.SIGQUIT),)
 _PAIRS = [
     pytest.param(
         *(kind, number),
@@ -113,8 +113,7 @@ def loop():
 threading.Thread(target=loop).start()
 loop()"""
 #: In ``make test``.
-_AT_ONCE = {("deadbeat", signal.SIGKILL), ("recorder", signal.SIGKILL), ("pid", signal.SIGTERM),
-            ("try", signal.SIGKILL)}  # fmt: skip
+_AT_ONCE = {("recorder", signal.SIGKILL), ("try", signal.SIGKILL)}
 
 
 @pytest.mark.hardware

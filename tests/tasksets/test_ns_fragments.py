@@ -133,7 +133,7 @@ def test_thread_sanitizer_is_silent(names: Sequence[str], tmp_path: Path, catalo
             accepted(driver("threads", name, size, 20, 2))
 
 
-@each_fragment
+@pytest.mark.parametrize("name", [*FEW, *seldom(*((n,) for n in NAMES if n not in FEW))])
 def test_no_static_mutable_state_and_one_name(name: str, tmp_path: Path) -> None:
     """By the symbol table: all but T, t (code) and R, r (constants) is writable.
 

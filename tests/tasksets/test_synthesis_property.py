@@ -140,7 +140,7 @@ def check(task_set: TaskSet, asked: SynthesisParameters, calibration: Calibratio
     assert 0 <= task_set.contended_ratio_real <= 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(parameter_sets(), seeds)
 def test_every_task_set_keeps_its_promises(asked, seed):
     task_set = made(asked, CALIBRATION, seed)
@@ -155,7 +155,7 @@ def test_every_task_set_keeps_its_promises(asked, seed):
         assert abs(off_ps) <= max(10_000_001, 10 * task.wcet_ns)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(parameter_sets(), calibrations(), seeds)
 def test_whatever_the_costs(asked, calibration, seed):
     task_set = made(asked, calibration, seed)
@@ -163,7 +163,7 @@ def test_whatever_the_costs(asked, calibration, seed):
         check(task_set, asked, calibration)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(parameter_sets(), seeds)
 def test_what_is_executed_names_it(asked, seed):
     task_set = made(asked, CALIBRATION, seed)
@@ -183,7 +183,7 @@ def test_what_is_executed_names_it(asked, seed):
     assert emit_batch([task_set]).count(task_set_id(task_set)) == 2
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(parameter_sets(), seeds)
 def test_timing_keeps_its_promises(asked, seed):
     try:
