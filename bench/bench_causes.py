@@ -11,11 +11,11 @@ from helpers.trials import TRIALS, Work, probe, trial_set, trial_settings, try_c
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.store.jobfile import new_header, read_job_table
 from deadbeat.machine.trace.jobs import extract
 from deadbeat.tasksets.executors.base import RunRequest
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.store.jobfile import new_header, read_job_table
 
 TURNS, RUNS = 4, 5
 LINES = 100_000

@@ -19,9 +19,9 @@ from attrs import define, field, frozen
 from common import asked, report
 from numpy.typing import NDArray
 
-from deadbeat.base.model.results import KnownPoint, Point, RunKey, point_text
 from deadbeat.tasksets.contention.precision import MeanEstimate, Precision, Sample
 from deadbeat.tasksets.contention.spec import PrecisionSpec
+from deadbeat.tasksets.model.results import KnownPoint, Point, RunKey, point_text
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

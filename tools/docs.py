@@ -28,14 +28,12 @@ from manpage import manual  # noqa: E402  beside this file
 from seedrows import SEEDS_PAGE, seeds  # noqa: E402  beside this file
 
 from deadbeat.base.model import jobs, validity  # noqa: E402  after the path
-from deadbeat.base.model.figures import MEASURES  # noqa: E402  after the path
 from deadbeat.base.model.finding import explanations  # noqa: E402  after the path
 from deadbeat.base.model.latency import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
 from deadbeat.base.model.lateness import CAUSES  # noqa: E402  after the path
 from deadbeat.base.model.load import Gaps, LoadRun, Rounds  # noqa: E402  after the path
 from deadbeat.base.model.rules import duration_text  # noqa: E402  after the path
 from deadbeat.base.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
-from deadbeat.base.model.tasks import Fragment, Kind  # noqa: E402  after the path
 from deadbeat.cli.commands import root  # noqa: E402  after the path
 from deadbeat.latencies.latency import spec as latency  # noqa: E402  after the path
 from deadbeat.latencies.primitives.runs import ThreadRun  # noqa: E402  after the path
@@ -49,6 +47,8 @@ from deadbeat.sched.study.preset import presets as study_presets  # noqa: E402  
 from deadbeat.tasksets.breakdown import spec as breakdown  # noqa: E402  after the path
 from deadbeat.tasksets.catalog import load_catalog  # noqa: E402  after the path
 from deadbeat.tasksets.contention import spec as contention  # noqa: E402  after the path
+from deadbeat.tasksets.model.figures import MEASURES  # noqa: E402  after the path
+from deadbeat.tasksets.model.tasks import Fragment, Kind  # noqa: E402  after the path
 from deadbeat.tasksets.prices.table import Price  # noqa: E402  after the path
 from deadbeat.tasksets.synthesis.parameters import SynthesisParameters  # noqa: E402  after the path
 from deadbeat_papers.observations import OBSERVATIONS, PublishedObservation  # noqa: E402

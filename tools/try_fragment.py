@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from helpers.native import compile_program
 
 from deadbeat.base.model.errors import DeadbeatError, UsageError
-from deadbeat.base.model.tasks import Fragment, Kind
 from deadbeat.build.native import index_source, native_root
 from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.model.tasks import Fragment, Kind
 
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 CALLS = "48"

@@ -34,9 +34,9 @@ from deadbeat.base.model.comparison import (
     Vocabulary,
 )
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.observations import Cell as Where
 from deadbeat.base.model.observations import Metric, Observation, Observations
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.rules import duration_text
 from deadbeat.base.model.run import StoredRun
 from deadbeat.base.model.specification import keyed, read

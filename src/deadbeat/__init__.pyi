@@ -15,12 +15,10 @@ from deadbeat.base.model.conclusion import (
     judge,
 )
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.figures import CellFigures, SetFigures
 from deadbeat.base.model.latency import LoadPoint
 from deadbeat.base.model.latency_summary import CellSummary
 from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.base.model.platform import difference_row, differing_platforms
-from deadbeat.base.model.results import Summary
 from deadbeat.base.model.rules import (
     Problem,
     ReadBy,
@@ -68,12 +66,12 @@ from deadbeat.sched.study.charts import word as study_word
 from deadbeat.sched.study.preset import Preset
 from deadbeat.sched.study.results import Mask, StudyResults
 from deadbeat.sched.study.spec import Source, StudySpec, SweepCell
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
+from deadbeat.tasksets.model.results import Summary
 
 __version__: str
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import BuildError, RunError, TargetError
 from deadbeat.base.model.platform import HOSTED_ON, Platform
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import storing as storing_file
 from deadbeat.build.native import (
@@ -118,6 +116,8 @@ from deadbeat.tasksets.executors.base import unheard as no_progress
 from deadbeat.tasksets.executors.calibration import VIRTUAL_MOST_S, calibration_of, read_samples
 from deadbeat.tasksets.executors.calibration import runnable as runnable_fragments
 from deadbeat.tasksets.executors.tables import plan_slots
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.prices.table import PriceBatch
 from deadbeat.tasksets.prices.works import Pricing
 

@@ -27,8 +27,8 @@ from helpers.strangers import (
     replaced,
 )
 
-from deadbeat.base.store.summary import _hashes
 from deadbeat.cli.main import main
+from deadbeat.tasksets.store.summary import _hashes
 
 IMPORTED = ("imported", "imported-text", "imported-osadl", "imported-jitter")
 SWEEP = ("--processors=2", "--tasks=4,6", "--utilisation=0.6,0.9", "--policy=g-edf,p-edf",

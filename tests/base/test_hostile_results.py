@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import deadbeat
 from deadbeat.base.kinds.registry import find
-from deadbeat.base.store.summary import cell
+from deadbeat.base.store.files import cell
 from deadbeat.cli.main import main
 
 #: Markup, an escape sequence, a change of direction, a quote, a formula.

@@ -12,7 +12,6 @@ from helpers.answers import Capture
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import deadbeat
-from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.base.report.document import keys_of
 from deadbeat.base.report.machines import Verdicted, annotated, junit, openmetrics
 from deadbeat.cli.commands import root
@@ -25,6 +24,7 @@ from deadbeat.sched.study.results import COLUMNS as STUDY
 from deadbeat.tasksets.breakdown.document import columns as columns_of
 from deadbeat.tasksets.breakdown.results import CellResult
 from deadbeat.tasksets.interfere.document import COLUMNS as INTERFERE
+from deadbeat.tasksets.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 
 HOWTO = Path(__file__).parents[2] / "docs/howto/use-in-ci.md"
 LOAD = (

@@ -14,18 +14,18 @@ from helpers.runs import PlannedTask, RunTask, calibration, job_table, key, new_
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.latency import IDLE, Circumstances, LatencyKey, PathSplit, WorstTraced
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Resource
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.traces import COUNTER_EVENTS
-from deadbeat.base.store.campaign import CampaignStore, estimate_bytes, free_bytes
-from deadbeat.base.store.files import move_file, tool_version
-from deadbeat.base.store.jobfile import read_job_table, write_job_table
+from deadbeat.base.store.files import free_bytes, move_file, tool_version
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.place import point_latest
-from deadbeat.base.store.serial import read_calibration, write_calibration
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Resource
+from deadbeat.tasksets.store.campaign import CampaignStore, estimate_bytes
+from deadbeat.tasksets.store.jobfile import read_job_table, write_job_table
+from deadbeat.tasksets.store.serial import read_calibration, write_calibration
 
 TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
 OTHER = job_table([RunTask()], [[ran(0, 10, 120)]])

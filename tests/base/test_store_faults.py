@@ -9,9 +9,9 @@ from helpers.processes import names, other_process_holding, python
 from helpers.runs import RunTask, job_table, key, new_store, ran
 
 from deadbeat.base.model.errors import DataError, DeadbeatError
-from deadbeat.base.model.results import PrecisionRecord
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.base.store.files import atomic_write, followed, read_bytes
+from deadbeat.tasksets.model.results import PrecisionRecord
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 TABLE = job_table([RunTask()], [[ran(0, 10, 110)]])
 

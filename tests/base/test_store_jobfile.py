@@ -11,7 +11,7 @@ from helpers.runs import Job, RunTask, Slot, job_table, ran
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.store.jobfile import (
+from deadbeat.tasksets.store.jobfile import (
     find_inconsistency,
     job_file_buffers,
     parse_job_table,

@@ -10,8 +10,7 @@ import pytest
 
 from deadbeat.base.experiment.folders import Folders
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.examples import example_platform
-from deadbeat.base.model.platform import elsewhere
+from deadbeat.base.model.platform import elsewhere, example_platform
 from deadbeat.base.model.rules import duration_words
 from deadbeat.base.model.specification import differences
 from deadbeat.base.store.place import (

@@ -14,7 +14,6 @@ from helpers.answers import Capture
 from rich.console import Console
 
 from deadbeat.base.experiment.base import Phase, RunDone, RunFailed, Started
-from deadbeat.base.model.results import Point, RunKey
 from deadbeat.base.model.words import duration, size
 from deadbeat.base.report.document import CellMap
 from deadbeat.base.report.lines import broken, table_lines
@@ -23,6 +22,7 @@ from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.cli.main import main
 from deadbeat.sched.simulator import policies, tie_rules
+from deadbeat.tasksets.model.results import Point, RunKey
 
 KEY = RunKey(Point(2, 500, 1000), 3)
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.campaigns import TINY_OPTIONS, deadbeat, essence, started
 from helpers.processes import until
 
-from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 
 def outcome(folder: Path) -> dict[str, Any]:

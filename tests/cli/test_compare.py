@@ -15,11 +15,11 @@ from helpers.terminal import Terminal
 from deadbeat.base.model.comparison import ComparisonResult, Lineup
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
 from deadbeat.tasksets.contention.observe import COMPARABLE, CampaignSubject, observe, read_campaign
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 GRID = {"grid": {"sync_share": [1], "contended_ratio": [0, 1], "replicas": 8}, "cores": [2]}
 #: What 0.75 instead of 0.6 adds where everything is shared: 1.76 / 1.61.

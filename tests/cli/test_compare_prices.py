@@ -12,8 +12,7 @@ from helpers.answers import answer_of
 import deadbeat
 from deadbeat.base.model.comparison import ComparisonResult, Lineup, MetricComparison
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_platform
-from deadbeat.base.model.results import PointFigures
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.words import ns_text
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.cli.compare.page import comparison_document
@@ -21,6 +20,7 @@ from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
 from deadbeat.tasksets.contention.observe import other_states
 from deadbeat.tasksets.interfere.kind import COMPARABLE
+from deadbeat.tasksets.model.results import PointFigures
 from deadbeat.tasksets.prices.stage import PRICES_FILE, save_prices
 from deadbeat.tasksets.prices.table import PriceBatch, Slot, StoredPrices
 from deadbeat.tasksets.prices.works import PriceWork

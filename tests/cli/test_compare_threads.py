@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from helpers.answers import Capture, answer_of
 
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
 from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore, TaskRun
 from deadbeat.program.run.spec import ProgramSpec

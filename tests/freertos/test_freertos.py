@@ -13,13 +13,13 @@ import pytest
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import BuildError, TargetError, UsageError
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import TaskSet
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.lab.qemu import Qemu
 from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.executors.base import Costing, RunRequest, RunSettings
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.jobfile import read_job_table
 from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 from deadbeat_freertos.build import HOSTED, VIRT, freertos_program, kernel_sources
 from deadbeat_freertos.executor import FreeRTOSExecutor, freertos_executor

@@ -8,10 +8,10 @@ longer give stored programs: raise GENERATOR_VERSION with it.
 from fractions import Fraction
 from pathlib import Path
 
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import emit_batch
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 GOLDEN = Path(__file__).with_name("batch.c")

@@ -1,7 +1,7 @@
 """Task sets that tests/golden/task-sets.json names; run as a program, writes that file anew.
 
 Hundreds of sets over every rule that existed when a stored seed first named a stored program, on
-the costs of deadbeat.base.model.examples. A change of the file means that stored seeds give other
+the costs of tasksets.model.examples. A change of the file means that stored seeds give other
 programs: raise GENERATOR_VERSION with it.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import task_set_id
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 GOLDEN = Path(__file__).with_name("task-sets.json")

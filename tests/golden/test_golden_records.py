@@ -9,7 +9,7 @@ import pytest
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.traces import COUNTER_EVENTS
-from deadbeat.base.store.jobfile import read_job_table, write_job_table
+from deadbeat.tasksets.store.jobfile import read_job_table, write_job_table
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "records-v3.jobs"

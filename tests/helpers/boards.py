@@ -12,12 +12,10 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.specification import plain_of
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.load import LoadStore
@@ -28,6 +26,7 @@ from deadbeat.tasksets.contention.plan import resolve
 from deadbeat.tasksets.contention.spec import specify
 from deadbeat.tasksets.executors.base import RunSettings
 from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.model.tasks import TaskSet
 from helpers.campaigns import begin, run
 from helpers.loads import MS, SECOND, back_to_back, run_of
 

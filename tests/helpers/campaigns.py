@@ -13,9 +13,6 @@ from typing import Any
 from attrs import define, field, frozen
 
 from deadbeat.base.experiment.base import Event, Outcome, RunDone, RunFailed
-from deadbeat.base.model.examples import example_fragments
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.machine.targets.run import run as carry_out
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.contention.plan import resolve
@@ -24,6 +21,9 @@ from deadbeat.tasksets.contention.spec import CampaignSpec, spec_dict, specify
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.tasksets.executors.simulated import FakeExecutor, FakeSession, Faults
+from deadbeat.tasksets.model.examples import example_fragments
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store.campaign import CampaignStore
 from helpers.rows import rows_of, sets_of
 
 #: 1 and 2 cores, rho 0 and 1, alpha 0 and 1, one replica: eight runs in four blocks.

@@ -4,10 +4,10 @@ in one corner."""
 from collections.abc import Sequence
 
 from deadbeat.base.model.comparison import ComparisonResult
-from deadbeat.base.model.figures import SetFigures
 from deadbeat.base.model.observations import Cell
-from deadbeat.base.model.results import Summary
 from deadbeat.tasksets.contention.observe import COMPARABLE
+from deadbeat.tasksets.model.figures import SetFigures
+from deadbeat.tasksets.model.results import Summary
 from helpers.aa import RunFigure, Side
 from helpers.demo_stress import demo_stress
 from helpers.demo_summary import demo_summary

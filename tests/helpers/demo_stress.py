@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from deadbeat.base.model.figures import CellFigures
-from deadbeat.base.model.results import Point, RunKey, Summary
 from deadbeat.base.model.traces import PARTS
 from deadbeat.tasksets.contention.point import group_cell
+from deadbeat.tasksets.model.figures import CellFigures
+from deadbeat.tasksets.model.results import Point, RunKey, Summary
 from helpers.demo_summary import demo_summary, model_slowdown, wobble
 from helpers.rows import sets_from
 

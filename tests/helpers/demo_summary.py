@@ -7,11 +7,11 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.results import NoiseFacts, Point, RunKey, Summary
 from deadbeat.base.model.traces import PARTS
 from deadbeat.tasksets.contention.point import point_cell
+from deadbeat.tasksets.model.figures import CellFigures, Figure, SetFigures
+from deadbeat.tasksets.model.results import NoiseFacts, Point, RunKey, Summary
 from helpers.rows import cells_from, rows_of, sets_from, sets_of
 
 #: Standard deviation of the formula's noise on a set's slowdown.

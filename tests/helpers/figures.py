@@ -2,10 +2,10 @@
 
 import xml.etree.ElementTree as ET
 
-from deadbeat.base.model.results import Summary
 from deadbeat.base.report.paper import draw_charts
 from deadbeat.tasksets.contention.facts import grid_of
 from deadbeat.tasksets.contention.kind import _charts, words_of
+from deadbeat.tasksets.model.results import Summary
 
 
 def chart_names(summary: Summary) -> set[str]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.tasksets.executors.base import RunOutcome, RunRequest, RunSettings
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.tasksets.store.jobfile import read_job_table
 from helpers.processes import running
 from helpers.runs import made_set, made_task
 

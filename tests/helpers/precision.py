@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import define, field
 
-from deadbeat.base.model.results import KnownPoint, Point, RunKey, point_text
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.precision import MeanEstimate, Precision, Sample
 from deadbeat.tasksets.contention.spec import CampaignSpec, PrecisionSpec
+from deadbeat.tasksets.model.results import KnownPoint, Point, RunKey, point_text
+from deadbeat.tasksets.store.campaign import CampaignStore
 from helpers.campaigns import begin, run, tiny_spec
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import example_platform
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.marks import FIELDS, Marks

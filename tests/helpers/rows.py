@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.figures import CellFigures, SetFigures
-from deadbeat.base.model.results import Summary
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
+from deadbeat.tasksets.model.results import Summary
 
 Row = dict[str, Any]
 

@@ -9,13 +9,13 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration, Cost
-from deadbeat.base.model.examples import example_calibration
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.jobfile import new_header
+from deadbeat.tasksets.model.calibration import Calibration, Cost
+from deadbeat.tasksets.model.examples import example_calibration
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.jobfile import new_header
 
 SET_ID = "0123456789abcdef" * 4
 COUNTED = j.JOB_COUNTED

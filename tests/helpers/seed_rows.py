@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.latency import LoadPoint
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import cache_root
 from deadbeat.cli.main import main

@@ -15,13 +15,13 @@ import numpy as np
 from attrs import field, frozen
 
 from deadbeat.base.model.errors import RunError
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.machine.trace.jobs import worst_jobs
 from deadbeat.tasksets.contention.blame import BlamedRun, blame
 from deadbeat.tasksets.executors.base import RunRequest, RunSettings
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
+from deadbeat.tasksets.store.jobfile import read_job_table
 from helpers.injection import Hog, Move, inject_options
 
 MS = 1_000_000

@@ -7,10 +7,10 @@ import pytest
 from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs
 
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.document import Table
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main

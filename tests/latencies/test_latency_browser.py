@@ -22,8 +22,8 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.latency import IDLE, LoadPoint
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.html import page as html
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main

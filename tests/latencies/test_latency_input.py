@@ -10,7 +10,7 @@ from helpers.answers import Capture, answer_of
 
 from deadbeat.base.model.errors import DeadbeatError, TargetError
 from deadbeat.base.model.rules import DurationNs, RefusedError, duration_ns, duration_text
-from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.files import free_bytes
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.engines import SimulatedEngine
 from deadbeat.latencies.latency.spec import LatencySpec, estimate, resolve, specify

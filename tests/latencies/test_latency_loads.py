@@ -4,9 +4,8 @@ import attrs
 import pytest
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.latency import IDLE, PROFILES, LoadPoint
-from deadbeat.base.model.platform import Platform, differing_platforms
+from deadbeat.base.model.platform import Platform, differing_platforms, example_platform
 from deadbeat.base.store.files import tool_version
 from deadbeat.latencies.latency.kind import loaded_otherwise
 from deadbeat.latencies.latency.loads import LOADS, strengths

@@ -12,8 +12,8 @@ from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.base.experiment.base import RunDone, RunFailed, Started
 from deadbeat.base.model.errors import TargetError, UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.latency import LatencyKey, LoadPoint, LoadReport
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.engines import Measured, SimulatedEngine, unsplit

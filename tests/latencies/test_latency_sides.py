@@ -10,10 +10,10 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.base.model.comparison import Lineup
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.base.model.latency_summary import CellSummary
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.charts import Chart
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.latencies.latency.observe import align, read_matrix

@@ -10,7 +10,7 @@ from helpers.topologies import written_run as written
 
 import deadbeat
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.specification import plain_of, read
 from deadbeat.build.native import native_root
 from deadbeat.build.pool import PLACEMENTS, primitives

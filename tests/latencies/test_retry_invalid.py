@@ -13,10 +13,10 @@ from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.base.experiment.base import Experiment, Outcome
 from deadbeat.base.model.errors import DataError, DeadbeatError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.base.model.load import Seen
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.load import LoadStore
 from deadbeat.cli._options import to_repeat

@@ -13,10 +13,10 @@ from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.loads import back_to_back, run_of
 
 from deadbeat.base.experiment.beside import beside_latency, beside_load
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.base.model.load import LoadRun
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.validity import judged_load
 from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main

@@ -11,9 +11,9 @@ from attrs import evolve, frozen
 from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat.tasksets.contention.profile_charts import SURFACE_POINTS
 from deadbeat.tasksets.contention.spec import specify
+from deadbeat.tasksets.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS
 from deadbeat_papers.observations import (
     OBSERVATIONS,
     Campaign,

@@ -15,7 +15,7 @@ from helpers.made_recordings import MS, READ, Made
 
 import deadbeat
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.systems import TimedTask
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.runfolder import run_converter

@@ -12,7 +12,7 @@ from attrs import evolve
 from helpers.answers import Capture
 from helpers.made_recordings import MS, NAP, READ, YIELD, Made
 
-from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.rtapp import rt_app

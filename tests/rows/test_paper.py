@@ -14,7 +14,7 @@ from helpers.programs import ROOT, command_of
 from helpers.seed_rows import Row, says, statements, table
 from helpers.sshd import Sshd
 
-from deadbeat.base.store.jobfile import read_job_table
+from deadbeat.tasksets.store.jobfile import read_job_table
 
 SIMULATED = ("--simulated", "--no-figures")
 QUICK = (*SIMULATED, "--quick", "--duration", "0.1", "--name", "c")

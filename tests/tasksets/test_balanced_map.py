@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.figures import SATURATED, Figure, SetFigures, is_saturated
 from deadbeat.base.stats.intervals import stratified_interval
 from deadbeat.tasksets.contention.plan import (
     class_of,
@@ -23,6 +22,7 @@ from deadbeat.tasksets.contention.plan import (
 from deadbeat.tasksets.contention.point import by_class, class_mean, class_words
 from deadbeat.tasksets.contention.spec import CampaignSpec, specify
 from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.model.figures import SATURATED, Figure, SetFigures, is_saturated
 
 OBJECTS = ("futex", "mutex", "pipe")
 

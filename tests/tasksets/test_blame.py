@@ -13,13 +13,13 @@ from helpers.runs import Job, PlannedTask, RunTask, job_table, ran, task_set
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.lateness import LateJob, cause_named
-from deadbeat.base.model.tasks import Resource
 from deadbeat.base.model.traces import GAP, PARTS, JobTotals, JobTrace, RunTrace, TraceEvent
-from deadbeat.base.store.jobfile import new_header
-from deadbeat.base.store.traces import trace_from_plain
 from deadbeat.machine.trace.jobs import worst_jobs
 from deadbeat.machine.trace.why import Span, add_up, task_matcher
 from deadbeat.tasksets.contention.blame import BlamedRun, blame, blame_late
+from deadbeat.tasksets.model.tasks import Resource
+from deadbeat.tasksets.store.jobfile import new_header
+from deadbeat.tasksets.store.traces import trace_from_plain
 
 RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 MS = 1_000_000

@@ -11,9 +11,7 @@ import pytest
 
 from deadbeat.base.experiment.base import Event, RunDone, RunFailed
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_fragments
 from deadbeat.base.report import html
-from deadbeat.base.store.campaign import BreakdownStore
 from deadbeat.cli.main import main
 from deadbeat.machine.targets.run import run as carry_out
 from deadbeat.tasksets.breakdown import predict
@@ -35,6 +33,8 @@ from deadbeat.tasksets.breakdown.spec import (
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.executors.scheduled import SimExecutor
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
+from deadbeat.tasksets.model.examples import example_fragments
+from deadbeat.tasksets.store.campaign import BreakdownStore
 
 #: One set a cell: 4 cells, 3 steps and the last run each.
 TINY: dict[str, Any] = {

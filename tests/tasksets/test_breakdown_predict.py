@@ -10,13 +10,13 @@ import pytest
 from helpers.runs import made_set, made_task
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.tasksets.breakdown import predict
 from deadbeat.tasksets.breakdown.predict import Host, MissCurve, Model, host_of, miss_curve
 from deadbeat.tasksets.breakdown.search import walk
 from deadbeat.tasksets.breakdown.spec import built_utilisation, specify, utilisation
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Resource, Segment, Task, TaskSet
 from deadbeat.tasksets.prices.rates import RatesByRivals, prepared, priced_matrices, scaled
 from deadbeat.tasksets.prices.replay import Overheads, replay
 from deadbeat.tasksets.prices.table import Price, PriceTable

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from helpers.hardware import LOCK_WAIT, TWO_CORES
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.executors.base import Costing
 from deadbeat.tasksets.executors.calibration import CORES_VISITED
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.calibration import Calibration
 
 pytestmark = pytest.mark.hardware
 CATALOG = load_catalog()

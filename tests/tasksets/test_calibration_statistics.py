@@ -11,12 +11,13 @@ import pytest
 from helpers.runs import made_task
 from numpy.typing import NDArray
 
-from deadbeat.base.model.calibration import Calibration, Cost, ParallelRatio
 from deadbeat.base.model.errors import CalibrationError, DataError
-from deadbeat.base.model.examples import example_calibration, example_platform
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Segment, Task
+from deadbeat.base.model.platform import example_platform
 from deadbeat.tasksets.executors import calibration as c
 from deadbeat.tasksets.executors.base import Costing
+from deadbeat.tasksets.model.calibration import Calibration, Cost, ParallelRatio
+from deadbeat.tasksets.model.examples import example_calibration
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Segment, Task
 
 ENTRIES = [Entry("short", 1), Entry("long", 8)]
 TRUE_PS = {0: (400_000, 150_000, 100_000), 1: (25_000_000, 22_000_000, 20_000_000)}

@@ -6,10 +6,10 @@ import pytest
 from helpers.campaigns import begin, run, tiny_spec
 
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.tasksets.contention.place import choose, state_of
 from deadbeat.tasksets.contention.plan import plan
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
 

@@ -9,13 +9,13 @@ import pytest
 from helpers.campaigns import begin, example_catalog, run, tiny_spec
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.results import Point, RunKey
 from deadbeat.tasksets.contention.plan import batches, parameters, plan, resolve, set_seed
 from deadbeat.tasksets.contention.runner import estimate, run_length_s, run_seconds
 from deadbeat.tasksets.contention.spec import read_spec, spec_dict, specify
 from deadbeat.tasksets.executors.base import Costing
 from deadbeat.tasksets.executors.simulated import FakeExecutor
 from deadbeat.tasksets.executors.tables import plan_slots
+from deadbeat.tasksets.model.results import Point, RunKey
 from deadbeat.tasksets.synthesis import synthesise
 
 #: The random mix: six sets at every point.

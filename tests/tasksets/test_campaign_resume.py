@@ -13,9 +13,9 @@ from helpers.precision import precise_spec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.plan import offered
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 FORMS = {"grid": tiny_spec(), "stress": tiny_stress(), "precision": precise_spec(0.02)}
 PLACES = ("before a run", "after a write")

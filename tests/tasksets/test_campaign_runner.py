@@ -8,13 +8,13 @@ from helpers.campaigns import Log, begin, run, tiny_spec
 
 from deadbeat.base.experiment.base import RunDone, RunFailed, Started
 from deadbeat.base.model.errors import CalibrationError, TargetError
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.store import jobfile
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.plan import plan
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.executors.base import UNSCALED_PPM, RunOutcome
 from deadbeat.tasksets.executors.simulated import FakeExecutor, FakeSession, Faults
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store import jobfile
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
 KEYS = [key.text for key in plan(SPEC)]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.tasks import Entry, Kind
 from deadbeat.tasksets.catalog import load_catalog, pools_root
+from deadbeat.tasksets.model.tasks import Entry, Kind
 
 NS = """\
 name = "matmul"

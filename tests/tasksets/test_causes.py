@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.figures import PART_COLUMNS
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.traces import PARTS
 from deadbeat.tasksets.contention.blame import BlamedRun
@@ -20,6 +19,7 @@ from deadbeat.tasksets.contention.figures import run_figures
 from deadbeat.tasksets.contention.run_parts import has_split, part_figures, split_parts
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.model.figures import PART_COLUMNS
 
 
 def with_split(table: JobTable, **columns: list[int]) -> JobTable:

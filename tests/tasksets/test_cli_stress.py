@@ -9,8 +9,8 @@ from helpers.answers import Capture, answer, answer_of
 from helpers.rows import rows_of, sets_of
 
 import deadbeat
-from deadbeat.base.store.summary import read_summary
 from deadbeat.cli.main import main
+from deadbeat.tasksets.store.summary import read_summary
 
 OPTIONS = (
     *(

@@ -13,10 +13,10 @@ from helpers.runs import RunTask, Slot, calibration, job_table, key, new_store, 
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
 from deadbeat.base.model.traces import JobTotals, JobTrace, RunTrace
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.cli.main import main
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 US = 1000
 #: As long as names of runs get.

@@ -7,10 +7,10 @@ from attrs import evolve
 from helpers.runs import RunTask, Slot, job_table, ran
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.figures import COUNTER_COLUMNS
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.tasksets.contention.run_parts import EventStates, counter_figures
+from deadbeat.tasksets.model.figures import COUNTER_COLUMNS
 
 SWITCHES, CYCLES = "counter_context_switches_per_job", "counter_cycles_per_job"
 

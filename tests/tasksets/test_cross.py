@@ -20,13 +20,13 @@ from helpers.native import compile_program
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.tasks import Entry, FragmentUse, Kind, Resource, TaskSet
 from deadbeat.build.native import NO_TASK_SETS, index_source, link_program, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.local import LocalProcess, LocalTarget
 from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.emit import emit_batch
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Kind, Resource, TaskSet
 
 #: Real-time where it is allowed, so that objects with a priority ceiling are tried as well.
 POLICY = "fifo" if os.geteuid() == 0 else "other"

@@ -12,8 +12,6 @@ from helpers.hardware import LOCK_WAIT, MS, run_all, settings, table_of, task_of
 
 from deadbeat.base.model.errors import BuildError, UsageError
 from deadbeat.base.model.jobs import RUN_REALTIME
-from deadbeat.base.model.tasks import Entry, FragmentUse, Resource
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.build.native import fragment_sources, native_root
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.cli.main import main
@@ -21,6 +19,8 @@ from deadbeat.tasksets.catalog import lacking, load_catalog
 from deadbeat.tasksets.emit import emit_batch, task_set_id
 from deadbeat.tasksets.emit.tree import tree_files, write_tree
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Resource
+from deadbeat.tasksets.store.jobfile import read_job_table
 from deadbeat_freertos.build import kernel_sources
 
 ROOT = native_root()

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import TABLES_VERSION, emit_batch, task_set_id
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 INCLUDE = Path(__file__).parents[2] / "runtime" / "include"

@@ -13,12 +13,8 @@ from helpers.runs import task_set as planned_set
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import RunError, UsageError
-from deadbeat.base.model.figures import SetFigures
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
 from deadbeat.base.model.systems import TimedTask
-from deadbeat.base.model.tasks import TaskSet
-from deadbeat.base.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
 from deadbeat.sched.simulator import simulate_jobs
 from deadbeat.tasksets.contention.run_reader import (
     Priced,
@@ -30,6 +26,10 @@ from deadbeat.tasksets.executors.metrics import job_columns
 from deadbeat.tasksets.executors.scheduled import SimExecutor, parse_simulated
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
 from deadbeat.tasksets.executors.tables import SOLO_SAMPLE, plan_slots
+from deadbeat.tasksets.model.figures import SetFigures
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.jobfile import find_inconsistency, job_file_buffers, read_job_table
 from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 
 SETTINGS = RunSettings(seconds=0.2)

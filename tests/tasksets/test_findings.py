@@ -8,12 +8,12 @@ import pytest
 from helpers.rows import cells_from, sets_from
 from helpers.runs import calibration, key
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.results import NoiseFacts
-from deadbeat.base.store.campaign import SessionRecord
-from deadbeat.base.store.origin import Origin
 from deadbeat.tasksets.contention.findings import CampaignEvidence, collect_findings
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import NoiseFacts
+from deadbeat.tasksets.store.campaign import SessionRecord
+from deadbeat.tasksets.store.origin import Origin
 
 QUIET_MACHINE: dict[str, Any] = {
     "kernel": "6.1.0",

@@ -18,8 +18,6 @@ from scipy.stats import chisquare
 import deadbeat
 from deadbeat.base.model.errors import SynthesisError, UsageError
 from deadbeat.base.model.jobs import SLOT_TOGETHER
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Kind
 from deadbeat.cli.main import main
 from deadbeat.sched.files import load_task_system
 from deadbeat.tasksets.catalog import Catalog
@@ -30,6 +28,8 @@ from deadbeat.tasksets.contention.spec import read_spec, spec_dict, specify
 from deadbeat.tasksets.executors.base import Costing
 from deadbeat.tasksets.executors.simulated import FakeExecutor
 from deadbeat.tasksets.executors.tables import RunTiming, plan_slots, releases_in
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Kind
 from deadbeat.tasksets.synthesis import Synthesiser
 from deadbeat.tasksets.synthesis.distributions import WcetRule, Weighted
 from deadbeat.tasksets.synthesis.outlines import outlines

@@ -13,7 +13,7 @@ import deadbeat
 from deadbeat.base.kinds.observed import ObservedResult
 from deadbeat.base.model.comparison import Lineup
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.examples import example_platform
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.specification import plain_of, read
 from deadbeat.base.stats.intervals import Interval
 from deadbeat.build.pool import primitives

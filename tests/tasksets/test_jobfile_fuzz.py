@@ -15,10 +15,10 @@ from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.traces import COUNTER_EVENTS
-from deadbeat.base.store.jobfile import job_file_buffers, new_header, parse_job_table
 from deadbeat.tasksets.contention.figures import run_figures
 from deadbeat.tasksets.contention.run_parts import ContendedUses, overlap_share
 from deadbeat.tasksets.executors.metrics import job_columns, quantiles
+from deadbeat.tasksets.store.jobfile import job_file_buffers, new_header, parse_job_table
 
 
 def slow_figures(table: JobTable) -> dict[str, Any]:

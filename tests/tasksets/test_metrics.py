@@ -6,11 +6,11 @@ from helpers.runs import Job, PlannedTask, RunTask, Slot, calibration, job_table
 from helpers.runs import task_set as planned
 
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.tasks import Resource
 from deadbeat.tasksets.contention.figures import count_episodes, run_figures
 from deadbeat.tasksets.contention.run_parts import contended_plan, overlap_share
 from deadbeat.tasksets.contention.summarise import EDGES, bin_counts
 from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.model.tasks import Resource
 
 A = RunTask(core=0, wcet_ns=100)
 B = RunTask(core=1, wcet_ns=200)

@@ -5,11 +5,11 @@ import pytest
 from helpers.demo_summary import demo_summary
 from helpers.runs import made_set, made_task
 
-from deadbeat.base.model.figures import SetFigures
-from deadbeat.base.model.tasks import Resource
 from deadbeat.tasksets.contention.profile_charts import core_charts
 from deadbeat.tasksets.contention.run_parts import ContendedUses, shared_objects
 from deadbeat.tasksets.contention.samples import SetSample, object_charts, speed_charts
+from deadbeat.tasksets.model.figures import SetFigures
+from deadbeat.tasksets.model.tasks import Resource
 
 
 def _uses(task: int, *intervals: tuple[float, float]) -> ContendedUses:

@@ -13,8 +13,6 @@ from helpers.rows import rows_of
 
 from deadbeat.base.experiment.base import RunDone, Started
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.results import Point, RunKey, point_text
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.tasksets.contention.place import choose, state_of
 from deadbeat.tasksets.contention.plan import offered, plan, programs_of, resolve
@@ -22,6 +20,8 @@ from deadbeat.tasksets.contention.precision import MeanEstimate, Sample
 from deadbeat.tasksets.contention.spec import PrecisionSpec, read_spec, spec_dict, specify
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults
+from deadbeat.tasksets.model.results import Point, RunKey, point_text
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 FLAT, WIDE = Point(2, 1000, 0), Point(2, 1000, 1000)
 ASKED = PrecisionSpec(target=0.05, sets_min=10, sets_max=100)

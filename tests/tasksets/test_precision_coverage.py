@@ -20,10 +20,10 @@ from helpers.campaigns import begin, run, tiny_spec
 from helpers.precision import Drawn
 from numpy.typing import NDArray
 
-from deadbeat.base.model.results import Point
 from deadbeat.base.stats.intervals import bounded_interval, sets_interval, share_over_sets
 from deadbeat.tasksets.contention.spec import PrecisionSpec
 from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.model.results import Point
 
 #: What 2000 campaigns of three points may show.
 LOW, HIGH = 0.93, 0.97

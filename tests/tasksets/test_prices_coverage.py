@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from deadbeat.base.model.examples import example_platform
-from deadbeat.base.model.figures import SetFigures
-from deadbeat.base.model.results import Point, RunKey
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.stats.intervals import stratified_interval
 from deadbeat.tasksets.contention.point import by_class, class_mean
 from deadbeat.tasksets.contention.precision import Allocation
 from deadbeat.tasksets.contention.spec import PrecisionSpec
+from deadbeat.tasksets.model.figures import SetFigures
+from deadbeat.tasksets.model.results import Point, RunKey
 from deadbeat.tasksets.prices.states import FAR
 from deadbeat.tasksets.prices.table import PriceBatch, Slot, StoredPrices, price_table
 from deadbeat.tasksets.prices.works import PriceWork

@@ -8,12 +8,13 @@ import pytest
 from attrs import evolve
 from scipy.stats import t as student
 
-from deadbeat.base.model.examples import example_entries, example_fragments, example_platform
-from deadbeat.base.model.tasks import Kind
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.tasksets.executors.controls import call_costs, hold_slopes
 from deadbeat.tasksets.executors.scheduled import SimExecutor
 from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.model.examples import example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import Kind
 from deadbeat.tasksets.prices.rates import repairman
 from deadbeat.tasksets.prices.stage import load_prices, save_prices, widths
 from deadbeat.tasksets.prices.states import FAR, NEAR, STEADY

@@ -11,13 +11,13 @@ import pytest
 from helpers.campaigns import begin, essence, run, tiny_spec, tiny_stress
 
 from deadbeat.base.model.errors import DataError, TargetError, UsageError
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.place import choose, origin_of
 from deadbeat.tasksets.contention.plan import plan, resolve
 from deadbeat.tasksets.contention.spec import VERB, CampaignSpec, read_spec, spec_dict
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.executors.base import RunRequest, RunSettings
 from deadbeat.tasksets.executors.simulated import FakeExecutor, FakeSession, Faults
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 SPEC = tiny_spec()
 ELSEWHERE = FakeExecutor(name="elsewhere")

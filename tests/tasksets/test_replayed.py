@@ -13,8 +13,7 @@ from helpers import seldom
 from helpers.answers import Capture, answer
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.examples import example_calibration, example_entries, example_platform
-from deadbeat.base.model.tasks import Access, TaskSet
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.stats.intervals import Interval
 from deadbeat.cli.main import main
 from deadbeat.tasksets.catalog import load_catalog
@@ -22,6 +21,8 @@ from deadbeat.tasksets.contention.facts import ratio
 from deadbeat.tasksets.contention.figures import run_figures
 from deadbeat.tasksets.executors.base import RunSettings
 from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.model.examples import example_calibration, example_entries
+from deadbeat.tasksets.model.tasks import Access, TaskSet
 from deadbeat.tasksets.prediction.engine import PricedMatrices
 from deadbeat.tasksets.prediction.replayed import ReplayExecutor
 from deadbeat.tasksets.prices.rates import PairMatrix, PairSlowdown, SizedWork

@@ -13,8 +13,6 @@ from helpers.rows import rows_of, summary_of, with_rows
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from deadbeat.base.model.figures import PART_COLUMNS
-from deadbeat.base.model.results import Summary
 from deadbeat.base.report.paper import log_axis
 from deadbeat.tasksets.contention.facts import head_facts
 from deadbeat.tasksets.contention.kind import campaign_document, draw_figures
@@ -25,6 +23,8 @@ from deadbeat.tasksets.contention.predicted import (
     predicted_words,
 )
 from deadbeat.tasksets.contention.profile_charts import split_charts
+from deadbeat.tasksets.model.figures import PART_COLUMNS
+from deadbeat.tasksets.model.results import Summary
 
 SMALL = {"cores": (1, 2), "steps": 2, "sets_per_point": 2}
 

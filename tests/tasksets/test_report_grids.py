@@ -5,7 +5,6 @@ import pytest
 from helpers.demo_summary import demo_summary, with_factors
 from helpers.rows import rows_of, summary_of, with_rows
 
-from deadbeat.base.model.figures import CellFigures
 from deadbeat.base.report.charts import edges
 from deadbeat.base.report.scales import nice_step
 from deadbeat.tasksets.contention.facts import noise_floor
@@ -19,6 +18,7 @@ from deadbeat.tasksets.contention.grids import (
     state_of,
 )
 from deadbeat.tasksets.contention.tables import point_tables
+from deadbeat.tasksets.model.figures import CellFigures
 
 SLOWDOWN, NEEDED, MISS, DELAY = METRICS
 SCALE = Scale(low=1.0, high=2.0, levels=())

@@ -6,11 +6,11 @@ from attrs import evolve
 from helpers.demo_summary import demo_summary
 from helpers.rows import rows_of, summary_of, with_rows
 
-from deadbeat.base.model.figures import SUMMARY_COLUMNS
-from deadbeat.base.model.results import ClassFigures, NoiseFacts, PointFigures, Summary
 from deadbeat.base.report.document import percent
 from deadbeat.tasksets.contention.facts import grid_of, loaded_cells, noise_floor
 from deadbeat.tasksets.contention.headline import headline
+from deadbeat.tasksets.model.figures import SUMMARY_COLUMNS
+from deadbeat.tasksets.model.results import ClassFigures, NoiseFacts, PointFigures, Summary
 
 
 def row(cores: int, rho: float, alpha: float, **values: Any) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from helpers.rows import rows_of, sets_of, summary_of, with_rows
 
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.results import NoiseFacts, Summary
 from deadbeat.base.report import html as html_of
 from deadbeat.base.report.document import flatten
 from deadbeat.base.report.html import encode
@@ -22,6 +21,7 @@ from deadbeat.tasksets.contention.facts import labels
 from deadbeat.tasksets.contention.kind import campaign_document, write_report
 from deadbeat.tasksets.contention.profile_charts import grid_charts
 from deadbeat.tasksets.contention.tables import page_data
+from deadbeat.tasksets.model.results import NoiseFacts, Summary
 
 
 def render(summary: Summary) -> str:

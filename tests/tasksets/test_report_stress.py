@@ -9,9 +9,7 @@ from helpers.figures import figures, svg_words
 from helpers.pages import Page
 from helpers.rows import rows_of, sets_of, with_rows
 
-from deadbeat.base.model.figures import CellFigures, Figure
 from deadbeat.base.model.lateness import LateJob
-from deadbeat.base.model.results import Summary
 from deadbeat.base.report import html as html_of
 from deadbeat.tasksets.contention.facts import head_facts, levels, noise_floor
 from deadbeat.tasksets.contention.headline import group_answers, headline
@@ -20,6 +18,8 @@ from deadbeat.tasksets.contention.profile_charts import jobs_table
 from deadbeat.tasksets.contention.samples import distribution_charts, group_samples
 from deadbeat.tasksets.contention.stress_charts import counter_charts, interval_curve, stress_charts
 from deadbeat.tasksets.contention.tables import sets_data
+from deadbeat.tasksets.model.figures import CellFigures, Figure
+from deadbeat.tasksets.model.results import Summary
 
 SMALL = {"groups": ("M=2", "M=8"), "sets_per_group": 30}
 

@@ -46,7 +46,6 @@ from deadbeat.base.model.jobs import (
     SLOT_SOLO,
     JobTable,
 )
-from deadbeat.base.model.tasks import Task
 from deadbeat.build.native import NO_TASK_SETS, link_program, text_source
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.base import Process
@@ -54,6 +53,7 @@ from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.tasksets.emit import emit_batch
 from deadbeat.tasksets.executors.base import RunRequest
 from deadbeat.tasksets.executors.tables import SOLO_SAMPLE, plan_slots
+from deadbeat.tasksets.model.tasks import Task
 
 pytestmark = pytest.mark.hardware
 

@@ -31,12 +31,12 @@ from helpers.injection import Hog, Move, inject_options
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import TargetError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.tasks import Entry, FragmentUse, Resource, TaskSet
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.tasksets.executors.base import RunRequest, RunSettings
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
+from deadbeat.tasksets.model.tasks import Entry, FragmentUse, Resource, TaskSet
 
 pytestmark = pytest.mark.hardware
 

@@ -8,7 +8,6 @@ from helpers.runs import RunTask, calibration, job_table, key, new_store, ran
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.traces import (
     CpuMove,
     JobTotals,
@@ -17,11 +16,12 @@ from deadbeat.base.model.traces import (
     ThreadShare,
     TraceEvent,
 )
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.summary import write_summary
-from deadbeat.base.store.traces import TraceFolder
 from deadbeat.tasksets.contention.late import late_of
 from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.summary import write_summary
+from deadbeat.tasksets.store.traces import TraceFolder
 
 EVENT = TraceEvent(
     at_ns=-5, cpu=1, name="sched_waking", thread="a b", pid=7, fields={"comm": "x", "pid": 3}

@@ -10,13 +10,13 @@ import pytest
 from helpers.campaigns import example_catalog
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.results import RunKey
 from deadbeat.tasksets.contention.plan import batches, group_of, parameters, plan, resolve, set_seed
 from deadbeat.tasksets.contention.runner import estimate
 from deadbeat.tasksets.contention.spec import CampaignSpec, spec_dict, specify
 from deadbeat.tasksets.contention.stress import groups, mean_milli
 from deadbeat.tasksets.executors.base import Costing
 from deadbeat.tasksets.executors.simulated import FakeExecutor
+from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.synthesis import Synthesiser
 
 

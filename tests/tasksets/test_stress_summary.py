@@ -3,8 +3,8 @@
 import pytest
 from attrs import evolve
 
-from deadbeat.base.model.figures import CellFigures, SetFigures, Value
 from deadbeat.tasksets.contention.point import group_cell
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures, Value
 
 
 def task_set(slowdown: float | None, misses: int, released: int = 100) -> SetFigures:

@@ -28,14 +28,15 @@ from helpers.runs import (
 import deadbeat
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Resource
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.summary import cell, read_summary, write_summary
+from deadbeat.base.store.files import cell
 from deadbeat.tasksets.contention.point import point_cell
 from deadbeat.tasksets.contention.summarise import summarise
+from deadbeat.tasksets.model.figures import SUMMARY_COLUMNS, CellFigures, SetFigures
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Resource
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.summary import read_summary, write_summary
 
 SLOTS = (Slot(), Slot(solo=0), Slot(solo=1))
 

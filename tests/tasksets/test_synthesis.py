@@ -10,11 +10,11 @@ from statistics import mean, pstdev
 import pytest
 from attrs import evolve
 
-from deadbeat.base.model.calibration import Calibration, ParallelRatio
 from deadbeat.base.model.errors import SynthesisError, UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.tasks import Access, Kind, TaskSet
 from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.model.calibration import Calibration, ParallelRatio
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import Access, Kind, TaskSet
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for, synthesise
 from deadbeat.tasksets.synthesis.generator import contended_uses
 from deadbeat.tasksets.synthesis.stream import Stream

@@ -7,12 +7,12 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import SynthesisError, UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.tasks import Kind, TaskSet
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import emit_batch, task_set_id
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import Kind, TaskSet
 from deadbeat.tasksets.synthesis import SynthesisParameters, synthesise
 from deadbeat.tasksets.synthesis.distributions import DISTRIBUTIONS, PERIODS, UTILISATION_METHODS
 from deadbeat.tasksets.synthesis.outlines import outlines

@@ -7,11 +7,11 @@ import pytest
 from attrs import evolve
 
 from deadbeat.base.model.errors import SynthesisError, UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
-from deadbeat.base.model.tasks import Access, Kind, Task, TaskSet
-from deadbeat.base.store.serial import structure, to_plain
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import task_set_id
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import Access, Kind, Task, TaskSet
+from deadbeat.tasksets.store.serial import structure, to_plain
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 
 FRAGMENTS = example_fragments()

@@ -18,7 +18,6 @@ from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.traces import GAP, JobTrace, RunTrace
 from deadbeat.base.store.files import read_json
-from deadbeat.base.store.jobfile import write_job_table
 from deadbeat.machine.host.values import cpu_mask
 from deadbeat.machine.targets.fake import Conversation, FakeTarget
 from deadbeat.machine.targets.local import LocalProcess, LocalTarget
@@ -32,6 +31,7 @@ from deadbeat.tasksets.executors.base import RunOutcome
 from deadbeat.tasksets.executors.scheduled import SimExecutor
 from deadbeat.tasksets.executors.session import HardwareSession
 from deadbeat.tasksets.executors.simulated import FakeSession
+from deadbeat.tasksets.store.jobfile import write_job_table
 
 SWITCH = (
     "          <idle>-0       [001] d..2. 24435.748429: sched_switch: prev_comm=swapper/1"

@@ -15,11 +15,11 @@ from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.report.building import moment_chart
 from deadbeat.base.report.charts import chart_data
 from deadbeat.base.report.paper import Words, draw_charts
-from deadbeat.base.store.serial import to_plain
-from deadbeat.base.store.traces import trace_from_plain
 from deadbeat.machine.trace.jobs import worst_jobs
 from deadbeat.tasksets.contention.facts import head_facts
 from deadbeat.tasksets.contention.late import moment_of, worst_job_charts
+from deadbeat.tasksets.store.serial import to_plain
+from deadbeat.tasksets.store.traces import trace_from_plain
 
 RECORDED = Path(__file__).parents[1] / "golden" / "causes"
 

@@ -11,7 +11,6 @@ import pytest
 from helpers.checks import case
 from helpers.row_cases import cases_of
 
-from deadbeat.base.model.tasks import Entry, Kind
 from deadbeat.machine.settings.check import all_checks
 from deadbeat.machine.settings.facts import gather
 from deadbeat.machine.settings.knob import all_knobs
@@ -20,6 +19,7 @@ from deadbeat.machine.settings.rows import row_of, rows
 from deadbeat.machine.settings.tuning_plan import plan
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.model.tasks import Entry, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = "## Add a fragment in ten minutes"

@@ -8,12 +8,13 @@ import attrs
 import pytest
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS, SetFigures
 from deadbeat.base.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
-from deadbeat.base.store.campaign import CAMPAIGN_FILE, FOLDERS
+from deadbeat.base.store.place import CAMPAIGN_FILE
 from deadbeat.latencies.latency.engines import ENGINES
 from deadbeat.latencies.latency.loads import LOADS
 from deadbeat.latencies.latency.spec import LatencySpec
+from deadbeat.tasksets.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS, SetFigures
+from deadbeat.tasksets.store.campaign import FOLDERS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 #: Ends and quantiles, which the page explains for all figures at once.

@@ -12,7 +12,7 @@ from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.readiness import SEVERITIES, Severity
 from deadbeat.base.report.lines import echo
 from deadbeat.base.report.machines import CaseVerdict, Verdicted, openmetrics
-from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.texts import read_text, shown
 from deadbeat.cli._output import Part, say, table
 from deadbeat.machine.host.recorded import KernelFiles

@@ -12,9 +12,9 @@ from attrs import evolve
 from deadbeat.base.kinds.base import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.report.machines import Verdicted
-from deadbeat.base.store.serial import CALIBRATION_FILE
 from deadbeat.cli._output import Part, print_shown
 from deadbeat.machine.targets.opening import slug, targets_in
+from deadbeat.tasksets.store.serial import CALIBRATION_FILE
 
 
 def on_each(

@@ -14,9 +14,8 @@ from deadbeat.base.experiment.columns import Columns
 from deadbeat.base.kinds.base import ExperimentKind, Shown
 from deadbeat.base.kinds.registry import find
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.store.files import atomic_write, make_folder, storing
+from deadbeat.base.store.files import atomic_write, file_hash, make_folder, storing
 from deadbeat.base.store.place import PROGRAM
-from deadbeat.base.store.programs import file_hash
 from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit

@@ -11,20 +11,12 @@ from typing import Any, Unpack
 import attrs
 
 from deadbeat.base.kinds.base import MachineOptions, Shown
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import BuildError, TargetError, UsageError
 from deadbeat.base.model.platform import target_option
-from deadbeat.base.model.tasks import Fragment
 from deadbeat.base.model.words import Json, duration, time_text
 from deadbeat.base.store.files import storing
 from deadbeat.base.store.place import CAMPAIGN
-from deadbeat.base.store.serial import (
-    CALIBRATION_FILE,
-    given_calibration,
-    read_calibration,
-    to_plain,
-    write_calibration,
-)
+from deadbeat.base.store.serial import to_plain
 from deadbeat.cli._measure import say_simulated
 from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._progress import Watch
@@ -43,6 +35,14 @@ from deadbeat.tasksets.executors.made import make_catalog, make_executor
 from deadbeat.tasksets.executors.preparing import calibrated
 from deadbeat.tasksets.executors.simulated import FakeExecutor
 from deadbeat.tasksets.executors.tasksets import PAPER_USES, about_seconds
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.tasks import Fragment
+from deadbeat.tasksets.store.serial import (
+    CALIBRATION_FILE,
+    given_calibration,
+    read_calibration,
+    write_calibration,
+)
 
 
 def calibrate(

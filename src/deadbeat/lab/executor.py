@@ -7,7 +7,6 @@ from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import UsageError
 from deadbeat.build.toolchain import toolchain_for
 from deadbeat.lab.guest import require_room
@@ -17,6 +16,7 @@ from deadbeat.tasksets.executors.base import Costing, Progress, RunRequest, RunS
 from deadbeat.tasksets.executors.calibration import VIRTUAL_MOST_S
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
 from deadbeat.tasksets.executors.session import HardwareSession
+from deadbeat.tasksets.model.calibration import Calibration
 from deadbeat.tasksets.prices.table import PriceBatch
 from deadbeat.tasksets.prices.works import Pricing
 

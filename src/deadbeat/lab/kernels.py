@@ -14,8 +14,7 @@ from attrs import evolve, field, frozen
 from deadbeat.base.model.errors import DataError, DeadbeatError
 from deadbeat.base.model.words import Json
 from deadbeat.base.model.words import size as size_text
-from deadbeat.base.store.campaign import free_bytes
-from deadbeat.base.store.files import atomic_write, read_json, storing, write_json
+from deadbeat.base.store.files import atomic_write, free_bytes, read_json, storing, write_json
 from deadbeat.base.store.serial import structure, to_plain
 from deadbeat.lab.apt import Apt, Lab, Package, lab_folder, locked, replaced
 from deadbeat.lab.offers import Offer, kernel_apt, series_of, version_key

@@ -15,8 +15,8 @@ from typing import Any
 from attrs import NOTHING, field, fields, frozen
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.tasks import Entry, Fragment, Kind
 from deadbeat.base.model.words import nearest
+from deadbeat.tasksets.model.tasks import Entry, Fragment, Kind
 
 POOLS = ("full", "quick", "portable")
 #: Words of ``requires`` that every core port has (runtime/include/deadbeat/port_sync.h).

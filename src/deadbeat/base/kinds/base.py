@@ -26,7 +26,7 @@ from deadbeat.base.report.document import CellMap, Document, Table, records
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.notebook import Drawing, glance
 from deadbeat.base.report.paper import Words
-from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.place import FolderKind, FolderState, Place
 
 

@@ -19,7 +19,7 @@ from deadbeat.base.report.document import Column, Document, Section, Table, csv_
 from deadbeat.base.report.html import write_result
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.paper import Words
-from deadbeat.base.store.campaign import free_bytes
+from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.place import REPORT_FILE, FolderState
 from deadbeat.base.store.runfolder import RunFolder

@@ -229,3 +229,19 @@ def elsewhere(there: Platform, here: Platform) -> Iterator[str]:
         yield "was begun with other hardware, frequency policy or toolchain"
     if tuning := differently_tuned(there, here):
         yield f"was begun with other settings of the machine: {tuning}"
+
+
+def example_platform(cores: int = 2) -> Platform:
+    return Platform(
+        name="example",
+        kind="simulated",
+        machine="none",
+        soc="invented",
+        cpus=tuple(range(cores)),
+        kernel="none",
+        preemption="unknown",
+        governor="none",
+        toolchain="none",
+        flags="",
+        fingerprint="example",
+    )

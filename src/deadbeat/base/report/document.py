@@ -17,7 +17,7 @@ from attrs import field, frozen
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.charts import Chart
-from deadbeat.base.store.summary import csv_text
+from deadbeat.base.store.files import csv_text
 
 #: Shown for a value that was not measured.
 NOTHING = "–"

@@ -10,14 +10,18 @@ old file or the new one; a left-over ``.part`` is never read.
 
 from __future__ import annotations
 
+import csv
 import errno
 import functools
+import hashlib
+import io
 import json
 import math
 import os
+import re
 import shutil
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BufferedReader
@@ -292,3 +296,64 @@ def read_toml(
     except (ValueError, RecursionError) as error:
         text = f"{path}: not TOML: {error}".replace("\n", " ")
         raise UsageError(text, hint) from None
+
+
+def free_bytes(path: Path, *, option: str = "--runs") -> int:
+    """Free space where ``path`` is or will be.
+
+    Args:
+        option: What the path is chosen with.
+
+    Raises:
+        DeadbeatError: Nothing can be written there.
+    """
+    existing = path.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    usage = shutil.disk_usage(existing)
+    hint = f"choose another {option}"
+    if not usage.total:  # procfs and its like
+        raise DeadbeatError(f"{path} cannot be written: {existing} holds no files", hint)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = "may not be written" if existing.is_dir() else "is not a folder"
+        raise DeadbeatError(f"{path} cannot be written: {existing} {reason}", hint)
+    return usage.free
+
+
+#: What a spreadsheet takes for a formula; a number is none.
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+$)")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Json]]) -> str:
+    """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([cell(row[column]) for column in columns])
+    return stream.getvalue()
+
+
+def cell(value: Any) -> str:
+    """Text of a CSV cell: nothing for None, truth values as words, floats with <= 9 digits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    text = str(value)
+    if isinstance(value, str) and _FORMULA.match(text):
+        return f"'{text}"  # or a spreadsheet would calculate it
+    return text
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's content. Raises DataError: it cannot be read."""
+    try:
+        with reading(path) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(
+            *refusal(f"cannot read program {path}", error, "repeat the command: it is made again")
+        ) from error

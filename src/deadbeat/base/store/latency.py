@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from deadbeat.base.model.latency import LatencyKey, LatencyRun
 from deadbeat.base.model.validity import judged_latency
+from deadbeat.base.store.place import LATENCY_FILE
 from deadbeat.base.store.runfolder import RunFolder, run_converter
-
-LATENCY_FILE = "latency.json"
 
 
 class LatencyStore(RunFolder[LatencyKey, LatencyRun]):

@@ -18,7 +18,6 @@ from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.model.refused import refusal
 from deadbeat.base.model.specification import differences
 from deadbeat.base.model.words import Json, near
-from deadbeat.base.store.campaign import CAMPAIGN_FILE, BreakdownStore
 from deadbeat.base.store.files import (
     PART_SUFFIX,
     followed,
@@ -28,14 +27,12 @@ from deadbeat.base.store.files import (
     storing,
     sync,
 )
-from deadbeat.base.store.latency import LATENCY_FILE
-from deadbeat.base.store.load import LOAD_FILE
-from deadbeat.base.store.origin import ORIGIN_FILE
 from deadbeat.base.store.runfolder import EXPERIMENT_FILE
-from deadbeat.base.store.study import STUDY_FILE
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
+#: In a folder with task sets of another: whose they are.
+ORIGIN_FILE = "origin.json"
 #: In the folder of a result: when the program beside its runs ended, how, and its starts.
 BESIDE_LOG = "beside.log"
 LIST_HINT = "deadbeat list results lists them"
@@ -121,11 +118,13 @@ class FolderKind:
         return UsageError(f"{name} is a {self.noun}, not a campaign", hint)
 
 
+CAMPAIGN_FILE, LATENCY_FILE, LOAD_FILE = "campaign.json", "latency.json", "load.json"
+STUDY_FILE = "study.json"
 CAMPAIGN = FolderKind(CAMPAIGN_FILE, "campaign")
 MATRIX = FolderKind(LATENCY_FILE, "latency matrix")
 LOAD_TEST = FolderKind(LOAD_FILE, "load test")
 STUDY = FolderKind(STUDY_FILE, "study")
-BREAKDOWN = FolderKind(BreakdownStore.HEAD, "breakdown search")
+BREAKDOWN = FolderKind("breakdown.json", "breakdown search")
 PROGRAM = FolderKind("program.json", "measured program")
 #: A folder of results holds one of them.
 HEADS = (

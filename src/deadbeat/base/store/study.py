@@ -29,8 +29,8 @@ from deadbeat.base.store.files import (
     write_buffers,
 )
 from deadbeat.base.store.folder import Head, OwnedFolder
+from deadbeat.base.store.place import STUDY_FILE
 
-STUDY_FILE = "study.json"
 CHUNKS = "chunks"
 
 _MAGIC = b"deadbeat study chunk\n"

@@ -22,8 +22,7 @@ from deadbeat.base.report.document import Document
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.paper import FORMATS
 from deadbeat.base.report.terminal import finding_line, print_parts
-from deadbeat.base.store.campaign import free_bytes
-from deadbeat.base.store.files import write_json
+from deadbeat.base.store.files import free_bytes, write_json
 from deadbeat.base.store.place import numbered
 from deadbeat.base.verdicts.words import verdict_line, words_list
 from deadbeat.cli._measure import answered

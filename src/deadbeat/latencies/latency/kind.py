@@ -16,12 +16,11 @@ from attrs import asdict, evolve
 from deadbeat.base.kinds.base import Begin, Begun, Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import TargetError, UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import counts_text
 from deadbeat.base.model.latency import ASSUMED, PATH_PARTS, THREADS, LatencyRun, LoadPoint
 from deadbeat.base.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.base.model.lateness import causes_words
-from deadbeat.base.model.platform import LOADED_BY, Platform
+from deadbeat.base.model.platform import LOADED_BY, Platform, example_platform
 from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.perfetto import moments_text

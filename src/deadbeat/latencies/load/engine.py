@@ -17,9 +17,8 @@ from functools import partial
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import DataError, TargetError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.load import REFERENCE, TRACED, Gaps, LoadKey, Rounds, Seen, Takers
-from deadbeat.base.model.platform import LOCAL, Platform
+from deadbeat.base.model.platform import LOCAL, Platform, example_platform
 from deadbeat.base.model.tuning import JournalEntry, Setting
 from deadbeat.build.programs import LOCK_WAIT_S, VerbEngine
 from deadbeat.latencies.load.remedies import GOVERNOR, SERVER, SIBLINGS, RemedyChange

@@ -14,10 +14,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.histogram import Histogram, bucket_of, from_counts
-from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.words import Json, count_of
 from deadbeat.build.pool import LIBC, is_native
 from deadbeat.build.programs import VerbEngine

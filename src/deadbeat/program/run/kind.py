@@ -19,8 +19,8 @@ from deadbeat.base.experiment.base import FolderExperiment, Lost, Phase, Watcher
 from deadbeat.base.kinds.base import Begin, Begun, Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import DeadbeatError, UsageError
-from deadbeat.base.model.examples import example_platform
 from deadbeat.base.model.finding import Finding, Severity
+from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import duration, shortened, time_text

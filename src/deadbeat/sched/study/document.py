@@ -32,7 +32,8 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.report.paper import Words
 from deadbeat.base.stats.proportions import Count
-from deadbeat.base.store.study import STUDY_FILE, StudyStore
+from deadbeat.base.store.place import STUDY_FILE
+from deadbeat.base.store.study import StudyStore
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
 from deadbeat.sched.study.charts import charts

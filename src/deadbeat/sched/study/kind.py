@@ -11,8 +11,8 @@ from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import count_of
 from deadbeat.base.report.document import records
-from deadbeat.base.store.place import STUDY, FolderState
-from deadbeat.base.store.study import STUDY_FILE, StudyStore
+from deadbeat.base.store.place import STUDY, STUDY_FILE, FolderState
+from deadbeat.base.store.study import StudyStore
 from deadbeat.sched.study.chunks import chunk_count
 from deadbeat.sched.study.document import (
     LABEL,

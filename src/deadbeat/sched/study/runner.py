@@ -21,12 +21,13 @@ from deadbeat.base.store.files import tool_version
 from deadbeat.base.store.place import (
     CONTINUE_HINT,
     STUDY,
+    STUDY_FILE,
     Place,
     family,
     numbered,
     other_parameters,
 )
-from deadbeat.base.store.study import STUDY_FILE, StudyStore
+from deadbeat.base.store.study import StudyStore
 from deadbeat.sched.study.chunks import Rows, chunk_count, compute_chunk, counted, pieces, row_type
 from deadbeat.sched.study.spec import StudySpec, digest, identity, read_spec, spec_dict
 

@@ -23,8 +23,8 @@ from deadbeat.base.model.specification import usage
 from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.base.model.words import Json, nearest, shown
 from deadbeat.base.store.folder import HEAD_HINT
+from deadbeat.base.store.place import STUDY_FILE
 from deadbeat.base.store.serial import exact_converter, structure
-from deadbeat.base.store.study import STUDY_FILE
 from deadbeat.sched import Scheduler, policies, simulate, tie_rules
 from deadbeat.sched.analysis import TestSettings, placements
 from deadbeat.sched.analysis import tests as known_tests

@@ -27,7 +27,7 @@ from deadbeat.base.report.document import (
 from deadbeat.base.report.html import terms
 from deadbeat.base.report.machines import CaseVerdict, Verdicted
 from deadbeat.base.report.paper import Words
-from deadbeat.base.store.summary import csv_text
+from deadbeat.base.store.files import csv_text
 from deadbeat.tasksets.breakdown.results import Breakdown, CellResult, SetResult, columns, row
 from deadbeat.tasksets.breakdown.spec import SearchCell
 

@@ -11,7 +11,6 @@ from deadbeat.base.kinds.observed import comparable
 from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.specification import layered
-from deadbeat.base.store.campaign import BreakdownStore
 from deadbeat.base.store.place import BREAKDOWN, FolderState, other_parameters
 from deadbeat.tasksets.breakdown.document import (
     breakdown_document,
@@ -32,6 +31,7 @@ from deadbeat.tasksets.breakdown.search import (
 from deadbeat.tasksets.breakdown.spec import BreakdownSpec, from_plain, resolve, specify, to_plain
 from deadbeat.tasksets.executors.made import make_catalog, make_executor
 from deadbeat.tasksets.executors.preparing import begun_elsewhere, usable_calibration
+from deadbeat.tasksets.store.campaign import BreakdownStore
 
 
 def _stand(store: BreakdownStore) -> FolderState:

@@ -7,8 +7,8 @@ from operator import attrgetter
 
 from deadbeat.base.model.comparison import ComparedLook, Vocabulary
 from deadbeat.base.model.observations import Cell, Metric, Observation, observed
-from deadbeat.base.model.results import RunKey
 from deadbeat.tasksets.breakdown.results import Breakdown
+from deadbeat.tasksets.model.results import RunKey
 
 METRICS = (
     Metric(

@@ -19,10 +19,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.systems import TaskSystem, TimedTask
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.sched import analyze
 from deadbeat.tasksets.breakdown.search import SearchResults
 from deadbeat.tasksets.breakdown.spec import (
@@ -35,6 +32,9 @@ from deadbeat.tasksets.breakdown.spec import (
 )
 from deadbeat.tasksets.executors.metrics import Bools, Floats, job_columns
 from deadbeat.tasksets.executors.tables import RunTiming
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.prices.rates import (
     NOTHING,
     RatesByRivals,

@@ -12,11 +12,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.words import Json
 from deadbeat.base.stats.binomial import Z95
 from deadbeat.base.stats.intervals import ALL_ABOVE_SETS, Interval, bounded_interval
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.breakdown.predict import Model, host_of, most_urgent, proved
 from deadbeat.tasksets.breakdown.search import SearchResults, lacking, misses, planned
 from deadbeat.tasksets.breakdown.spec import (
@@ -28,7 +26,9 @@ from deadbeat.tasksets.breakdown.spec import (
     utilisation,
 )
 from deadbeat.tasksets.executors.metrics import job_columns
+from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.prices.stage import prices_in
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 #: Columns of a cell that are means over its sets, and sums.
 _MEANS = ["breakdown", "predicted", "predicted_calm", "predicted_inflated", "proved", "inflation"]

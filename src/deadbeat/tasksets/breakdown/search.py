@@ -17,11 +17,8 @@ from attrs import define, field, frozen
 
 from deadbeat.base.experiment.base import Kept, Lost, Phase, Todo, Watcher
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import DataError, RunError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.breakdown.spec import (
     BreakdownSpec,
     SearchSpec,
@@ -38,6 +35,9 @@ from deadbeat.tasksets.emit import task_set_id
 from deadbeat.tasksets.executors.base import Executor, RunOutcome, RunRequest, RunSettings
 from deadbeat.tasksets.executors.metrics import Floats, job_columns
 from deadbeat.tasksets.executors.preparing import TaskSetExperiment, table_of
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store.campaign import CampaignStore
 from deadbeat.tasksets.synthesis import Synthesiser
 
 _PROGRAM = "batch-000"

@@ -16,10 +16,8 @@ from attrs import frozen
 
 from deadbeat.base.model import rules
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import Point, RunKey
 from deadbeat.base.model.rules import Problem
 from deadbeat.base.model.specification import checked, keyed, layered, plain_of, usage
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.words import Json, inside
 from deadbeat.tasksets.executors.tasksets import (
     BATCH_LIMIT,
@@ -31,6 +29,8 @@ from deadbeat.tasksets.executors.tasksets import (
     fitted,
     too_few_segments,
 )
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.synthesis import SynthesisParameters, seed_for
 from deadbeat.tasksets.synthesis.parameters import PRIORITIES
 

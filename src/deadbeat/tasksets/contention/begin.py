@@ -15,15 +15,10 @@ from attrs import define, field
 from deadbeat.base.kinds.base import Begin, Begun, Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.platform import EXTRAPOLATED
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.rules import Cpus, Name
 from deadbeat.base.model.specification import parsed
-from deadbeat.base.model.tasks import Kind
 from deadbeat.base.model.words import Json, duration
 from deadbeat.base.report.document import CellMap
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.origin import Origin
-from deadbeat.base.store.serial import CALIBRATION_FILE
 from deadbeat.tasksets.contention.figures import run_figures
 from deadbeat.tasksets.contention.headline import strength_of
 from deadbeat.tasksets.contention.place import (
@@ -47,6 +42,11 @@ from deadbeat.tasksets.executors.base import Executor
 from deadbeat.tasksets.executors.made import make_catalog, make_executor
 from deadbeat.tasksets.executors.metrics import job_columns
 from deadbeat.tasksets.executors.preparing import usable_calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import Kind
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.origin import Origin
+from deadbeat.tasksets.store.serial import CALIBRATION_FILE
 
 _PROGRAMS = "--programs-from"
 #: Paths of a specification that do not change what is run: these alone may be given beside it.

@@ -29,7 +29,6 @@ from deadbeat.base.model.lateness import (
     WORK,
     LateJob,
 )
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.traces import PARTS, JobTotals, JobTrace, RunTrace, ThreadShare
 from deadbeat.machine.trace import timeline
 from deadbeat.machine.trace.jobs import Lateness
@@ -38,6 +37,7 @@ from deadbeat.tasksets.contention.others import has_split
 from deadbeat.tasksets.contention.run_parts import behind_own, split_parts
 from deadbeat.tasksets.contention.run_parts import in_us as _us
 from deadbeat.tasksets.executors.metrics import Integers, JobColumns, job_columns
+from deadbeat.tasksets.model.tasks import TaskSet
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1

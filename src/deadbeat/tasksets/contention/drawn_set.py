@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from deadbeat.base.kinds.base import Shown
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.jobs import JOB_DTYPE
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
-from deadbeat.base.model.tasks import Task, TaskSet
 from deadbeat.base.model.words import Json, count_of, us_text
 from deadbeat.base.report.document import Column, Table
-from deadbeat.base.store.campaign import BreakdownStore, CampaignStore
 from deadbeat.base.store.place import BREAKDOWN
 from deadbeat.tasksets.contention.emitting import key_in, sets_in
 from deadbeat.tasksets.contention.place import find_campaign
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import Task, TaskSet
 from deadbeat.tasksets.prices.stage import prices_in
+from deadbeat.tasksets.store.campaign import BreakdownStore, CampaignStore
 
 #: Fragments that are locks, and how they are taken.
 LOCKS = {

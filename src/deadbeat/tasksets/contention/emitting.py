@@ -10,17 +10,11 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.specification import names_in_file
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.words import Json, nearest, shown
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.base.store.files import followed, read_toml
-from deadbeat.base.store.jobfile import read_job_table
-from deadbeat.base.store.serial import given_calibration
 from deadbeat.tasksets.catalog import Catalog, lacking, load_catalog
 from deadbeat.tasksets.contention.place import find_campaign
 from deadbeat.tasksets.contention.plan import plan, resolve, synthesised
@@ -28,6 +22,12 @@ from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec, specify
 from deadbeat.tasksets.emit import emit_batch, task_set_id
 from deadbeat.tasksets.emit.tree import PORTS, tree_files, write_tree
 from deadbeat.tasksets.executors.metrics import JobColumns, job_columns
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.jobfile import read_job_table
+from deadbeat.tasksets.store.serial import given_calibration
 from deadbeat.tasksets.synthesis import Synthesiser
 
 _SETTINGS = """/* How the sets are measured: a campaign's settings. */

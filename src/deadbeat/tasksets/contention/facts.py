@@ -16,15 +16,16 @@ from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
-from deadbeat.base.model.figures import CellFigures, SetFigures
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import PrecisionRecord, Summary
 from deadbeat.base.model.words import Json, beside_label, count_of, inside, loud, origin
 from deadbeat.base.report.building import spread
 from deadbeat.base.report.charts import Mark
 from deadbeat.base.report.document import UNKNOWN, flatten, machine_facts, percent
-from deadbeat.base.store.serial import converter, plain_converter, structure
+from deadbeat.base.store.serial import plain_converter
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
+from deadbeat.tasksets.model.results import PrecisionRecord, Summary
 from deadbeat.tasksets.prices.table import PriceTable
+from deadbeat.tasksets.store.serial import converter, structure
 
 #: Points or groups, or task sets.
 Of = TypeVar("Of", CellFigures, SetFigures)

@@ -11,7 +11,6 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.figures import SetFigures
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.tasksets.contention.others import taken_by_others, unfinished
 from deadbeat.tasksets.executors.metrics import (
@@ -22,6 +21,7 @@ from deadbeat.tasksets.executors.metrics import (
     job_columns,
     quantiles,
 )
+from deadbeat.tasksets.model.figures import SetFigures
 
 
 def without_overlapped(table: JobTable) -> tuple[JobTable, int]:

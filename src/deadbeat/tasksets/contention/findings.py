@@ -14,14 +14,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.calibration import Calibration
-from deadbeat.base.model.figures import CellFigures, SetFigures
 from deadbeat.base.model.finding import Finding, finding, ordered
 from deadbeat.base.model.platform import UNDISTURBED, Platform
-from deadbeat.base.model.results import NoiseFacts, RunKey
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.campaign import SessionRecord
-from deadbeat.base.store.origin import Origin
 from deadbeat.machine.host.environment import core_kinds
 from deadbeat.machine.host.judgements import rt_kept, slow_clock, slow_governors, stolen, throttled
 from deadbeat.machine.host.kernel import release_of
@@ -29,6 +24,11 @@ from deadbeat.machine.host.snapshot import diff, recorded
 from deadbeat.machine.host.values import Unknown, is_unknown
 from deadbeat.tasksets.contention.point import NULL_SETS_MIN
 from deadbeat.tasksets.executors.tables import LONG_PERIODS
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
+from deadbeat.tasksets.model.results import NoiseFacts, RunKey
+from deadbeat.tasksets.store.campaign import SessionRecord
+from deadbeat.tasksets.store.origin import Origin
 
 
 def where_it_ran(calibration: Calibration | None, origin: Origin | None) -> Platform | None:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 
 from attrs import frozen
 
-from deadbeat.base.model.figures import CellFigures, Figure, SetFigures
-from deadbeat.base.model.results import PointFigures, Summary
 from deadbeat.base.model.words import UNDECIDED
 from deadbeat.base.report.building import CurvePoint
 from deadbeat.base.report.charts import ABSENT, AT_LEAST, AT_MOST, FAINT, SHOWN, Heat, HeatCell
 from deadbeat.base.report.document import percent
 from deadbeat.base.report.scales import nice_step
 from deadbeat.tasksets.contention.facts import Level, NoiseFloor, levels, multiple
+from deadbeat.tasksets.model.figures import CellFigures, Figure, SetFigures
+from deadbeat.tasksets.model.results import PointFigures, Summary
 
 #: Most contour lines, about, over the range of a metric.
 _CONTOUR_LINES = 7

@@ -6,9 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from deadbeat.base.model.figures import RANGE, CellFigures, Figure
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import Summary
 from deadbeat.base.model.words import capital, origin
 from deadbeat.base.report.document import CellMap, percent
 from deadbeat.base.report.machines import Verdicted
@@ -16,6 +14,8 @@ from deadbeat.tasksets.contention import facts
 from deadbeat.tasksets.contention.grids import at_places, axis_of, cores_of, milli, point_words
 from deadbeat.tasksets.contention.predicted import predicted_words, replay_words
 from deadbeat.tasksets.contention.spec import VERB
+from deadbeat.tasksets.model.figures import RANGE, CellFigures, Figure
+from deadbeat.tasksets.model.results import Summary
 from deadbeat.tasksets.prices.page import price_words
 
 _FACTOR = attrgetter("factor")

@@ -20,8 +20,6 @@ from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import counts_text
 from deadbeat.base.model.lateness import LateJob, causes_words
-from deadbeat.base.model.results import RunKey, Summary
-from deadbeat.base.model.tasks import Access
 from deadbeat.base.model.traces import PARTS
 from deadbeat.base.model.words import Json, capital, count_of, ns_text
 from deadbeat.base.report.beside import with_beside
@@ -44,9 +42,7 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.report.html import asset, encode, terms, write_page
 from deadbeat.base.report.paper import FORMATS, Words, draw_charts, write_drawn
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.base.store.place import REPORT_FILE, FolderState
-from deadbeat.base.store.summary import write_summary
 from deadbeat.tasksets.contention import facts, tables
 from deadbeat.tasksets.contention import profile_charts as profile
 from deadbeat.tasksets.contention.begin import begin, follow
@@ -69,6 +65,8 @@ from deadbeat.tasksets.contention.samples import speed_charts
 from deadbeat.tasksets.contention.stress_charts import counter_charts, counters_note, stress_charts
 from deadbeat.tasksets.contention.summarise import summarise
 from deadbeat.tasksets.contention.view import CampaignView
+from deadbeat.tasksets.model.results import RunKey, Summary
+from deadbeat.tasksets.model.tasks import Access
 from deadbeat.tasksets.prices.page import (
     price_chart,
     price_list,
@@ -77,6 +75,8 @@ from deadbeat.tasksets.prices.page import (
     shown_prices,
 )
 from deadbeat.tasksets.prices.stage import prices_in
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.summary import write_summary
 
 _DIGITS = (
     "In brackets: 95 % intervals (how: docs, metrics). Figures here carry six significant digits;"

@@ -16,21 +16,21 @@ from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.lateness import LateJob, MissCause, counted
-from deadbeat.base.model.results import RunKey, Summary
 from deadbeat.base.model.traces import Activity, JobTrace, RunTrace, WorstMoment
 from deadbeat.base.model.words import Json, inside, time_text
 from deadbeat.base.report.building import moment_chart
 from deadbeat.base.report.charts import Chart
 from deadbeat.base.report.perfetto import TraceRecord, record, span, trace_text
 from deadbeat.base.report.perfetto import named as naming
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.serial import to_plain
-from deadbeat.base.store.traces import MOST
 from deadbeat.machine.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
 from deadbeat.machine.trace.timeline import IDLE, timeline
 from deadbeat.tasksets.contention.blame import BlamedRun, blame_late, misses_of
 from deadbeat.tasksets.contention.figures import without_overlapped
 from deadbeat.tasksets.contention.run_parts import in_us
+from deadbeat.tasksets.model.results import RunKey, Summary
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.serial import to_plain
+from deadbeat.tasksets.store.traces import MOST
 
 #: Jobs that are named, unless asked otherwise.
 WORST = 20

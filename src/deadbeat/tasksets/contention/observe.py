@@ -25,7 +25,6 @@ from deadbeat.base.model.comparison import (
     Vocabulary,
 )
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.figures import MEASURES, SetFigures
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.observations import (
     MISS_RATIO,
@@ -35,7 +34,6 @@ from deadbeat.base.model.observations import (
     Observations,
     observed,
 )
-from deadbeat.base.model.results import PointFigures, RunKey
 from deadbeat.base.model.words import count_of
 from deadbeat.tasksets.contention import facts
 from deadbeat.tasksets.contention.plan import group_of
@@ -51,6 +49,8 @@ from deadbeat.tasksets.contention.view import (
     require_identical,
     standing_of,
 )
+from deadbeat.tasksets.model.figures import MEASURES, SetFigures
+from deadbeat.tasksets.model.results import PointFigures, RunKey
 from deadbeat.tasksets.prices.compared import price_metric, with_prices
 
 METRICS = (

@@ -15,11 +15,8 @@ from deadbeat.base.experiment.folders import Folders
 from deadbeat.base.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.platform import EXTRAPOLATED, Platform
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.files import reading
-from deadbeat.base.store.origin import Origin
+from deadbeat.base.store.files import file_hash, reading
 from deadbeat.base.store.place import (
     BREAKDOWN,
     CAMPAIGN,
@@ -31,7 +28,6 @@ from deadbeat.base.store.place import (
     no_result,
     other_parameters,
 )
-from deadbeat.base.store.programs import Program, file_hash
 from deadbeat.tasksets.contention.plan import (
     is_complete,
     plan,
@@ -43,6 +39,10 @@ from deadbeat.tasksets.contention.spec import VERB, CampaignSpec, read_spec, spe
 from deadbeat.tasksets.emit import task_set_id
 from deadbeat.tasksets.executors.base import RunRequest
 from deadbeat.tasksets.executors.preparing import begun_elsewhere
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.origin import Origin
+from deadbeat.tasksets.store.programs import Program
 from deadbeat.tasksets.synthesis import Synthesiser
 
 LATEST = "latest"

@@ -18,11 +18,8 @@ import attrs
 from attrs import frozen
 
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import Point, RunKey, point_text
 from deadbeat.base.model.rules import Problem
 from deadbeat.base.model.specification import usage
-from deadbeat.base.model.tasks import TaskSet
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.spec import CampaignSpec, LoadedSpec
 from deadbeat.tasksets.contention.stress import (
     PRESETS,
@@ -44,6 +41,9 @@ from deadbeat.tasksets.executors.tasksets import (
     fitted,
     usable_cpus,
 )
+from deadbeat.tasksets.model.results import Point, RunKey, point_text
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.campaign import CampaignStore
 from deadbeat.tasksets.synthesis import Synthesiser, SynthesisParameters, seed_for
 from deadbeat.tasksets.synthesis.stream import Stream
 

@@ -9,19 +9,7 @@ from operator import attrgetter
 import numpy as np
 from attrs import evolve
 
-from deadbeat.base.model.figures import (
-    BOUND,
-    MEASURES,
-    NEEDED_SHARES,
-    PART_COLUMNS,
-    RANGE,
-    CellFigures,
-    Figure,
-    SetFigures,
-    is_saturated,
-)
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import ClassFigures, NoiseFacts, PointFigures
 from deadbeat.base.report.document import percent
 from deadbeat.base.stats.binomial import quantile_ranks
 from deadbeat.base.stats.exceedance import Jobs, Share
@@ -39,6 +27,18 @@ from deadbeat.base.stats.intervals import (
 from deadbeat.base.stats.proportions import wilson
 from deadbeat.tasksets.contention.figures import Responses, RunFigures, mean_of
 from deadbeat.tasksets.executors.metrics import quantiles
+from deadbeat.tasksets.model.figures import (
+    BOUND,
+    MEASURES,
+    NEEDED_SHARES,
+    PART_COLUMNS,
+    RANGE,
+    CellFigures,
+    Figure,
+    SetFigures,
+    is_saturated,
+)
+from deadbeat.tasksets.model.results import ClassFigures, NoiseFacts, PointFigures
 
 Sets = Sequence[SetFigures]
 

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from deadbeat.base.model.figures import CellFigures, SetFigures, is_saturated
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
 from deadbeat.base.stats.intervals import (
     Floats,
     mean_interval,
@@ -33,6 +31,8 @@ from deadbeat.tasksets.contention.figures import run_figures, without_overlapped
 from deadbeat.tasksets.contention.plan import class_unit, group_of, most_runs, round_of, unit_of
 from deadbeat.tasksets.contention.spec import CampaignSpec, PrecisionSpec
 from deadbeat.tasksets.executors.metrics import job_columns, of_tasks
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures, is_saturated
+from deadbeat.tasksets.model.results import KnownPoint, PrecisionRecord, RunKey, point_text
 
 #: A look follows when a point has this many times the sets of the last one.
 GROWTH = 1.1

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from deadbeat.base.model.figures import SetFigures, is_saturated
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import Summary
 from deadbeat.base.model.words import inside, origin
 from deadbeat.base.report.building import CurvePoint, curve
 from deadbeat.base.report.charts import Chart, Panel
@@ -25,6 +23,8 @@ from deadbeat.tasksets.contention.facts import labels, platform, price_table
 from deadbeat.tasksets.contention.figures import mean_of
 from deadbeat.tasksets.contention.grids import point_words
 from deadbeat.tasksets.contention.point import known, unfinished_share
+from deadbeat.tasksets.model.figures import SetFigures, is_saturated
+from deadbeat.tasksets.model.results import Summary
 
 #: A pooled prediction is right within this share of the mean slowdown - 1, or by this much.
 CLOSE, CLOSE_LEAST = 0.15, 0.02

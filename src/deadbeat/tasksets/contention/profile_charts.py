@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from deadbeat.base.model.figures import CellFigures
 from deadbeat.base.model.lateness import LateJob
-from deadbeat.base.model.results import JobHistogram, Summary
 from deadbeat.base.model.traces import PARTS
 from deadbeat.base.model.words import origin, time_text
 from deadbeat.base.report.building import curve, spread, stacked
@@ -30,6 +28,8 @@ from deadbeat.tasksets.contention.grids import (
 )
 from deadbeat.tasksets.contention.samples import object_charts, of_option, samples
 from deadbeat.tasksets.contention.stress_charts import factor_charts
+from deadbeat.tasksets.model.figures import CellFigures
+from deadbeat.tasksets.model.results import JobHistogram, Summary
 
 #: Curves in one panel.
 _CURVES = 6

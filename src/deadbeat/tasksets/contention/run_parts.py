@@ -12,13 +12,13 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
-from deadbeat.base.model.figures import COUNTER_COLUMNS, PART_COLUMNS
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.tasks import Task, TaskSet
 from deadbeat.base.model.traces import COUNTER_EVENTS, PARTS
 from deadbeat.tasksets.contention.others import has_split
 from deadbeat.tasksets.executors.metrics import Bools, Floats, Integers, JobColumns
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.figures import COUNTER_COLUMNS, PART_COLUMNS
+from deadbeat.tasksets.model.tasks import Task, TaskSet
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:

@@ -11,13 +11,8 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import DataError, DeadbeatError
-from deadbeat.base.model.figures import SetFigures
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import TaskSet
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.contention.figures import RunFigures, run_figures, without_overlapped
 from deadbeat.tasksets.contention.late import Worst
 from deadbeat.tasksets.contention.plan import class_unit, shares_objects
@@ -32,11 +27,16 @@ from deadbeat.tasksets.contention.run_parts import (
 from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec
 from deadbeat.tasksets.contention.stress import Group
 from deadbeat.tasksets.executors.metrics import Bools, Floats, JobColumns, job_columns, of_tasks
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.figures import SetFigures
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.prices.rates import NOTHING, RatesByRivals, paced, prepared, rates_of
 from deadbeat.tasksets.prices.replay import ReplayTask, replay_releases
 from deadbeat.tasksets.prices.stage import prices_in
 from deadbeat.tasksets.prices.states import CHANGED, FAR, PairStates
 from deadbeat.tasksets.prices.table import PriceTable
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 
 @frozen(kw_only=True)

@@ -11,12 +11,8 @@ import attrs
 from attrs import frozen
 
 from deadbeat.base.experiment.base import Kept, Lost, Outcome, Phase, Todo, Watcher
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import DataError, RunError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.model.tasks import Kind
-from deadbeat.base.store.campaign import OWN_COSTS_FILE, CampaignStore, estimate_bytes
 from deadbeat.machine.trace.jobs import worst_jobs
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.contention.place import (
@@ -49,6 +45,10 @@ from deadbeat.tasksets.executors.tables import (
     rounds_min,
     slot_lengths,
 )
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import Kind
+from deadbeat.tasksets.store.campaign import OWN_COSTS_FILE, CampaignStore, estimate_bytes
 from deadbeat.tasksets.synthesis import Synthesiser
 
 #: Wall time of a simulated job and of the rest of its run (generate, store, summarise), generous.

@@ -10,9 +10,7 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from deadbeat.base.model.figures import CellFigures, SetFigures
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import Summary
 from deadbeat.base.model.words import inside
 from deadbeat.base.report.building import (
     CurvePoint,
@@ -27,6 +25,8 @@ from deadbeat.base.report.charts import COLOURS, Bars, Chart, Curve, Mark, Panel
 from deadbeat.tasksets.contention import grids
 from deadbeat.tasksets.contention.facts import Level, NoiseFloor, levels
 from deadbeat.tasksets.contention.point import set_misses
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
+from deadbeat.tasksets.model.results import Summary
 
 T = TypeVar("T")
 

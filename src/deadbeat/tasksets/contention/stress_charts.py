@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 
-from deadbeat.base.model.figures import CellFigures, Figure, SetFigures
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import Summary
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.base.report.building import CurvePoint, curve
 from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
@@ -29,6 +27,8 @@ from deadbeat.tasksets.contention.samples import (
     samples,
     thinned,
 )
+from deadbeat.tasksets.model.figures import CellFigures, Figure, SetFigures
+from deadbeat.tasksets.model.results import Summary
 
 #: Points of one panel of a scatter plot.
 _POINTS = 1500

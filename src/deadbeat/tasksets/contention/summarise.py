@@ -12,24 +12,9 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.calibration import Calibration
-from deadbeat.base.model.figures import CELL_COLUMNS, CellFigures, SetFigures
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.results import (
-    JobHistogram,
-    Point,
-    PointFigures,
-    PrecisionRecord,
-    RunKey,
-    Summary,
-    point_text,
-)
 from deadbeat.base.model.words import Json, inside
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.files import FORMAT, tool_version
-from deadbeat.base.store.origin import Origin, origin_facts
-from deadbeat.base.store.programs import file_hash
-from deadbeat.base.store.serial import to_plain
+from deadbeat.base.store.files import FORMAT, file_hash, tool_version
 from deadbeat.tasksets.contention.figures import RunFigures
 from deadbeat.tasksets.contention.findings import CampaignEvidence, collect_findings, where_it_ran
 from deadbeat.tasksets.contention.late import WORST, Worst, late_facts
@@ -50,9 +35,23 @@ from deadbeat.tasksets.contention.run_reader import RunReader, is_plain
 from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec
 from deadbeat.tasksets.contention.stress import Group, groups
 from deadbeat.tasksets.executors.scheduled import NO_CONTENTION
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.figures import CELL_COLUMNS, CellFigures, SetFigures
+from deadbeat.tasksets.model.results import (
+    JobHistogram,
+    Point,
+    PointFigures,
+    PrecisionRecord,
+    RunKey,
+    Summary,
+    point_text,
+)
 from deadbeat.tasksets.prices.rates import works_of
 from deadbeat.tasksets.prices.stage import PRICES_FILE
 from deadbeat.tasksets.prices.table import PriceTable
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.origin import Origin, origin_facts
+from deadbeat.tasksets.store.serial import to_plain
 
 Floats = NDArray[np.float64]
 

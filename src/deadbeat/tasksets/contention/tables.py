@@ -11,8 +11,6 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.figures import MEASURES, SUMMARY_COLUMNS, CellFigures, SetFigures
-from deadbeat.base.model.results import ClassFigures, JobHistogram, Summary
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.charts import MEASURED
 from deadbeat.base.report.document import Column, Table, said
@@ -30,6 +28,8 @@ from deadbeat.tasksets.contention.grids import (
 from deadbeat.tasksets.contention.headline import load_words
 from deadbeat.tasksets.contention.point import class_words
 from deadbeat.tasksets.contention.samples import group_samples, groups
+from deadbeat.tasksets.model.figures import MEASURES, SUMMARY_COLUMNS, CellFigures, SetFigures
+from deadbeat.tasksets.model.results import ClassFigures, JobHistogram, Summary
 
 #: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"

@@ -15,17 +15,12 @@ from numpy.typing import NDArray
 from deadbeat.base.experiment.columns import Columns, pandas
 from deadbeat.base.kinds.base import OpenedResult, Shown
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.platform import Platform, differing_platforms, shortened
-from deadbeat.base.model.results import RunKey, Summary
 from deadbeat.base.model.specification import differing
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.words import Json, inside, time_text
-from deadbeat.base.store.campaign import OWN_COSTS_FILE, CampaignStore
-from deadbeat.base.store.programs import file_hash
-from deadbeat.base.store.summary import read_summary
+from deadbeat.base.store.files import file_hash
 from deadbeat.tasksets.contention.facts import platform
 from deadbeat.tasksets.contention.figures import without_overlapped
 from deadbeat.tasksets.contention.findings import where_it_ran
@@ -37,6 +32,11 @@ from deadbeat.tasksets.contention.run_reader import (
 from deadbeat.tasksets.contention.spec import VERB, read_spec
 from deadbeat.tasksets.contention.summarise import Attempts, summarise
 from deadbeat.tasksets.executors.metrics import job_columns, per_job
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey, Summary
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.campaign import OWN_COSTS_FILE, CampaignStore
+from deadbeat.tasksets.store.summary import read_summary
 
 _SPLIT_COLUMNS = (
     "cpu_ns",

@@ -8,7 +8,7 @@ from hashlib import sha256
 from attrs import frozen
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.tasks import Entry, Kind, Task, TaskSet
+from deadbeat.tasksets.model.tasks import Entry, Kind, Task, TaskSet
 
 #: DB_TABLES_VERSION of tables.h; written as a number, so that the runtime can refuse another.
 TABLES_VERSION = 1

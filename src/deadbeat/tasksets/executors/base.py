@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from attrs import field, frozen
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import RunError
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.traces import RunTrace
 from deadbeat.base.model.words import Json
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
 
 if TYPE_CHECKING:
     from deadbeat.base.model.jobs import JobTable

@@ -35,15 +35,15 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.calibration import Calibration, Cost, ParallelRatio
 from deadbeat.base.model.errors import CalibrationError, DataError
 from deadbeat.base.model.jobs import of, record
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.tasks import Entry
 from deadbeat.base.stats.binomial import Z95
 from deadbeat.base.stats.intervals import t_quantile
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.executors.base import Costing
+from deadbeat.tasksets.model.calibration import Calibration, Cost, ParallelRatio
+from deadbeat.tasksets.model.tasks import Entry
 
 QUIET_TOLERANCE = 0.02
 #: Share cut off at either end: what is left is the middle half.

@@ -19,13 +19,9 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import SynthesisError, TargetError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import Point, RunKey
-from deadbeat.base.model.tasks import Resource, Task, TaskSet
 from deadbeat.base.stats.intervals import student_half_width
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.build.native import native_root
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.executors.base import (
@@ -38,6 +34,9 @@ from deadbeat.tasksets.executors.base import (
 )
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
 from deadbeat.tasksets.executors.metrics import Bools, JobColumns, job_columns
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import Point, RunKey
+from deadbeat.tasksets.model.tasks import Resource, Task, TaskSet
 from deadbeat.tasksets.prices.table import (
     FIRST,
     FIRST_NS,
@@ -49,6 +48,7 @@ from deadbeat.tasksets.prices.table import (
     PriceBatch,
 )
 from deadbeat.tasksets.prices.works import PriceWork, Pricing
+from deadbeat.tasksets.store.jobfile import read_job_table
 from deadbeat.tasksets.synthesis.generator import Synthesiser
 from deadbeat.tasksets.synthesis.parameters import SynthesisParameters
 

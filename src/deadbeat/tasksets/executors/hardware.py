@@ -10,10 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.platform import places_of
-from deadbeat.base.model.tasks import Entry
 from deadbeat.build.programs import ProgramMachine
 from deadbeat.machine.host.environment import core_kinds
 from deadbeat.machine.host.values import understood
@@ -34,6 +32,8 @@ from deadbeat.tasksets.executors.calibration import (
     visits_of,
 )
 from deadbeat.tasksets.executors.session import HardwareSession
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.tasks import Entry
 from deadbeat.tasksets.prices.table import PriceBatch
 from deadbeat.tasksets.prices.works import Pricing
 

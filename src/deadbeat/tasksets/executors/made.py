@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_fragments
 from deadbeat.base.model.published import offered
 from deadbeat.base.model.words import nearest, shown
 from deadbeat.build.programs import toolchain_of, usable_on
@@ -18,6 +17,7 @@ from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.executors.base import Executor
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
 from deadbeat.tasksets.executors.scheduled import parse_simulated
+from deadbeat.tasksets.model.examples import example_fragments
 
 _KINDS = ("hardware", "sim", "fake", "freertos", "lab", "replay")
 #: Rests on results, which rest on executors: loaded by name.

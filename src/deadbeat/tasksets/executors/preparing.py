@@ -12,14 +12,9 @@ from typing import TypeVar
 import attrs
 
 from deadbeat.base.experiment.base import Experiment, Phase, Watcher
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import CalibrationError, RunError
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.platform import Platform, other_target
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.jobfile import read_job_table
-from deadbeat.base.store.serial import given_calibration
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.executors.base import (
     Costing,
@@ -30,8 +25,13 @@ from deadbeat.tasksets.executors.base import (
     Session,
 )
 from deadbeat.tasksets.executors.tasksets import TaskSetSpec
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.prices.page import known_prices
 from deadbeat.tasksets.prices.stage import PriceStage
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.jobfile import read_job_table
+from deadbeat.tasksets.store.serial import given_calibration
 
 S = TypeVar("S", bound=CampaignStore)
 M = TypeVar("M")

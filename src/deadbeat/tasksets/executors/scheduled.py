@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries, example_fragments
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.systems import TimedTask
-from deadbeat.base.model.tasks import Kind, TaskSet
 from deadbeat.base.model.words import Json, nearest
 from deadbeat.sched.simulator import policies, simulate_jobs
 from deadbeat.tasksets.executors.base import RunSettings
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Faults, Rows, Timings
 from deadbeat.tasksets.executors.tables import RunTiming, counted_until_ns, releases_in
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.tasks import Kind, TaskSet
 from deadbeat.tasksets.prices.rates import NOTHING, RatesByRivals, prepared, priced_matrices
 from deadbeat.tasksets.prices.replay import ReplayTask, Slowdowns, replay_releases
 from deadbeat.tasksets.prices.table import StoredPrices, price_table

@@ -14,15 +14,15 @@ from deadbeat.base.model.errors import (
     UsageError,
 )
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.traces import RunTrace
-from deadbeat.base.store.jobfile import read_job_table
 from deadbeat.build.programs import ProgramMachine
 from deadbeat.machine.targets.base import Process
 from deadbeat.machine.trace.jobs import extract
 from deadbeat.machine.trace.session import Tracer
 from deadbeat.tasksets.emit import emit_batch
 from deadbeat.tasksets.executors.base import UNSCALED_PPM, RunOutcome, RunRequest, RunSettings
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.store.jobfile import read_job_table
 
 #: Beyond the guardian's own bound, so that it has the first word.
 ANSWER_MARGIN_S = 30.0

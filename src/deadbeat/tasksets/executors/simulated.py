@@ -23,21 +23,11 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration, Cost
 from deadbeat.base.model.errors import RunError, TargetError
-from deadbeat.base.model.examples import (
-    example_calibration,
-    example_entries,
-    example_fragments,
-    example_platform,
-)
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.model.tasks import Entry, Kind, TaskSet
+from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.traces import RunTrace
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.jobfile import new_header
 from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.emit import emit_batch, task_set_id
 from deadbeat.tasksets.executors.base import (
@@ -61,8 +51,13 @@ from deadbeat.tasksets.executors.tables import (
     task_rows,
     witness_rows,
 )
+from deadbeat.tasksets.model.calibration import Calibration, Cost
+from deadbeat.tasksets.model.examples import example_calibration, example_entries, example_fragments
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import Entry, Kind, TaskSet
 from deadbeat.tasksets.prices.table import PriceBatch, Slot
 from deadbeat.tasksets.prices.works import PriceWork, Pricing
+from deadbeat.tasksets.store.jobfile import new_header
 
 _WAKE_UP_NS = 2_000
 #: Rate and window of a made-up price stage.

@@ -14,9 +14,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.tasks import Task, TaskSet
 from deadbeat.tasksets.emit import task_set_id
 from deadbeat.tasksets.executors.base import SLOT_MIN_NS, UNSCALED_PPM, RunSettings
+from deadbeat.tasksets.model.tasks import Task, TaskSet
 
 MS = 1_000_000
 #: From runtime/src/core/plan.c.

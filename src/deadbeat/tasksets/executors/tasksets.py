@@ -19,12 +19,12 @@ from deadbeat.base.experiment import fields
 from deadbeat.base.model import rules
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import Point
 from deadbeat.base.model.rules import Problem
 from deadbeat.base.model.specification import checked, keyed, plain_of, usage
 from deadbeat.machine.host.environment import require_usable
 from deadbeat.tasksets.catalog import POOLS
 from deadbeat.tasksets.executors.base import SLOT_MIN_NS, RunSettings
+from deadbeat.tasksets.model.results import Point
 from deadbeat.tasksets.synthesis import SynthesisParameters
 from deadbeat.tasksets.synthesis.distributions import PERIODS, UTILISATION_METHODS, WCETS, Weighted
 from deadbeat.tasksets.synthesis.parameters import PRIORITIES

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from attrs import evolve, frozen
 
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.examples import example_platform
-from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.words import Json
 from deadbeat.build.programs import VerbEngine
 from deadbeat.tasksets.executors.hardware import HardwareExecutor

@@ -16,11 +16,11 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.platform import CpuPlace, Platform, places_of
 from deadbeat.base.model.rules import bytes_of, refuse, size_word
 from deadbeat.base.model.specification import keyed
-from deadbeat.base.model.tasks import Fragment, Kind
 from deadbeat.base.model.words import Json, nearest, shown
 from deadbeat.build.pool import MEMORY_LIMIT, Primitive, primitives
 from deadbeat.machine.host.environment import require_usable
 from deadbeat.tasksets.catalog import load_catalog
+from deadbeat.tasksets.model.tasks import Fragment, Kind
 
 #: Levels of a working set: it fits the core's own caches, the one that cores share, or neither.
 CORE, CACHE, MEMORY = "core", "cache", "memory"

@@ -12,20 +12,19 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.base.kinds.registry import find
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.results import RunKey, Summary
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.model.words import count_of, loud
 from deadbeat.base.stats.intervals import Interval, fewest
-from deadbeat.base.store.campaign import CampaignStore
 from deadbeat.tasksets.breakdown.predict import miss_curve
 from deadbeat.tasksets.breakdown.results import Breakdown
 from deadbeat.tasksets.breakdown.spec import SearchSpec, built_utilisation, set_of
 from deadbeat.tasksets.breakdown.spec import from_plain as breakdown_spec
 from deadbeat.tasksets.contention.spec import read_spec
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import RunKey, Summary
+from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.prediction.results import (
     LEVEL,
     Predictions,
@@ -44,6 +43,7 @@ from deadbeat.tasksets.prices.rates import (
 from deadbeat.tasksets.prices.replay import Overheads, ReplayTask, Slowdowns, alone, replay
 from deadbeat.tasksets.prices.stage import load_prices
 from deadbeat.tasksets.prices.table import PriceTable, price_table
+from deadbeat.tasksets.store.campaign import CampaignStore
 
 Figure = Literal["slowdown", "breakdown"]
 

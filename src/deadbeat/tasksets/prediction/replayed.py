@@ -20,12 +20,8 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.examples import example_calibration, example_entries
-from deadbeat.base.model.figures import is_saturated
 from deadbeat.base.model.platform import EXTRAPOLATED, SIMULATED_PRICES, Platform
-from deadbeat.base.model.tasks import Kind, TaskSet
 from deadbeat.base.model.words import Json, inside, shown
 from deadbeat.machine.host.environment import environment_of
 from deadbeat.machine.targets.opening import open_target
@@ -33,6 +29,10 @@ from deadbeat.tasksets.catalog import Catalog, load_catalog
 from deadbeat.tasksets.executors.base import Costing, Progress, RunSettings, unheard
 from deadbeat.tasksets.executors.scheduled import counted, replayed_jobs, wait_for
 from deadbeat.tasksets.executors.simulated import FakeExecutor, Rows, Timings
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.examples import example_calibration, example_entries
+from deadbeat.tasksets.model.figures import is_saturated
+from deadbeat.tasksets.model.tasks import Kind, TaskSet
 from deadbeat.tasksets.prediction.engine import PricedMatrices, read_prices
 from deadbeat.tasksets.prices.rates import GROWTH, RatesByRivals, prepared
 from deadbeat.tasksets.prices.replay import UNKNOWN, ReplayTask

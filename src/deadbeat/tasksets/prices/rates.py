@@ -19,10 +19,10 @@ from operator import attrgetter
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.tasks import Access, TaskSet
 from deadbeat.base.stats.intervals import Interval
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.tasks import Access, TaskSet
 from deadbeat.tasksets.prices.replay import UNKNOWN, ReplayTask
 from deadbeat.tasksets.prices.table import Price, PriceTable
 from deadbeat.tasksets.synthesis.stream import Stream

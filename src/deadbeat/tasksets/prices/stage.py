@@ -13,12 +13,11 @@ import attrs
 
 from deadbeat.base.model.errors import DataError, DeadbeatError
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.tasks import Fragment
 from deadbeat.base.store.files import read_json, write_json
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.place import entries
-from deadbeat.base.store.serial import structure, to_plain
 from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.model.tasks import Fragment
 from deadbeat.tasksets.prices.table import PriceBatch, PriceTable, StoredPrices, price_table
 from deadbeat.tasksets.prices.works import (
     WEIGHT_MAX,
@@ -30,6 +29,7 @@ from deadbeat.tasksets.prices.works import (
     sizes_of,
     works_of,
 )
+from deadbeat.tasksets.store.serial import structure, to_plain
 
 PRICES_FILE = "prices.json"
 _HINT = "delete the file and repeat the command: prices are measured again"

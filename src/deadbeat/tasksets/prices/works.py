@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import evolve, field, frozen, validators
 
 from deadbeat.base.model.platform import Platform, places_of
-from deadbeat.base.model.tasks import Fragment, Kind
 from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.model.tasks import Fragment, Kind
 
 #: Calls of an object with a widely scattered price are repeated in a round, at most this often.
 WEIGHT_MAX = 10

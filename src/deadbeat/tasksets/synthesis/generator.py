@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from attrs import frozen
 
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import SynthesisError
-from deadbeat.base.model.tasks import (
+from deadbeat.tasksets.catalog import Catalog
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.tasks import (
     Entry,
     Fragment,
     FragmentUse,
@@ -19,7 +20,6 @@ from deadbeat.base.model.tasks import (
     Task,
     TaskSet,
 )
-from deadbeat.tasksets.catalog import Catalog
 from deadbeat.tasksets.synthesis.outlines import Outline, has_mixed_priorities, outlines
 from deadbeat.tasksets.synthesis.packing import Grain, Shelf, Slack, Use, pack
 from deadbeat.tasksets.synthesis.parameters import SynthesisParameters

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from attrs import define
 
-from deadbeat.base.model.tasks import Entry
+from deadbeat.tasksets.model.tasks import Entry
 from deadbeat.tasksets.synthesis.stream import Stream
 
 #: Firsts of one stratum differ by less than this factor.

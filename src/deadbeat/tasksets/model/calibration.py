@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.tasks import Entry, Task
+from deadbeat.tasksets.model.tasks import Entry, Task
 
 #: A class competes for more than its object above this ratio (measurement.md).
 PARALLEL_RATIO_MAX = 1.03

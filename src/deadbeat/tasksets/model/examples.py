@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from deadbeat.base.model.calibration import Calibration, Cost
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.platform import Platform
-from deadbeat.base.model.tasks import Entry, Fragment, Kind
+from deadbeat.base.model.platform import example_platform
+from deadbeat.tasksets.model.calibration import Calibration, Cost
+from deadbeat.tasksets.model.tasks import Entry, Fragment, Kind
 
 _NS_FLOOR_PS = 90_000
 _SY_FLOOR_PS = 60_000
@@ -120,19 +120,3 @@ def _cost(entry: Entry, kind: Kind, rank: int, core: int) -> Cost:
     values |= {f"{part}_low_ps": mean - half for part, (mean, half) in parts.items()}
     values |= {f"{part}_high_ps": mean + half for part, (mean, half) in parts.items()}
     return Cost(**values, samples=20, rejected=0)
-
-
-def example_platform(cores: int = 2) -> Platform:
-    return Platform(
-        name="example",
-        kind="simulated",
-        machine="none",
-        soc="invented",
-        cpus=tuple(range(cores)),
-        kernel="none",
-        preemption="unknown",
-        governor="none",
-        toolchain="none",
-        flags="",
-        fingerprint="example",
-    )

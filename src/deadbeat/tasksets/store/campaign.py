@@ -6,9 +6,7 @@ after; a campaign resumes by asking `CampaignStore.committed`.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self, TypeVar
@@ -16,33 +14,33 @@ from typing import Self, TypeVar
 from attrs import frozen
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.calibration import Calibration
 from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.model.jobs import JobTable
-from deadbeat.base.model.results import PrecisionRecord, RunKey
 from deadbeat.base.model.traces import COUNTER_EVENTS, RunTrace
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import listing, move_file, read_json, storing, write_json
 from deadbeat.base.store.folder import Head, OwnedFolder
-from deadbeat.base.store.jobfile import (
+from deadbeat.base.store.place import BREAKDOWN, CAMPAIGN_FILE, ORIGIN_FILE
+from deadbeat.tasksets.model.calibration import Calibration
+from deadbeat.tasksets.model.results import PrecisionRecord, RunKey
+from deadbeat.tasksets.store.jobfile import (
     find_cut,
     find_inconsistency,
     read_job_table,
     write_job_table,
 )
-from deadbeat.base.store.origin import ORIGIN_FILE, Origin, read_origin, write_origin
-from deadbeat.base.store.programs import ProgramFolder
-from deadbeat.base.store.serial import (
+from deadbeat.tasksets.store.origin import Origin, read_origin, write_origin
+from deadbeat.tasksets.store.programs import ProgramFolder
+from deadbeat.tasksets.store.serial import (
     CALIBRATION_FILE,
     read_calibration,
     structure,
     to_plain,
     write_calibration,
 )
-from deadbeat.base.store.traces import Severity, TraceFolder
+from deadbeat.tasksets.store.traces import Severity, TraceFolder
 
 T = TypeVar("T")
-CAMPAIGN_FILE = "campaign.json"
 #: Costs of a system that runs another's task sets: of its shared objects alone.
 OWN_COSTS_FILE = "own-costs.json"
 FOLDERS = ("sessions", "programs", "jobs", "failed", "traces")
@@ -266,7 +264,7 @@ class BreakdownStore(CampaignStore):
     """The folder of a search for the breakdown utilisation: a campaign with runs that are
     task sets at several T / C."""
 
-    NOUN, HEAD = "breakdown search", "breakdown.json"
+    NOUN, HEAD = BREAKDOWN.noun, BREAKDOWN.file
 
 
 def _part(path: Path, name: str) -> dict[str, Json]:
@@ -308,25 +306,3 @@ def estimate_bytes(
     one += slots * (j.SLOT_DTYPE.itemsize + tasks * j.PROBE_DTYPE.itemsize)
     one += (slots + 1) * min(cores - 1, j.ROUND_TRIPS_MAX) * j.PROBE_DTYPE.itemsize
     return runs * one
-
-
-def free_bytes(path: Path, *, option: str = "--runs") -> int:
-    """Free space where ``path`` is or will be.
-
-    Args:
-        option: What the path is chosen with.
-
-    Raises:
-        DeadbeatError: Nothing can be written there.
-    """
-    existing = path.absolute()
-    while not existing.exists():
-        existing = existing.parent
-    usage = shutil.disk_usage(existing)
-    hint = f"choose another {option}"
-    if not usage.total:  # procfs and its like
-        raise DeadbeatError(f"{path} cannot be written: {existing} holds no files", hint)
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        reason = "may not be written" if existing.is_dir() else "is not a folder"
-        raise DeadbeatError(f"{path} cannot be written: {existing} {reason}", hint)
-    return usage.free

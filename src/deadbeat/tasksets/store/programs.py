@@ -16,18 +16,17 @@ from pathlib import Path
 from attrs import frozen
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.refused import refusal
-from deadbeat.base.model.results import RunKey
-from deadbeat.base.model.tasks import TaskSet
 from deadbeat.base.store.files import (
     atomic_write,
     copy_file,
+    file_hash,
     listing,
     parse_json,
     read_bytes,
-    reading,
 )
-from deadbeat.base.store.serial import structure, to_plain
+from deadbeat.tasksets.model.results import RunKey
+from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.store.serial import structure, to_plain
 
 _HINT = "delete the batch's files in programs/ and repeat the command: it is built again"
 _BATCH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -218,12 +217,3 @@ class ProgramFolder:
                 if match is None or int(match[1]) != index:
                     raise DataError(f"batch index {path} is damaged: line {index + 2}", _HINT)
                 self._where[RunKey.parse(match[2].decode("utf-8", "replace"))] = (path.stem, index)
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's content. Raises DataError: it cannot be read."""
-    try:
-        with reading(path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(*refusal(f"cannot read program {path}", error, _HINT)) from error

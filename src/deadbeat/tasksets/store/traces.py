@@ -14,11 +14,11 @@ from attrs import astuple, fields
 from cattrs import Converter, transform_error
 
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.results import RunKey
 from deadbeat.base.model.traces import RunTrace, TraceEvent
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import read_json, storing, write_json
 from deadbeat.base.store.serial import exact_converter
+from deadbeat.tasksets.model.results import RunKey
 
 #: Number of runs of a campaign that keep their trace.
 MOST = 100

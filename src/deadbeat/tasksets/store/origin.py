@@ -13,9 +13,8 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import read_json, write_json
-from deadbeat.base.store.serial import converter, structure, to_plain
+from deadbeat.tasksets.store.serial import converter, structure, to_plain
 
-ORIGIN_FILE = "origin.json"
 _HINT = "restore it from a backup, or start a new campaign with --fresh"
 
 

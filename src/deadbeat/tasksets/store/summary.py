@@ -6,10 +6,7 @@ with the shortest text of at most nine significant digits, nothing for None.
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,14 +15,20 @@ from attrs import fields
 from cattrs import Converter
 
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
 from deadbeat.base.model.lateness import LateJob
-from deadbeat.base.model.results import PrecisionRecord, Summary
-from deadbeat.base.model.words import Json
-from deadbeat.base.store.campaign import CampaignStore
-from deadbeat.base.store.files import atomic_write, read_bytes, read_json, write_json
-from deadbeat.base.store.programs import file_hash
-from deadbeat.base.store.serial import NUMBER_MAX, converter, structure, to_plain
+from deadbeat.base.store.files import (
+    atomic_write,
+    csv_text,
+    file_hash,
+    read_bytes,
+    read_json,
+    write_json,
+)
+from deadbeat.base.store.serial import NUMBER_MAX
+from deadbeat.tasksets.model.figures import CELL_COLUMNS, CellFigures, SetFigures, Value
+from deadbeat.tasksets.model.results import PrecisionRecord, Summary
+from deadbeat.tasksets.store.campaign import CampaignStore
+from deadbeat.tasksets.store.serial import converter, structure, to_plain
 
 #: Columns of text; all others are numbers.
 _TEXTS = {"key", "group", "class", "set_id", "shared_objects", "file", "stopped"}
@@ -104,31 +107,3 @@ def _hashes(folder: Path) -> bytes:
     """SHA-256 of what a summary is read from, as ``sha256sum`` writes them."""
     names = ("sets.json", "summary.json")
     return "".join(f"{file_hash(folder / name)}  {name}\n" for name in names).encode()
-
-
-#: What a spreadsheet takes for a formula; a number is none.
-_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+$)")
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Json]]) -> str:
-    """CSV with exactly ``columns``; a key that a row lacks is an error (KeyError)."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([cell(row[column]) for column in columns])
-    return stream.getvalue()
-
-
-def cell(value: Any) -> str:
-    """Text of a CSV cell: nothing for None, truth values as words, floats with <= 9 digits."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    text = str(value)
-    if isinstance(value, str) and _FORMULA.match(text):
-        return f"'{text}"  # or a spreadsheet would calculate it
-    return text

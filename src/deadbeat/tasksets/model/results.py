@@ -8,8 +8,8 @@ from typing import Any, TypedDict
 from attrs import field, frozen
 
 from deadbeat.base.model.errors import DataError
-from deadbeat.base.model.figures import CellFigures, SetFigures
 from deadbeat.base.model.finding import Finding
+from deadbeat.tasksets.model.figures import CellFigures, SetFigures
 
 _KEY = re.compile(
     r"m([0-9]{3,6})-s([0-9]{4})-c([0-9]{4})(?:-d([0-9]{6,7}))?(?:-t([0-9]{2}))?-r([0-9]{4,9})"
