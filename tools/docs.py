@@ -27,15 +27,16 @@ import click  # noqa: E402  after the path
 from manpage import manual  # noqa: E402  beside this file
 from seedrows import SEEDS_PAGE, seeds  # noqa: E402  beside this file
 
-from deadbeat.base.model import jobs, validity  # noqa: E402  after the path
+from deadbeat.base.model import jobs  # noqa: E402  after the path
 from deadbeat.base.model.finding import explanations  # noqa: E402  after the path
-from deadbeat.base.model.latency import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
 from deadbeat.base.model.lateness import CAUSES  # noqa: E402  after the path
-from deadbeat.base.model.load import Gaps, LoadRun, Rounds  # noqa: E402  after the path
 from deadbeat.base.model.rules import duration_text  # noqa: E402  after the path
 from deadbeat.base.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
 from deadbeat.cli.commands import root  # noqa: E402  after the path
 from deadbeat.latencies.latency import spec as latency  # noqa: E402  after the path
+from deadbeat.latencies.latency import validity  # noqa: E402  after the path
+from deadbeat.latencies.latency.model import CpuLatency, LatencyRun, LoadReport  # noqa: E402  after the path
+from deadbeat.latencies.load.model import Gaps, LoadRun, Rounds  # noqa: E402  after the path
 from deadbeat.latencies.primitives.runs import ThreadRun  # noqa: E402  after the path
 from deadbeat.machine.settings.check import all_checks  # noqa: E402  after the path
 from deadbeat.machine.settings.hardening import OPTIONS  # noqa: E402  after the path

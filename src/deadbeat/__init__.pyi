@@ -15,8 +15,6 @@ from deadbeat.base.model.conclusion import (
     judge,
 )
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.latency import LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary
 from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.base.model.platform import difference_row, differing_platforms
 from deadbeat.base.model.rules import (
@@ -51,6 +49,8 @@ from deadbeat.cli.call import (
     primitives,
     study,
 )
+from deadbeat.latencies.latency.model import LoadPoint
+from deadbeat.latencies.latency.summary import CellSummary
 from deadbeat.latencies.primitives.results import PrimitiveCell, PrimitivesSummary
 from deadbeat.latencies.primitives.spec import PrimitivesPreset
 from deadbeat.machine.targets.marks import mark

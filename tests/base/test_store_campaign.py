@@ -15,12 +15,13 @@ from helpers.runs import PlannedTask, RunTask, calibration, job_table, key, new_
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.latency import IDLE, Circumstances, LatencyKey, PathSplit, WorstTraced
 from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.traces import COUNTER_EVENTS
 from deadbeat.base.store.files import free_bytes, move_file, tool_version
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.place import point_latest
+from deadbeat.latencies.latency.model import IDLE, Circumstances, LatencyKey
+from deadbeat.latencies.latency.store import LatencyStore
+from deadbeat.machine.trace.paths import PathSplit, WorstTraced
 from deadbeat.tasksets.model.results import Point, RunKey
 from deadbeat.tasksets.model.tasks import Resource
 from deadbeat.tasksets.store.campaign import CampaignStore, estimate_bytes

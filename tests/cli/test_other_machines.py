@@ -15,10 +15,10 @@ from helpers.programs import PROGRAMS, command_of, truth_in
 from helpers.sshd import Sshd, private_sshd
 from helpers.trees import ODD, grow, held
 
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.programs import usable_on
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.observe import read_matrix
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.settings.tune import holder_of, signed
 from deadbeat.machine.targets import opening
 from deadbeat.machine.targets.local import LocalTarget

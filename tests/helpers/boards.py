@@ -13,14 +13,14 @@ from attrs import evolve, frozen
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.specification import plain_of
 from deadbeat.base.model.traces import COUNTER_EVENTS
-from deadbeat.base.store.latency import LatencyStore
-from deadbeat.base.store.load import LoadStore
+from deadbeat.latencies.latency.model import CpuLatency, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.spec import load_word
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.load.spec import LoadSpec
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.tasksets.contention.kind import write
 from deadbeat.tasksets.contention.plan import resolve
 from deadbeat.tasksets.contention.spec import specify

@@ -9,9 +9,9 @@ from functools import cache
 
 from attrs import field, frozen
 
-from deadbeat.base.model.readiness import CheckResult
 from deadbeat.machine.settings.check import Check, all_checks
 from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.settings.readiness import CheckResult
 from deadbeat.machine.targets.fake import FakeTarget
 
 

@@ -3,9 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.base.model.latency import Circumstances, LatencyKey, LatencyRun, LoadPoint, LoadReport
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.latencies.latency.engines import Request, SimulatedEngine
+from deadbeat.latencies.latency.model import (
+    Circumstances,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+    LoadReport,
+)
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.targets.fake import FakeTarget
 
 LOADS = tuple(LoadPoint("cpu", percent) for percent in (0, 25, 50, 75, 100))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import (
+from deadbeat.latencies.latency.model import (
     IDLE,
     CpuLatency,
     LatencyKey,

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from attrs import evolve
 
-from deadbeat.base.model.load import LoadKey, LoadRun, Rounds
 from deadbeat.base.model.specification import plain_of
-from deadbeat.base.store.load import LoadStore
 from deadbeat.latencies.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
+from deadbeat.latencies.load.model import LoadKey, LoadRun, Rounds
 from deadbeat.latencies.load.observe import LoadTest, load_test_of
 from deadbeat.latencies.load.runner import look
 from deadbeat.latencies.load.spec import LoadSpec, plan, resolve
+from deadbeat.latencies.load.store import LoadStore
 from helpers.loads import summary_of_runs
 
 PLATFORM = {"kernel": "6.12", "fingerprint": "f", "preemption": "full", "name": "here"}

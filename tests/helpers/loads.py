@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deadbeat.base.model.load import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
 from deadbeat.latencies.load.engine import LoadRequest
 from deadbeat.latencies.load.lost import SceneMachine
+from deadbeat.latencies.load.model import Gaps, LoadKey, LoadRun, LoadSummary, Rounds
 from deadbeat.latencies.load.remedies import RemedyChange
 from deadbeat.latencies.load.spec import LoadSpec
 from deadbeat.latencies.load.summarise import summarise_load

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
+from deadbeat.latencies.latency.model import IDLE, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.observe import Matrix, matrix_of
 from helpers.latencies import made_up_runs
 

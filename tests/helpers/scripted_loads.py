@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.latency import LoadPoint, LoadReport
 from deadbeat.latencies.latency.loads import MadeUpLoads
+from deadbeat.latencies.latency.model import LoadPoint, LoadReport
 from deadbeat.machine.targets.base import Target
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
-from deadbeat.base.model.latency import LoadPoint
 from deadbeat.base.model.platform import example_platform
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import cache_root
 from deadbeat.cli.main import main
+from deadbeat.latencies.latency.model import LoadPoint
+from deadbeat.latencies.latency.store import LatencyStore
 from helpers.answers import Capture, answer_of
 from helpers.latencies import made_up_runs, seen_of
 from helpers.pages import Page

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.base.store.study import StudyStore
 from deadbeat.sched.study.chunks import YES, Rows, row_type
 from deadbeat.sched.study.preset import specify
 from deadbeat.sched.study.results import StudyResults
 from deadbeat.sched.study.spec import StudySpec, SweepCell, digest, spec_dict
+from deadbeat.sched.study.store import StudyStore
 
 
 def small(**changes: Any) -> StudySpec:

@@ -13,7 +13,6 @@ from helpers.machines import AnyKernel
 from test_lab_kernels import Mirror
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import cache_root
 from deadbeat.cli.lab import asked_of
 from deadbeat.cli.main import main
@@ -24,6 +23,7 @@ from deadbeat.lab.offers import chosen, offers
 from deadbeat.lab.presets import PRESETS
 from deadbeat.lab.qemu import Qemu
 from deadbeat.lab.rootfs import Rootfs
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.host.recorded import inventory_of, recorded_target
 
 boots = test_lab_latency.boots

@@ -12,8 +12,6 @@ from helpers.matrices import matrix
 
 from deadbeat.base.model.comparison import Lineup
 from deadbeat.base.model.errors import TargetError, UsageError
-from deadbeat.base.model.latency import LatencyRun
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.build.native import native_root
 from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
@@ -22,8 +20,10 @@ from deadbeat.lab.guest import Guest
 from deadbeat.lab.latency import job_of, require_possible, run_of
 from deadbeat.lab.target import GuestTarget, look
 from deadbeat.latencies.latency.engines import make_engine
+from deadbeat.latencies.latency.model import LatencyRun
 from deadbeat.latencies.latency.observe import COMPARABLE
 from deadbeat.latencies.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.host.recorded import recorded_target
 from deadbeat.machine.targets import FakeTarget, opening
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from helpers.answers import Capture, answer_of
 
-from deadbeat.base.model.latency_summary import LatencyRow, LatencySummary
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.texts import read_text
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency import document
 from deadbeat.latencies.latency.foreign import ForeignFile, all_importers
+from deadbeat.latencies.latency.store import LatencyStore
+from deadbeat.latencies.latency.summary import LatencyRow, LatencySummary
 
 FILES = Path(__file__).parents[1] / "pools/foreign"
 EXPECTED = json.loads((FILES / "expected.json").read_text())

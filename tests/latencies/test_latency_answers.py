@@ -9,18 +9,19 @@ from helpers.latencies import made_up_runs
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import PATH_PARTS, LatencyRun, LoadPoint, PathSplit, WorstTraced
 from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.document import Table
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.charts import load_charts
 from deadbeat.latencies.latency.document import latency_document, matrix_table, paper_words
 from deadbeat.latencies.latency.histograms import histogram_charts, tail_charts
 from deadbeat.latencies.latency.kind import KIND
+from deadbeat.latencies.latency.model import LatencyRun, LoadPoint
 from deadbeat.latencies.latency.spec import load_word, resolve, spec_dict, specify
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import summarise_latency
 from deadbeat.latencies.latency.words import sentence, tail_sentences, without_run
+from deadbeat.machine.trace.paths import PATH_PARTS, PathSplit, WorstTraced
 
 LOADS = (LoadPoint("cpu", 0), LoadPoint("memory", 100))
 SPLIT = {part: Histogram.of([1000, 3000]) for part in PATH_PARTS}

@@ -22,12 +22,12 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-from deadbeat.base.model.latency import IDLE, LoadPoint
 from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.html import page as html
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.document import latency_document
+from deadbeat.latencies.latency.model import IDLE, LoadPoint
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import summarise_latency
 from deadbeat.machine.settings.doctor import DoctorReport, examine
 from deadbeat.machine.settings.doctor_page import write_doctor

@@ -14,9 +14,9 @@ from deadbeat.base.model.comparison import ComparisonResult, Lineup
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import CpuLatency, LatencyRun, LoadReport
 from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
+from deadbeat.latencies.latency.model import CpuLatency, LatencyRun, LoadReport
 from deadbeat.latencies.latency.observe import COMPARABLE, Matrix, observe
 from deadbeat.machine.settings.hardening import OPTIONS
 

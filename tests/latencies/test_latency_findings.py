@@ -9,9 +9,9 @@ from helpers.latency_series import cpu_of, run_of
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.document import MATRIX_COLUMNS, matrix_table
 from deadbeat.latencies.latency.histograms import tail_charts
+from deadbeat.latencies.latency.model import IDLE, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.summarise import summarise_latency
 from deadbeat.latencies.latency.words import answers
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import IDLE, CpuLatency, LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.base.store.texts import Text
 from deadbeat.latencies.latency.foreign import Foreign, as_run, read_foreign
+from deadbeat.latencies.latency.model import IDLE, CpuLatency, LatencyRun, LateWakeUp, LoadPoint
 from deadbeat.latencies.latency.summarise import latency_rows, summarise_latency, tail_rows
 
 NUMBERS = st.integers(min_value=-(2**70), max_value=2**70) | st.floats() | st.none() | st.text()

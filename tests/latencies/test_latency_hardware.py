@@ -12,8 +12,8 @@ from helpers.answers import answer_of
 from helpers.campaigns import deadbeat, started
 from helpers.processes import running, until
 
-from deadbeat.base.model.latency import LoadPoint
-from deadbeat.base.store.latency import LatencyStore
+from deadbeat.latencies.latency.model import LoadPoint
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.stress import COMMAND, FILES, StressLoads, look_of
 from deadbeat.machine.targets.local import LocalTarget
 

@@ -9,13 +9,13 @@ import pytest
 from helpers.answers import Capture, answer_of
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.latency import IDLE
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.texts import Text
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.foreign import Foreign, as_run
 from deadbeat.latencies.latency.foreign import read_foreign as read_text_of
 from deadbeat.latencies.latency.formats.cyclictest_json import called
+from deadbeat.latencies.latency.model import IDLE
+from deadbeat.latencies.latency.store import LatencyStore
 
 
 def read_foreign(text: str, name: str) -> Foreign:

@@ -9,9 +9,9 @@ from helpers.latency_series import run_of
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import Circumstances, CpuLatency, LateWakeUp
 from deadbeat.latencies.latency.circumstances import circumstances, judge
 from deadbeat.latencies.latency.engines import Request
+from deadbeat.latencies.latency.model import Circumstances, CpuLatency, LateWakeUp
 from deadbeat.machine.host.proc import tasks_of
 from deadbeat.machine.host.snapshot import COMMANDS, parse, take
 from deadbeat.machine.host.values import Unknown

@@ -4,11 +4,11 @@ import attrs
 import pytest
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.latency import IDLE, PROFILES, LoadPoint
 from deadbeat.base.model.platform import Platform, differing_platforms, example_platform
 from deadbeat.base.store.files import tool_version
 from deadbeat.latencies.latency.kind import loaded_otherwise
 from deadbeat.latencies.latency.loads import LOADS, strengths
+from deadbeat.latencies.latency.model import IDLE, PROFILES, LoadPoint
 from deadbeat.latencies.latency.observe import differing_loads, matrix_of
 from deadbeat.latencies.latency.stress import (
     Look,

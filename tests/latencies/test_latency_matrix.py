@@ -12,11 +12,10 @@ from helpers.scripted_loads import ScriptedLoads
 
 from deadbeat.base.experiment.base import RunDone, RunFailed, Started
 from deadbeat.base.model.errors import TargetError, UsageError
-from deadbeat.base.model.latency import LatencyKey, LoadPoint, LoadReport
 from deadbeat.base.model.platform import example_platform
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.engines import Measured, SimulatedEngine, unsplit
+from deadbeat.latencies.latency.model import LatencyKey, LoadPoint, LoadReport
 from deadbeat.latencies.latency.runner import (
     MatrixExperiment,
     MatrixMachine,
@@ -34,6 +33,7 @@ from deadbeat.latencies.latency.spec import (
     specify,
     visits,
 )
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.run import run
 

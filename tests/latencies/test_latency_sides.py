@@ -11,14 +11,14 @@ from helpers.latencies import made_up_runs
 from deadbeat.base.model.comparison import Lineup
 from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary
 from deadbeat.base.model.platform import example_platform
 from deadbeat.base.report.charts import Chart
-from deadbeat.base.store.latency import LatencyStore
+from deadbeat.latencies.latency.model import IDLE, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.observe import align, read_matrix
 from deadbeat.latencies.latency.sides import differing_cpus, sides_charts
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import summarise_latency
+from deadbeat.latencies.latency.summary import CellSummary
 
 HALF, MIXED = LoadPoint("cpu", 50), LoadPoint("mixed", 100)
 

@@ -8,16 +8,9 @@ from helpers.latency_series import run_of as run_of_cpus
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import (
-    IDLE,
-    Circumstances,
-    LatencyRun,
-    LoadPoint,
-    LoadReport,
-    PathSplit,
-    WorstTraced,
-)
+from deadbeat.latencies.latency.model import IDLE, Circumstances, LatencyRun, LoadPoint, LoadReport
 from deadbeat.latencies.latency.summarise import latency_rows, summarise_latency
+from deadbeat.machine.trace.paths import PathSplit, WorstTraced
 
 HALF = LoadPoint("cpu", 50)
 

@@ -6,8 +6,8 @@ from attrs import evolve
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.load import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.latencies.load.kind import _cases, counts
+from deadbeat.latencies.load.model import Gaps, LoadKey, LoadRun, Rounds
 from deadbeat.latencies.load.summarise import figures_of
 
 DEADLINE = 15 * MS

@@ -8,10 +8,10 @@ import attrs
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of, summary_of_runs, waits
 
-from deadbeat.base.model.load import Cause, Gaps, LoadRun
 from deadbeat.latencies.load.causes import episodes_of
 from deadbeat.latencies.load.document import load_document
 from deadbeat.latencies.load.lost import SceneMachine
+from deadbeat.latencies.load.model import Cause, Gaps, LoadRun
 
 WINDOW = (0, 2 * SECOND)
 LIMITED = {"rt_runtime_us": 950_000, "rt_period_us": 1_000_000}

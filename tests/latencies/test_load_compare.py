@@ -15,11 +15,11 @@ from helpers.load_tests import asked, load_test
 
 from deadbeat.base.model.comparison import ComparisonResult, Lineup
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.load import REFERENCE
 from deadbeat.base.model.observations import Cell
 from deadbeat.base.store.place import CAMPAIGN_FILE
 from deadbeat.cli.compare.results import compare_results
 from deadbeat.cli.main import main
+from deadbeat.latencies.load.model import REFERENCE
 from deadbeat.latencies.load.observe import COMPARABLE, LoadTest, observe
 from deadbeat.latencies.load.spec import block_of, plan
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers.loads import MS, SECOND, back_to_back, run_of
 
-from deadbeat.base.model.load import LoadRun, LostTime
 from deadbeat.latencies.load.lost import Scene, SceneMachine
+from deadbeat.latencies.load.model import LoadRun, LostTime
 
 
 def same_runs(draw: np.random.Generator, repeats: int) -> list[LoadRun]:

@@ -6,12 +6,12 @@ import attrs
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.load import Cause, Rounds
 from deadbeat.base.report.document import Table, keys_of
 from deadbeat.base.report.html import page
 from deadbeat.base.stats.estimate import Estimate
 from deadbeat.latencies.load.charts import load_charts
 from deadbeat.latencies.load.document import COLUMNS, load_document
+from deadbeat.latencies.load.model import Cause, Rounds
 from deadbeat.latencies.load.remedies import REMEDIES
 from deadbeat.latencies.load.words import headline, ranged, threshold, without_causes
 

@@ -2,8 +2,8 @@
 
 from helpers.loads import MS, back_to_back, run_of, summary_of_runs
 
-from deadbeat.base.model.load import LoadSummary
 from deadbeat.latencies.load.document import effects_table, power_lines
+from deadbeat.latencies.load.model import LoadSummary
 
 
 def cells(summary: LoadSummary) -> list[str]:

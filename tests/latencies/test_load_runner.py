@@ -13,17 +13,17 @@ from helpers.load_tests import begun
 
 from deadbeat.base.experiment.base import Event, RunDone, Started
 from deadbeat.base.model.errors import RunError, TargetError, UsageError
-from deadbeat.base.model.load import LoadKey, Seen
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.specification import plain_of
 from deadbeat.base.model.tuning import JournalEntry, Setting, Stand
-from deadbeat.base.store.load import LoadStore
 from deadbeat.base.store.place import Place
 from deadbeat.cli.main import main
 from deadbeat.latencies.load.engine import UNIT_PS, LoadRequest, SimulatedLoad
 from deadbeat.latencies.load.kind import FOLDERS, other_remedies
+from deadbeat.latencies.load.model import LoadKey, Seen
 from deadbeat.latencies.load.runner import LoadExperiment, look
 from deadbeat.latencies.load.spec import LoadSpec, plan, planned_keys, resolve, specify
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.machine.settings.tune import refuse_unsettled, tuned
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.readings import Readings

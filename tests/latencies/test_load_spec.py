@@ -4,9 +4,9 @@ import attrs
 import pytest
 
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.load import LoadKey
 from deadbeat.base.model.specification import plain_of
 from deadbeat.latencies.load.engine import LoadRequest
+from deadbeat.latencies.load.model import LoadKey
 from deadbeat.latencies.load.remedies import RemedyChange
 from deadbeat.latencies.load.spec import (
     LoadSpec,

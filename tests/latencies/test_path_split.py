@@ -7,7 +7,6 @@ from helpers.wake_ups import cpu, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.base.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.base.model.traces import TraceEvent
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
@@ -16,6 +15,7 @@ from deadbeat.latencies.latency.engines import Measured, Request, SimulatedEngin
 from deadbeat.latencies.latency.prober import ProberEngine, cpu_latency, with_worst
 from deadbeat.machine.host.machine import Machine, read_machine
 from deadbeat.machine.targets import Conversation, FakeTarget
+from deadbeat.machine.trace.paths import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.machine.trace.reasons import Moments
 from deadbeat.machine.trace.wakeups import Traced, kept_worst, split_path, wake_ups
 from deadbeat.machine.trace.why import running_at, stretch

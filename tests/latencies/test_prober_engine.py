@@ -6,10 +6,10 @@ import pytest
 from helpers.wake_ups import counted, cpu, result
 
 from deadbeat.base.model.errors import DataError, TargetError
-from deadbeat.base.model.latency import LateWakeUp
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.latencies.latency.engines import Request
+from deadbeat.latencies.latency.model import LateWakeUp
 from deadbeat.latencies.latency.prober import ProberEngine, cpu_latency, parsed, problems_of
 from deadbeat.machine.targets import Conversation, FakeTarget
 

@@ -10,15 +10,6 @@ from helpers.pages import Page
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import (
-    IDLE,
-    LatencyKey,
-    LatencyRun,
-    LoadPoint,
-    PathSplit,
-    WorstTraced,
-)
-from deadbeat.base.model.latency_summary import Quantity
 from deadbeat.base.model.words import seconds_text, time_text
 from deadbeat.base.report import html as html_of
 from deadbeat.base.report.charts import Curve
@@ -43,13 +34,16 @@ from deadbeat.latencies.latency.histograms import (
     shown_cpus,
     tail_curve,
 )
+from deadbeat.latencies.latency.model import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.split import causes_table, costs_table, split_charts, unavailable
 from deadbeat.latencies.latency.summarise import summarise_latency
+from deadbeat.latencies.latency.summary import Quantity
 from deadbeat.latencies.latency.words import (
     interrupt_pairs,
     interval_text,
     machine_pairs,
 )
+from deadbeat.machine.trace.paths import PathSplit, WorstTraced
 
 LOADS = (IDLE, LoadPoint("cpu", 50), LoadPoint("memory", 100))
 

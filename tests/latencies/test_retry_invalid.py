@@ -14,20 +14,20 @@ from helpers.scripted_loads import ScriptedLoads
 from deadbeat.base.experiment.base import Experiment, Outcome
 from deadbeat.base.model.errors import DataError, DeadbeatError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.latency import IDLE, LatencyKey, LatencyRun, LoadPoint
-from deadbeat.base.model.load import Seen
 from deadbeat.base.model.platform import example_platform
-from deadbeat.base.store.latency import LatencyStore
-from deadbeat.base.store.load import LoadStore
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.engines import SimulatedEngine
+from deadbeat.latencies.latency.model import IDLE, LatencyKey, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.runner import MatrixExperiment, MatrixMachine
 from deadbeat.latencies.latency.spec import read_spec as read_latency
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import summarise_latency
 from deadbeat.latencies.load.engine import LoadRequest, SimulatedLoad
+from deadbeat.latencies.load.model import Seen
 from deadbeat.latencies.load.runner import LoadExperiment, look
 from deadbeat.latencies.load.spec import LoadSpec, resolve, specify
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.latencies.load.summarise import summary_of
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.run import run as carry_out

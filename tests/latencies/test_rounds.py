@@ -12,11 +12,11 @@ from helpers.loads import request
 from helpers.processes import is_alive, until
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.load import Seen
 from deadbeat.base.model.tuning import Setting
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.latencies.load.engine import REASON, HardwareLoad, LoadRequest
+from deadbeat.latencies.load.model import Seen
 from deadbeat.machine.settings.tune import refuse_unsettled
 from deadbeat.machine.targets.local import LocalTarget
 

@@ -7,8 +7,8 @@ from helpers import often
 from helpers.latency_series import MS, cpu_of, part_of
 
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import CpuLatency, LateWakeUp
 from deadbeat.base.stats.binomial import poisson_upper
+from deadbeat.latencies.latency.model import CpuLatency, LateWakeUp
 from deadbeat.latencies.latency.tail import (
     Part,
     beat_ms,

@@ -12,15 +12,15 @@ from helpers.answers import Capture, answer_of
 from helpers.latencies import load_of, made_up_runs, seen_of
 from helpers.loads import back_to_back, run_of
 
-from deadbeat.base.experiment.beside import beside_latency, beside_load
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.latency import IDLE, LatencyRun, LoadPoint
-from deadbeat.base.model.load import LoadRun
 from deadbeat.base.model.platform import example_platform
-from deadbeat.base.model.validity import judged_load
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli.main import main
+from deadbeat.latencies.latency.model import IDLE, LatencyRun, LoadPoint
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import summarise_latency
+from deadbeat.latencies.latency.validity import beside_latency
+from deadbeat.latencies.load.model import LoadRun
+from deadbeat.latencies.load.validity import beside_load, judged_load
 
 FULL = LoadPoint("cpu", 100)
 #: Asked for 100 %, all CPUs busy.

@@ -15,13 +15,14 @@ from helpers.old_kernel import PIDFD_OPEN, REFUSED, without_call
 from helpers.processes import until
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.latency import PATH_PARTS, CpuLatency
 from deadbeat.build.native import NO_TASK_SETS, link_program
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.latencies.latency.engines import Request
+from deadbeat.latencies.latency.model import CpuLatency
 from deadbeat.latencies.latency.prober import ProberEngine, cpu_latency, parsed
 from deadbeat.machine.targets.base import Process
 from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.trace.paths import PATH_PARTS
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
 
 pytestmark = pytest.mark.hardware

@@ -11,10 +11,10 @@ import pytest
 from helpers.checks import Cases, case, outcome
 from helpers.row_cases import row_cases
 
-from deadbeat.base.model.readiness import SEVERITIES
 from deadbeat.machine.settings.check import Check, all_checks
 from deadbeat.machine.settings.facts import commands
 from deadbeat.machine.settings.inventory import READS
+from deadbeat.machine.settings.readiness import SEVERITIES
 
 ROOT = Path(__file__).parents[2]
 STATUSES = ("pass", "fail", "unknown")

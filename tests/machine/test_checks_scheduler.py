@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from helpers.checks import Case, Cases, Thread, case, config, outcome, window
 
-from deadbeat.base.model.readiness import WORKLOADS
+from deadbeat.machine.settings.readiness import WORKLOADS
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"

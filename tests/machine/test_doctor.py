@@ -14,7 +14,6 @@ from helpers.answers import answer_of
 from helpers.checks import Thread, config, window
 from helpers.terminal import Terminal
 
-from deadbeat.base.model.readiness import SEVERITIES
 from deadbeat.base.report import html
 from deadbeat.base.report.terminal import print_screen
 from deadbeat.cli.main import main
@@ -22,6 +21,7 @@ from deadbeat.machine.settings import doctor_summary as words
 from deadbeat.machine.settings.check import all_checks
 from deadbeat.machine.settings.doctor import DoctorReport, examine, families, of_families
 from deadbeat.machine.settings.doctor_page import doctor_document, write_doctor
+from deadbeat.machine.settings.readiness import SEVERITIES
 from deadbeat.machine.targets.fake import FakeTarget
 
 FILES = {

@@ -10,9 +10,9 @@ from helpers.checks import Case, Thread, outcome, window
 from helpers.row_cases import named
 from test_checks_all import CASES
 
-from deadbeat.base.model.readiness import WORKLOADS, CheckResult
 from deadbeat.machine.settings.check import Check, all_checks
 from deadbeat.machine.settings.facts import gather
+from deadbeat.machine.settings.readiness import WORKLOADS, CheckResult
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.readings import Reading
 

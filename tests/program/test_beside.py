@@ -16,10 +16,10 @@ from helpers.processes import is_alive, until
 from deadbeat.base.experiment.base import Experiment, Kept, Lost, Todo, Watcher
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.store.folder import OwnedFolder
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli._options import to_repeat
 from deadbeat.cli.main import main
 from deadbeat.latencies.latency.spec import spec_dict, specify
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.targets.run import run
 from deadbeat.tasksets.contention.facts import labels
 from deadbeat.tasksets.model.results import Summary

@@ -19,7 +19,6 @@ from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.systems import TimedTask
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.runfolder import run_converter
-from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.sections import DerivedSection
@@ -29,6 +28,7 @@ from deadbeat.program.derive.timeline import HELD, LOCKED, OTHERS, READY, RUNS, 
 from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, across, inverts, traced, verdict
+from deadbeat.sched.tasksystems import write_task_system
 from deadbeat.tasksets.prices.stage import save_prices
 from deadbeat.tasksets.prices.table import PriceBatch, StoredPrices
 from deadbeat.tasksets.prices.works import PriceWork

@@ -13,10 +13,10 @@ from helpers.answers import Capture
 
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.systems import TaskSystem, TimedTask
-from deadbeat.base.store.tasksystems import csv_text, task_system_text, write_task_system
 from deadbeat.cli.main import main
 from deadbeat.sched.documents import TIME_MAX, Literal, number, schema
 from deadbeat.sched.files import load_task_system, parse_task_system
+from deadbeat.sched.tasksystems import csv_text, task_system_text, write_task_system
 
 SMALLEST = '{"processors": 2, "tasks": [{"wcet": 1, "period": 3, "deadline": 3, "offset": 0}]}'
 

@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.systems import TaskSystem, TimedTask
-from deadbeat.base.store.tasksystems import csv_text, task_system_text
 from deadbeat.sched.documents import schema
 from deadbeat.sched.files import FORMATS, parse_task_system
+from deadbeat.sched.tasksystems import csv_text, task_system_text
 
 TIME_MAX = 1 << 60
 SCHEMA = Draft202012Validator(schema())

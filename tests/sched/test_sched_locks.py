@@ -10,12 +10,12 @@ from helpers.answers import Capture
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.systems import TaskSystem
-from deadbeat.base.store.tasksystems import task_system_text, write_task_system
 from deadbeat.cli.main import main
 from deadbeat.sched.analysis import analyze
 from deadbeat.sched.blocking import longest_accepted, shares, wait_words
 from deadbeat.sched.files import load_task_system, parse_task_system
 from deadbeat.sched.simulator import Scheduler, simulate
+from deadbeat.sched.tasksystems import task_system_text, write_task_system
 
 KINDS = ("perfetto", "report", "gantt")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sched/locks.json"

@@ -35,7 +35,6 @@ from deadbeat.base.model.systems import (
     TaskSystem,
     TimedTask,
 )
-from deadbeat.base.store.tasksystems import task_system_text, write_task_system
 from deadbeat.cli.main import main
 from deadbeat.sched.admission import RootDomain, admit
 from deadbeat.sched.arrays import TaskBatch
@@ -43,6 +42,7 @@ from deadbeat.sched.core import core
 from deadbeat.sched.files import parse_task_system
 from deadbeat.sched.locks import rows
 from deadbeat.sched.sensitivity import sensitivity
+from deadbeat.sched.tasksystems import task_system_text, write_task_system
 
 SERVED = tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 _SETATTR = {"x86_64": 314, "aarch64": 274}.get(platform.machine())

@@ -18,8 +18,6 @@ from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.report.document import records
 from deadbeat.base.store import files
 from deadbeat.base.store.place import REPORT_FILE
-from deadbeat.base.store.study import StudyStore
-from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli.main import root
 from deadbeat.machine.targets.run import run as carry_out
 from deadbeat.sched import Scheduler, TaskBatch, simulate
@@ -41,6 +39,8 @@ from deadbeat.sched.study.preset import presets, specify
 from deadbeat.sched.study.results import StudyResults, answered, columns_of
 from deadbeat.sched.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.sched.study.spec import cell_seed
+from deadbeat.sched.study.store import StudyStore
+from deadbeat.sched.tasksystems import write_task_system
 
 SPEC = small()
 WORDS = ["sched", "study", "--processors", "2", "--tasks", "4,6", "--utilisation", "0.6,0.9"]

@@ -8,10 +8,10 @@ import attrs
 import pytest
 
 from deadbeat.base.model import jobs as j
-from deadbeat.base.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
 from deadbeat.base.store.place import CAMPAIGN_FILE
 from deadbeat.latencies.latency.engines import ENGINES
 from deadbeat.latencies.latency.loads import LOADS
+from deadbeat.latencies.latency.model import Circumstances, CpuLatency, LatencyRun, LoadReport
 from deadbeat.latencies.latency.spec import LatencySpec
 from deadbeat.tasksets.model.figures import STRESS_COLUMNS, SUMMARY_COLUMNS, SetFigures
 from deadbeat.tasksets.store.campaign import FOLDERS
@@ -54,7 +54,7 @@ def test_every_file_and_field_is_explained() -> None:
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/latency.md").read_text(encoding="utf-8")
-VALIDITY = ROOT / "src/deadbeat/base/model/validity.py"
+VALIDITY = ROOT / "src/deadbeat/latencies/latency/validity.py"
 
 
 def section(heading: str) -> str:

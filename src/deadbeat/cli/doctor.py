@@ -9,7 +9,6 @@ from pathlib import Path
 
 from deadbeat.base.kinds.base import Shown
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.readiness import SEVERITIES, Severity
 from deadbeat.base.report.lines import echo
 from deadbeat.base.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.base.store.files import free_bytes
@@ -21,6 +20,7 @@ from deadbeat.machine.settings import doctor_summary as summary
 from deadbeat.machine.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.machine.settings.doctor_page import doctor_document, write_doctor
 from deadbeat.machine.settings.facts import ONLINE, gather
+from deadbeat.machine.settings.readiness import SEVERITIES, Severity
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.opening import open_target
 

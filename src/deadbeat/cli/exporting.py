@@ -16,7 +16,6 @@ from deadbeat.base.kinds.registry import find
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.store.files import atomic_write, file_hash, make_folder, storing
 from deadbeat.base.store.place import PROGRAM
-from deadbeat.base.store.tasksystems import write_task_system
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
@@ -24,6 +23,7 @@ from deadbeat.program.derive.rtapp import LACKS, rt_app
 from deadbeat.program.derive.twin import c_source, twin_of
 from deadbeat.program.run.exported import recorded
 from deadbeat.program.run.kind import task_system as program_system
+from deadbeat.sched.tasksystems import write_task_system
 from deadbeat.tasksets.contention.drawn_set import task_system
 
 

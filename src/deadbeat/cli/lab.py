@@ -17,7 +17,6 @@ from deadbeat.base.model.specification import Layer
 from deadbeat.base.model.words import inside, nearest, shown
 from deadbeat.base.report.document import Table
 from deadbeat.base.store.files import read_toml
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.cli._measure import answered, written_in
 from deadbeat.cli._options import budget_seconds, words_typed
 from deadbeat.cli._output import say
@@ -28,6 +27,7 @@ from deadbeat.lab.offers import MACHINES
 from deadbeat.lab.presets import PRESETS, LabPreset
 from deadbeat.lab.rootfs import Rootfs
 from deadbeat.latencies.latency.spec import LatencySpec, specify
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.machine.targets.opening import open_target
 from deadbeat.machine.targets.run import in_series
 

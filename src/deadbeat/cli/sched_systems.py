@@ -19,7 +19,6 @@ from attrs import asdict, evolve
 
 from deadbeat.base.kinds.base import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
-from deadbeat.base.store.tasksystems import task_system_text, write_task_system
 from deadbeat.base.store.texts import shown, text_of
 from deadbeat.cli._output import say, table
 from deadbeat.cli._signals import interruptible
@@ -36,6 +35,7 @@ from deadbeat.sched.generators import Recipe, period_samplers, utilisation_sampl
 from deadbeat.sched.generators import generate as drawn
 from deadbeat.sched.simulator import option_words, tie_rules
 from deadbeat.sched.simulator import policies as known_policies
+from deadbeat.sched.tasksystems import task_system_text, write_task_system
 
 T = TypeVar("T")
 

@@ -18,19 +18,19 @@ from deadbeat.base.experiment.base import FolderExperiment, Lost, Watcher
 from deadbeat.base.kinds.base import Begin, Begun
 from deadbeat.base.kinds.table import begun_store
 from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
-from deadbeat.base.model.latency import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.base.model.platform import LOADED_BY, TARGET, Platform
 from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.store.files import tool_version
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.lab.guest import Guest, require_room
 from deadbeat.lab.job import PROGRAM, WARM_UP_NS, Job
 from deadbeat.lab.target import GuestTarget
 from deadbeat.latencies.latency.circumstances import circumstances
 from deadbeat.latencies.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
+from deadbeat.latencies.latency.model import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.prober import measured_of, parsed, probe_options
 from deadbeat.latencies.latency.runner import FOLDERS, judged_run, request_of
 from deadbeat.latencies.latency.spec import LatencySpec, keys, resolve, specify
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.stress import FILES as LOOK_FILES
 from deadbeat.latencies.latency.stress import PROCESS_FILES, Look, load_report, look_of, printed
 from deadbeat.machine.host.environment import environment_of, platform_from_environment

@@ -20,11 +20,11 @@ from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.refused import refusal
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import nearest, shown
-from deadbeat.base.store.tasksystems import FORMULA
 from deadbeat.base.store.texts import text_of
 from deadbeat.sched.arrays import FIELDS
 from deadbeat.sched.documents import SYNONYMS, Defect, Literal, build, number, path_text
 from deadbeat.sched.foreign import from_rt_app, is_rt_app, read_simso
+from deadbeat.sched.tasksystems import FORMULA
 
 FORMATS = ("json", "csv", "xml")
 #: The largest file that is read: 65,535 tasks with every field take a fifth of it.

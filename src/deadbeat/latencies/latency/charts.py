@@ -10,12 +10,12 @@ import numpy as np
 from attrs import evolve, frozen
 
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.latency import LatencyRun, LateWakeUp, LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.base.model.words import time_text
 from deadbeat.base.report.building import CurvePoint, aside, curve
 from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.latencies.latency.histograms import chart_of, deadline_marks
+from deadbeat.latencies.latency.model import LatencyRun, LateWakeUp, LoadPoint
+from deadbeat.latencies.latency.summary import CellSummary, LatencySummary
 from deadbeat.latencies.latency.words import (
     LATENCY,
     QUANTITY_WORDS,

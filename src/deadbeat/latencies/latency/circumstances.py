@@ -3,7 +3,7 @@ and whether a run is what it says it is. Pure.
 
 What cannot be known is in ``missing`` with the reason, never a zero. A problem is ``invalid`` where
 the run did not measure what it claims (another priority, a load that never ran); a ``warning`` is a
-label: something else happened, and the run counts (`deadbeat.base.model.validity`). Names are
+label: something else happened, and the run counts (`latencies.latency.validity`). Names are
 stable: docs/reference/latency.md.
 """
 
@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from deadbeat.base.model.finding import Finding, ordered
-from deadbeat.base.model.latency import Circumstances, LatencyRun, RealtimeTask
-from deadbeat.base.model.validity import cycle_problems, load_problems, problem, shares_text
 from deadbeat.base.model.words import time_text
 from deadbeat.latencies.latency.engines import Request
 from deadbeat.latencies.latency.loads import PROCESSES
+from deadbeat.latencies.latency.model import Circumstances, LatencyRun, RealtimeTask
+from deadbeat.latencies.latency.validity import cycle_problems, load_problems
+from deadbeat.latencies.validity import problem, shares_text
 from deadbeat.machine.host.judgements import slow_clock, stolen, throttled
 from deadbeat.machine.host.snapshot import Snapshot, diff, given
 from deadbeat.machine.host.values import NOT_ASKED, Unknown, or_none

@@ -8,10 +8,10 @@ from operator import itemgetter
 import numpy as np
 
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.latency import LatencyRun
 from deadbeat.base.report.building import CurvePoint, aside, curve
 from deadbeat.base.report.charts import Curve, Panel
 from deadbeat.base.stats.intervals import ratio_interval
+from deadbeat.latencies.latency.model import LatencyRun
 from deadbeat.latencies.latency.words import load_order, load_words
 
 #: What a load did -> its rates, a run each.

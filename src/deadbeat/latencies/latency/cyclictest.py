@@ -17,11 +17,11 @@ from weakref import WeakKeyDictionary
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import DataError, TargetError
-from deadbeat.base.model.latency import CpuLatency
 from deadbeat.build.programs import failure_of, guarded, put_runtime
 from deadbeat.latencies.latency.engines import Measured, Request, unsplit
 from deadbeat.latencies.latency.foreign import ForeignFile, expecting
 from deadbeat.latencies.latency.formats.cyclictest_json import IMPORTER as CYCLICTEST
+from deadbeat.latencies.latency.model import CpuLatency
 from deadbeat.machine.host.proc import TaskState, task_of
 from deadbeat.machine.host.realtime import refusal_of_realtime
 from deadbeat.machine.host.values import cpu_set, understood

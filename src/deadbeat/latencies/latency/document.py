@@ -11,15 +11,6 @@ from typing import Any
 from attrs import asdict, evolve, frozen
 
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun
-from deadbeat.base.model.latency_summary import (
-    FEW,
-    CellSummary,
-    Distribution,
-    LatencyRow,
-    LatencySummary,
-    TailStatement,
-)
 from deadbeat.base.model.words import Json, count_of, time_text, us_text
 from deadbeat.base.report.beside import with_beside
 from deadbeat.base.report.charts import Chart
@@ -42,13 +33,22 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.report.html import terms, write_result
 from deadbeat.base.report.paper import Words
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.latencies.latency import split, words
 from deadbeat.latencies.latency.charts import load_charts, machine_charts, timeline_charts
 from deadbeat.latencies.latency.histograms import histogram_charts, tail_charts
+from deadbeat.latencies.latency.model import QUANTILES_PPM, LatencyKey, LatencyRun
 from deadbeat.latencies.latency.spec import read_spec
 from deadbeat.latencies.latency.split import split_charts
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.summarise import LATENCY_COLUMNS, lines_of, summarise_latency
+from deadbeat.latencies.latency.summary import (
+    FEW,
+    CellSummary,
+    Distribution,
+    LatencyRow,
+    LatencySummary,
+    TailStatement,
+)
 from deadbeat.latencies.latency.tail import few_digits
 from deadbeat.latencies.latency.words import kernel_text, labels_of, load_words
 

@@ -10,16 +10,10 @@ from attrs import evolve, frozen
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import (
-    BLOCKS_MAX,
-    IDLE,
-    CpuLatency,
-    LateWakeUp,
-    LoadPoint,
-    PathSplit,
-)
 from deadbeat.base.model.lazy import Later
+from deadbeat.latencies.latency.model import BLOCKS_MAX, IDLE, CpuLatency, LateWakeUp, LoadPoint
 from deadbeat.machine.targets.base import Target
+from deadbeat.machine.trace.paths import PathSplit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,11 +26,11 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.histogram import Histogram, bucket_high, bucket_of, pool
-from deadbeat.base.model.latency import QUANTILES_PPM
-from deadbeat.base.model.latency_summary import Distribution, Quantity
 from deadbeat.base.stats import special
 from deadbeat.base.stats.binomial import ALPHA, TAIL, chi_squared_p, quantile_ranks
 from deadbeat.base.stats.intervals import t_quantile
+from deadbeat.latencies.latency.model import QUANTILES_PPM
+from deadbeat.latencies.latency.summary import Distribution, Quantity
 
 Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]

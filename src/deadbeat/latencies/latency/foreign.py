@@ -19,7 +19,11 @@ from attrs import evolve, field, frozen
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import (
+from deadbeat.base.model.rules import duration_text
+from deadbeat.base.model.words import Json, seconds_text
+from deadbeat.base.store.texts import Text, json_within, unindented
+from deadbeat.latencies.latency import formats
+from deadbeat.latencies.latency.model import (
     ASSUMED,
     UNKNOWN,
     Circumstances,
@@ -30,10 +34,6 @@ from deadbeat.base.model.latency import (
     LoadReport,
     load_named,
 )
-from deadbeat.base.model.rules import duration_text
-from deadbeat.base.model.words import Json, seconds_text
-from deadbeat.base.store.texts import Text, json_within, unindented
-from deadbeat.latencies.latency import formats
 
 _INTERVAL_MAX_NS, _PERIODS_LATE_MAX = 10**12, 10**6
 #: What no latency reaches; sums of 10^9 of them still are whole numbers of 64 bits.

@@ -10,11 +10,11 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.histogram import Histogram, pool
-from deadbeat.base.model.latency import LatencyRun, LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.base.model.words import time_text
 from deadbeat.base.report.building import CurvePoint, curve
 from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.latencies.latency.model import LatencyRun, LoadPoint
+from deadbeat.latencies.latency.summary import CellSummary, LatencySummary
 from deadbeat.latencies.latency.words import LATENCY, US, load_order, load_words, loads_of, rests_on
 
 Integers = NDArray[np.int64]

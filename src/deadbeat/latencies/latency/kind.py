@@ -17,14 +17,11 @@ from deadbeat.base.kinds.base import Begin, Begun, Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.base.model.finding import counts_text
-from deadbeat.base.model.latency import ASSUMED, PATH_PARTS, THREADS, LatencyRun, LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.base.model.lateness import causes_words
 from deadbeat.base.model.platform import LOADED_BY, Platform, example_platform
 from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.perfetto import moments_text
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.place import REPORT_FILE, FolderState, family, numbered
 from deadbeat.base.store.texts import read_text
 from deadbeat.build.programs import put_runtime, toolchain_of
@@ -39,6 +36,7 @@ from deadbeat.latencies.latency.document import (
 from deadbeat.latencies.latency.engines import ENGINES, SIMULATED, UNASKED, make_engine
 from deadbeat.latencies.latency.foreign import Foreign, as_run, load_of, read_foreign
 from deadbeat.latencies.latency.loads import MadeUpLoads
+from deadbeat.latencies.latency.model import ASSUMED, THREADS, LatencyRun, LoadPoint
 from deadbeat.latencies.latency.observe import COMPARABLE
 from deadbeat.latencies.latency.runner import FOLDERS, MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.latencies.latency.spec import (
@@ -61,8 +59,10 @@ from deadbeat.latencies.latency.split import (
     unavailable,
     worst_moments,
 )
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.stress import StressLoads, makers_of
 from deadbeat.latencies.latency.summarise import latency_rows, tail_rows
+from deadbeat.latencies.latency.summary import CellSummary, LatencySummary
 from deadbeat.latencies.latency.words import labels_of, latest, load_words, sentence
 from deadbeat.machine.host.environment import environment_of, name_of, platform_from_environment
 from deadbeat.machine.settings.doctor import examine
@@ -72,6 +72,7 @@ from deadbeat.machine.settings.tune import with_tuning
 from deadbeat.machine.targets.base import Target, is_here
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.opening import opened
+from deadbeat.machine.trace.paths import PATH_PARTS
 
 #: Measures in a machine that boots for each run: loaded by name.
 _LAB = "deadbeat.lab.latency"

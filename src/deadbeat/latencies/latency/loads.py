@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from deadbeat.base.model.latency import IDLE, LoadPoint, LoadReport
+from deadbeat.latencies.latency.model import IDLE, LoadPoint, LoadReport
 from deadbeat.machine.targets.base import Target
 
 #: What makes them: that program, or the runtime's own verb ``load``, which knows the same options.

@@ -12,17 +12,18 @@ from attrs import define, evolve, frozen
 from deadbeat.base.model.errors import DataError, DeadbeatError, TargetError, UnreachableError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import HistogramCounts, from_counts
-from deadbeat.base.model.latency import CpuLatency, LateWakeUp, PathSplit
-from deadbeat.base.model.validity import problem
 from deadbeat.base.store.files import tool_version
 from deadbeat.build.native import verb_program
 from deadbeat.build.programs import LOCK_WAIT_S, ProgramMachine
 from deadbeat.build.toolchain import Toolchain
 from deadbeat.latencies.latency.engines import TRACE_S, Measured, Request, unsplit, untraced
+from deadbeat.latencies.latency.model import CpuLatency, LateWakeUp
+from deadbeat.latencies.validity import problem
 from deadbeat.machine.host.machine import Machine, read_machine
 from deadbeat.machine.host.values import understood
 from deadbeat.machine.targets.base import Process, Target
 from deadbeat.machine.trace import session
+from deadbeat.machine.trace.paths import PathSplit
 from deadbeat.machine.trace.session import Tracer
 from deadbeat.machine.trace.wakeups import EVENTS, Traced, kept_worst, split_path
 

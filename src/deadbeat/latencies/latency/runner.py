@@ -18,12 +18,11 @@ from attrs import Factory, define, field, frozen
 from deadbeat.base.experiment.base import FolderExperiment, Lost, Outcome, Watcher
 from deadbeat.base.experiment.folders import RunFolders
 from deadbeat.base.model.errors import DeadbeatError, TargetError, UnreachableError
-from deadbeat.base.model.latency import CpuLatency, LatencyKey, LatencyRun, LoadReport
-from deadbeat.base.store.latency import LatencyStore
 from deadbeat.base.store.place import MATRIX
 from deadbeat.latencies.latency.circumstances import circumstances, judge
 from deadbeat.latencies.latency.engines import Engine, Measured, Request
 from deadbeat.latencies.latency.loads import MadeUpLoads
+from deadbeat.latencies.latency.model import CpuLatency, LatencyKey, LatencyRun, LoadReport
 from deadbeat.latencies.latency.spec import (
     LatencySpec,
     estimate,
@@ -33,6 +32,7 @@ from deadbeat.latencies.latency.spec import (
     spec_dict,
     visits,
 )
+from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.stress import RunningStress, StressLoads
 from deadbeat.machine.host.snapshot import Snapshot, take
 from deadbeat.machine.targets.base import Target, is_here, require_connected

@@ -8,8 +8,6 @@ from itertools import combinations
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.base.model.latency import LatencyRun, LoadPoint
-from deadbeat.base.model.latency_summary import CellSummary, LatencySummary
 from deadbeat.base.report.building import aside
 from deadbeat.base.report.charts import Chart, Curve, Panel
 from deadbeat.base.stats import special
@@ -23,7 +21,9 @@ from deadbeat.latencies.latency.histograms import (
     overlaid,
     shown_cpus,
 )
+from deadbeat.latencies.latency.model import LatencyRun, LoadPoint
 from deadbeat.latencies.latency.summarise import summarise_latency
+from deadbeat.latencies.latency.summary import CellSummary, LatencySummary
 from deadbeat.latencies.latency.words import engines_of, loads_of, rests_on
 
 #: Chance that CPUs without a difference are said to differ, of all pairs together.

@@ -17,13 +17,13 @@ from attrs import frozen
 from deadbeat.base.experiment import fields
 from deadbeat.base.model import rules
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.latency import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
 from deadbeat.base.model.rules import Problem, duration_text, refuse
 from deadbeat.base.model.specification import checked, keyed, parsed, plain_of, read, renamed, usage
 from deadbeat.base.model.words import Json, nearest, shown
 from deadbeat.latencies.latency.engines import ENGINES, SIMULATED, TRACE_S
 from deadbeat.latencies.latency.foreign import foreign_engines
 from deadbeat.latencies.latency.loads import LOADS, OWN, STRESS_NG, strengths
+from deadbeat.latencies.latency.model import PROFILES, UNKNOWN, LatencyKey, LoadPoint, load_named
 from deadbeat.machine.host.environment import unusable
 
 #: A run is no longer than this; more is measured as several, kept one by one.

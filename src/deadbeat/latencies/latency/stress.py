@@ -19,11 +19,11 @@ from signal import Signals
 from attrs import define, evolve, field, frozen
 
 from deadbeat.base.model.errors import TargetError
-from deadbeat.base.model.latency import LoadPoint, LoadReport
 from deadbeat.base.store.files import tool_version
 from deadbeat.build.programs import SIGNALLED, guarded, put_runtime
 from deadbeat.latencies.latency.circumstances import rounded
 from deadbeat.latencies.latency.loads import LOADS, OWN, PROCESSES, STRESS_NG
+from deadbeat.latencies.latency.model import LoadPoint, LoadReport
 from deadbeat.machine.host.proc import STAT, UPTIME, task_of, uptime_of
 from deadbeat.machine.host.snapshot import Snapshot, diff, parse
 from deadbeat.machine.host.values import understood

@@ -13,11 +13,15 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from deadbeat.base.experiment.beside import beside_latency
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.histogram import pool
-from deadbeat.base.model.latency import LatencyRun, PathSplit
-from deadbeat.base.model.latency_summary import (
+from deadbeat.base.model.lateness import counted, word_of
+from deadbeat.base.model.words import Json, beside_label
+from deadbeat.base.report.document import Column, records
+from deadbeat.latencies.latency.figures import distribution
+from deadbeat.latencies.latency.findings import findings_of
+from deadbeat.latencies.latency.model import LatencyRun
+from deadbeat.latencies.latency.summary import (
     QUANTITIES,
     CellSummary,
     Distribution,
@@ -25,13 +29,10 @@ from deadbeat.base.model.latency_summary import (
     LatencySummary,
     MatrixFacts,
 )
-from deadbeat.base.model.lateness import counted, word_of
-from deadbeat.base.model.words import Json, beside_label
-from deadbeat.base.report.document import Column, records
-from deadbeat.latencies.latency.figures import distribution
-from deadbeat.latencies.latency.findings import findings_of
 from deadbeat.latencies.latency.tail import Part, tail_statements
+from deadbeat.latencies.latency.validity import beside_latency
 from deadbeat.latencies.latency.words import load_order
+from deadbeat.machine.trace.paths import PathSplit
 
 
 def summarise_latency(

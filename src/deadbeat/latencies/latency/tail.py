@@ -20,8 +20,6 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.histogram import Histogram, pool
-from deadbeat.base.model.latency import CpuLatency, LatencyRun
-from deadbeat.base.model.latency_summary import TailStatement
 from deadbeat.base.model.words import count_of, seconds_text
 from deadbeat.base.stats import special
 from deadbeat.base.stats.binomial import (
@@ -32,6 +30,8 @@ from deadbeat.base.stats.binomial import (
     poisson_upper,
     upper_bound,
 )
+from deadbeat.latencies.latency.model import CpuLatency, LatencyRun
+from deadbeat.latencies.latency.summary import TailStatement
 
 #: Periods without a late wake-up that end an episode: at least, and where late ones are rare.
 EPISODE_GAP, EPISODE_GAP_MOST = 10, 100

@@ -11,14 +11,6 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from deadbeat.base.model.latency import PROFILES, THREADS, LatencyRun, LoadPoint
-from deadbeat.base.model.latency_summary import (
-    CellSummary,
-    LatencyRow,
-    LatencySummary,
-    MatrixFacts,
-    Quantity,
-)
 from deadbeat.base.model.words import Json, count_of, loud, seconds_text, time_text
 from deadbeat.base.report.document import (
     UNKNOWN,
@@ -30,6 +22,14 @@ from deadbeat.base.report.document import (
     machine_facts,
     percent,
     said,
+)
+from deadbeat.latencies.latency.model import PROFILES, THREADS, LatencyRun, LoadPoint
+from deadbeat.latencies.latency.summary import (
+    CellSummary,
+    LatencyRow,
+    LatencySummary,
+    MatrixFacts,
+    Quantity,
 )
 from deadbeat.machine.host.environment import left_out
 

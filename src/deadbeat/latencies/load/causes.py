@@ -42,7 +42,6 @@ from deadbeat.base.model.lateness import (
     WAITING,
     cause_named,
 )
-from deadbeat.base.model.load import PLAIN, Cause, LoadCell, LoadKey, LoadRun, Takers
 from deadbeat.latencies.load.lost import (
     EXECUTION,
     LEAST_PART,
@@ -54,7 +53,9 @@ from deadbeat.latencies.load.lost import (
     parts_of,
     stopped_ns,
 )
+from deadbeat.latencies.load.model import PLAIN, Cause, LoadCell, LoadKey, LoadRun
 from deadbeat.machine.host.judgements import rt_kept
+from deadbeat.machine.trace.paths import Takers
 
 #: Slower execution up to this share is within what runs differ by anyway.
 _LEAST_SLOWER = 0.01

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.load import ALL, PLAIN, REFERENCE, LoadCell, LoadSummary
 from deadbeat.base.report.building import CurvePoint, curve, moment_chart, spread, stacked
 from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.base.stats.estimate import Estimate
+from deadbeat.latencies.load.model import ALL, PLAIN, REFERENCE, LoadCell, LoadSummary
 from deadbeat.latencies.load.words import condition_words
 
 #: Points of an exceedance curve; closer steps cannot be distinguished.

@@ -13,12 +13,12 @@ from typing import TypeAlias
 from attrs import evolve
 
 from deadbeat.base.model.comparison import CellComparison, Effect
-from deadbeat.base.model.load import PLAIN, REFERENCE, several
 from deadbeat.base.model.observations import Cell, Observation, Observations
 from deadbeat.base.verdicts.engine import CompareOptions, compare_changes, compare_tables
 from deadbeat.base.verdicts.pairs import IN_TURNS, PAIRS_MIN
 from deadbeat.latencies.load.estimates import occasions_bound
 from deadbeat.latencies.load.figures import METRICS, WORDS, LoadFigures, cell_of, rows_of
+from deadbeat.latencies.load.model import PLAIN, REFERENCE, several
 
 #: Runs by condition and number of ordinary threads.
 Groups: TypeAlias = Mapping[tuple[str, int], Sequence[LoadFigures]]

@@ -17,10 +17,10 @@ from functools import partial
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import DataError, TargetError
-from deadbeat.base.model.load import REFERENCE, TRACED, Gaps, LoadKey, Rounds, Seen, Takers
 from deadbeat.base.model.platform import LOCAL, Platform, example_platform
 from deadbeat.base.model.tuning import JournalEntry, Setting
 from deadbeat.build.programs import LOCK_WAIT_S, VerbEngine
+from deadbeat.latencies.load.model import REFERENCE, TRACED, Gaps, LoadKey, Rounds, Seen
 from deadbeat.latencies.load.remedies import GOVERNOR, SERVER, SIBLINGS, RemedyChange
 from deadbeat.latencies.load.spec import LoadSpec
 from deadbeat.machine.host.kernel import PREEMPT, RT_PERIOD, RT_RUNTIME
@@ -30,6 +30,7 @@ from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.keeper import process_on
 from deadbeat.machine.targets.readings import Readings
+from deadbeat.machine.trace.paths import Takers
 from deadbeat.machine.trace.session import Tracer
 from deadbeat.machine.trace.why import takers_of
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from deadbeat.base.model.comparison import Vocabulary
 from deadbeat.base.model.histogram import Integers
-from deadbeat.base.model.load import LoadRun, Rounds
 from deadbeat.base.model.observations import MISS_RATIO, Cell, Metric, Observation, observed
 from deadbeat.latencies.load.estimates import Counted, occasions, ranked
+from deadbeat.latencies.load.model import LoadRun, Rounds
 
 WORDS = Vocabulary(
     results="load tests",

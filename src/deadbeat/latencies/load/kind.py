@@ -12,15 +12,14 @@ from deadbeat.base.experiment.folders import RunFolders
 from deadbeat.base.kinds.base import Begin, Begun
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import DeadbeatError, UsageError
-from deadbeat.base.model.load import PLAIN, LoadCell, LoadSummary
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.document import records
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.perfetto import moments_text
-from deadbeat.base.store.load import LoadStore
 from deadbeat.base.store.place import LOAD_TEST
 from deadbeat.latencies.load.document import COLUMNS, load_document, paper_words, summary_dict
 from deadbeat.latencies.load.engine import HardwareLoad, SimulatedLoad
+from deadbeat.latencies.load.model import PLAIN, LoadCell, LoadSummary
 from deadbeat.latencies.load.observe import COMPARABLE
 from deadbeat.latencies.load.runner import LoadExperiment, look
 from deadbeat.latencies.load.spec import (
@@ -32,6 +31,7 @@ from deadbeat.latencies.load.spec import (
     seconds_of,
     specify,
 )
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.latencies.load.summarise import summary_of
 from deadbeat.latencies.load.words import condition_words, headline
 from deadbeat.machine.targets.opening import opened

@@ -29,10 +29,10 @@ from deadbeat.base.model.lateness import (
     WAITING,
     cause_named,
 )
-from deadbeat.base.model.load import ALL, PLAIN, Cause, LoadRun, LostTime
 from deadbeat.base.stats.intervals import student_half_width, t_cdf
 from deadbeat.base.stats.multiple import holm
 from deadbeat.base.verdicts.pairs import PAIRS_MIN
+from deadbeat.latencies.load.model import ALL, PLAIN, Cause, LoadRun, LostTime
 
 Floats = NDArray[np.float64]
 

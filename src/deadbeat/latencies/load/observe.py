@@ -12,7 +12,6 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from deadbeat.base.experiment.beside import beside_load
 from deadbeat.base.model.comparison import (
     Aligned,
     Comparable,
@@ -22,15 +21,16 @@ from deadbeat.base.model.comparison import (
     Subject,
 )
 from deadbeat.base.model.finding import Finding, finding, not_counted, other_work_beside
-from deadbeat.base.model.load import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.base.model.observations import Observations
 from deadbeat.base.model.words import LABELLED
-from deadbeat.base.store.load import LoadStore
 from deadbeat.base.store.serial import to_plain
 from deadbeat.latencies.load.charts import overlay_charts
 from deadbeat.latencies.load.figures import METRICS, WORDS, cell_of, figures_of, rows_of
+from deadbeat.latencies.load.model import PLAIN, REFERENCE, TRACED, LoadKey, LoadRun, LoadSummary
 from deadbeat.latencies.load.spec import LoadSpec, block_of, planned_keys, read_spec
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.latencies.load.summarise import summary_of
+from deadbeat.latencies.load.validity import beside_load
 
 #: A round's work that differs by more is another round.
 _ROUNDS_DIFFER = 0.02

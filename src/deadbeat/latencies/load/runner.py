@@ -1,7 +1,7 @@
 """How the runs of a load test are measured and judged, and which remedies a machine can try.
 
 What else ran beside a run, and what the host took, are labels: the run counts
-(`deadbeat.base.model.validity`).
+(`deadbeat.latencies.latency.validity`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from attrs import Factory, define, field, fields
 from deadbeat.base.experiment.base import FolderExperiment
 from deadbeat.base.model.errors import TargetError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.load import ALL, LoadKey, LoadMachine, LoadRun, Seen, several
-from deadbeat.base.model.validity import LOAD_TOLERANCE, problem, rounds_inside
-from deadbeat.base.store.load import LoadStore
 from deadbeat.latencies.load.engine import REASON, LoadEngine, LoadRequest
+from deadbeat.latencies.load.model import ALL, LoadKey, LoadMachine, LoadRun, Seen, several
 from deadbeat.latencies.load.remedies import REMEDIES, RemedyChange, Situation, together
 from deadbeat.latencies.load.spec import LoadSpec, plan, seconds_of
+from deadbeat.latencies.load.store import LoadStore
+from deadbeat.latencies.load.validity import rounds_inside
+from deadbeat.latencies.validity import LOAD_TOLERANCE, problem
 from deadbeat.machine.host.judgements import stolen
 from deadbeat.machine.host.kernel import RT_PERIOD, RT_RUNTIME
 from deadbeat.machine.host.proc import STAT, task_of

@@ -12,7 +12,6 @@ from attrs import frozen
 
 from deadbeat.base.experiment import fields
 from deadbeat.base.model.errors import DataError, UsageError
-from deadbeat.base.model.load import ALL, FORMS, PLAIN, REFERENCE, TRACED, LoadKey, several
 from deadbeat.base.model.rules import (
     Choice,
     DurationNs,
@@ -24,8 +23,9 @@ from deadbeat.base.model.rules import (
 from deadbeat.base.model.specification import checked, keyed
 from deadbeat.base.model.words import Json, count_of, shown
 from deadbeat.base.store.folder import HEAD_HINT
-from deadbeat.base.store.load import LoadStore
+from deadbeat.latencies.load.model import ALL, FORMS, PLAIN, REFERENCE, TRACED, LoadKey, several
 from deadbeat.latencies.load.remedies import REMEDIES
+from deadbeat.latencies.load.store import LoadStore
 from deadbeat.machine.host.environment import require_usable
 
 _MS = 1_000_000

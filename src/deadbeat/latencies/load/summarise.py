@@ -12,9 +12,20 @@ import attrs
 import numpy as np
 from attrs import evolve
 
-from deadbeat.base.experiment.beside import beside_load
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.load import (
+from deadbeat.base.model.platform import Platform, places_of
+from deadbeat.base.model.specification import plain_of
+from deadbeat.base.model.traces import Activity, WorstMoment
+from deadbeat.base.model.words import inside, time_text
+from deadbeat.base.stats.estimate import Estimate, mean_of
+from deadbeat.latencies.load.causes import causes_of
+from deadbeat.latencies.load.effects import Groups, effects_of
+from deadbeat.latencies.load.estimates import (
+    rate_of,
+)
+from deadbeat.latencies.load.figures import LoadFigures, figures_of
+from deadbeat.latencies.load.lost import SceneMachine, inside_window, lost_of
+from deadbeat.latencies.load.model import (
     ALL,
     PLAIN,
     REFERENCE,
@@ -24,20 +35,9 @@ from deadbeat.base.model.load import (
     LoadSummary,
     LostTime,
 )
-from deadbeat.base.model.platform import Platform, places_of
-from deadbeat.base.model.specification import plain_of
-from deadbeat.base.model.traces import Activity, WorstMoment
-from deadbeat.base.model.words import inside, time_text
-from deadbeat.base.stats.estimate import Estimate, mean_of
-from deadbeat.base.store.load import LoadStore
-from deadbeat.latencies.load.causes import causes_of
-from deadbeat.latencies.load.effects import Groups, effects_of
-from deadbeat.latencies.load.estimates import (
-    rate_of,
-)
-from deadbeat.latencies.load.figures import LoadFigures, figures_of
-from deadbeat.latencies.load.lost import SceneMachine, inside_window, lost_of
 from deadbeat.latencies.load.spec import plan, read_spec
+from deadbeat.latencies.load.store import LoadStore
+from deadbeat.latencies.load.validity import beside_load
 from deadbeat.latencies.load.words import condition_words
 from deadbeat.machine.host.kernel import release_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from deadbeat.base.model.comparison import Effect
-from deadbeat.base.model.load import ALL, PLAIN, REFERENCE, LoadSummary
 from deadbeat.base.model.words import beside_label
 from deadbeat.base.stats.estimate import Estimate
 from deadbeat.base.verdicts.words import interval_text
+from deadbeat.latencies.load.model import ALL, PLAIN, REFERENCE, LoadSummary
 from deadbeat.latencies.load.spec import PAPER_ADDITIONS, PAPER_LIMIT_NS
 
 #: A round that takes so much longer or shorter than asked changes what its deadline means.

@@ -15,11 +15,11 @@ from inspect import getmembers, isfunction
 
 from attrs import frozen
 
-from deadbeat.base.model.readiness import CheckResult, Severity, Status
 from deadbeat.machine.host.kernel import CMDLINE
 from deadbeat.machine.host.values import chosen, cpus_text, mask_cpus
 from deadbeat.machine.settings import checks
 from deadbeat.machine.settings.facts import DMESG, ONLINE, Facts
+from deadbeat.machine.settings.readiness import CheckResult, Severity, Status
 from deadbeat.machine.settings.reading import (
     by_cpu,
     cpu_of,

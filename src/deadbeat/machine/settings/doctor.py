@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
-from deadbeat.base.model.readiness import SEVERITIES, CheckResult, Severity, Status
 from deadbeat.machine.host.values import understood
 from deadbeat.machine.settings import inventory
 from deadbeat.machine.settings.check import Check, all_checks
 from deadbeat.machine.settings.facts import Facts, gather
 from deadbeat.machine.settings.hardening import OPTIONS, Hardening, HardeningState, sight_of_facts
 from deadbeat.machine.settings.hardening import READS as HARDENING_READS
+from deadbeat.machine.settings.readiness import SEVERITIES, CheckResult, Severity, Status
 from deadbeat.machine.targets.base import LOCAL, Target, is_here
 
 _HOST, _RELEASE = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease"

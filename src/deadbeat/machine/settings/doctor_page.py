@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import accumulate
 from pathlib import Path
 
-from deadbeat.base.model.readiness import SEVERITIES, CheckResult
 from deadbeat.base.model.words import escape
 from deadbeat.base.report.document import (
     Document,
@@ -22,6 +21,7 @@ from deadbeat.base.report.html import asset, terms, write_page
 from deadbeat.base.report.parts import text
 from deadbeat.machine.settings import doctor_summary as summary
 from deadbeat.machine.settings.doctor import DoctorReport
+from deadbeat.machine.settings.readiness import SEVERITIES, CheckResult
 
 
 def _found(result: CheckResult) -> str:

@@ -10,13 +10,13 @@ from attrs import frozen
 
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.platform import LOCAL, target_option
-from deadbeat.base.model.readiness import SEVERITIES, CheckResult
 from deadbeat.base.model.words import Json
 from deadbeat.machine.host.values import cpus_text
 from deadbeat.machine.settings.doctor import DoctorReport
 from deadbeat.machine.settings.hardening import Hardening, HardeningState
 from deadbeat.machine.settings.knob import Knob, all_knobs
 from deadbeat.machine.settings.profile import all_profiles, turns
+from deadbeat.machine.settings.readiness import SEVERITIES, CheckResult
 from deadbeat.machine.settings.rows import WORDS
 
 _STATUSES = ("fail", "unknown", "pass")

@@ -12,11 +12,11 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from deadbeat.base.model.readiness import Severity
 from deadbeat.base.model.words import Json
 from deadbeat.machine.host.kernel import arguments, kernel_config
 from deadbeat.machine.host.values import Read, Unknown, gathered, stripped
 from deadbeat.machine.settings.facts import CONFIG, Facts
+from deadbeat.machine.settings.readiness import Severity
 from deadbeat.machine.settings.rows import read_rows
 from deadbeat.machine.targets.base import Target
 

@@ -19,10 +19,10 @@ from typing import TypeVar
 from attrs import evolve, frozen
 from cattrs import Converter, transform_error
 
-from deadbeat.base.model.readiness import Severity
 from deadbeat.base.model.tuning import Form
 from deadbeat.base.model.words import Json
 from deadbeat.machine.settings.facts import CONFIG, DMESG, ONLINE
+from deadbeat.machine.settings.readiness import Severity
 
 _FOLDER = "deadbeat.machine.settings.checks"
 #: ``sources`` of the advice and titles of ``families``, by name.

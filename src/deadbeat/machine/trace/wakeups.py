@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import define, evolve, frozen
 
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.base.model.traces import TraceEvent
 from deadbeat.machine.host.machine import Machine
 from deadbeat.machine.trace.parse import events_between, number, parse_line
+from deadbeat.machine.trace.paths import PATH_PARTS, PathSplit, WorstTraced
 from deadbeat.machine.trace.reasons import Moments, cause_of
 
 #: What the kernel must report besides what the tracer records anyway.

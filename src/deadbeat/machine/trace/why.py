@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from attrs import frozen
 
-from deadbeat.base.model.load import Takers
 from deadbeat.base.model.traces import JobTotals, ThreadShare, TraceEvent
 from deadbeat.machine.trace.parse import Trace, at
+from deadbeat.machine.trace.paths import Takers
 from deadbeat.machine.trace.timeline import (
     IDLE,
     Handler,

@@ -33,7 +33,6 @@ from deadbeat.base.report.document import (
 from deadbeat.base.report.paper import Words
 from deadbeat.base.stats.proportions import Count
 from deadbeat.base.store.place import STUDY_FILE
-from deadbeat.base.store.study import StudyStore
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
 from deadbeat.sched.study.charts import charts
@@ -41,6 +40,7 @@ from deadbeat.sched.study.preset import presets
 from deadbeat.sched.study.results import Answered, StudyResults, answered, columns_of
 from deadbeat.sched.study.runner import load
 from deadbeat.sched.study.spec import Source, StudySpec, SweepCell, read_spec
+from deadbeat.sched.study.store import StudyStore
 
 LABEL = "SIMULATED"
 _MEANS = (

@@ -12,7 +12,6 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import count_of
 from deadbeat.base.report.document import records
 from deadbeat.base.store.place import STUDY, STUDY_FILE, FolderState
-from deadbeat.base.store.study import StudyStore
 from deadbeat.sched.study.chunks import chunk_count
 from deadbeat.sched.study.document import (
     LABEL,
@@ -29,6 +28,7 @@ from deadbeat.sched.study.preset import specify
 from deadbeat.sched.study.results import answered, columns_of
 from deadbeat.sched.study.runner import StudyExperiment, Threads, choose, open_store
 from deadbeat.sched.study.spec import read_spec
+from deadbeat.sched.study.store import StudyStore
 
 
 def _stand(store: StudyStore) -> FolderState:

@@ -27,9 +27,9 @@ from deadbeat.base.store.place import (
     numbered,
     other_parameters,
 )
-from deadbeat.base.store.study import StudyStore
 from deadbeat.sched.study.chunks import Rows, chunk_count, compute_chunk, counted, pieces, row_type
 from deadbeat.sched.study.spec import StudySpec, digest, identity, read_spec, spec_dict
+from deadbeat.sched.study.store import StudyStore
 
 
 class Threads:

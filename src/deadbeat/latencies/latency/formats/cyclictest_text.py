@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from deadbeat.base.model.latency import CpuLatency
 from deadbeat.latencies.latency.foreign import (
     Foreign,
     ForeignFile,
@@ -20,6 +19,7 @@ from deadbeat.latencies.latency.foreign import (
     unit_of,
     whole,
 )
+from deadbeat.latencies.latency.model import CpuLatency
 
 _ROW = re.compile(r"^(\d{6,})[ \t]+(\d[\d \t]*)$", re.M)
 _THREAD = (

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.latency import CpuLatency
 from deadbeat.latencies.latency.foreign import Foreign, ForeignFile, Importer, thread
 from deadbeat.latencies.latency.formats.cyclictest_json import called
+from deadbeat.latencies.latency.model import CpuLatency
 
 
 def _fits(source: ForeignFile) -> bool:

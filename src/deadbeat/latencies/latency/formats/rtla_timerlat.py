@@ -10,7 +10,6 @@ import math
 import re
 from itertools import takewhile
 
-from deadbeat.base.model.latency import CpuLatency
 from deadbeat.base.model.words import time_text
 from deadbeat.latencies.latency.foreign import (
     Foreign,
@@ -20,6 +19,7 @@ from deadbeat.latencies.latency.foreign import (
     thread,
     whole,
 )
+from deadbeat.latencies.latency.model import CpuLatency
 
 _HEAD = r"Index((?: +(?:IRQ|Thr|Usr)-\d+)+)"
 _TOP = r"CPU +COUNT *\|.*"

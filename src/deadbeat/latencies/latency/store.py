@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deadbeat.base.model.latency import LatencyKey, LatencyRun
-from deadbeat.base.model.validity import judged_latency
 from deadbeat.base.store.place import LATENCY_FILE
 from deadbeat.base.store.runfolder import RunFolder, run_converter
+from deadbeat.latencies.latency.model import LatencyKey, LatencyRun
+from deadbeat.latencies.latency.validity import judged_latency
 
 
 class LatencyStore(RunFolder[LatencyKey, LatencyRun]):

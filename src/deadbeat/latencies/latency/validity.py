@@ -1,28 +1,19 @@
-"""Whether a run measured what it claims, and what else happened beside it.
-
-Invalid is a run with another priority, policy or place than asked, without samples, or without its
-load. Other work, the host and heat are labels: such a run counts, and what it shows widens the
-intervals between runs.
+"""Whether a run of a matrix measured what it claims.
 
 Pure functions of what a run stores, so that runs of an older version are judged by the same rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
-from deadbeat.base.model.finding import Finding, Severity, ordered
-from deadbeat.base.model.latency import Circumstances, CpuLatency, LatencyRun, LoadReport
-from deadbeat.base.model.load import LoadRun, Rounds
+from deadbeat.base.model.finding import Finding, ordered
+from deadbeat.latencies.latency.model import Circumstances, CpuLatency, LatencyRun, LoadReport
+from deadbeat.latencies.validity import LOAD_TOLERANCE, disturbed, labelled, problem, shares_text
 
-#: Share of a CPU's time by which a load may miss what was asked, and by which something else may
-#: run beside it without a word.
-LOAD_TOLERANCE = 0.1
-#: Share of a CPU's time that the host took: two ticks of 10 ms in 4 s, one being no news.
-STEAL = 0.005
-#: Likewise, as a share of what was asked, and the step in which CPU time is counted, s.
+#: Share of what was asked by which a load may miss it, and the step in which CPU time counts, s.
 LOAD_SHARE, TICK_S = 0.2, 0.01
 #: Share of what was asked; below it a load never ran.
 LOAD_NEVER = 0.01
@@ -31,26 +22,12 @@ ENGINE_S = 0.2
 #: Share of the expected wake-ups that must have been seen, or counted as missed: else doubtful, and
 #: too few.
 SEEN_WARNING, SEEN_INVALID = 0.98, 0.5
-#: Labels that versions before made reasons of.
-_LABELS = frozenset({"steal", "other-load", "rt-throttled", "throttled", "missed-periods"})
 #: What `load_problems` and `cycle_problems` find again in a stored run; some by their older names.
 _OF_LOAD = frozenset(
     {"load-died", "load-unknown", "load-not-reached", "load-starved", "other-work"}
     | {"load-exceeded", "not-idle"}
 )
 _OF_CYCLES = frozenset({"too-few-cycles"})
-_SHOWN = 3
-
-
-def problem(name: str, text: str, seriousness: Severity = "warning") -> Finding:
-    """A label, unless ``seriousness`` says otherwise."""
-    return Finding(id=name, severity=seriousness, message=text)
-
-
-def shares_text(by_cpu: Mapping[str, float]) -> str:
-    """``CPU 0 12.0 %, CPU 1 9.5 %``: the first three."""
-    shown = list(by_cpu.items())[:_SHOWN]
-    return ", ".join(f"CPU {cpu} {100 * share:.1f} %" for cpu, share in shown)
 
 
 def load_problems(
@@ -145,34 +122,21 @@ def cycle_problems(cpus: Iterable[CpuLatency]) -> Iterator[Finding]:
             yield problem("too-few-cycles", text, "invalid" if few else "warning")
 
 
-def rounds_inside(rounds: Rounds, window_ns: tuple[int, int]) -> int:
-    """Rounds of a load test that were released in its window."""
-    low, high = window_ns
-    return int(((rounds.release_ns >= low) & (rounds.release_ns < high)).sum())
-
-
 def judged_latency(run: LatencyRun) -> LatencyRun:
     """``run`` by today's rule, whatever an older version called invalid, or starved."""
     if run.valid and all(each.id != "load-starved" for each in run.problems):
         return run
     known = run.load != LoadReport()
     again = _OF_CYCLES | (_OF_LOAD if known else frozenset())
-    kept = [each for each in _labelled(run.problems) if each.id not in again]
+    kept = [each for each in labelled(run.problems) if each.id not in again]
     of_load = load_problems(run.load, run.circumstances, run.cpus, run.seconds) if known else ()
     return evolve(run, problems=tuple(ordered((*kept, *of_load, *cycle_problems(run.cpus)))))
 
 
-def judged_load(run: LoadRun) -> LoadRun:
-    """The same of a load test."""
-    if run.valid:
-        return run
-    kept = [
-        each
-        for each in _labelled(run.problems)
-        if each.id != "too-few-rounds" or not rounds_inside(run.rounds, run.window_ns)
-    ]
-    return evolve(run, problems=tuple(ordered(kept)))
-
-
-def _labelled(problems: Iterable[Finding]) -> list[Finding]:
-    return [evolve(each, severity="warning") if each.id in _LABELS else each for each in problems]
+def beside_latency(runs: Iterable[LatencyRun]) -> str:
+    """What disturbed the runs of a latency matrix; "" for nothing."""
+    valid = [run for run in runs if run.valid]
+    return disturbed(
+        [other_work(run.load, run.circumstances, run.seconds) for run in valid],
+        [max(run.circumstances.steal_share.values(), default=0.0) for run in valid],
+    )

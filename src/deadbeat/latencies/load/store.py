@@ -7,11 +7,12 @@ from typing import Any
 
 from cattrs.gen.typeddicts import make_dict_structure_fn
 
-from deadbeat.base.model.load import Gaps, LoadKey, LoadMachine, LoadRun, Rounds, Takers
-from deadbeat.base.model.validity import judged_load
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.place import LOAD_FILE
 from deadbeat.base.store.runfolder import RunFolder, run_converter
+from deadbeat.latencies.load.model import Gaps, LoadKey, LoadMachine, LoadRun, Rounds
+from deadbeat.latencies.load.validity import judged_load
+from deadbeat.machine.trace.paths import Takers
 
 #: A thousand additions that take a second: no machine is so slow.
 UNIT_MAX_PS = 10**12

@@ -13,6 +13,7 @@ from deadbeat.base.model.lazy import Later
 from deadbeat.base.model.run import StoredRun
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json
+from deadbeat.machine.trace.paths import Takers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,26 +140,6 @@ class Gaps(_Columns):
     involuntary: Integers = field(converter=integers, factory=list)
     cpu_before: Integers = field(converter=integers, factory=list)
     cpu_after: Integers = field(converter=integers, factory=list)
-
-
-class Takers(TypedDict, total=False):
-    """What ran instead of the real-time thread of a TRACED run.
-
-    Attributes:
-        waited_ns: Time it was switched out although ready, by who ran on its CPU meanwhile:
-            ``ordinary threads``, or a name with its priority.
-        interrupted_ns: Time of interrupts on its CPU while it ran, by name; of one within another
-            it counts as that of the inner one alone.
-        switches: Times it was switched out although ready.
-        lost_events: Events that the buffers could not hold.
-        unavailable: Why nothing of this is known.
-    """
-
-    waited_ns: dict[str, int]
-    interrupted_ns: dict[str, int]
-    switches: int
-    lost_events: int
-    unavailable: str
 
 
 @frozen(kw_only=True)

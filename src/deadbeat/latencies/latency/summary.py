@@ -10,8 +10,9 @@ from attrs import field, frozen
 
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.model.latency import QUANTILES_PPM, LatencyKey, LatencyRun, LoadPoint, PathSplit
 from deadbeat.base.model.lateness import MissCause
+from deadbeat.latencies.latency.model import QUANTILES_PPM, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.machine.trace.paths import PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the
 #: runs, which has an interval; ``max`` is one sample, however long was measured, and has none.
