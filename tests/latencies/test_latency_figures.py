@@ -8,9 +8,8 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deadbeat.base.model.histogram import Histogram, pool, to_json
+from deadbeat.base.model.histogram import QUANTILES_PPM, Histogram, pool, to_json
 from deadbeat.latencies.latency.figures import distribution, order_interval
-from deadbeat.latencies.latency.model import QUANTILES_PPM
 
 LISTS = st.lists(st.lists(st.integers(0, 10**12), max_size=30), min_size=1, max_size=5)
 

@@ -12,8 +12,6 @@ pytestmark = pytest.mark.slow
 #: What tests need, and what most houses do; checks of a machine need no number.
 TESTING = ("pytest", "pytest-xdist", "hypothesis", "attrs", "cattrs", "jsonschema", "selenium")
 REST = ("numpy", "scipy", "rich", "click", "matplotlib")
-#: They start the command line.
-WHOLE = ("test_core.py", "test_summarise.py", "test_hostile.py", "test_truth.py")
 ALONE = ("base", "machine", "sched", "build", "tasksets", "latencies", "program", "lab")
 
 
@@ -35,6 +33,6 @@ def test_every_module_of_a_house_is_imported(house: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("house", ALONE)
 def test_a_house_passes_its_unit_tests(house: str, tmp_path: Path) -> None:
     python = lay(house, tmp_path, [*TESTING, *(REST if house != "machine" else ())])
-    tests = [str(path.relative_to(ROOT)) for path in alone(house) if path.name not in WHOLE]
+    tests = [str(path.relative_to(ROOT)) for path in alone(house)]
     quick = "not slow and not statistical and not hardware and not browser"
     run(python, tmp_path, "-m", "pytest", "-q", "-n", "2", "-m", quick, *tests)

@@ -24,6 +24,14 @@ else:
     np, Integers = Later("numpy"), Any
 
 #: Buckets of a power of two, as a power of two.
+#: Quantiles that are shown everywhere, in millionths.
+QUANTILES_PPM = {
+    "p50": 500_000,
+    "p90": 900_000,
+    "p99": 990_000,
+    "p99.9": 999_000,
+    "p99.99": 999_900,
+}
 SUB_BITS = 10
 
 

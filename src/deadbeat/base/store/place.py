@@ -31,7 +31,7 @@ from deadbeat.base.store.runfolder import EXPERIMENT_FILE
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
-#: In a folder with task sets of another: whose they are.
+#: In a folder with task sets of another result: which one.
 ORIGIN_FILE = "origin.json"
 #: In the folder of a result: when the program beside its runs ended, how, and its starts.
 BESIDE_LOG = "beside.log"

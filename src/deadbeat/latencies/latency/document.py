@@ -11,6 +11,7 @@ from typing import Any
 from attrs import asdict, evolve, frozen
 
 from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.histogram import QUANTILES_PPM
 from deadbeat.base.model.words import Json, count_of, time_text, us_text
 from deadbeat.base.report.beside import with_beside
 from deadbeat.base.report.charts import Chart
@@ -36,7 +37,7 @@ from deadbeat.base.report.paper import Words
 from deadbeat.latencies.latency import split, words
 from deadbeat.latencies.latency.charts import load_charts, machine_charts, timeline_charts
 from deadbeat.latencies.latency.histograms import histogram_charts, tail_charts
-from deadbeat.latencies.latency.model import QUANTILES_PPM, LatencyKey, LatencyRun
+from deadbeat.latencies.latency.model import LatencyKey, LatencyRun
 from deadbeat.latencies.latency.spec import read_spec
 from deadbeat.latencies.latency.split import split_charts
 from deadbeat.latencies.latency.store import LatencyStore

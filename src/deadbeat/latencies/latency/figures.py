@@ -25,11 +25,10 @@ import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.histogram import Histogram, bucket_high, bucket_of, pool
+from deadbeat.base.model.histogram import QUANTILES_PPM, Histogram, bucket_high, bucket_of, pool
 from deadbeat.base.stats import special
 from deadbeat.base.stats.binomial import ALPHA, TAIL, chi_squared_p, quantile_ranks
 from deadbeat.base.stats.intervals import t_quantile
-from deadbeat.latencies.latency.model import QUANTILES_PPM
 from deadbeat.latencies.latency.summary import Distribution, Quantity
 
 Floats = NDArray[np.float64]

@@ -8,9 +8,10 @@ from itertools import combinations
 
 from deadbeat.base.model.finding import Finding, finding, ordered
 from deadbeat.base.model.grouping import grouped
+from deadbeat.base.model.histogram import QUANTILES_PPM
 from deadbeat.base.model.words import LAB, count_of, seconds_text
 from deadbeat.base.stats.binomial import quantile_ranks
-from deadbeat.latencies.latency.model import ASSUMED, IMPORTED, QUANTILES_PPM, THREADS, LatencyRun
+from deadbeat.latencies.latency.model import ASSUMED, IMPORTED, THREADS, LatencyRun
 from deadbeat.latencies.latency.summary import CellSummary, LatencyRow, LatencySummary, Quantity
 from deadbeat.latencies.latency.tail import Part, beat_ms
 

@@ -13,14 +13,6 @@ from deadbeat.machine.trace.paths import PathSplit
 
 #: Load profiles (`deadbeat.latencies.latency.loads`). ``cpu`` at 0 % is the idle machine.
 PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed", "kernel")
-#: Quantiles that are shown everywhere, in millionths.
-QUANTILES_PPM = {
-    "p50": 500_000,
-    "p90": 900_000,
-    "p99": 990_000,
-    "p99.9": 999_000,
-    "p99.99": 999_900,
-}
 #: Stretches of equal length that a run's maxima are kept of, at most, in memory that no
 #: length of a run makes larger.
 BLOCKS_MAX = 4096

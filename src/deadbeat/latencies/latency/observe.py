@@ -25,13 +25,20 @@ from deadbeat.base.model.comparison import (
 )
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding, finding, not_counted, other_work_beside
-from deadbeat.base.model.histogram import Histogram, bucket_high, bucket_low, bucket_of, pool
+from deadbeat.base.model.histogram import (
+    QUANTILES_PPM,
+    Histogram,
+    bucket_high,
+    bucket_low,
+    bucket_of,
+    pool,
+)
 from deadbeat.base.model.observations import Cell, Metric, Observation, Observations
 from deadbeat.base.model.platform import LOADED_BY, shortened
 from deadbeat.base.model.words import LABELLED, inside
 from deadbeat.base.store.runfolder import inventory_in
 from deadbeat.base.store.serial import to_plain
-from deadbeat.latencies.latency.model import QUANTILES_PPM, CpuLatency, LatencyRun
+from deadbeat.latencies.latency.model import CpuLatency, LatencyRun
 from deadbeat.latencies.latency.spec import keys, read_spec
 from deadbeat.latencies.latency.store import LatencyStore
 from deadbeat.latencies.latency.validity import beside_latency

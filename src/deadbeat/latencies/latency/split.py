@@ -9,13 +9,13 @@ from operator import attrgetter, methodcaller
 
 from attrs import frozen
 
+from deadbeat.base.model.histogram import QUANTILES_PPM
 from deadbeat.base.model.lateness import MissCause, counted, word_of
 from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.model.words import time_text
 from deadbeat.base.report.building import moment_chart, stacked
 from deadbeat.base.report.charts import Chart, Panel
 from deadbeat.base.report.document import Column, Lines, Part, Sentence, Subsection, Table, said
-from deadbeat.latencies.latency.model import QUANTILES_PPM
 from deadbeat.latencies.latency.summary import CellSummary
 from deadbeat.latencies.latency.words import US, engines_of, load_words
 from deadbeat.machine.trace.paths import PATH_PARTS, PathSplit

@@ -9,9 +9,9 @@ from __future__ import annotations
 from attrs import field, frozen
 
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.histogram import QUANTILES_PPM, Histogram
 from deadbeat.base.model.lateness import MissCause
-from deadbeat.latencies.latency.model import QUANTILES_PPM, LatencyKey, LatencyRun, LoadPoint
+from deadbeat.latencies.latency.model import LatencyKey, LatencyRun, LoadPoint
 from deadbeat.machine.trace.paths import PathSplit
 
 #: Quantities of a distribution, in order. ``max_of_a_run``: geometric mean of the maxima of the

@@ -10,7 +10,7 @@ import attrs
 
 from deadbeat.base.model import histogram
 from deadbeat.base.model.comparison import PLACE, Effect, RemedyEffects
-from deadbeat.base.model.histogram import Histogram
+from deadbeat.base.model.histogram import QUANTILES_PPM, Histogram
 from deadbeat.base.model.observations import Metric
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.document import (
@@ -33,7 +33,6 @@ from deadbeat.base.report.html import terms
 from deadbeat.base.report.paper import Words
 from deadbeat.base.stats.estimate import Estimate
 from deadbeat.base.verdicts.words import effect_text, interval_text, size_text
-from deadbeat.latencies.latency.model import QUANTILES_PPM
 from deadbeat.latencies.load import words
 from deadbeat.latencies.load.charts import load_charts
 from deadbeat.latencies.load.model import REFERENCE, Cause, LoadCell, LoadSummary, LostTime
