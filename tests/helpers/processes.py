@@ -13,7 +13,7 @@ CHILD_LOCK = """
 import sys
 from pathlib import Path
 from typing import Any
-from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.store.campaign import CampaignStore
 with CampaignStore.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.readline()

@@ -19,7 +19,7 @@ CHILD_FULL = """
 import resource, sys
 from pathlib import Path
 from deadbeat.base.model.errors import DeadbeatError
-from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
 table = job_table([RunTask()], [[ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(500)]])
@@ -75,8 +75,8 @@ def test_the_lock_nests_within_a_process(tmp_path: Path) -> None:
 CHILD_COMMITS = """
 import itertools, sys
 from pathlib import Path
-from deadbeat.base.model.results import KnownPoint, PrecisionRecord
-from deadbeat.base.store.campaign import CampaignStore
+from deadbeat.tasksets.model.results import KnownPoint, PrecisionRecord
+from deadbeat.tasksets.store.campaign import CampaignStore
 from helpers.runs import RunTask, job_table, key, ran
 store = CampaignStore.open(Path(sys.argv[1]))
 jobs = [ran(i * 1000, i * 1000, i * 1000 + 9) for i in range(200)]
