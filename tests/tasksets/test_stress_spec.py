@@ -1,6 +1,5 @@
 """Truth: issue 4, point 1: anything fixed, a list or drawn; every error at once, with its path."""
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -222,11 +221,3 @@ def test_a_specification_of_an_older_version_is_read_as_a_profile() -> None:
     assert "stress" not in plain
     assert plain["tasks"]["deadline_factor"] == "10"
     assert read_spec(plain) == specify({"preset": "quick"})
-
-
-def test_deadline_factors_are_a_list_or_a_range_in_both_modes() -> None:
-    for mode in ("profile", "stress"):
-        spec = specify({"mode": mode, "tasks": {"deadline_factor": "2..4"}})
-        assert spec.tasks.deadline_factor == (2, 3, 4)
-        spec = specify({"mode": mode, "tasks": {"deadline_factor": [10, 2.5]}})
-        assert spec.tasks.deadline_factor == (Fraction(5, 2), 10)
