@@ -127,7 +127,9 @@ def play(row: Row, stored: Path, work: Path, then: Any = None) -> Any:
     trees = json.loads((stored / "trees.json").read_text(encoding="utf-8"))
     out, err = io.StringIO(), io.StringIO()
     with ExitStack() as stack:
-        stack.enter_context(settings_of(then if row.words[0] in ("doctor", "tune") else None))
+        stack.enter_context(
+            settings_of(then if row.words[0] in ("doctor", "tune", "list") else None)
+        )
         stack.enter_context(chdir(work))
         stack.enter_context(patch.dict("os.environ", {"DEADBEAT_STATE": str(work / "state")}))
         if row.tree:
