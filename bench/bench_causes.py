@@ -32,13 +32,13 @@ def main() -> None:
         _reading()
         _overhead(executor)
         for outcome in try_causes(executor, trials=trials):
-            share = outcome.named / max(outcome.trials, 1)
+            share = 100 * outcome.named / outcome.trials if outcome.trials else None
             more = {
                 "trials": outcome.trials,
                 "without_effect": outcome.without_effect,
                 "otherwise": outcome.otherwise,
             }
-            report(f"{outcome.name} named rightly", ">= 95 %", 100 * share, "%", more)
+            report(f"{outcome.name} named rightly", ">= 95 %", share, "%", more)
     finally:
         executor.close()
 

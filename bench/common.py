@@ -16,14 +16,14 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 
 def report(
-    name: str, goal: str, measured: float, unit: str, extra: Mapping[str, Any] | None = None
+    name: str, goal: str, measured: float | None, unit: str, extra: Mapping[str, Any] | None = None
 ) -> None:
     """Print one figure as a line of JSON.
 
     Args:
         name: What was measured, as in the table of goals.
         goal: What is wanted, in words, such as ``<= 10 s``.
-        measured: The figure, in ``unit``.
+        measured: The figure, in ``unit``; None: there was nothing to measure it by.
         extra: What else a reader needs to judge it.
     """
     row = {"name": name, "goal": goal, "measured": measured, "unit": unit, **(extra or {})}

@@ -17,7 +17,7 @@ from typing import Any
 from deadbeat.base.kinds.base import ExperimentKind, Shown
 from deadbeat.base.kinds.registry import all_kinds, find
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.words import Json
+from deadbeat.base.model.words import Json, near
 from deadbeat.base.report.html import write_page
 from deadbeat.base.report.machines import openmetrics
 from deadbeat.base.store.derived import DERIVED, state_of
@@ -25,7 +25,7 @@ from deadbeat.base.store.place import REPORT_FILE, FolderState, beheaded
 from deadbeat.cli._output import say, table
 from deadbeat.cli._runs import check_own
 from deadbeat.cli.derived import found
-from deadbeat.cli.listing import named
+from deadbeat.cli.listing import named, names
 from deadbeat.tasksets.contention.drawn_set import drawn_set
 from deadbeat.tasksets.contention.emitting import OF_TASK, SUFFIX, read_run
 from deadbeat.tasksets.contention.place import LATEST
@@ -43,9 +43,9 @@ def show(run: str, runs: Path, task_set: str = "") -> Shown:
         return derived
     try:
         kind, path = find(runs, run)
-    except UsageError:
+    except UsageError as error:
         if (by_name := named(run)) is None:
-            raise
+            raise UsageError(error.message, near(run, names()) or error.hint) from None
         return by_name
     return kind.show(path)
 

@@ -239,7 +239,7 @@ def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part
 
 def _verdict(result: ComparisonResult) -> list[Part]:
     def metrics(number: int, each: Comparison) -> list[Part]:
-        title = f"{each.other} against {each.baseline}, each cell counted once"
+        title = f"each cell counted once, {each.other} against {each.baseline}"
         name = f"metrics-{number}"
         table = Table(name=name, columns=_METRICS, rows=each.metrics, title=title, terminal=True)
         return [table]
