@@ -5,7 +5,7 @@ import json
 import random
 import shutil
 from functools import reduce
-from itertools import combinations_with_replacement
+from itertools import combinations
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,10 @@ def test_a_damaged_folder_is_told_in_a_line(
     assert [line for line in told if line] == []
 
 
-@pytest.mark.parametrize(("one", "two"), [*combinations_with_replacement(IMPORTED, 2)])
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [*zip(IMPORTED, IMPORTED, strict=True), *seldom(*combinations(IMPORTED, 2))],
+)
 def test_what_other_tools_measured_is_compared(
     one: str, two: str, stored: Path, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -153,11 +153,12 @@ def test_a_result_is_named_after_the_program(tmp_path: Path) -> None:
     [
         ("raise SystemExit(5)", 5, "with status 5"),
         ("import os; os.kill(os.getpid(), 7)", 135, "by signal SIGBUS, 100 jobs marked"),
-        (
+        pytest.param(
             "import os, subprocess; p = os.getpid();"
             " subprocess.run(f'kill -STOP {p}; sleep 0.2; kill -CONT {p}', shell=True)",
             3,
             "the program was stopped, and went on (SIGCONT)",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -113,7 +113,7 @@ def loop():
 threading.Thread(target=loop).start()
 loop()"""
 #: In ``make test``.
-_AT_ONCE = {("recorder", signal.SIGKILL), ("try", signal.SIGKILL)}
+_AT_ONCE = {("try", signal.SIGKILL)}
 
 
 @pytest.mark.hardware
