@@ -125,6 +125,7 @@ def test_threads_that_should_allocate_nothing_do_not(
     assert thread.allocated_bytes < max(thread.times.total, 10240) / 2
 
 
+@pytest.mark.slow
 def test_a_thread_that_allocates_says_how_much(engine: ForeignPrimitives) -> None:
     case = PrimitiveCase("alloc", "heap", 10240, "one", NEWEST)
     (thread,) = engine.run(spec_of(NEWEST), PrimitiveKey(case, 1)).threads
@@ -215,6 +216,7 @@ def test_it_numbers_the_buckets_of_the_golden_table() -> None:
     assert done.stdout.split() == [row["bucket"] for row in rows]
 
 
+@pytest.mark.slow
 def test_kept_samples_are_those_of_the_histogram(engine: ForeignPrimitives) -> None:
     spec = evolve(spec_of(NEWEST), duration=1.0, samples=300, keep=True, work=10)
     case = PrimitiveCase("copy", "", 10 * 1024, "one", NEWEST)

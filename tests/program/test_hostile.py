@@ -27,9 +27,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 #: Arguments of odd.c; the first few in ``make test``, too.
-QUICK = ("filter", "fork-killed", "inherited")
+QUICK = ("filter", "fork-killed")
 MODES = (
-    *("fsize", "strict", "dup2", "jumps", "faults"),
+    *("inherited", "fsize", "strict", "dup2", "jumps", "faults"),
     *("nofile", "address-space", "nproc", "memlock", "cpu", "rttime", "filter-syscall"),
     *("closefrom", "chroot", "chroot-child", "setuid", "unshare", "exec-empty", "fork-exit"),
     *(

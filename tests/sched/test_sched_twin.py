@@ -199,7 +199,7 @@ def systems(draw: st.DrawFn) -> TaskSystem:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(system=systems(), data=st.data())
 def test_any_small_system_runs_as_in_the_twin(policy: str, system: TaskSystem, data: st.DataObject):
     scheduler = Scheduler(
