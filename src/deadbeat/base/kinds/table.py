@@ -75,17 +75,6 @@ def begun_store(
     return store
 
 
-def _lacking(kind: str, state: FolderState) -> Verdicted:
-    """Whether every run counts."""
-    return Verdicted(
-        name="runs",
-        group=f"{kind}.invalid",
-        verdict="failed" if state.invalid or state.failed else "passed",
-        message=f"{state.invalid} of {state.planned} runs are invalid and {state.failed} have no"
-        " result, allowed: 0",
-    )
-
-
 @frozen(kw_only=True)
 class TableKind(Generic[W, F]):
     """A kind with a row for each cell.
@@ -156,6 +145,14 @@ class TableKind(Generic[W, F]):
             section = Section("more-figures", "More figures", (more,))
             document = evolve(document, sections=(*document.sections, section))
             plain = {**plain, "figures": [*records(more.columns, more.rows)]}
+        # Whether every run counts.
+        lacking = Verdicted(
+            name="runs",
+            group=f"{self.name}.invalid",
+            verdict="failed" if state.invalid or state.failed else "passed",
+            message=f"{state.invalid} of {state.planned} runs are invalid and {state.failed}"
+            " have no result, allowed: 0",
+        )
         return Shown(
             kind=self.name,
             state=state.state,
@@ -165,7 +162,7 @@ class TableKind(Generic[W, F]):
             page=page,
             empty=self.empty(found),
             invalid=state.invalid,
-            cases=(*self.cases(found), _lacking(self.name, state)),
+            cases=(*self.cases(found), lacking),
         )
 
     def show(self, path: Path) -> Shown:

@@ -97,16 +97,17 @@ def explanations() -> dict[str, Explanation]:
     """Every explanation by its identifier, in alphabetical order."""
     folder = resources.files("deadbeat.base").joinpath("findings")
     texts = {file.name.removesuffix(".md"): file.read_text("utf-8") for file in folder.iterdir()}
-    return {name: _explanation(name, texts[name]) for name in sorted(texts)}
-
-
-def _explanation(name: str, text: str) -> Explanation:
-    """Parse a file: a title, severity and cure, what the finding does, and ``## What to do``."""
-    wrong, _, check = text.partition("## What to do\n")
-    title, _, wrong = wrong.removeprefix("# ").partition("\n")
-    known: dict[str, Any] = dict(_KNOWN.findall(wrong))
-    wrong = " ".join(_KNOWN.sub("", wrong).split())
-    return Explanation(id=name, title=title, wrong=wrong, check=" ".join(check.split()), **known)
+    found = {}
+    for name in sorted(texts):
+        # Parse a file: a title, severity and cure, what the finding does, and `## What to do`.
+        wrong, _, check = texts[name].partition("## What to do\n")
+        title, _, wrong = wrong.removeprefix("# ").partition("\n")
+        known: dict[str, Any] = dict(_KNOWN.findall(wrong))
+        wrong = " ".join(_KNOWN.sub("", wrong).split())
+        found[name] = Explanation(
+            id=name, title=title, wrong=wrong, check=" ".join(check.split()), **known
+        )
+    return found
 
 
 def not_counted(id: str, name: str, invalid: int, stored: int) -> Iterator[Finding]:

@@ -154,15 +154,15 @@ def counted(task: str, found: Iterable[tuple[str, str, int, int]]) -> Iterator[M
 def causes_words(found: Sequence[MissCause]) -> str:
     """``9 waited for map_lock, up to 3 ms; 2 own work, up to 1 ms``: the commonest, and how many
     misses have others."""
-    words = [f"{each.misses:,} {_words(each)}, up to {time_text(each.most_ns)}" for each in found]
+    words = []
+    for each in found:
+        if each.cause == LOCK and each.by:
+            how = f"waited for {each.by}"
+        elif each.by.startswith("policy "):
+            how = f"{each.cause} ({each.by})"
+        else:
+            how = f"{each.cause}{f' by {each.by}' if each.by else ''}"
+        words.append(f"{each.misses:,} {how}, up to {time_text(each.most_ns)}")
     rest = sum(each.misses for each in found[_SAID:])
     words[_SAID:] = [f"{rest:,} by {len(found) - _SAID} other causes"] * (rest > 0)
     return "; ".join(words)
-
-
-def _words(each: MissCause) -> str:
-    if each.cause == LOCK and each.by:
-        return f"waited for {each.by}"
-    if each.by.startswith("policy "):
-        return f"{each.cause} ({each.by})"
-    return f"{each.cause}{f' by {each.by}' if each.by else ''}"

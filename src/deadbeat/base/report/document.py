@@ -433,7 +433,12 @@ def records(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[dict[str
         found: dict[str, Json] = {}
         for column in columns:
             if column.raw:
-                found.update(zip(_keys(column), _values(column, row), strict=True))
+                value = column.of(row)
+                if not column.interval:
+                    values = [value]
+                else:
+                    values = [getattr(value, name, None) for name in _ENDS.values()]
+                found.update(zip(_keys(column), values, strict=True))
         yield found
 
 
@@ -443,10 +448,3 @@ def csv_of(columns: Sequence[Column], rows: Iterable[Any]) -> str:
 
 def _keys(column: Column) -> list[str]:
     return [column.key + end for end in _ENDS] if column.interval else [column.key]
-
-
-def _values(column: Column, row: Any) -> list[Any]:
-    value = column.of(row)
-    if not column.interval:
-        return [value]
-    return [getattr(value, name, None) for name in _ENDS.values()]

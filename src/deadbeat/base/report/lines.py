@@ -125,7 +125,19 @@ def table_lines(
             ):
                 narrow[max(soft, key=narrow.__getitem__)] -= 1
     room = None if width is None else width - _GAP * (len(kept) - 1)
-    widths = _widths([narrow[n] for n in kept], [whole[n] for n in kept], room)
+    # Widths of columns: what room is left goes to those that lack most.
+    least = [narrow[n] for n in kept]
+    longest = [whole[n] for n in kept]
+    if room is None:
+        widths = [*longest]
+    else:
+        found = list(least)
+        for _ in range(room - sum(least)):
+            lacking = max(range(len(found)), key=lambda n: longest[n] - found[n])
+            if longest[lacking] <= found[lacking]:
+                break
+            found[lacking] += 1
+        widths = found
     lines = [*_row([heads[n] for n in kept], widths, [n in firm for n in kept], foot=True)]
     for row in texts:
         lines += _row([row[n] for n in kept], widths, [n in firm for n in kept])
@@ -173,16 +185,3 @@ def cell_len(text: str) -> int:
     """Columns of a terminal that ``text`` takes."""
     wide = sum(east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(category(c) in ("Mn", "Me") for c in text)
-
-
-def _widths(least: Sequence[int], longest: Sequence[int], room: int | None) -> list[int]:
-    """Widths of columns: what room is left goes to those that lack most."""
-    if room is None:
-        return [*longest]
-    found = list(least)
-    for _ in range(room - sum(least)):
-        lacking = max(range(len(found)), key=lambda n: longest[n] - found[n])
-        if longest[lacking] <= found[lacking]:
-            break
-        found[lacking] += 1
-    return found

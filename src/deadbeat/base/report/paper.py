@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import NotDrawnWarning
 from deadbeat.base.report import categories
-from deadbeat.base.report.charts import BOUND, COLOURS, Chart, Curve, Mark, Panel
+from deadbeat.base.report.charts import BOUND, COLOURS, Chart, Curve, Panel
 from deadbeat.base.report.paper_heat import colour_bar, draw_heat, draw_surface
 from deadbeat.base.report.scales import log_ticks
 from deadbeat.base.store.files import atomic_write, make_folder
@@ -143,7 +143,12 @@ def _figure(chart: Chart, words: Words) -> Figure:
     tall = max(_PANEL_HEIGHT, *(_ROW * len(panel.rows) for panel in chart.panels))
     heat = next((panel.heat for panel in chart.panels if panel.heat), None)
     width = max(7.0, max(_PANEL_WIDTH, wide) * columns + (1.1 if heat else 0.3))
-    names = _names(chart)
+    drawn = [curve.label for panel in chart.panels for curve in panel.curves]
+    drawn += [layer.label for panel in chart.panels for layer in panel.bars]
+    drawn += [layer.label for panel in chart.panels for layer in panel.spans]
+    marks = [mark.label for panel in chart.panels for mark in panel.marks if not panel.rows]
+    bound = BOUND if any(curve.limits for panel in chart.panels for curve in panel.curves) else ""
+    names = [name for name in dict.fromkeys((*drawn, *marks, bound)) if name]
     across = max(1, int(width * 13 / (max(map(len, names), default=1) + 7)))
     legend = math.ceil(len(names) / across) if len(names) > 1 else 0
     whole = evolve(words, caption=f"{words.caption}  {chart.caption}".strip())
@@ -186,15 +191,6 @@ def _figure(chart: Chart, words: Words) -> Figure:
     return figure
 
 
-def _names(chart: Chart) -> list[str]:
-    drawn = [curve.label for panel in chart.panels for curve in panel.curves]
-    drawn += [layer.label for panel in chart.panels for layer in panel.bars]
-    drawn += [layer.label for panel in chart.panels for layer in panel.spans]
-    marks = [mark.label for panel in chart.panels for mark in panel.marks if not panel.rows]
-    bound = BOUND if any(curve.limits for panel in chart.panels for curve in panel.curves) else ""
-    return [name for name in dict.fromkeys((*drawn, *marks, bound)) if name]
-
-
 def _legend(figure: Figure, axes: Sequence[Axes], columns: int, bottom: float) -> None:
     found: dict[str, Any] = {}
     for axis in axes:
@@ -226,9 +222,38 @@ def _panel(axis: Axes, panel: Panel) -> Any:
     for curve in panel.curves:
         _curve(axis, curve)
     _bars(axis, panel)
-    _spans(axis, panel)
+    for layer in panel.spans:
+        # Another hatch than the look before it that has its colour.
+        hatch = HATCHES[(layer.look + layer.look // len(COLOURS)) % len(HATCHES)]
+        axis.barh(
+            layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=layer.height,
+            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch,
+            edgecolor="white", linewidth=0, label=layer.label,
+        )  # fmt: skip
+    if panel.rows:
+        axis.set_yticks(range(len(panel.rows)), labels=panel.rows)
+        axis.set_ylim(len(panel.rows) - 0.5, -0.5)
     for place, mark in enumerate(panel.marks):
-        _mark(axis, mark, above=place % 2 + 1 if panel.rows else 0)
+        # `above`: the name stands over the panel, in this line of two; 0: in the legend.
+        above = place % 2 + 1 if panel.rows else 0
+        name = None if above else mark.label or None
+        if above:
+            axis.text(
+                mark.at,
+                1.01,
+                mark.label + "\n" * (above - 1),
+                transform=axis.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                fontsize=8,
+            )
+        if mark.to is not None:
+            span = axis.axvspan if mark.axis == "x" else axis.axhspan
+            span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
+        else:
+            line = axis.axvline if mark.axis == "x" else axis.axhline
+            dash: Any = (0, (4, 3)) if mark.label else "-"
+            line(mark.at, color="#59616b", linewidth=1.0, linestyle=dash, label=name)
     if panel.categories:
         turned = categories.turn(panel)
         axis.set_xticks(
@@ -301,19 +326,15 @@ def _curve(axis: Axes, curve: Curve) -> None:
             marker=marker if curve.kind == "line" else None, markersize=4.2,
         )  # fmt: skip
         for band in curve.bands:
-            _band(axis, curve, band, colour)
+            # The intervals of neighbours as one area; an interval without neighbours is a bar.
+            x, low, high = (
+                [values[place] for place in band] for values in (curve.x, curve.low, curve.high)
+            )
+            if len(band) > 1 or len(curve.x) == 1:
+                axis.fill_between(x, low, high, color=colour, alpha=0.11, linewidth=0)
+            if len(band) == 1:
+                axis.vlines(x, low, high, color=colour, linewidth=1.2)
         _limits(axis, curve, colour)
-
-
-def _band(axis: Axes, curve: Curve, band: Sequence[int], colour: str) -> None:
-    """The intervals of neighbours as one area; an interval without neighbours is a bar."""
-    x, low, high = (
-        [values[place] for place in band] for values in (curve.x, curve.low, curve.high)
-    )
-    if len(band) > 1 or len(curve.x) == 1:
-        axis.fill_between(x, low, high, color=colour, alpha=0.11, linewidth=0)
-    if len(band) == 1:
-        axis.vlines(x, low, high, color=colour, linewidth=1.2)
 
 
 def _limits(axis: Axes, curve: Curve, colour: str) -> None:
@@ -362,37 +383,6 @@ def _bars(axis: Axes, panel: Panel) -> None:
             axis.text(place, 0, "n.m.", ha="center", va="bottom", fontsize=7, color="#59616b")
     if panel.bars:
         axis.set_ylim(0, max(1e-12, float(base.max())) * 1.14)
-
-
-def _spans(axis: Axes, panel: Panel) -> None:
-    for layer in panel.spans:
-        # Another hatch than the look before it that has its colour.
-        hatch = HATCHES[(layer.look + layer.look // len(COLOURS)) % len(HATCHES)]
-        axis.barh(
-            layer.rows, np.subtract(layer.end, layer.begin), left=layer.begin, height=layer.height,
-            color=COLOURS[layer.look % len(COLOURS)], hatch=hatch,
-            edgecolor="white", linewidth=0, label=layer.label,
-        )  # fmt: skip
-    if panel.rows:
-        axis.set_yticks(range(len(panel.rows)), labels=panel.rows)
-        axis.set_ylim(len(panel.rows) - 0.5, -0.5)
-
-
-def _mark(axis: Axes, mark: Mark, *, above: int = 0) -> None:
-    """``above``: the name stands over the panel, in this line of two; 0: in the legend."""
-    name = None if above else mark.label or None
-    if above:
-        axis.text(
-            mark.at, 1.01, mark.label + "\n" * (above - 1), transform=axis.get_xaxis_transform(),
-            ha="center", va="bottom", fontsize=8,
-        )  # fmt: skip
-    if mark.to is not None:
-        span = axis.axvspan if mark.axis == "x" else axis.axhspan
-        span(mark.at, mark.to, color="#8a8f96", alpha=0.22, linewidth=0, label=name)
-    else:
-        line = axis.axvline if mark.axis == "x" else axis.axhline
-        dash: Any = (0, (4, 3)) if mark.label else "-"
-        line(mark.at, color="#59616b", linewidth=1.0, linestyle=dash, label=name)
 
 
 def write_charts(

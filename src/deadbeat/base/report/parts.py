@@ -87,16 +87,19 @@ def table(part: Table) -> str:
         f'<th scope="col"{_class(each, first=not place)}{_help(each)}>{escape(each.title)}</th>'
         for place, each in enumerate(columns)
     )
-    lines = "".join(
-        f'<tr{_differs(part, row)}><th scope="row" class="text">'
-        f"{escape(texts[0])}{_more(columns[0], row)}</th>"
-        + "".join(
-            f"<td{_class(each)}>{escape(words)}{_more(each, row)}</td>"
-            for each, words in zip(columns[1:], texts[1:], strict=True)
+    found = []
+    for row, texts in zip(part.rows, part.texts(), strict=True):
+        differs = ' class="differs"' if part.differs is not None and part.differs(row) else ""
+        found.append(
+            f'<tr{differs}><th scope="row" class="text">'
+            f"{escape(texts[0])}{_more(columns[0], row)}</th>"
+            + "".join(
+                f"<td{_class(each)}>{escape(words)}{_more(each, row)}</td>"
+                for each, words in zip(columns[1:], texts[1:], strict=True)
+            )
+            + "</tr>"
         )
-        + "</tr>"
-        for row, texts in zip(part.rows, part.texts(), strict=True)
-    )
+    lines = "".join(found)
     kind = ' class="dense"' if part.dense else ""
     name = escape(part.title or part.name.removesuffix("-table").capitalize())
     above = "" if part.title in f"{part.note}{part.hint}" else part.title
@@ -123,10 +126,6 @@ def _more(column: Column, row: object) -> str:
 
 def _help(column: Column) -> str:
     return f' title="{escape(column.help)}"' if column.help else ""
-
-
-def _differs(part: Table, row: object) -> str:
-    return ' class="differs"' if part.differs is not None and part.differs(row) else ""
 
 
 def _facts(part: FactList) -> str:
@@ -164,27 +163,27 @@ def figures(charts: Sequence[Chart], document: Document) -> str:
     for chart in charts:
         if chart.family and chart.family not in families:
             families.add(chart.family)
-            made.append(_choice([c for c in charts if c.family == chart.family]))
+            # A box for each part of the options; the first of a family has the first of each.
+            family = [c for c in charts if c.family == chart.family]
+            parts = zip(*(chart.option.split(OPTION) for chart in family), strict=True)
+            boxes = "".join(
+                f' <select data-family="{escape(family[0].family)}" autocomplete="off"'
+                f' aria-label="{escape(family[0].title)}">'
+                + "".join(
+                    f'<option value="{escape(text)}">{escape(text)}</option>'
+                    for text in dict.fromkeys(part)
+                )
+                + "</select>"
+                for part in parts
+            )
+            choice = (
+                f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
+            )
+            made.append(choice)
             made.append(_figure(chart, document))
         else:
             made.append(_figure(chart, document, hidden=bool(chart.family)))
     return "".join(made)
-
-
-def _choice(family: Sequence[Chart]) -> str:
-    """A box for each part of the options; the first of a family has the first of each."""
-    parts = zip(*(chart.option.split(OPTION) for chart in family), strict=True)
-    boxes = "".join(
-        f' <select data-family="{escape(family[0].family)}" autocomplete="off"'
-        f' aria-label="{escape(family[0].title)}">'
-        + "".join(
-            f'<option value="{escape(text)}">{escape(text)}</option>'
-            for text in dict.fromkeys(part)
-        )
-        + "</select>"
-        for part in parts
-    )
-    return f'<div class="controls"><label>{escape(family[0].title)}: show</label>{boxes}</div>'
 
 
 def _figure(chart: Chart, document: Document, *, hidden: bool = False) -> str:

@@ -56,20 +56,18 @@ def family(runs: Path, name: str) -> dict[int, Path]:
     found: dict[int, Path] = {}
     for path in entries(runs):
         match = pattern.fullmatch(path.name)
-        if match and (match[1] is None or int(match[1]) > 1) and not _unused(path):
-            found[int(match[1] or 1)] = path
+        if match and (match[1] is None or int(match[1]) > 1):
+            # Where there are only leftovers of one killed at birth a campaign may begin.
+            begun = any(
+                entry.is_file()
+                and not entry.name.startswith(".")
+                and entry.suffix != PART_SUFFIX
+                and entry.name != ORIGIN_FILE
+                for entry in path.rglob("*")
+            )
+            if begun:
+                found[int(match[1] or 1)] = path
     return found
-
-
-def _unused(path: Path) -> bool:
-    """Whether a campaign may begin in ``path``: only leftovers of one killed at birth."""
-    return not any(
-        entry.is_file()
-        and not entry.name.startswith(".")
-        and entry.suffix != PART_SUFFIX
-        and entry.name != ORIGIN_FILE
-        for entry in path.rglob("*")
-    )
 
 
 def numbered(name: str, number: int) -> str:

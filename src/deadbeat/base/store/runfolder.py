@@ -280,16 +280,14 @@ def inventory_in(folder: Path) -> dict[str, str]:
     )
     answer = plain.get("results", plain) if isinstance(plain, dict) else {}  # before 0049: bare
     lines = answer.get("inventory") if isinstance(answer, dict) else None
-    return {
-        str(line["title"]): _line_text(line)
-        for line in (lines if isinstance(lines, list) else ())
-        if isinstance(line, dict) and "title" in line
-    }
-
-
-def _line_text(line: Mapping[str, Json]) -> str:
-    text, basis = str(line.get("text") or "not known"), line.get("basis")
-    return f"{text}: {basis}" if line.get("value") is None and basis else text
+    found = {}
+    for line in lines if isinstance(lines, list) else ():
+        if isinstance(line, dict) and "title" in line:
+            text, basis = str(line.get("text") or "not known"), line.get("basis")
+            found[str(line["title"])] = (
+                f"{text}: {basis}" if line.get("value") is None and basis else text
+            )
+    return found
 
 
 def run_converter(key: type[Key]) -> Converter:

@@ -141,27 +141,26 @@ def compare_changes(
         shown |= more
         if not more or len(shown) == len(changes):
             break
-    return tuple(_with_zero(found[number]) for number in range(len(changes)))
-
-
-def _with_zero(comparison: Comparison) -> Comparison:
-    metrics = (
-        evolve(
-            each,
-            cells=tuple(
-                evolve(
-                    cell,
-                    low=None if cell.low is None else min(cell.low, 0.0),
-                    high=None if cell.high is None else max(cell.high, 0.0),
-                )
-                if cell.verdict == "undecided"
-                else cell
-                for cell in each.cells
-            ),
+    made = []
+    for number in range(len(changes)):
+        metrics = (
+            evolve(
+                each,
+                cells=tuple(
+                    evolve(
+                        cell,
+                        low=None if cell.low is None else min(cell.low, 0.0),
+                        high=None if cell.high is None else max(cell.high, 0.0),
+                    )
+                    if cell.verdict == "undecided"
+                    else cell
+                    for cell in each.cells
+                ),
+            )
+            for each in found[number].metrics
         )
-        for each in comparison.metrics
-    )
-    return evolve(comparison, metrics=tuple(metrics))
+        made.append(evolve(found[number], metrics=tuple(metrics)))
+    return tuple(made)
 
 
 @frozen(kw_only=True)

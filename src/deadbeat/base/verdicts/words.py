@@ -150,19 +150,18 @@ def _decided(metric: MetricComparison, verdict: str) -> str:
 def verdict_line(comparison: Comparison) -> str:
     """``WORSE: B against A: slowdown worse: +4.1 % over all cells``."""
     names = f"{comparison.other} against {comparison.baseline}"
-    return f"{_extent(comparison)}: {names}: {comparison.reason}"
-
-
-def _extent(comparison: Comparison) -> str:
-    """``EQUAL IN PART``, ``EQUAL ON AVERAGE``: what is undecided is not called equal."""
+    # `EQUAL IN PART`, `EQUAL ON AVERAGE`: what is undecided is not called equal.
     voting = [each for each in comparison.metrics if each.vote]
     if comparison.verdict == "equal" and _undecided_cells(voting):
-        return "EQUAL ON AVERAGE"
-    found = {item.verdict for each in voting for item in (each, *each.cells)}
-    part = next((word for word in ("better", "equal") if word in found), "")
-    if comparison.verdict == "undecided" and part and not any(each.capped for each in voting):
-        return f"{part.upper()} IN PART"
-    return comparison.verdict.upper()
+        extent = "EQUAL ON AVERAGE"
+    else:
+        found = {item.verdict for each in voting for item in (each, *each.cells)}
+        part = next((word for word in ("better", "equal") if word in found), "")
+        if comparison.verdict == "undecided" and part and not any(each.capped for each in voting):
+            extent = f"{part.upper()} IN PART"
+        else:
+            extent = comparison.verdict.upper()
+    return f"{extent}: {names}: {comparison.reason}"
 
 
 def verdict_text(metric: MetricComparison) -> str:
@@ -285,7 +284,17 @@ def _need(metric: MetricComparison, words: Vocabulary) -> str:
     elif metric.gate is None:
         need = words.once_more
     elif metric.gate >= metric.minimum:
-        need = _need_of_gate(metric, metric.gate, words)
+        sizes = [size_text(metric.metric, size) for size in (metric.gate, metric.minimum)]
+        narrower = f"a quieter machine, more {words.more}, or repeats of the baseline (--aa)"
+        if metric.gate_basis.startswith("A/A: 1 repeat"):
+            narrower = (
+                "a second repeat of the baseline (--aa): from one alone the bound is 16 and"
+                " more times the difference that was seen"
+            )
+        need = (
+            f"repeated {words.results} may differ by {sizes[0]} here, the minimum effect"
+            f" is {sizes[1]}: {narrower}"
+        )
     else:
         need = _need_of_precision(metric, pairs, words)
     return need
@@ -308,18 +317,4 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
     return (
         f"the effect is too close to the minimum effect: more {words.more}, or"
         " another --minimum-effect"
-    )
-
-
-def _need_of_gate(metric: MetricComparison, gate: float, words: Vocabulary) -> str:
-    sizes = [size_text(metric.metric, size) for size in (gate, metric.minimum)]
-    narrower = f"a quieter machine, more {words.more}, or repeats of the baseline (--aa)"
-    if metric.gate_basis.startswith("A/A: 1 repeat"):
-        narrower = (
-            "a second repeat of the baseline (--aa): from one alone the bound is 16 and more times"
-            " the difference that was seen"
-        )
-    return (
-        f"repeated {words.results} may differ by {sizes[0]} here, the minimum effect"
-        f" is {sizes[1]}: {narrower}"
     )
