@@ -273,15 +273,18 @@ def core_kinds(environment: Mapping[str, Json], cpus: Sequence[int]) -> tuple[in
     highest frequency, capacity, identification register and cache sizes, as far as these are known.
     """
     kinds: dict[str, int] = {}
-    return tuple(kinds.setdefault(_kind(environment, str(cpu)), len(kinds)) for cpu in cpus)
-
-
-def _kind(environment: Mapping[str, Json], cpu: str) -> str:
-    policy, topology = (inside(environment, n, cpu) for n in ("frequency_policy", "topology"))
-    caches = topology.get("caches")
-    sizes = [
-        (cache["level"], cache["type"], cache["size_bytes"])
-        for cache in (caches if isinstance(caches, list) else ())
-    ]
-    frequency = policy.get("scaling_max_freq")
-    return repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
+    found = []
+    for cpu in cpus:
+        number = str(cpu)
+        policy, topology = (
+            inside(environment, n, number) for n in ("frequency_policy", "topology")
+        )
+        caches = topology.get("caches")
+        sizes = [
+            (cache["level"], cache["type"], cache["size_bytes"])
+            for cache in (caches if isinstance(caches, list) else ())
+        ]
+        frequency = policy.get("scaling_max_freq")
+        kind = repr((frequency, topology.get("capacity"), topology.get("midr"), sizes))
+        found.append(kinds.setdefault(kind, len(kinds)))
+    return tuple(found)

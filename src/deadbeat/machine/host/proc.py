@@ -252,7 +252,21 @@ def cpu_cgroup(read: Read, controller: str = "cpu") -> Cgroup | None:
     """Control group of the process for CPU time, or for another controller: v1 where it has that,
     else v2."""
     memberships = [line.split(":", 2) for line in (read(CGROUP) or "").splitlines()]
-    mounts = [_cgroup_mount(line, controller) for line in (read(MOUNTS) or "").splitlines()]
+    mounts = []
+    for line in (read(MOUNTS) or "").splitlines():
+        # Version, root and mount point of a line of mountinfo; version 0: not the controller's.
+        # Fields: proc_pid_mountinfo(5).
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(fields) < 5 or len(kind) < 3:
+            mount = 0, "", ""
+        elif kind[0] == "cgroup2":
+            mount = 2, fields[3], fields[4]
+        elif kind[0] == "cgroup" and controller in kind[2].split(","):
+            mount = 1, fields[3], fields[4]
+        else:
+            mount = 0, "", ""
+        mounts.append(mount)
     for version in (1, 2):
         paths = [
             path
@@ -267,22 +281,6 @@ def cpu_cgroup(read: Read, controller: str = "cpu") -> Cgroup | None:
             folder = f"{point}{inside}".rstrip("/")
             return Cgroup(version=version, path=paths[0], folder=folder, mount=point)
     return None
-
-
-def _cgroup_mount(line: str, controller: str) -> tuple[int, str, str]:
-    """Version, root and mount point of a line of mountinfo; version 0: not the controller's.
-
-    Fields: proc_pid_mountinfo(5).
-    """
-    left, _, right = line.partition(" - ")
-    fields, kind = left.split(), right.split()
-    if len(fields) < 5 or len(kind) < 3:
-        return 0, "", ""
-    if kind[0] == "cgroup2":
-        return 2, fields[3], fields[4]
-    if kind[0] == "cgroup" and controller in kind[2].split(","):
-        return 1, fields[3], fields[4]
-    return 0, "", ""
 
 
 @frozen(kw_only=True)

@@ -79,11 +79,27 @@ def topology(read: Read, cpu: int) -> dict[str, Fact]:
     folder = f"{CPU_FOLDER}/cpu{cpu}/topology"
     # Arm: cores of one chip differ; where they do not, these files say so too.
     kind = {"capacity": "cpu_capacity", "midr": "regs/identification/midr_el1"}
+    caches: list[dict[str, Fact]] = []
+    for index in range(_CACHES_MAX):
+        cache = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
+        if read(f"{cache}/level") is None:
+            break
+        caches.append(
+            {
+                "level": integer(read, f"{cache}/level"),
+                "type": value(read, f"{cache}/type"),
+                "size_bytes": _size_bytes(value(read, f"{cache}/size")),
+                "line_bytes": integer(read, f"{cache}/coherency_line_size"),
+                "ways": integer(read, f"{cache}/ways_of_associativity"),
+                "shared_cpus": cpu_list(read, f"{cache}/shared_cpu_list"),
+            }
+        )
+    known = caches or Unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
     return {
         "core": integer(read, f"{folder}/core_id"),
         "package": integer(read, f"{folder}/physical_package_id"),
         "siblings": cpu_list(read, f"{folder}/thread_siblings_list"),
-        "caches": _caches(read, cpu),
+        "caches": known,
         **_there(read, f"{CPU_FOLDER}/cpu{cpu}", kind),
     }
 
@@ -92,25 +108,6 @@ def _there(read: Read, folder: str, names: Mapping[str, str]) -> dict[str, str]:
     """Key -> text of its file below a folder, of those that there are."""
     texts = {key: stripped(read, f"{folder}/{name}") for key, name in names.items()}
     return {key: text for key, text in texts.items() if text is not None}
-
-
-def _caches(read: Read, cpu: int) -> list[dict[str, Fact]] | Unknown:
-    caches: list[dict[str, Fact]] = []
-    for index in range(_CACHES_MAX):
-        folder = f"{CPU_FOLDER}/cpu{cpu}/cache/index{index}"
-        if read(f"{folder}/level") is None:
-            break
-        caches.append(
-            {
-                "level": integer(read, f"{folder}/level"),
-                "type": value(read, f"{folder}/type"),
-                "size_bytes": _size_bytes(value(read, f"{folder}/size")),
-                "line_bytes": integer(read, f"{folder}/coherency_line_size"),
-                "ways": integer(read, f"{folder}/ways_of_associativity"),
-                "shared_cpus": cpu_list(read, f"{folder}/shared_cpu_list"),
-            }
-        )
-    return caches or Unknown(f"{CPU_FOLDER}/cpu{cpu}/cache cannot be read")
 
 
 def _size_bytes(text: str | Unknown) -> int | Unknown:

@@ -50,15 +50,39 @@ def write_doctor(report: DoctorReport, path: Path) -> Path:
 
 def doctor_document(report: DoctorReport) -> Document:
     families = "".join(map(_family, summary.groups(report.results)))
+    rows = []
+    for severity in SEVERITIES:
+        own = [result for result in report.results if result.severity == severity]
+        counts = [sum(r.status == status for r in own) for status in ("fail", "unknown", "pass")]
+        rows.append((severity, *map(str, counts)))
+    overview = texts_table("overview-table", ("severity", "fail", "unknown", "pass"), rows)
+    if not report.inventory:
+        inventory: tuple[Section, ...] = ()
+    else:
+        counted = texts_table(
+            "inventory-table", summary.INVENTORY_COLUMNS, summary.inventory_rows(report)
+        )
+        hardening = texts_table(
+            "hardening-table", summary.HARDENING_COLUMNS, summary.hardening_rows(report.hardening)
+        )
+        hint = Note(
+            "The expected cost comes from the sources, not from this machine. To measure it"
+            " here, run deadbeat latency without and with the option, then deadbeat compare"
+            " WITHOUT WITH."
+        )
+        inventory = (
+            Section("inventory", "Inventory", (counted,)),
+            Section("hardening", "Hardening", (hint, hardening)),
+        )
     sections = (
         Section(
             "answer",
             "Is it ready",
-            (Sentence(summary.sentence(report), answer=True), _overview(report), *_tuning(report)),
+            (Sentence(summary.sentence(report), answer=True), overview, *_tuning(report)),
             "Answer",
         ),
         Section("checks", "Checks", (Markup(asset("checks.html") + families),)),
-        *_inventory(report),
+        *inventory,
         Section("reading", "How to read this", (FactList(terms("doctor"), terms=True),)),
     )
     failing = summary.failing(report)
@@ -79,15 +103,6 @@ def doctor_document(report: DoctorReport) -> Document:
         styles=("doctor.css",),
         scripts=("doctor.js",),
     )
-
-
-def _overview(report: DoctorReport) -> Table:
-    rows = []
-    for severity in SEVERITIES:
-        own = [result for result in report.results if result.severity == severity]
-        counts = [sum(r.status == status for r in own) for status in ("fail", "unknown", "pass")]
-        rows.append((severity, *map(str, counts)))
-    return texts_table("overview-table", ("severity", "fail", "unknown", "pass"), rows)
 
 
 def _tuning(report: DoctorReport) -> tuple[Markup, ...]:
@@ -123,23 +138,4 @@ def _item(result: CheckResult) -> str:
         f"<p>{text(summary.reading(result))}</p>"
         f"{cure}"
         f"<details><summary>wanted, read, source</summary><dl>{details}</dl></details></div></li>"
-    )
-
-
-def _inventory(report: DoctorReport) -> tuple[Section, ...]:
-    if not report.inventory:
-        return ()
-    counted = texts_table(
-        "inventory-table", summary.INVENTORY_COLUMNS, summary.inventory_rows(report)
-    )
-    hardening = texts_table(
-        "hardening-table", summary.HARDENING_COLUMNS, summary.hardening_rows(report.hardening)
-    )
-    hint = Note(
-        "The expected cost comes from the sources, not from this machine. To measure it here, run"
-        " deadbeat latency without and with the option, then deadbeat compare WITHOUT WITH."
-    )
-    return (
-        Section("inventory", "Inventory", (counted,)),
-        Section("hardening", "Hardening", (hint, hardening)),
     )

@@ -224,6 +224,15 @@ def hardening_rows(states: Iterable[tuple[Hardening, HardeningState]]) -> list[t
 def as_json(report: DoctorReport) -> dict[str, Json]:
     """What ``--json`` prints: docs/reference/doctor.md."""
     count: Counter[tuple[str, str]] = Counter((r.severity, r.status) for r in report.results)
+    hardening = []
+    for option, state in report.hardening:
+        names = ("name", "title", "when", "lands", "expected", "source", "how")
+        plain = {
+            **{name: getattr(option, name) for name in names},
+            "on": state.on,
+            "state": state.words,
+        }
+        hardening.append(plain)
     return {
         "target": attrs.asdict(report.target),
         "summary": {
@@ -240,10 +249,5 @@ def as_json(report: DoctorReport) -> dict[str, Json]:
         ],
         "tune": None if (found := advice(report)) is None else attrs.asdict(found),
         "inventory": [{**attrs.asdict(item), "text": item.text} for item in report.inventory],
-        "hardening": [_plain(option, state) for option, state in report.hardening],
+        "hardening": hardening,
     }
-
-
-def _plain(option: Hardening, state: HardeningState) -> dict[str, Json]:
-    names = ("name", "title", "when", "lands", "expected", "source", "how")
-    return {**{name: getattr(option, name) for name in names}, "on": state.on, "state": state.words}

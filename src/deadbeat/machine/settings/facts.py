@@ -178,15 +178,16 @@ def gather(
     paths = [each for each in wanted if not each.startswith("command:")]
     readings = target.read_many(paths, {name: commands()[name] for name in names})
     facts = Facts(readings=readings, workload=workload, asked_cpus=rt_cpus is not None)
-    return evolve(facts, chosen_cpus=_guessed_cpus(facts) if rt_cpus is None else tuple(rt_cpus))
+    if rt_cpus is None:
 
+        def listed(path: str) -> list[int]:
+            try:
+                return facts.cpu_list(path)
+            except UnreadError:
+                return []
 
-def _guessed_cpus(facts: Facts) -> tuple[int, ...]:
-    def listed(path: str) -> list[int]:
-        try:
-            return facts.cpu_list(path)
-        except UnreadError:
-            return []
-
-    online = listed(ONLINE)
-    return tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)
+        online = listed(ONLINE)
+        chosen_cpus = tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)
+    else:
+        chosen_cpus = tuple(rt_cpus)
+    return evolve(facts, chosen_cpus=chosen_cpus)

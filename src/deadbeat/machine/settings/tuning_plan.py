@@ -181,7 +181,15 @@ def _planned(turn: Turn, facts: Facts) -> Planned:
     except (NotHereError, UnreadError) as error:
         return planned(missing=str(error))
     fixed = knob.fixed(facts)
-    left = tuple(_left(each, facts, fixed[each.path]) for each in made if each.path in fixed)
+    found = []
+    for each in made:
+        if each.path in fixed:
+            old = " ".join((facts.get(each.path) or "").split())
+            change = Change(
+                path=each.path, outcome="left", old=old, wanted=each.value, reason=fixed[each.path]
+            )
+            found.append(change)
+    left = tuple(found)
     made = tuple(each for each in made if each.path not in fixed)
     if left and not made:
         return planned(left=left, missing=f"none of {len(left)} files: {left[0].reason}")
@@ -191,11 +199,6 @@ def _planned(turn: Turn, facts: Facts) -> Planned:
             return planned(missing=f"{good[0].path} is as good already", good=True)
         made = tuple(each for each in made if each not in good)
     return planned(settings=made, left=left, boot=words)
-
-
-def _left(setting: Setting, facts: Facts, reason: str) -> Change:
-    old = " ".join((facts.get(setting.path) or "").split())
-    return Change(path=setting.path, outcome="left", old=old, wanted=setting.value, reason=reason)
 
 
 def preview(target: Target, planned: Plan) -> Applied:

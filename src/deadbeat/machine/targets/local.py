@@ -369,7 +369,15 @@ def _work_folder() -> tuple[Path, int]:
     while True:
         folder = None
         try:
-            _remove_orphans()
+            # Removes folders of processes that were killed before they could.
+            for orphan in Path(tempfile.gettempdir()).glob(f"{_WORK_PREFIX}*"):
+                try:
+                    lock = _open_folder(orphan)
+                except OSError:
+                    continue  # another user's, or no folder
+                if _locked(lock, orphan, wait=False):
+                    shutil.rmtree(orphan, ignore_errors=True)
+                os.close(lock)
             folder = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX))
             owner = _open_folder(folder)
         except OSError as error:
@@ -397,18 +405,6 @@ def _locked(owner: int, folder: Path, *, wait: bool) -> bool:
         return os.path.samestat(os.fstat(owner), folder.lstat())
     except OSError:
         return False
-
-
-def _remove_orphans() -> None:
-    """Removes folders of processes that were killed before they could."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_WORK_PREFIX}*"):
-        try:
-            owner = _open_folder(folder)
-        except OSError:
-            continue  # another user's, or no folder
-        if _locked(owner, folder, wait=False):
-            shutil.rmtree(folder, ignore_errors=True)
-        os.close(owner)
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:

@@ -134,7 +134,16 @@ def extract(
     """
     trace = Trace(text, int(table.header["epoch_ns"]))
     # a job and the row behind it have the same events
-    every = {late.looked_at: _span(table, late) for late in worst_jobs(table, 2 * count)}
+    every = {}
+    for late in worst_jobs(table, 2 * count):
+        record = table.jobs[late.looked_at]
+        started = int(record["flags"]) & j.JOB_STARTED
+        every[late.looked_at] = Span(
+            cpu=int(table.tasks[int(record["task"])]["cpu"]),
+            release_ns=int(record["release_ns"]),
+            start_ns=int(record["start_ns"]) if started else late.until_ns,
+            finish_ns=late.until_ns,
+        )
     spans = dict(islice(every.items(), count))
     events = trace.within(_around(span) for span in spans.values())
     jobs = []
@@ -148,7 +157,8 @@ def extract(
         begin, end = _around(span)
         known = trace.begins_ns(cpus & set(lost_cpus))
         known = begin if known is None else max(begin, known)
-        before = _before(trace, cpus, begin, known)
+        # Who had the CPUs at first; a GAP where the events of that time are lost.
+        before = [_gap(begin)] if known > begin else trace.standing(trace.offset(begin), cpus)
         first = bisect_left(events, known, key=at)
         inside = [
             event
@@ -168,26 +178,8 @@ def extract(
     return RunTrace(threads=dict(threads), jobs=tuple(jobs))
 
 
-def _span(table: JobTable, late: Lateness) -> Span:
-    record = table.jobs[late.looked_at]
-    started = int(record["flags"]) & j.JOB_STARTED
-    return Span(
-        cpu=int(table.tasks[int(record["task"])]["cpu"]),
-        release_ns=int(record["release_ns"]),
-        start_ns=int(record["start_ns"]) if started else late.until_ns,
-        finish_ns=late.until_ns,
-    )
-
-
 def _around(span: Span) -> tuple[int, int]:
     return span.release_ns - BEFORE_NS, span.finish_ns + AFTER_NS
-
-
-def _before(trace: Trace, cpus: set[int], begin_ns: int, known_ns: int) -> list[TraceEvent]:
-    """Who had the CPUs at first; a GAP where the events of that time are lost."""
-    if known_ns > begin_ns:
-        return [_gap(begin_ns)]
-    return trace.standing(trace.offset(begin_ns), cpus)
 
 
 def _gap(at_ns: int) -> TraceEvent:

@@ -108,9 +108,24 @@ def _words(name: str, span: _Span) -> str:
     if span.moved_to is not None:
         where = f", on CPU {span.moved_to}, to which the kernel had moved it"
     if name == "interrupt":
-        return f"the timer's interrupt came {took} late{where}: {_interrupt(span)}"
+        if span.no_thread:
+            interrupt = span.no_thread
+        else:
+            runner = span.runner
+            if runner is None or runner.pid == IDLE:
+                idle = "the CPU was idle" if runner else "unknown who had the CPU"
+                interrupt = (
+                    f"{idle}: it left its idle state that slowly, or"
+                    f" {span.cpu_stopped}{span.silence}"
+                )
+            else:
+                interrupt = (
+                    f"{runner.text} ran with interrupts off, or {span.cpu_stopped}{span.silence}"
+                )
+        return f"the timer's interrupt came {took} late{where}: {interrupt}"
     if name == "wake_up":
-        return f"the timer's handler took {took} until it woke the thread{where}: {_waking(span)}"
+        waking = span.no_thread or f"other timers, a lock, or {span.cpu_stopped}{span.silence}"
+        return f"the timer's handler took {took} until it woke the thread{where}: {waking}"
     if name == "switch":
         return f"{took} ready without its CPU: {_switching(span)}"
     return f"the thread took {took} from getting its CPU to reading the clock: {_exit(span)}"
@@ -204,20 +219,6 @@ class _Span:
     def no_thread(self) -> str:
         """In words, where no thread is to blame; else ""."""
         return self.by_handlers or self.stood_still
-
-
-def _interrupt(span: _Span) -> str:
-    if span.no_thread:
-        return span.no_thread
-    runner = span.runner
-    if runner is None or runner.pid == IDLE:
-        idle = "the CPU was idle" if runner else "unknown who had the CPU"
-        return f"{idle}: it left its idle state that slowly, or {span.cpu_stopped}{span.silence}"
-    return f"{runner.text} ran with interrupts off, or {span.cpu_stopped}{span.silence}"
-
-
-def _waking(span: _Span) -> str:
-    return span.no_thread or f"other timers, a lock, or {span.cpu_stopped}{span.silence}"
 
 
 def _switching(span: _Span) -> str:

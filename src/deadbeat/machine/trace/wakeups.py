@@ -80,7 +80,28 @@ def split_path(
         machine: What the machine is, for the causes.
     """
     wakes = wake_ups(text, [thread.thread for thread in threads])
-    return tuple(_split(text, thread, wakes[thread.thread], lost, machine) for thread in threads)
+    found = []
+    for thread in threads:
+        mine = wakes[thread.thread]
+        if not mine:
+            why = "the kernel's events lack its wake-up"
+            split = PathSplit(cpu=thread.cpu, lost=lost, unavailable=why)
+        else:
+            worst = max(mine, key=lambda wake: wake.latency_ns)
+            whole = [wake.moments.parts() for wake in mine if wake.moments is not None]
+            split = PathSplit(
+                cpu=thread.cpu,
+                parts={
+                    name: Histogram.of([parts[name] for parts in whole if name in parts])
+                    for name in PATH_PARTS
+                },
+                worst=_worst(text, thread, worst, machine),
+                latency=Histogram.of([wake.latency_ns for wake in mine]),
+                left_out=len(mine) - len(whole),
+                lost=lost,
+            )
+        found.append(split)
+    return tuple(found)
 
 
 def kept_worst(
@@ -194,27 +215,6 @@ def _moments(current: _Current, due_ns: int, read_ns: int) -> Moments | None:
         switched_ns=switched_ns,
         read_ns=read_ns,
         waker=current.waker,
-    )
-
-
-def _split(
-    text: str, thread: Traced, wakes: list[WakeUp], lost: int, machine: Machine
-) -> PathSplit:
-    if not wakes:
-        why = "the kernel's events lack its wake-up"
-        return PathSplit(cpu=thread.cpu, lost=lost, unavailable=why)
-    worst = max(wakes, key=lambda wake: wake.latency_ns)
-    whole = [wake.moments.parts() for wake in wakes if wake.moments is not None]
-    return PathSplit(
-        cpu=thread.cpu,
-        parts={
-            name: Histogram.of([parts[name] for parts in whole if name in parts])
-            for name in PATH_PARTS
-        },
-        worst=_worst(text, thread, worst, machine),
-        latency=Histogram.of([wake.latency_ns for wake in wakes]),
-        left_out=len(wakes) - len(whole),
-        lost=lost,
     )
 
 
