@@ -162,7 +162,18 @@ class ProgramMachine:
             if completed.returncode != 0:
                 require_connected(self._target, folder)
                 words = completed.stderr.strip().splitlines()
-                raise TargetError(_ending(completed.returncode), words[-1] if words else "")
+                # How a program ended that did not say why; beyond its own statuses is a signal's
+                # number.
+                status = completed.returncode
+                if 0 <= status <= _STATUS_MAX:
+                    ending = f"the program ended with status {status}"
+                else:
+                    ending = (
+                        f"the program was killed (signal {abs(status)}): by one of its own"
+                        " bounds, which a machine that is too busy does not let it keep, or"
+                        " by another program"
+                    )
+                raise TargetError(ending, words[-1] if words else "")
 
     def explain(self, line: str, *, priority: int = 0) -> DeadbeatError:
         """The error behind an ``error CODE TEXT`` line of the program.
@@ -269,16 +280,6 @@ def _taken(process: str) -> TargetError:
     return TargetError(
         f"another deadbeat measurement has this machine (process {process.strip()})",
         "wait for it to end; two at once would measure each other",
-    )
-
-
-def _ending(status: int) -> str:
-    """How a program ended that did not say why; beyond its own statuses is a signal's number."""
-    if 0 <= status <= _STATUS_MAX:
-        return f"the program ended with status {status}"
-    return (
-        f"the program was killed (signal {abs(status)}): by one of its own bounds, which"
-        " a machine that is too busy does not let it keep, or by another program"
     )
 
 

@@ -105,7 +105,30 @@ class Toolchain:
         given = _described(cross) if cross is not None else _native(cc)
         path = shutil.which(given.cc) or given.cc
         macros = _macros(path, given.words)
-        machine, libc = _machine(path, macros), _libc(macros)
+        if "__linux__" not in macros:
+            raise BuildError(
+                f"{path} does not make programs for Linux", "name another with --cross"
+            )
+        names = {
+            "__x86_64__": "x86_64",
+            "__aarch64__": "aarch64",
+            "__arm__": "arm",
+            "__i386__": "i686",
+        }
+        machine = next((word for macro, word in names.items() if macro in macros), "")
+        if "__riscv" in macros:
+            machine = f"riscv{macros.get('__riscv_xlen', '')}"
+        if not machine or "LITTLE" not in macros.get("__BYTE_ORDER__", ""):
+            raise BuildError(
+                f"{path} makes programs for a machine that is not supported",
+                f"supported are {', '.join(_DEBIAN)}; records are little-endian",
+            )
+        if "__UCLIBC__" in macros:
+            libc = "uClibc"
+        elif "__GLIBC__" in macros:
+            libc = f"glibc {macros['__GLIBC__']}.{macros.get('__GLIBC_MINOR__', '?')}"
+        else:
+            libc = "musl"
         # Where a word of 4 or 8 bytes is not atomic by itself (Arm before v7), a library does it.
         atomic = all(f"__GCC_HAVE_SYNC_COMPARE_AND_SWAP_{size}" in macros for size in (4, 8))
         return evolve(
@@ -406,29 +429,6 @@ def _macros(cc: str, words: tuple[str, ...]) -> Mapping[str, str]:
             raise BuildError(f"{cc} has no headers of a Linux C library", hint)
         raise BuildError(f"{cc} refuses an empty source: {said}", "check its flags")
     return dict(re.findall(r"^#define (\w+) ?(.*)$", done.stdout, re.MULTILINE))
-
-
-def _machine(cc: str, macros: Mapping[str, str]) -> str:
-    if "__linux__" not in macros:
-        raise BuildError(f"{cc} does not make programs for Linux", "name another with --cross")
-    names = {"__x86_64__": "x86_64", "__aarch64__": "aarch64", "__arm__": "arm", "__i386__": "i686"}
-    machine = next((word for macro, word in names.items() if macro in macros), "")
-    if "__riscv" in macros:
-        machine = f"riscv{macros.get('__riscv_xlen', '')}"
-    if not machine or "LITTLE" not in macros.get("__BYTE_ORDER__", ""):
-        raise BuildError(
-            f"{cc} makes programs for a machine that is not supported",
-            f"supported are {', '.join(_DEBIAN)}; records are little-endian",
-        )
-    return machine
-
-
-def _libc(macros: Mapping[str, str]) -> str:
-    if "__UCLIBC__" in macros:
-        return "uClibc"
-    if "__GLIBC__" in macros:
-        return f"glibc {macros['__GLIBC__']}.{macros.get('__GLIBC_MINOR__', '?')}"
-    return "musl"
 
 
 def _needed_words(cc: str, machine: str, libc: str, macros: Mapping[str, str]) -> tuple[str, ...]:
