@@ -282,7 +282,14 @@ def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
         for package in offer.packages:
             path = packages / Path(package.filename).name
             apt.download_one(package, path)
-            apt.unpack(path, root, *_patterns(offer, package))
+            # What a package holds of a kernel: image, configuration or both.
+            if package.name.startswith("linux-base-"):
+                patterns: tuple[str, ...] = (f"*/{offer.name}/config",)
+            elif package.name.startswith("linux-binary-"):
+                patterns = ("*/vmlinu[xz]*",)
+            else:
+                patterns = ("./boot/config-*", "./boot/vmlinu[xz]-*")
+            apt.unpack(path, root, *patterns)
         images = [path for pattern in ("vmlinuz*", "vmlinux*") for path in root.rglob(pattern)]
         if not images:
             raise DataError(f"{offer.packages[0].name} holds no kernel", "fetch another one")
@@ -307,15 +314,6 @@ def _one(apt: Apt, offer: Offer, home: Path, packages: Path) -> Kernel:
     for path in _downloads(offer, packages):
         path.unlink()
     return kernel
-
-
-def _patterns(offer: Offer, package: Package) -> tuple[str, ...]:
-    """What a package holds of a kernel: image, configuration or both."""
-    if package.name.startswith("linux-base-"):
-        return (f"*/{offer.name}/config",)
-    if package.name.startswith("linux-binary-"):
-        return ("*/vmlinu[xz]*",)
-    return ("./boot/config-*", "./boot/vmlinu[xz]-*")
 
 
 # -- preemption models by the build configuration

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from attrs import frozen
 
@@ -133,7 +132,11 @@ def offers(
     lab = lab or Lab()
     now = time.time() if now is None else now
     path = lab.folder / "kernels" / f"offers-{machine}.json"
-    kept = _kept(path)
+    try:
+        plain = read_json(path, what="list of kernels", hint="remove it and repeat")
+        kept = structure(plain, Offers, path=path, what="list of kernels", hint="remove it")
+    except DeadbeatError:
+        kept = None  # it is made again
     if kept and now - kept.time < _AGE_SECONDS:
         return kept
     with locked(lab.folder):
@@ -162,14 +165,6 @@ def kernel_apt(machine: str, lab: Lab) -> Apt:
     sources = debian_sources(host_sources(lab.etc), SUITES)
     architecture = ARCHITECTURES[machine]
     return Apt(lab, f"kernels-{architecture}", sources, architecture)
-
-
-def _kept(path: Path) -> Offers | None:
-    try:
-        plain = read_json(path, what="list of kernels", hint="remove it and repeat")
-        return structure(plain, Offers, path=path, what="list of kernels", hint="remove it")
-    except DeadbeatError:
-        return None  # it is made again
 
 
 def _kernels(apt: Apt, machine: str) -> tuple[Offer, ...]:

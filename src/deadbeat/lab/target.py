@@ -283,7 +283,16 @@ def lab_target(word: str) -> GuestTarget:
     if not name or not machine or mode is None:
         raise UsageError(f"{word}: no such machine", "lab:6.12-amd64,cores=1")
     preempt, services = given.get("preempt", ""), given.get("services", "").split()
-    kernel = _kernel(name, machine)
+    if (path := Path(name)).is_file():
+        kernel = Kernel.of_file(path)
+    elif found := here(name):
+        kernel = found
+    else:
+        got = fetch(chosen(name, offers(machine).kernels))
+        if not got.kernels:
+            reason = next(iter(got.refused.values()), "")
+            raise TargetError(f"{name} cannot be had: {reason}", "deadbeat list kernels")
+        kernel = got.kernels[0]
     if preempt and preempt not in kernel.preemption.choices:
         known = ", ".join(kernel.preemption.choices) or kernel.preemption.default
         raise UsageError(f"{word}: {kernel.label} has no preempt={preempt}", f"it has {known}")
@@ -309,15 +318,3 @@ def lab_target(word: str) -> GuestTarget:
         raise TargetError(why, "leave the mode out: virtual time needs no KVM")
     label = "-".join(filter(None, [kernel.label, preempt]))
     return GuestTarget(guest, look(guest, name=label), seed=seed)
-
-
-def _kernel(name: str, machine: str) -> Kernel:
-    if (path := Path(name)).is_file():
-        return Kernel.of_file(path)
-    if found := here(name):
-        return found
-    got = fetch(chosen(name, offers(machine).kernels))
-    if not got.kernels:
-        why = next(iter(got.refused.values()), "")
-        raise TargetError(f"{name} cannot be had: {why}", "deadbeat list kernels")
-    return got.kernels[0]

@@ -75,7 +75,16 @@ def boot_image(path: Path, target: Target) -> BootImage:
     data = read_bytes(path, what="kernel", hint=_HINT)
     machine = ""
     if data[0x202:0x206] == b"HdrS":
-        machine, inner = "x86_64", _of_bzimage(path, data, target)
+        # The ELF file in an x86 image (Documentation/arch/x86/boot.rst).
+        protocol = struct.unpack_from("<H", data, 0x206)[0]
+        if protocol < 0x20C or not data[0x236] & 1:
+            raise DataError(
+                f"{path} is a kernel for 32-bit x86", "the lab emulates 64-bit machines"
+            )
+        sectors = data[0x1F1] or 4
+        offset, length = struct.unpack_from("<II", data, 0x248)
+        start = (sectors + 1) * 512 + offset
+        machine, inner = "x86_64", _decompressed(path, data[start : start + length], target)
         # The emulator enters an uncompressed x86 kernel by a note that not every build has.
         data, text = (inner, inner) if _has_pvh(inner) else (data, inner)
     elif data[0x24:0x28] == b"\x18\x28\x6f\x01":
@@ -106,17 +115,6 @@ def boot_image(path: Path, target: Target) -> BootImage:
         data=data,
         config=_built_in_config(text),
     )
-
-
-def _of_bzimage(path: Path, data: bytes, target: Target) -> bytes:
-    """The ELF file in an x86 image (Documentation/arch/x86/boot.rst)."""
-    protocol = struct.unpack_from("<H", data, 0x206)[0]
-    if protocol < 0x20C or not data[0x236] & 1:
-        raise DataError(f"{path} is a kernel for 32-bit x86", "the lab emulates 64-bit machines")
-    sectors = data[0x1F1] or 4
-    offset, length = struct.unpack_from("<II", data, 0x248)
-    start = (sectors + 1) * 512 + offset
-    return _decompressed(path, data[start : start + length], target)
 
 
 def _of_zimage(path: Path, data: bytes, target: Target) -> bytes:
