@@ -173,9 +173,26 @@ def measured(asked: Order) -> Ended:
             _say_kept(experiment, begin.words)
             raise Reported from None
     over = outcome is not None and not outcome.complete and begin.budget_s is not None
+    # Whether anything counts, whether what it is to fail on is so, and the kind's own verdicts; of
+    # these what it was not asked to fail on does not.
+    fail_on = asked.fail_on
+    doubts = shown.document.findings if shown.document else ()
+    text = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
+    wanted = {"something-counts": shown.empty}
+    if fail_on is not None:
+        wanted[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
+    cases = [
+        Verdicted(name=name, verdict="failed" if failed else "passed", message=text)
+        for name, failed in wanted.items()
+    ] + [
+        evolve(case, verdict="skipped")
+        if case.verdict == "failed" and not case.group.endswith(f".{fail_on}")
+        else case
+        for case in shown.cases
+    ]
     return Ended(
         path=experiment.store.path,
-        shown=evolve(shown, cases=_cases(shown, asked.fail_on)),
+        shown=evolve(shown, cases=cases),
         notes=tuple(_notes(asked, outcome, shown)) if outcome else (),
         kept=f"{outcome.done} of {outcome.planned} {experiment.unit}" if outcome and over else "",
     )
@@ -261,25 +278,6 @@ def _check_beside(begin: Begin) -> None:
 def _failed(cases: Iterable[Verdicted], word: str | None) -> Iterator[Verdicted]:
     """What failed of what ``--fail-on`` names."""
     return (c for c in cases if c.verdict == "failed" and c.group.endswith(f".{word}"))
-
-
-def _cases(shown: Shown, fail_on: str | None) -> list[Verdicted]:
-    """Whether anything counts, whether what it is to fail on is so, and the kind's own verdicts;
-    of these what it was not asked to fail on does not."""
-    doubts = shown.document.findings if shown.document else ()
-    text = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
-    asked = {"something-counts": shown.empty}
-    if fail_on is not None:
-        asked[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
-    return [
-        Verdicted(name=name, verdict="failed" if failed else "passed", message=text)
-        for name, failed in asked.items()
-    ] + [
-        evolve(case, verdict="skipped")
-        if case.verdict == "failed" and not case.group.endswith(f".{fail_on}")
-        else case
-        for case in shown.cases
-    ]
 
 
 def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any] | None]:

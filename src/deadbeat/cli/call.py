@@ -48,7 +48,17 @@ def ask(verb: str, *arguments: object, progress: bool = False, **options: object
     """
     words = [*verb.split(), *map(str, arguments), "--json"]
     for name, value in options.items():
-        words += _words(f"--{name.replace('_', '-')}", value)
+        # An option as it is typed.
+        option = f"--{name.replace('_', '-')}"
+        if value is None:
+            typed = []
+        elif isinstance(value, bool):
+            typed = [option if value else f"--no-{option[2:]}"]
+        elif isinstance(value, list | tuple):
+            typed = [option, ",".join(map(str, value))]
+        else:
+            typed = [option, str(value)]
+        words += typed
     printed = io.StringIO()
     with ExitStack() as quiet:
         quiet.enter_context(redirect_stdout(printed))
@@ -64,17 +74,6 @@ def ask(verb: str, *arguments: object, progress: bool = False, **options: object
         raise KeyboardInterrupt
     answer: Envelope = json.loads(printed.getvalue())
     return answer
-
-
-def _words(option: str, value: object) -> list[str]:
-    """An option as it is typed."""
-    if value is None:
-        return []
-    if isinstance(value, bool):
-        return [option if value else f"--no-{option[2:]}"]
-    if isinstance(value, list | tuple):
-        return [option, ",".join(map(str, value))]
-    return [option, str(value)]
 
 
 def measure(verb: str, *, progress: bool = False, **options: object) -> Any:

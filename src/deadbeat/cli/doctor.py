@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from deadbeat.machine.settings.doctor import DoctorReport, examine, of_families
 from deadbeat.machine.settings.doctor_page import doctor_document, write_doctor
 from deadbeat.machine.settings.facts import ONLINE, gather
 from deadbeat.machine.settings.readiness import SEVERITIES, Severity
-from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.opening import open_target
 
 
@@ -40,12 +39,24 @@ def doctor(
 ) -> Shown:
     files = {name: path for name, path in (("config", config), ("cmdline", cmdline)) if path}
     checks = of_families(only) if only else None
-    _require_folder(out)
+    # The last folder of a page is made, but not a whole path that may be mistyped.
+    if out is not None:
+        if not out.absolute().parent.parent.is_dir():
+            raise UsageError(
+                f"--out: there is no folder {out.parent.parent}", "name one that is there"
+            )
+        free_bytes(out.parent, option="--out")
     if files and target:
         raise UsageError(f"--{next(iter(files))} and --target exclude each other", "drop one")
     with _kernel_files(files) if files else open_target(target) as machine:
-        if not files:
-            _require_online(machine, rt_cpus)
+        if not files and rt_cpus is not None:
+            online = gather(machine, [ONLINE]).cpu_list(ONLINE)
+            strange = [cpu for cpu in rt_cpus if cpu not in online]
+            if strange:
+                raise UsageError(
+                    f"--rt-cpus: CPU {cpus_text(strange)} is not online here",
+                    f"online: {cpus_text(online)}",
+                )
         report = examine(machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
     whole = show_all or bool(only)
@@ -85,27 +96,6 @@ def _kernel_files(files: Mapping[str, Path]) -> KernelFiles:
         )
     name = " and ".join(shown(path) for path in files.values())
     return KernelFiles(texts.get("config"), texts.get("cmdline"), name=name)
-
-
-def _require_folder(out: Path | None) -> None:
-    """The last folder of a page is made, but not a whole path that may be mistyped."""
-    if out is None:
-        return
-    if not out.absolute().parent.parent.is_dir():
-        raise UsageError(f"--out: there is no folder {out.parent.parent}", "name one that is there")
-    free_bytes(out.parent, option="--out")
-
-
-def _require_online(target: Target, asked: Sequence[int] | None) -> None:
-    if asked is None:
-        return
-    online = gather(target, [ONLINE]).cpu_list(ONLINE)
-    strange = [cpu for cpu in asked if cpu not in online]
-    if strange:
-        raise UsageError(
-            f"--rt-cpus: CPU {cpus_text(strange)} is not online here",
-            f"online: {cpus_text(online)}",
-        )
 
 
 def _cases(report: DoctorReport, least: Severity | None) -> Iterator[Verdicted]:

@@ -19,7 +19,15 @@ from deadbeat.lab.qemu import find_qemu
 
 
 def listed(*, machine: str, show_all: bool) -> Shown:
-    found = _offered(MACHINES[machine])
+    # What the mirror has; nothing, and a line that says why, where it does not answer and never
+    # did, but kernels are here.
+    try:
+        found = offers(MACHINES[machine], say=say)
+    except TargetError as error:
+        if not fetched(MACHINES[machine]):
+            raise
+        say(str(error))
+        found = Offers()
     there = {each.name: each for each in fetched(MACHINES[machine])}
     rows = [_plain(each) for each in there.values()]
     rows += [_plain(each) for each in found.kernels if each.name not in there]
@@ -73,18 +81,6 @@ def _plain(each: Kernel | Offer) -> dict[str, Json]:
         "bytes": size_bytes,
         "fetched": isinstance(each, Kernel),
     }
-
-
-def _offered(machine: str) -> Offers:
-    """What the mirror has; nothing, and a line that says why, where it does not answer and never
-    did, but kernels are here."""
-    try:
-        return offers(machine, say=say)
-    except TargetError as error:
-        if not fetched(machine):
-            raise
-        say(str(error))
-        return Offers()
 
 
 def fetch(*, names: Sequence[str], machine: str) -> Shown:

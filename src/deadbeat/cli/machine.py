@@ -173,15 +173,6 @@ def selftest(
             if isinstance(machine, FakeExecutor)
             else partial(controls.selftest, machine)
         )(make_catalog(machine), given, seconds=spec.calibration.seconds, progress=watch.share)
-    return Shown(
-        headline=_verdict(outcome),
-        plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
-        parts=[_checks(outcome), *_cores(outcome), _verdict(outcome)],
-        status=0 if outcome.passed else 1,
-    )
-
-
-def _checks(outcome: SelftestResult) -> Part:
     rows = [
         [
             check.name,
@@ -194,7 +185,12 @@ def _checks(outcome: SelftestResult) -> Part:
         for check in outcome.checks
     ]
     columns = ["check", "kind", "result", "value", "expected", "what it says"]
-    return table(columns, rows, numeric=["value"])
+    return Shown(
+        headline=_verdict(outcome),
+        plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
+        parts=[table(columns, rows, numeric=["value"]), *_cores(outcome), _verdict(outcome)],
+        status=0 if outcome.passed else 1,
+    )
 
 
 def _cores(outcome: SelftestResult) -> Iterator[str]:
@@ -234,24 +230,42 @@ def fragments(
     *, calibration: Path | None, policy: str, runs: Path, **words: Unpack[MachineOptions]
 ) -> Shown:
     catalog, missing, problem = _probe(policy, **words)
-    known = _known(runs, calibration)
+    # The calibration in `file`, else the latest campaign's, else the one `calibrate` wrote.
+    given = given_calibration(calibration)
+    if given is not None and calibration is not None:
+        known: tuple[Calibration, Path] | None = given, calibration
+    else:
+        candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
+        candidates += [path / CALIBRATION_FILE for path in reversed(CAMPAIGN.folders(runs))]
+        path = next((path for path in candidates if path.is_file()), None)
+        known = None if path is None else (read_calibration(path), path)
     costs, file = known or (None, None)
     here = {name: f"no: {reason}" for name, reason in missing.items()}
     found = [
         (each, _costs(each, costs), "unknown" if problem else here.get(each.name, "yes"))
         for each in catalog.fragments.values()
     ]
-    plain = {
-        "calibration": str(file) if file else None,
-        "fragments": [
+    rows = []
+    for each, costs_ns, _ in found:
+        names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
+        lists = ("sizes", "quick", "requires", "modes")
+        facts = {
+            **{name: getattr(each, name) for name in (*names, "mixed_priorities")},
+            **{name: list(getattr(each, name)) for name in lists},
+            "not_on_core_port": lacking(each),
+            "kind": each.kind.value,
+        }
+        rows.append(
             {
-                **_facts(each),
+                **facts,
                 "available": None if problem else each.name not in missing,
                 "reason": missing.get(each.name, ""),
                 "cost_ns": costs_ns,
             }
-            for each, costs_ns, _ in found
-        ],
+        )
+    plain = {
+        "calibration": str(file) if file else None,
+        "fragments": rows,
         "problem": problem,
     }
     parts: list[Any] = [table(_COLUMNS, [_row(*each) for each in found])]
@@ -273,28 +287,6 @@ def _probe(policy: str, **words: Unpack[MachineOptions]) -> tuple[Catalog, dict[
             return catalog, machine.unavailable(catalog, policy=policy), ""
     except (BuildError, TargetError) as error:
         return load_catalog(), {}, str(error)
-
-
-def _known(runs: Path, file: Path | None) -> tuple[Calibration, Path] | None:
-    """The calibration in ``file``, else the latest campaign's, else the one ``calibrate`` wrote."""
-    given = given_calibration(file)
-    if given is not None and file is not None:
-        return given, file
-    candidates = [runs / LATEST / CALIBRATION_FILE, runs / CALIBRATION_FILE]
-    candidates += [path / CALIBRATION_FILE for path in reversed(CAMPAIGN.folders(runs))]
-    path = next((path for path in candidates if path.is_file()), None)
-    return None if path is None else (read_calibration(path), path)
-
-
-def _facts(fragment: Fragment) -> dict[str, Json]:
-    names = ("name", "summary", "resource_class", "size_unit", "blocking", "parallel")
-    lists = ("sizes", "quick", "requires", "modes")
-    return {
-        **{name: getattr(fragment, name) for name in (*names, "mixed_priorities")},
-        **{name: list(getattr(fragment, name)) for name in lists},
-        "not_on_core_port": lacking(fragment),
-        "kind": fragment.kind.value,
-    }
 
 
 def _costs(fragment: Fragment, calibration: Calibration | None) -> dict[str, float]:

@@ -36,7 +36,11 @@ _COMPLETE = "_DEADBEAT_COMPLETE"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status and raises nothing."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    ours, rest = _ours(words)
+    # The options of every command, which may stand anywhere before `--`, and the other words.
+    end = words.index("--") if "--" in words else len(words)
+    every = {DEBUG, _NO_COLOUR, *_QUIET}
+    ours = every.intersection(words[:end])
+    rest = [word for word in words[:end] if word not in ours] + words[end:]
     debug = DEBUG in ours
     quiet = bool({*_QUIET} & ours)
     if _NO_COLOUR in ours:
@@ -57,14 +61,6 @@ class _Annotations(io.StringIO):
 
     def write(self, text: str) -> int:
         return self._own.write(text) if text.startswith("::") else len(text)
-
-
-def _ours(words: list[str]) -> tuple[set[str], list[str]]:
-    """The options of every command, which may stand anywhere before ``--``, and the other words."""
-    end = words.index("--") if "--" in words else len(words)
-    every = {DEBUG, _NO_COLOUR, *_QUIET}
-    found = every.intersection(words[:end])
-    return found, [word for word in words[:end] if word not in found] + words[end:]
 
 
 def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
@@ -107,7 +103,10 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _run(words: list[str], *, quiet: bool) -> int:
     if asked := os.environ.get(_COMPLETE):
-        return _complete(asked)
+        # Completion of a shell, as click does it: `bash_source` prints the script that asks.
+        if shell_complete(root, {}, "deadbeat", _COMPLETE, asked):
+            return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
+        return 0
     try:
         silence = redirect_stderr(_Annotations(sys.stderr)) if quiet else nullcontext()
         with silence, root.make_context("deadbeat", words) as context:
@@ -123,13 +122,6 @@ def _run(words: list[str], *, quiet: bool) -> int:
         return _fail(*explain_usage(error), status=error.exit_code)
     except DeadbeatError as error:
         return _fail(error.message, error.hint, error.details, status=error.exit_status)
-
-
-def _complete(asked: str) -> int:
-    """Completion of a shell, as click does it: ``bash_source`` prints the script that asks."""
-    if shell_complete(root, {}, "deadbeat", _COMPLETE, asked):
-        return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
-    return 0
 
 
 def _fail(message: str, hint: str, details: Sequence[str] = (), *, status: int = TROUBLE) -> int:

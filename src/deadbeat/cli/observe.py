@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from deadbeat.base.kinds.registry import find
 from deadbeat.base.model.comparison import Comparison, Lineup
 from deadbeat.base.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.platform import EXTRAPOLATED, Platform
+from deadbeat.base.model.platform import EXTRAPOLATED
 from deadbeat.base.model.published import offered
 from deadbeat.base.model.words import count_of, duration, loud, shown
 from deadbeat.base.report.machines import CaseVerdict, Verdicted
@@ -234,7 +234,16 @@ def _here(
     for name in dict.fromkeys(name for each in possible for name in each.campaign.split()):
         layers[name] = papers.ask(name, cores=cores, quick=quick, extrapolated=replayed)
         layers[name]["name"] = f"{layers[name]['name']}{asked.typed['name']}"
-    _announce(layers.values(), platform, asked, times=1 + 2 * replayed)
+    # What campaigns that are not there yet take together, each set `times` times.
+    times = 1 + 2 * replayed
+    specs = [resolve(specify(layer), platform).spec for layer in layers.values()]
+    seconds = sum(estimate(spec, simulated=platform.made_up).seconds for spec in specs) * times
+    calibrating = sum(spec.calibration.about_seconds for spec in specs) * (not platform.made_up)
+    of_it = f", {duration(calibrating)} of it to calibrate with cold caches" * bool(calibrating)
+    most = f"; at most {duration(asked.budget_s)}" if asked.budget_s else ""
+    if specs:
+        count = count_of(len(specs), "campaign")
+        say(f"{count} in all, about {duration(seconds)}{of_it}{most}")
     known: dict[str, _Campaign] = {}
     for observation in chosen:
         if lacking := papers.lacking_here(observation, cores):
@@ -246,18 +255,6 @@ def _here(
                 wanted = attrs.evolve(asked.part(len(layers) - len(known)), typed=layers[name])
                 known[name] = _campaign(answered(KIND, wanted, figures))
         yield from _judged([observation], [known[name] for name in observation.campaign.split()])
-
-
-def _announce(layers: Collection[Any], platform: Platform, asked: Begin, *, times: int) -> None:
-    """Says what campaigns that are not there yet take together, each set ``times`` times."""
-    specs = [resolve(specify(layer), platform).spec for layer in layers]
-    seconds = sum(estimate(spec, simulated=platform.made_up).seconds for spec in specs) * times
-    calibrating = sum(spec.calibration.about_seconds for spec in specs) * (not platform.made_up)
-    of_it = f", {duration(calibrating)} of it to calibrate with cold caches" * bool(calibrating)
-    most = f"; at most {duration(asked.budget_s)}" if asked.budget_s else ""
-    if specs:
-        count = count_of(len(specs), "campaign")
-        say(f"{count} in all, about {duration(seconds)}{of_it}{most}")
 
 
 def _comparing(campaigns: Sequence[_Campaign]) -> Callable[[Any, Any], Comparison]:

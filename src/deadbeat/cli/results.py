@@ -50,13 +50,15 @@ def show(run: str, runs: Path, task_set: str = "") -> Shown:
     return kind.show(path)
 
 
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
 def _show_jobs(path: Path) -> Shown:
     found: Any = read_run(path)
-    rows = [[_cell(value) for value in each.values()] for each in found["tasks"]]
+    rows = [
+        [
+            "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+            for value in each.values()
+        ]
+        for each in found["tasks"]
+    ]
     counted, missed = (sum(each[key] for each in found["tasks"]) for key in ("jobs", "missed"))
     text = "unknown" if found["slowdown"] is None else f"{found['slowdown']:.3f}"
     headline = f"slowdown {text}, {missed} of {counted} deadlines missed"
@@ -119,20 +121,31 @@ def runs(runs: Path) -> Shown:
     if not known:
         nothing = partial(say, f"nothing in {runs} yet: deadbeat latency --quick")
         return Shown(plain=plain, headline=headline, parts=[nothing])
-    dated = [(_begun(state.path), kind, state) for kind, state in known]
+    dated = []
+    for kind, state in known:
+        # When a folder was written last, as a list shows it; "": it is gone.
+        try:
+            begun = f"{datetime.fromtimestamp(state.path.stat().st_mtime):%Y-%m-%d %H:%M}"
+        except OSError:
+            begun = ""
+        dated.append((begun, kind, state))
     dated.sort(key=itemgetter(0), reverse=True)
-    rows = [_row(kind, state, date, latest) for date, kind, state in dated]
+    rows = []
+    for date, kind, state in dated:
+        damaged = state.state == "damaged"  # then how much there is of it is unknown
+        lost = {"failed": state.failed, "invalid": state.invalid} if not damaged else {}
+        row = [
+            state.name + " (latest)" * (state.name == latest),
+            state.words(kind) if kind else "",
+            date,
+            state.state + (f": {state.problem}" if state.problem else ""),
+            "" if damaged or not state.planned else f"{state.done} of {state.planned}",
+            ", ".join(f"{count} {word}" for word, count in lost.items() if count),
+        ]
+        rows.append(row)
     columns = ["name", "kind", "date", "state", "runs", "note"]
     parts = [table(columns, rows, numeric=["runs"])]
     return Shown(plain=plain, headline=headline, parts=parts)
-
-
-def _begun(path: Path) -> str:
-    """When a folder was written last, as a list shows it; "": it is gone."""
-    try:
-        return f"{datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}"
-    except OSError:
-        return ""
 
 
 def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Json]:
@@ -144,19 +157,6 @@ def _plain(kind: str, state: FolderState, latest: str) -> dict[str, Json]:
         "latest": state.name == latest,
         **{name: getattr(state, name) for name in names},
     }
-
-
-def _row(kind: str, state: FolderState, date: str, latest: str) -> list[str]:
-    damaged = state.state == "damaged"  # then how much there is of it is unknown
-    lost = {"failed": state.failed, "invalid": state.invalid} if not damaged else {}
-    return [
-        state.name + " (latest)" * (state.name == latest),
-        state.words(kind) if kind else "",
-        date,
-        state.state + (f": {state.problem}" if state.problem else ""),
-        "" if damaged or not state.planned else f"{state.done} of {state.planned}",
-        ", ".join(f"{count} {word}" for word, count in lost.items() if count),
-    ]
 
 
 def version() -> Shown:

@@ -287,21 +287,25 @@ def _fraction(value: Any) -> Any:
 
 
 def _sensitivities(analysis: Analysis, grown: Sequence[Sensitivity]) -> Iterator[Part]:
-    rows = [[each.test, *_growth(each)] for each in grown]
+    rows = []
+    for each in grown:
+        if each.scale is None:
+            growth = ["not found", "", ""]
+        else:
+            percent = float(100 * (each.scale - 1))
+            word = (
+                f"may grow by {percent:.1f} %"
+                if percent >= 0
+                else f"accepted {-percent:.1f} % shorter"
+            )
+            factor = f"{each.scale}, exact" if each.exact else f"{float(each.scale):.3f}"
+            growth = [word, factor, ", ".join(map(str, each.extra or ["-"]))]
+        rows.append([each.test, *growth])
     yield table(["test", "each WCET", "factor", "one alone by"], rows)
     offered = {"not applicable", "undecided", *(each.test for each in grown)}
     names = ((result.facts.name, result.answer) for result in analysis.results)
     if left := ", ".join(name for name, answer in names if not offered & {name, answer}):
         yield f"no sensitivity of {left}: not shown to accept less where jobs take longer"
-
-
-def _growth(found: Sensitivity) -> list[str]:
-    if found.scale is None:
-        return ["not found", "", ""]
-    percent = float(100 * (found.scale - 1))
-    word = f"may grow by {percent:.1f} %" if percent >= 0 else f"accepted {-percent:.1f} % shorter"
-    factor = f"{found.scale}, exact" if found.exact else f"{float(found.scale):.3f}"
-    return [word, factor, ", ".join(map(str, found.extra or ["-"]))]
 
 
 def _admitted(admission: Admission, system: TaskSystem) -> str:
@@ -335,6 +339,11 @@ def _simulated(system: TaskSystem, analysis: Analysis, model: Model | None) -> d
 
 
 def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Json]:
+    tests = []
+    for result in analysis.results:
+        plain = asdict(result)
+        facts = plain.pop("facts")
+        tests.append({"test": facts.pop("name"), **facts, **plain})
     return {
         "name": analysis.system.name,
         "processors": analysis.system.processors,
@@ -342,19 +351,13 @@ def _plain(analysis: Analysis, verdicts: dict[str, Verdict]) -> dict[str, Json]:
         "ties": analysis.ties,
         "blocking": analysis.blocking,
         **{name: getattr(analysis, name) for name in _WORDS},
-        "tests": [_plain_result(result) for result in analysis.results],
+        "tests": tests,
         "schedulers": {
             name: asdict(found, filter=filters.exclude("scheduler"))
             | ({"simulation": _plain_verdict(verdicts[name])} if name in verdicts else {})
             for name, found in analysis.schedulers.items()
         },
     }
-
-
-def _plain_result(result: TestResult) -> dict[str, Json]:
-    plain = asdict(result)
-    facts = plain.pop("facts")
-    return {"test": facts.pop("name"), **facts, **plain}
 
 
 def _plain_verdict(verdict: Verdict) -> dict[str, Json]:
@@ -374,18 +377,27 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
             )
         yield f"{name}: {text}"
     yield ""
-    rows = [
-        [
-            *(result.facts.name, result.facts.scheduler, _told(result)),
-            result.facts.model
-            + " at whole instants" * result.facts.whole_instants
-            + f", {_ties(result)}",
-            f"{result.seconds * 1e6:,.0f} us",
-            result.facts.reference,
-        ]
-        for result in analysis.results
-        if not analysis.system.beyond or result.answer != "not applicable"
-    ]
+    rows = []
+    for result in analysis.results:
+        if not analysis.system.beyond or result.answer != "not applicable":
+            ties = "any ties" if result.ties == "any" else f"ties by {result.ties}"
+            # The answer; a bound of tardiness is not called accepted, which reads like
+            # schedulable.
+            if result.facts.kind == "bound" and result.answer == "accepted":
+                late = max((bound for bound in result.bounds if bound is not None), default=0)
+                told = f"no job is later than {late}, which is no proof that none is late"
+            else:
+                told = f"{result.answer}: {result.reason}" if result.reason else result.answer
+            rows.append(
+                [
+                    *(result.facts.name, result.facts.scheduler, told),
+                    result.facts.model
+                    + " at whole instants" * result.facts.whole_instants
+                    + f", {ties}",
+                    f"{result.seconds * 1e6:,.0f} us",
+                    result.facts.reference,
+                ]
+            )
     system = analysis.system
     if left := len(analysis.results) - len(rows):
         why = f"{beyond(system)} ignored, or another protocol"
@@ -396,15 +408,3 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for", "CPU", "reference"]
     yield table(columns, rows, title=title, numeric=["CPU"])
-
-
-def _told(result: TestResult) -> str:
-    """The answer; a bound of tardiness is not called accepted, which reads like schedulable."""
-    if result.facts.kind == "bound" and result.answer == "accepted":
-        late = max((bound for bound in result.bounds if bound is not None), default=0)
-        return f"no job is later than {late}, which is no proof that none is late"
-    return f"{result.answer}: {result.reason}" if result.reason else result.answer
-
-
-def _ties(result: TestResult) -> str:
-    return "any ties" if result.ties == "any" else f"ties by {result.ties}"

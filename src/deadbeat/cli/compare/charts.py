@@ -25,39 +25,6 @@ _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6
 
 
 def comparison_charts(result: ComparisonResult) -> list[Chart]:
-    charts = [_overall(result)]
-    for index, comparison in enumerate(result.comparisons):
-        for metric in comparison.metrics:
-            span = _span(result, metric.metric)
-            charts += _cell_charts(result, comparison, metric, index, span=span)
-    return charts
-
-
-def _of(result: ComparisonResult, metric: Metric) -> list[MetricComparison]:
-    return [each for c in result.comparisons for each in c.metrics if each.metric == metric]
-
-
-def _span(result: ComparisonResult, metric: Metric) -> float:
-    """How far the colours of a metric reach, in per cent: the same in every map of it."""
-    cells = [cell for each in _of(result, metric) for cell in each.cells]
-    sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
-    return 100 * max([*sizes, metric.minimum, 1e-8])
-
-
-def effect_axis(metric: Metric) -> str:
-    name = metric.title.lower().removeprefix("deadline ")
-    return f"difference of the {name} ({'%' if metric.log else '% points'})"
-
-
-def _worse(metrics: Sequence[MetricComparison]) -> str:
-    """On which side of 0 a metric is worse."""
-    below = [each.metric.words for each in metrics if each.metric.higher_is_better]
-    if len(below) == len(metrics):
-        return "Below 0 is worse."
-    return f"Above 0 is worse{f', of {words_list(below)} below it' if below else ''}."
-
-
-def _overall(result: ComparisonResult) -> Chart:
     panels = []
     metrics = result.comparisons[0].metrics if result.comparisons else ()
     for metric in metrics:
@@ -72,7 +39,7 @@ def _overall(result: ComparisonResult) -> Chart:
                 [(each, f"{each.verdict}: {interval_text(each)}") for each in every],
             )
         )
-    return Chart(
+    overall = Chart(
         name="overall",
         title="Effect over all cells",
         caption=f"{_worse(metrics)} Bars: 95 %. Grey band: smaller than the effect that matters;"
@@ -80,6 +47,32 @@ def _overall(result: ComparisonResult) -> Chart:
         + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
         panels=tuple(panels),
     )
+    charts = [overall]
+    for index, comparison in enumerate(result.comparisons):
+        for metric in comparison.metrics:
+            # How far the colours of a metric reach, in per cent: the same in every map of it.
+            cells = [cell for each in _of(result, metric.metric) for cell in each.cells]
+            sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
+            span = 100 * max([*sizes, metric.metric.minimum, 1e-8])
+            charts += _cell_charts(result, comparison, metric, index, span=span)
+    return charts
+
+
+def _of(result: ComparisonResult, metric: Metric) -> list[MetricComparison]:
+    return [each for c in result.comparisons for each in c.metrics if each.metric == metric]
+
+
+def effect_axis(metric: Metric) -> str:
+    name = metric.title.lower().removeprefix("deadline ")
+    return f"difference of the {name} ({'%' if metric.log else '% points'})"
+
+
+def _worse(metrics: Sequence[MetricComparison]) -> str:
+    """On which side of 0 a metric is worse."""
+    below = [each.metric.words for each in metrics if each.metric.higher_is_better]
+    if len(below) == len(metrics):
+        return "Below 0 is worse."
+    return f"Above 0 is worse{f', of {words_list(below)} below it' if below else ''}."
 
 
 def _effects_panel(
@@ -207,7 +200,12 @@ def _heat_panels(
 
 def _heat_cell(cell: CellComparison | None) -> HeatCell:
     value = None if cell is None or cell.effect is None else 100 * cell.effect
-    return HeatCell(value, _state(cell), _text(cell), _cell_hover(cell))
+    state = _state(cell)
+    if value is None or state != SHOWN:
+        text = {ABSENT: "n.m.", FAINT: "="}.get(state, "?")
+    else:
+        text = f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
+    return HeatCell(value, state, text, _cell_hover(cell))
 
 
 def _state(cell: CellComparison | None) -> str:
@@ -216,14 +214,6 @@ def _state(cell: CellComparison | None) -> str:
     if cell.effect is None or cell.verdict == "undecided":
         return UNDECIDED
     return FAINT if cell.verdict == "equal" else SHOWN
-
-
-def _text(cell: CellComparison | None) -> str:
-    state = _state(cell)
-    if cell is None or cell.effect is None or state != SHOWN:
-        return {ABSENT: "n.m.", FAINT: "="}.get(state, "?")
-    value = 100 * cell.effect
-    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
 
 
 def _cell_hover(cell: CellComparison | None) -> str:

@@ -108,7 +108,11 @@ def write_comparison(
     drawn: list[Chart] = []
     if formats:
         drawn = [*comparison_charts(result), *overlays(_LEVELS)]
-        write_charts(Path(out_dir) / "figures", drawn, _words(result), formats)
+        kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
+        words = Words(
+            labels=", ".join(loud(result.labels)), caption=f"{title(result)} · kernels {kernels}."
+        )
+        write_charts(Path(out_dir) / "figures", drawn, words, formats)
     document = comparison_document(result, overlays=overlays, papers=len(drawn))
     return write_page(Path(out_dir) / COMPARE_FILE, document), document
 
@@ -124,6 +128,20 @@ def comparison_document(
     ) * (0 < papers < len(charts))
     words = terms(*filter(None, [result.look.terms]))
     parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
+    # The largest differences, all cells are in the figures; and remedies beside each other.
+    found = _each(result, lambda *each: [*_differing(*each), *_apart(*each)])
+    if result.remedies:
+        names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
+        found.append(remedies_beside(names, result.remedies))
+    first = result.campaigns[0] if result.campaigns else None
+    columns = (
+        said("side", lambda each: "baseline" if each is first else "compared"),
+        said("campaign", itemgetter("name")),
+        *(said(key, itemgetter(key)) for key in ("kernel", "preemption", "platform", "runs")),
+        said("labels", lambda each: ", ".join(each["labels"]) or "none"),
+        said("folder", itemgetter("path")),
+    )
+    campaigns = Table(name="campaigns-table", columns=columns, rows=result.campaigns)
     return Document(
         title=title(result),
         kind="comparison",
@@ -144,12 +162,12 @@ def comparison_document(
             Section("verdict", "Verdict", _verdict(result)),
             Section("findings", "Findings", [Findings(result.findings, result.labels)]),
             Section("figures", "Figures", [Note(left_out), Figures(charts)]),
-            Section("cells", "Cells that differ", _cells(result)),
+            Section("cells", "Cells that differ", found),
             Section(
                 "campaigns",
                 result.look.called,
                 [
-                    _campaigns(result),
+                    campaigns,
                     Subsection("What differs", _differences(result)),
                     Subsection("Parameters", [FactList(parameters)]),
                 ],
@@ -220,13 +238,6 @@ def title(result: ComparisonResult) -> str:
     return f"{', '.join(names[1:])} against {names[0]}" if names else "nothing"
 
 
-def _words(result: ComparisonResult) -> Words:
-    kernels = " / ".join(str(campaign.get("kernel") or "?") for campaign in result.campaigns)
-    return Words(
-        labels=", ".join(loud(result.labels)), caption=f"{title(result)} · kernels {kernels}."
-    )
-
-
 def _each(result: ComparisonResult, parts: Callable[[int, Comparison], list[Part]]) -> list[Part]:
     """Parts of every comparison, under its name where there are several."""
     found: list[Part] = []
@@ -246,22 +257,20 @@ def _verdict(result: ComparisonResult) -> list[Part]:
 
     needs = _needs(result)
     decide = Subsection("What would decide it", [Lines(needs, terminal=True)])
+    # `minimum effect: 10.0 % of p50 and max; 0.10 points of missed periods`.
+    found = grouped(
+        result.comparisons[0].metrics, lambda each: bound_text(each.metric, each.minimum)
+    )
+    names = {size: words_list([m.metric.words for m in own]) for size, own in found.items()}
+    text = (f"{size} of {own}" if len(found) > 1 else size for size, own in names.items())
     return [
         *_each(result, metrics),
         Sentence(_COLUMNS, page=False, terminal=True),
-        Sentence(_minimums(result.comparisons[0]), page=False, terminal=True),
+        Sentence(f"minimum effect: {'; '.join(text)}", page=False, terminal=True),
         *_gates(result),
         *([decide] if needs else []),
         Note(_NOISE),
     ]
-
-
-def _minimums(comparison: Comparison) -> str:
-    """``minimum effect: 10.0 % of p50 and max; 0.10 points of missed periods``."""
-    found = grouped(comparison.metrics, lambda each: bound_text(each.metric, each.minimum))
-    names = {size: words_list([m.metric.words for m in own]) for size, own in found.items()}
-    text = (f"{size} of {own}" if len(found) > 1 else size for size, own in names.items())
-    return f"minimum effect: {'; '.join(text)}"
 
 
 def _gates(result: ComparisonResult) -> list[Part]:
@@ -283,15 +292,6 @@ def _gates(result: ComparisonResult) -> list[Part]:
         line = f"A/A gate{which}: {basis.removeprefix('A/A: ')}."
         lines.append(Sentence(line, terminal=True))
     return lines
-
-
-def _cells(result: ComparisonResult) -> list[Part]:
-    """The largest differences, all cells are in the figures; and remedies beside each other."""
-    found = _each(result, lambda *each: [*_differing(*each), *_apart(*each)])
-    if result.remedies:
-        names = [str(campaign.get("name", "?")) for campaign in result.campaigns]
-        found.append(remedies_beside(names, result.remedies))
-    return found
 
 
 def _differing(number: int, comparison: Comparison) -> list[Part]:
@@ -322,18 +322,6 @@ def _apart(number: int, comparison: Comparison) -> Iterator[Part]:
             yield Table(
                 name=name, columns=columns, rows=each.cells, title=each.metric.title, terminal=True
             )
-
-
-def _campaigns(result: ComparisonResult) -> Table:
-    first = result.campaigns[0] if result.campaigns else None
-    columns = (
-        said("side", lambda each: "baseline" if each is first else "compared"),
-        said("campaign", itemgetter("name")),
-        *(said(key, itemgetter(key)) for key in ("kernel", "preemption", "platform", "runs")),
-        said("labels", lambda each: ", ".join(each["labels"]) or "none"),
-        said("folder", itemgetter("path")),
-    )
-    return Table(name="campaigns-table", columns=columns, rows=result.campaigns)
 
 
 def _differences(result: ComparisonResult) -> list[Part]:

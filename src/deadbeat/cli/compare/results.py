@@ -142,7 +142,20 @@ def _left_out(one: Subject, two: Subject) -> str:
 def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool) -> None:
     every = lineup.every
     _require_distinct(every, words)
-    _require_alike(every, words)
+    # Settings that move figures by themselves.
+    baseline, *others = every
+    if wrong := [
+        f"{name}: {value} ({baseline.name}) | {each.settings.get(name)} ({each.name})"
+        for each in others
+        for name, value in baseline.settings.items()
+        if value != each.settings.get(name)
+    ]:
+        raise UsageError(
+            f"the {words.results} were measured in different ways, and the figures depend on each"
+            " of these settings",
+            "measure both with the same options",
+            tuple(wrong),
+        )
     made_up = [each for each in every if each.made_up]
     if not allow_mixed and len({each.made_up for each in every}) > 1:
         one = made_up[0]
@@ -152,7 +165,15 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
             " neither says anything about the other's machine",
             f"{words.mixed}--set allow-mixed=true compares the two all the same, and labels it",
         )
-    _require_one_clock(every, words)
+    # Times of a real machine, of virtual time and of an emulator are no times of one another.
+    clocks = {each.kind for each in every if not each.made_up}
+    if len(clocks) > 1 and not clocks.isdisjoint(LAB):
+        sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
+        raise UsageError(
+            f"the {words.results} were measured by different clocks, and no figure of one says"
+            f" anything of another: {sides}",
+            "compare virtual time with virtual time, and machines with machines",
+        )
     open_ = [f"{each.name} is unfinished: {each.left}" for each in every if each.left]
     if open_ and not lineup.partial:
         raise UsageError(
@@ -168,18 +189,6 @@ def _require_comparable(lineup: Lineup, words: Vocabulary, *, allow_mixed: bool)
                 f" {', another '.join(other)}",
                 words.once_more,
             )
-
-
-def _require_one_clock(every: Sequence[Subject], words: Vocabulary) -> None:
-    """Times of a real machine, of virtual time and of an emulator are no times of one another."""
-    clocks = {each.kind for each in every if not each.made_up}
-    if len(clocks) > 1 and not clocks.isdisjoint(LAB):
-        sides = ", ".join(f"{each.name} ({each.kind})" for each in every)
-        raise UsageError(
-            f"the {words.results} were measured by different clocks, and no figure of one says"
-            f" anything of another: {sides}",
-            "compare virtual time with virtual time, and machines with machines",
-        )
 
 
 def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
@@ -198,23 +207,6 @@ def _require_distinct(every: Sequence[Subject], words: Vocabulary) -> None:
                 f"{each.name} has no run that counts: there is nothing to compare",
                 "deadbeat show says why; repeat the command that began it",
             )
-
-
-def _require_alike(every: Sequence[Subject], words: Vocabulary) -> None:
-    """Settings that move figures by themselves."""
-    baseline, *others = every
-    if wrong := [
-        f"{name}: {value} ({baseline.name}) | {each.settings.get(name)} ({each.name})"
-        for each in others
-        for name, value in baseline.settings.items()
-        if value != each.settings.get(name)
-    ]:
-        raise UsageError(
-            f"the {words.results} were measured in different ways, and the figures depend on each"
-            " of these settings",
-            "measure both with the same options",
-            tuple(wrong),
-        )
 
 
 def _facts(subject: Subject) -> dict[str, Json]:

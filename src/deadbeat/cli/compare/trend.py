@@ -30,7 +30,11 @@ def change_points(
         return None
     found = []
     for metric, cell, values in _series([tables[each] for each in order], metrics):
-        split, p = _split(values)
+        # The place of the likeliest change, and the chance of one as large among equal sessions.
+        scores = _scores(values[None])[0]
+        null = _null(len(values))
+        split = int(scores.argmax()) + 1
+        p = float((1 + (null >= scores.max()).sum()) / (1 + len(null)))
         pair = [subjects[order[place]] for place in (split - 1, split)]
         before, after = float(values[:split].mean()), float(values[split:].mean())
         size = abs(after - before) / (before or 1.0) if metric.unit != "share" else after - before
@@ -60,13 +64,6 @@ def _series(
             ]  # fmt: skip
             if all(sides):
                 yield metric, cell, np.array([float(np.mean(side)) for side in sides])
-
-
-def _split(values: Floats) -> tuple[int, float]:
-    """The place of the likeliest change, and the chance of one as large among equal sessions."""
-    scores = _scores(values[None])[0]
-    null = _null(len(values))
-    return int(scores.argmax()) + 1, float((1 + (null >= scores.max()).sum()) / (1 + len(null)))
 
 
 @cache
