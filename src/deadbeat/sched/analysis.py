@@ -198,7 +198,22 @@ def analyze(
         RuntimeError: Two tests contradict each other, which is a defect of deadbeat.
     """
     options = test_options(settings)
-    chosen = _chosen(scheduler, names)
+    known = list(tests().values())
+    if names is not None:
+        wanted = {_facts(name).name for name in names}
+        known = [facts for facts in known if facts.name in wanted]
+    if scheduler is None:
+        chosen = known
+    else:
+        if scheduler not in schedulers():
+            hint = nearest(scheduler, schedulers())
+            raise UsageError(f'no test is about the policy "{scheduler}"', hint)
+        chosen = [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
+        if not chosen:
+            asked = ", ".join(facts.name for facts in known)
+            raise UsageError(
+                f'{asked}: not about the policy "{scheduler}"', "leave out the one or the other"
+            )
     if not (names or scheduler):
         chosen = [facts for facts in chosen if _is_for(system, facts, options)]
     results = tuple(run_test(system, facts, options) for facts in chosen)
@@ -268,25 +283,6 @@ def _facts(name: str) -> TestFacts:
     if name not in tests():
         raise UsageError(f'there is no schedulability test "{name}"', nearest(name, tests()))
     return tests()[name]
-
-
-def _chosen(scheduler: str | None, names: Sequence[str] | None) -> list[TestFacts]:
-    known = list(tests().values())
-    if names is not None:
-        wanted = {_facts(name).name for name in names}
-        known = [facts for facts in known if facts.name in wanted]
-    if scheduler is None:
-        return known
-    if scheduler not in schedulers():
-        hint = nearest(scheduler, schedulers())
-        raise UsageError(f'no test is about the policy "{scheduler}"', hint)
-    chosen = [facts for facts in known if facts.scheduler in (scheduler, ANY_SCHEDULER)]
-    if not chosen:
-        asked = ", ".join(facts.name for facts in known)
-        raise UsageError(
-            f'{asked}: not about the policy "{scheduler}"', "leave out the one or the other"
-        )
-    return chosen
 
 
 def require_agreement(analysis: Analysis, scheduler: str, verdict: Verdict) -> None:

@@ -163,7 +163,14 @@ def build(
     if not defects:
         defects += [*_lock_defects(document), *_model_defects(document)]
     if defects:
-        raise refusal(source, [_line(defect, where) for defect in _ordered(defects)])
+        # In the order of the tasks; of equal paths in the order of finding.
+        def key(defect: Defect) -> tuple[tuple[int, int, str], ...]:
+            return tuple(
+                (1, part, "") if isinstance(part, int) else (2 if part else 0, 0, part)
+                for part in defect.path
+            )
+
+        raise refusal(source, [_line(defect, where) for defect in sorted(defects, key=key)])
     return _system(document)
 
 
@@ -180,18 +187,6 @@ def _line(defect: Defect, where: Where) -> str:
     place = where(defect.path)
     text = f"{place}: {defect.found}" if place else defect.found
     return f"{text} ({defect.hint})" if defect.hint else text
-
-
-def _ordered(defects: list[Defect]) -> list[Defect]:
-    """In the order of the tasks; of equal paths in the order of finding."""
-
-    def key(defect: Defect) -> tuple[tuple[int, int, str], ...]:
-        return tuple(
-            (1, part, "") if isinstance(part, int) else (2 if part else 0, 0, part)
-            for part in defect.path
-        )
-
-    return sorted(defects, key=key)
 
 
 def _plain(value: Any, path: Path, defects: list[Defect]) -> Any:
@@ -215,7 +210,28 @@ def _schema_defects(value: Any, rule: Rule, path: Path = ()) -> Iterator[Defect]
         rule = schema()["$defs"][rule["$ref"].rpartition("/")[2]]
     python, words, check = _TYPES[rule["type"]]
     if not isinstance(value, python) or isinstance(value, bool):
-        yield Defect(path, f"{_kind(value)} is not {words}", _hint(path, value, rule))
+        if isinstance(value, bool):
+            kind = str(value).lower()
+        elif value is None:
+            kind = "null"
+        elif isinstance(value, dict):
+            kind = "an object"
+        else:
+            kind = "a list" if isinstance(value, list) else shown(value)
+        wanted = rule["type"]
+        if value is None:
+            hint = "leave the key out, or write a value"
+        elif "examples" in rule:
+            hint = f"write {json.dumps(rule['examples'][0])}"
+        elif wanted == "integer":
+            is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
+            hint = f"write {value}, without quotes" if is_digits else "write it like 250"
+        elif wanted == "object":
+            task = '{"wcet": 1, "period": 3}'
+            hint = f"write {task}" if path else f'write {{"processors": 2, "tasks": [{task}]}}'
+        else:
+            hint = _TASKS if wanted == "array" else ""
+        yield Defect(path, f"{kind} is not {words}", hint)
     else:
         yield from check(value, rule, path)
 
@@ -288,31 +304,6 @@ _TYPES: dict[str, tuple[type, str, Callable[..., Iterator[Defect]]]] = {
     "array": (list, "a list", _array),
     "object": (dict, "an object", _object),
 }
-
-
-def _hint(path: Path, value: Any, rule: Rule) -> str:
-    wanted = rule["type"]
-    if value is None:
-        return "leave the key out, or write a value"
-    if "examples" in rule:
-        return f"write {json.dumps(rule['examples'][0])}"
-    if wanted == "integer":
-        is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
-        return f"write {value}, without quotes" if is_digits else "write it like 250"
-    if wanted == "object":
-        task = '{"wcet": 1, "period": 3}'
-        return f"write {task}" if path else f'write {{"processors": 2, "tasks": [{task}]}}'
-    return _TASKS if wanted == "array" else ""
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "an object"
-    return "a list" if isinstance(value, list) else shown(value)
 
 
 def _near(key: str, known: Iterable[str]) -> str:
@@ -419,10 +410,6 @@ def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
     return tuple((int(a), int(b)) for a, b in values)
 
 
-def _dag(document: Any) -> Dag:
-    return Dag(nodes=tuple(document["nodes"]), edges=_pairs(document.get("edges", ())))
-
-
 def _system(document: Any) -> TaskSystem:
     tasks = []
     protocols = {each["name"]: each.get("protocol", "any") for each in document.get("locks", [])}
@@ -431,12 +418,17 @@ def _system(document: Any) -> TaskSystem:
         values.setdefault("deadline", values["period"])
         sections = tuple(CriticalSection(**each) for each in entry.get("sections", []))
         protocols |= {each.lock: "any" for each in sections if each.lock not in protocols}
+        if "dag" in entry:
+            graph = entry["dag"]
+            dag = Dag(nodes=tuple(graph["nodes"]), edges=_pairs(graph.get("edges", ())))
+        else:
+            dag = None
         tasks.append(
             TimedTask(
                 name=entry.get("name", ""),
                 sections=sections,
                 arrivals=_pairs(entry.get("arrivals", {"steps": ()})["steps"]),
-                dag=_dag(entry["dag"]) if "dag" in entry else None,
+                dag=dag,
                 affinity=tuple(sorted(set(entry.get("affinity", ())))),
                 source=entry.get("source", ""),
                 **values,

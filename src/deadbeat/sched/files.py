@@ -128,22 +128,17 @@ _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTA
 _TEXT_OR_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"|,(?=\s*[}\]])', re.DOTALL)
 
 
-def _relaxed(text: str) -> str:
-    """JSON of libjson-c: blanks for comments and commas behind the last, so that places stay."""
-
-    def blank(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
-
-    return _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text))
-
-
 def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
     def constant(word: str) -> Literal:
         return Literal(word, f"{word} is not a whole number", "write it like 250")
 
     try:
+        # JSON of libjson-c: blanks for comments and commas behind the last, so that places stay.
+        def blank(found: re.Match[str]) -> str:
+            return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
+
         document = json.loads(
-            _relaxed(text),
+            _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text)),
             object_pairs_hook=_object,
             parse_int=number,
             parse_float=number,

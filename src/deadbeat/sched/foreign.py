@@ -8,7 +8,7 @@ does not use is named in a remark; what would change the answer is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -165,7 +165,13 @@ def _scale(
         if any((value * cycles).denominator != 1 for task in times for value in task.values()):
             found.remarks.append("times were cut to whole cycles, as SimSo does")
         return int(cycles), f"1/{int(cycles)} ms"
-    digits = max((_digits(value) for task in times for value in task.values()), default=0)
+    # Decimals of exact decimal numbers.
+    decimals = [
+        next(places for places in count() if (value * 10**places).denominator == 1)
+        for task in times
+        for value in task.values()
+    ]
+    digits = max(decimals, default=0)
     for places, name in _UNITS:
         if digits <= places:
             return 10**places, name
@@ -173,11 +179,6 @@ def _scale(
         f"times have {digits} decimals: convert --set whole-cycles=true reads them as SimSo does"
     )
     return 10**digits, f"1e-{digits} ms"
-
-
-def _digits(value: Fraction) -> int:
-    """Decimals of an exact decimal number."""
-    return next(places for places in count() if (value * 10**places).denominator == 1)
 
 
 #: What a thread does for a while, in the words of all versions.
@@ -218,7 +219,17 @@ def from_rt_app(
         allowed, many = thread.get("cpus", []), thread.get("instance", 1)
         mine = [each for each in allowed if isinstance(each, int)] if type(allowed) is list else []
         cpus += mine
-        found = {"name": name, **_times(items, f"{source}: tasks.{name}")}
+        where = f"{source}: tasks.{name}"
+        runs = [value for key, value in items if _RUN.fullmatch(key)]
+        timers = [v for key, v in items if _TIMER.fullmatch(key) and isinstance(v, dict)]
+        periods = [timer.get("period") for timer in timers]
+        periods = periods or [v for key, v in items if key in ("period", "dl-period")]
+        if not runs or len(periods) != 1 or not all(isinstance(run, int) for run in runs):
+            what = f"{len(runs)} runs and {len(periods)} timers"
+            message = f"{where}: {what} are no periodic task"
+            raise UsageError(message, "a task needs run, in us, and one timer with a period")
+        times = {"wcet": sum(runs), "period": periods[0], "deadline": periods[0]}
+        found = {"name": name, **times}
         found |= {ours: thread[key] for key, ours in _WORDS.items() if key in thread}
         if len(mine) == 1:
             found["home"] = mine[0]
@@ -230,15 +241,3 @@ def from_rt_app(
         if waits := sorted(key for key, _ in items if _WAITS.fullmatch(key)):
             remarks.append(f"{name}: {', '.join(waits)} left out")
     return {"processors": max(cpus) + 1, "unit": "us", "tasks": tasks}, remarks
-
-
-def _times(items: Sequence[tuple[str, Any]], where: str) -> dict[str, Json]:
-    runs = [value for key, value in items if _RUN.fullmatch(key)]
-    timers = [v for key, v in items if _TIMER.fullmatch(key) and isinstance(v, dict)]
-    periods = [timer.get("period") for timer in timers]
-    periods = periods or [v for key, v in items if key in ("period", "dl-period")]
-    if not runs or len(periods) != 1 or not all(isinstance(run, int) for run in runs):
-        what = f"{len(runs)} runs and {len(periods)} timers"
-        message = f"{where}: {what} are no periodic task"
-        raise UsageError(message, "a task needs run, in us, and one timer with a period")
-    return {"wcet": sum(runs), "period": periods[0], "deadline": periods[0]}

@@ -138,7 +138,14 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
     ties = answer["ties"]
     if ties == "all":
         ties = f"every rule; figures below: {answer['shown_ties']}"
-    options = "".join(f", {_words(name)} {_option(x)}" for name, x in answer["options"].items())
+    found = []
+    for name, x in answer["options"].items():
+        if isinstance(x, dict):
+            option = " ".join(f"{_words(name)} {cost}" for name, cost in x.items())
+        else:
+            option = str(x)
+        found.append(f", {_words(name)} {option}")
+    options = "".join(found)
     facts = [
         ("policy", f"{answer['policy_title']} ({answer['policy']}), ties by {ties}{options}"),
         ("defined in", answer["policy_reference"]),
@@ -176,12 +183,6 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _option(value: Any) -> str:
-    if isinstance(value, dict):
-        return " ".join(f"{_words(name)} {cost}" for name, cost in value.items())
-    return str(value)
 
 
 def short(value: int) -> str:

@@ -175,6 +175,12 @@ def picture(
     rows = rows[(rows[:, 4] > start) & (rows[:, 3] < last)]
     finish = np.where(jobs[:, 4] < 0, np.iinfo(np.int64).max, jobs[:, 4])
     near = (np.maximum(finish, jobs[:, 5]) >= start) & (jobs[:, 2] < last)
+    if found.truncated:
+        note = "records were cut off: choose an earlier window"
+    elif start > 0 or last < verdict.until:
+        note = f"cut: shown is [{start}, {last}) of [0, {verdict.until}) simulated"
+    else:
+        note = ""
     return Picture(
         system=system,
         verdict=verdict,
@@ -183,7 +189,7 @@ def picture(
         until=found.until,
         segments=rows[np.lexsort((rows[:, 2], rows[:, 3]))],
         jobs=jobs[near],
-        note=_note(verdict, found, start, last),
+        note=note,
         releases=releases_words(verdict),
         holds=tuple(tuple(row) for row in verdict.holds.tolist() if row[5] > start < last > row[4]),
     )
@@ -201,11 +207,3 @@ def releases_words(verdict: Verdict) -> str:
         return "releases that miss, found by exploration"
     words = f"releases that miss: {verdict.pattern}"
     return words if len(words) <= _WORDS_LONGEST else "releases that miss, found at random"
-
-
-def _note(verdict: Verdict, found: Records, start: int, end: int) -> str:
-    if found.truncated:
-        return "records were cut off: choose an earlier window"
-    if start > 0 or end < verdict.until:
-        return f"cut: shown is [{start}, {end}) of [0, {verdict.until}) simulated"
-    return ""

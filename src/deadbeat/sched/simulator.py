@@ -312,15 +312,13 @@ def simulate_ties(
     known = scheduler or Scheduler()
     verdicts = {rule: simulate(system, evolve(known, ties=rule), **arguments) for rule in listed}
     answers = {verdict.schedulable for verdict in verdicts.values()}
-    return TiesVerdict(answer=_robustness(answers), rules=listed, verdicts=verdicts)
-
-
-def _robustness(answers: set[Answer]) -> Robustness:
     if {"yes", "no"} <= answers:
-        return "fragile"
-    if "undecided" in answers:
-        return "undecided"
-    return "robust" if answers == {"yes"} else "never"
+        robustness: Robustness = "fragile"
+    elif "undecided" in answers:
+        robustness = "undecided"
+    else:
+        robustness = "robust" if answers == {"yes"} else "never"
+    return TiesVerdict(answer=robustness, rules=listed, verdicts=verdicts)
 
 
 def placed_by(scheduler: Scheduler, system: TaskSystem) -> TaskSystem | None:
@@ -386,7 +384,21 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
     if scheduler.cluster_size < 1:
         raise UsageError(f"the cluster size is {scheduler.cluster_size}", "1 or more processors")
     if system is not None:
-        _require_defined(scheduler, system)
+        facts = policies()[scheduler.policy]
+        if facts.clusters and system.processors % scheduler.cluster_size:
+            raise UsageError(
+                f"clusters of {scheduler.cluster_size} do not divide {system.processors}"
+                " processors",
+                "the cluster size must divide the number of processors",
+            )
+        other = next(
+            (i for i, task in enumerate(system.tasks) if task.deadline != task.period), None
+        )
+        if facts.implicit_only and other is not None:
+            raise UsageError(
+                f"{scheduler.policy} is defined for D = T, {system.label(other)} has another"
+                " deadline"
+            )
     options = _core.Options()
     for name in ("policy", "ties", "cluster_size", *_WORDS):
         setattr(options, name, getattr(scheduler, name))
@@ -434,20 +446,6 @@ def require_model(system: TaskSystem, model: Model | None = None, method: Method
         raise UsageError(
             "the thesis's procedure is for periodic releases without offsets",
             "use the method exact",
-        )
-
-
-def _require_defined(scheduler: Scheduler, system: TaskSystem) -> None:
-    facts = policies()[scheduler.policy]
-    if facts.clusters and system.processors % scheduler.cluster_size:
-        raise UsageError(
-            f"clusters of {scheduler.cluster_size} do not divide {system.processors} processors",
-            "the cluster size must divide the number of processors",
-        )
-    other = next((i for i, task in enumerate(system.tasks) if task.deadline != task.period), None)
-    if facts.implicit_only and other is not None:
-        raise UsageError(
-            f"{scheduler.policy} is defined for D = T, {system.label(other)} has another deadline"
         )
 
 

@@ -114,7 +114,15 @@ def compute(
             here["generated"] = True
         except SynthesisError:
             draw_batch = _draw_each(recipe, seed, part, here)
-        _describe(draw_batch, cell.tasks, here)
+        if len(draw_batch):
+            there = here["generated"]
+            shares = (draw_batch.tasks[:, 0] / draw_batch.tasks[:, 1]).reshape(-1, cell.tasks)
+            here["utilisation"][there] = shares.sum(axis=1)
+            here["largest"][there] = shares.max(axis=1)
+            bins = np.minimum((shares * BINS).astype(np.int64), BINS - 1)
+            counts = np.zeros((len(draw_batch), BINS), dtype=np.uint16)
+            np.add.at(counts, (np.arange(len(draw_batch))[:, None], bins), 1)
+            here["bins"][there] = counts
         batches.append(draw_batch)
         at += part.count
     batch = TaskBatch.concatenate(batches)
@@ -178,16 +186,3 @@ def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:
             continue
         rows["generated"][k] = True
     return TaskBatch.concatenate(found)
-
-
-def _describe(batch: TaskBatch, tasks: int, rows: Rows) -> None:
-    if not len(batch):
-        return
-    there = rows["generated"]
-    shares = (batch.tasks[:, 0] / batch.tasks[:, 1]).reshape(-1, tasks)
-    rows["utilisation"][there] = shares.sum(axis=1)
-    rows["largest"][there] = shares.max(axis=1)
-    bins = np.minimum((shares * BINS).astype(np.int64), BINS - 1)
-    counts = np.zeros((len(batch), BINS), dtype=np.uint16)
-    np.add.at(counts, (np.arange(len(batch))[:, None], bins), 1)
-    rows["bins"][there] = counts

@@ -84,6 +84,15 @@ def study_document(found: StudyAnswers) -> Document:
     spec = results.spec
     preset = presets().get(spec.preset)
     opened, regions = open_cases(results), list(results.regions())
+    offsets = any(source.offsets != "zero" for source in spec.sources.values())
+    facts = (
+        ("Title", spec.title),
+        ("Task sets", f"{results.sets(results.generated)} of {spec.total} asked for"),
+        ("Cells", f"{len(spec.cells)}, {spec.sets} sets each"),
+        ("Seed", str(spec.seed)),
+        ("Ties", ", ".join(dict.fromkeys(it.ties for it in spec.contenders.values())) or "–"),
+        ("Arrivals", "periodic with offsets" if offsets else "synchronous periodic"),
+    )
     return Document(
         title=found.name,
         kind="study",
@@ -91,7 +100,7 @@ def study_document(found: StudyAnswers) -> Document:
         source="the stored results of this study",
         labels=(LABEL,),
         about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),
-        head=_facts(results),
+        head=facts,
         answer=short_answer(found),
         picture=_answers(results),
         data_files="cells.csv",
@@ -166,19 +175,6 @@ def _sweep(spec: StudySpec) -> str:
     return (
         f"{', '.join(words)}; {', '.join(spec.sources)}; {spec.sets} sets in each of"
         f" {len(spec.cells)} cells."
-    )
-
-
-def _facts(results: StudyResults) -> tuple[tuple[str, str], ...]:
-    spec = results.spec
-    offsets = any(source.offsets != "zero" for source in spec.sources.values())
-    return (
-        ("Title", spec.title),
-        ("Task sets", f"{results.sets(results.generated)} of {spec.total} asked for"),
-        ("Cells", f"{len(spec.cells)}, {spec.sets} sets each"),
-        ("Seed", str(spec.seed)),
-        ("Ties", ", ".join(dict.fromkeys(it.ties for it in spec.contenders.values())) or "–"),
-        ("Arrivals", "periodic with offsets" if offsets else "synchronous periodic"),
     )
 
 

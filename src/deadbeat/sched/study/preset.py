@@ -60,7 +60,27 @@ def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None)
         asked[key] = {**old, **value} if both else value  # type: ignore[dict-item]
     name, called = asked.pop("preset", None), names or {}
     if name is not None:
-        return _changed(find_preset(str(name)), asked, called).checked()
+        preset = find_preset(str(name))
+        text, hint = f"cannot change the preset {preset.name}", "leave out the one or the other"
+        if strange := [Problem(key, text, hint) for key in asked if key not in PRESET_KEYS]:
+            raise usage([renamed(problem, called) for problem in strange])
+        grid = {"processors": 1, "tasks": 1, "utilisation": 1}
+        sweep, spec = checked(Sweep, {**grid, **asked}, called), preset.build()
+        changes = {key: getattr(sweep, key) for key in asked if key not in ("ties", "scheduler")}
+        if own := _fields("scheduler", sweep.scheduler or {}, Scheduler):
+            known = spec.contenders.items()
+            spec = attrs.evolve(spec, contenders={x: attrs.evolve(it, **own) for x, it in known})
+            changes["contenders"] = spec.contenders
+        if "ties" in asked:
+            # The preset's contenders, each under every rule instead of its own.
+            plain = {attrs.evolve(it, ties=""): re.sub(r" \([^)]*\)$", "", label)
+                     for label, it in reversed(list(spec.contenders.items()))}  # fmt: skip
+            changes["contenders"] = {
+                base if len(sweep.ties) == 1 else f"{base} ({rule})": attrs.evolve(it, ties=rule)
+                for it, base in reversed(plain.items())
+                for rule in sweep.ties
+            }
+        return attrs.evolve(spec, **changes).checked()
     sweep = checked(Sweep, asked, called)
     return parsed(lambda swept: _swept(swept).checked(), sweep, called)
 
@@ -73,9 +93,30 @@ def find_preset(name: str) -> Preset:
 
 
 def _swept(sweep: Sweep) -> StudySpec:
-    sources = _sources(sweep)
+    # Every distribution with every law of periods and bound of the hyper-period.
+    drawn, sources = _fields("generator", sweep.generator or {}, Source), {}
+    how = {"randfixedsum": {}} if sweep.distribution is None else sweep.distribution
+    laws, limits = sweep.periods or (None,), sweep.lcm_limit or (None,)
+    for (label, own), law, limit in product(how.items(), laws, limits):
+        source, named = Source(**{**drawn, **_fields("distribution", own, Source)}), label
+        if law is not None:
+            source = attrs.evolve(source, periods=law)
+            named += f":periods={law}" * (len(laws) > 1)
+        if limit is not None and source.bound is not None:
+            source = attrs.evolve(source, lcm_limit=limit)
+            named += f":lcm-limit={limit}" * (len(limits) > 1)
+        sources[named] = source
     # what of [scheduler] tests look at, too
     looked_at = {key: word for key, word in (sweep.scheduler or {}).items() if key in TEST_WORDS}
+    common, made = _fields("scheduler", sweep.scheduler or {}, Scheduler), {}
+    for label, own in (sweep.policies or {}).items():
+        scheduler = Scheduler(**{**common, **_fields("policies", own, Scheduler)})
+        if "ties" in own:
+            made[label] = scheduler
+            continue
+        for rule in sweep.ties:
+            name = label + f" ({rule})" * (len(sweep.ties) > 1)
+            made[name] = attrs.evolve(scheduler, ties=rule)
     return StudySpec(
         name=sweep.name or "study",
         title="Sweep",
@@ -87,43 +128,13 @@ def _swept(sweep: Sweep) -> StudySpec:
             for source in sources
             for place in product(sweep.processors, sweep.tasks, sweep.utilisation)
         ),
-        contenders=_contenders(sweep),
+        contenders=made,
         tests=sweep.tests,
         metrics=sweep.metrics,
         run_on=sweep.run_on,
         budget=sweep.budget or BUDGET,
         **_fields("scheduler", looked_at, StudySpec),
     )
-
-
-def _sources(sweep: Sweep) -> dict[str, Source]:
-    """Every distribution with every law of periods and bound of the hyper-period."""
-    drawn, made = _fields("generator", sweep.generator or {}, Source), {}
-    how = {"randfixedsum": {}} if sweep.distribution is None else sweep.distribution
-    laws, limits = sweep.periods or (None,), sweep.lcm_limit or (None,)
-    for (label, own), law, limit in product(how.items(), laws, limits):
-        source, name = Source(**{**drawn, **_fields("distribution", own, Source)}), label
-        if law is not None:
-            source = attrs.evolve(source, periods=law)
-            name += f":periods={law}" * (len(laws) > 1)
-        if limit is not None and source.bound is not None:
-            source = attrs.evolve(source, lcm_limit=limit)
-            name += f":lcm-limit={limit}" * (len(limits) > 1)
-        made[name] = source
-    return made
-
-
-def _contenders(sweep: Sweep) -> dict[str, Scheduler]:
-    common, made = _fields("scheduler", sweep.scheduler or {}, Scheduler), {}
-    for label, own in (sweep.policies or {}).items():
-        scheduler = Scheduler(**{**common, **_fields("policies", own, Scheduler)})
-        if "ties" in own:
-            made[label] = scheduler
-            continue
-        for rule in sweep.ties:
-            name = label + f" ({rule})" * (len(sweep.ties) > 1)
-            made[name] = attrs.evolve(scheduler, ties=rule)
-    return made
 
 
 def _fields(key: str, written: Written, kind: type) -> dict[str, Any]:
@@ -155,30 +166,3 @@ def _as(value: Any, default: Any) -> Any:
             raise TypeError
         return value
     return _COSTS.structure(value, Costs)
-
-
-def _changed(preset: Preset, asked: Mapping[str, Json], names: Mapping[str, str]) -> StudySpec:
-    text, hint = f"cannot change the preset {preset.name}", "leave out the one or the other"
-    if strange := [Problem(key, text, hint) for key in asked if key not in PRESET_KEYS]:
-        raise usage([renamed(problem, names) for problem in strange])
-    grid = {"processors": 1, "tasks": 1, "utilisation": 1}
-    sweep, spec = checked(Sweep, {**grid, **asked}, names), preset.build()
-    changes = {key: getattr(sweep, key) for key in asked if key not in ("ties", "scheduler")}
-    if own := _fields("scheduler", sweep.scheduler or {}, Scheduler):
-        known = spec.contenders.items()
-        spec = attrs.evolve(spec, contenders={x: attrs.evolve(it, **own) for x, it in known})
-        changes["contenders"] = spec.contenders
-    if "ties" in asked:
-        changes["contenders"] = _other_ties(spec, sweep.ties)
-    return attrs.evolve(spec, **changes)
-
-
-def _other_ties(spec: StudySpec, rules: tuple[str, ...]) -> dict[str, Scheduler]:
-    """The preset's contenders, each under every rule instead of its own."""
-    plain = {attrs.evolve(it, ties=""): re.sub(r" \([^)]*\)$", "", label)
-             for label, it in reversed(list(spec.contenders.items()))}  # fmt: skip
-    return {
-        base if len(rules) == 1 else f"{base} ({rule})": attrs.evolve(it, ties=rule)
-        for it, base in reversed(plain.items())
-        for rule in rules
-    }
