@@ -26,7 +26,24 @@ def end_to_end(derived: DerivedRun) -> tuple[EndToEnd, ...]:
     """All such chains, in which a job is released by one of the task before it."""
     links = [(link.from_, link.to) for link in derived.chains]
     first = {name: 1 for name, _ in links if name not in {to for _, to in links}}
-    return tuple(_times(derived, path) for name in first for path in _paths(links, (name,)))
+    made = []
+    for name in first:
+        for path in _paths(links, (name,)):
+            tids = {task.name: task.tid for task in derived.tasks}
+            last = derived.rows[path[-1]]
+            place, ends = np.arange(len(last)), last["end"]  # of the job of the task in turn
+            for later, before in zip(path[:0:-1], path[-2::-1], strict=True):
+                mine, earlier = derived.rows[later][place], derived.rows[before]
+                found = np.searchsorted(earlier["begin"], mine["release"], "right") - 1
+                there = (mine["waker"] == tids[before]) & (found >= 0)
+                there &= mine["release"] <= earlier["end"][np.maximum(found, 0)]
+                place, ends = found[there], ends[there]
+            times = ends - derived.rows[path[0]]["release"][place]
+            mean, most = (float(times.mean()), int(times.max())) if len(times) else (None, None)
+            share = len(times) / len(last)
+            measured = EndToEnd(tasks=path, jobs=len(times), share=share, mean_ns=mean, max_ns=most)
+            made.append(measured)
+    return tuple(made)
 
 
 def _paths(links: list[tuple[str, str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -34,19 +51,3 @@ def _paths(links: list[tuple[str, str]], path: tuple[str, ...]) -> Iterator[tupl
     yield from [] if further else [path]
     for name in further:
         yield from _paths(links, (*path, name))
-
-
-def _times(derived: DerivedRun, path: tuple[str, ...]) -> EndToEnd:
-    tids = {task.name: task.tid for task in derived.tasks}
-    last = derived.rows[path[-1]]
-    place, ends = np.arange(len(last)), last["end"]  # of the job of the task in turn
-    for name, before in zip(path[:0:-1], path[-2::-1], strict=True):
-        mine, earlier = derived.rows[name][place], derived.rows[before]
-        found = np.searchsorted(earlier["begin"], mine["release"], "right") - 1
-        there = (mine["waker"] == tids[before]) & (found >= 0)
-        there &= mine["release"] <= earlier["end"][np.maximum(found, 0)]
-        place, ends = found[there], ends[there]
-    times = ends - derived.rows[path[0]]["release"][place]
-    mean, most = (float(times.mean()), int(times.max())) if len(times) else (None, None)
-    share = len(times) / len(last)
-    return EndToEnd(tasks=path, jobs=len(times), share=share, mean_ns=mean, max_ns=most)

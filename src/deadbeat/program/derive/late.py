@@ -179,7 +179,21 @@ class _Seen:
         self.preempted = QUOTA if self.quota else PREEMPTED
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
-        self.faults = {tid: _faults(track) for tid, track in self.tracks.items()}
+        found = {}
+        for tid, track in self.tracks.items():
+            # When page faults began, and what they took together until then: with the way back and
+            # to the next one, where that is no longer than the fault.
+            rows = track.of(*_TOLD)
+            begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
+            after = np.minimum(begin + 1, len(rows) - 1)
+            ended = rows["kind"][after] == RecordKind.FAULT_END
+            took = track.cpu_time(rows["ns"][after]) - track.cpu_time(rows["ns"][begin])
+            then = np.minimum(after + 1, len(rows) - 1)
+            back = track.cpu_time(rows["ns"][then]) - track.cpu_time(rows["ns"][after])
+            took += np.where((rows["kind"][then] == RecordKind.FAULT) & (back <= took), back, 0)
+            took = np.where(ended, took, _FAULT_NS).astype(np.int64)
+            found[tid] = rows["ns"][begin], np.append(0, np.cumsum(took))
+        self.faults = found
         each = [_charged(track, *self.handlers[tid]) for tid, track in self.tracks.items()]
         #: Whether the kernel charges interrupts to whom they hit: no CONFIG_IRQ_TIME_ACCOUNTING.
         self.charged = bool(np.concatenate([[True], *each]).mean() > 1 / 2)
@@ -312,18 +326,3 @@ def _charged(track: Track, rows: NDArray[np.void], lengths: Times) -> NDArray[np
     handled = np.diff(np.append(0, np.cumsum(lengths))[np.searchsorted(rows["ns"], charges["ns"])])
     gaps = np.diff(track.on_cpu(charges["ns"])) - np.diff(track.cpu_time(charges["ns"]))
     return np.asarray((2 * gaps < handled)[handled > 0])
-
-
-def _faults(track: Track) -> tuple[Times, Times]:
-    """When page faults began, and what they took together until then: with the way back and to the
-    next one, where that is no longer than the fault."""
-    rows = track.of(*_TOLD)
-    begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
-    after = np.minimum(begin + 1, len(rows) - 1)
-    ended = rows["kind"][after] == RecordKind.FAULT_END
-    took = track.cpu_time(rows["ns"][after]) - track.cpu_time(rows["ns"][begin])
-    then = np.minimum(after + 1, len(rows) - 1)
-    back = track.cpu_time(rows["ns"][then]) - track.cpu_time(rows["ns"][after])
-    took += np.where((rows["kind"][then] == RecordKind.FAULT) & (back <= took), back, 0)
-    took = np.where(ended, took, _FAULT_NS).astype(np.int64)
-    return rows["ns"][begin], np.append(0, np.cumsum(took))

@@ -48,7 +48,19 @@ def lives(recording: Recording) -> Recording:
     for by, several in lanes.items():
         for lane in several:
             if len(lane) >= SURE_JOBS:
-                events = _joined(np.array(events), threads, by, lane)
+                # The threads of a lane are its first one, which `by` wakes where it made the next.
+                events = np.array(events)
+                one = lane[0]
+                _renamed(events, lane, one)
+                made = (events["kind"] == RecordKind.FORK) & (events["a"] == one)
+                events["kind"][made], events["tid"][made], events["a"][made] = (
+                    RecordKind.WAKING,
+                    one,
+                    by,
+                )
+                for tid in lane[1:]:
+                    del threads[tid]
+                threads[one] = evolve(threads[one], cpu_ns=-1, sleeps_in=NEXT)
     if events is recording.events:
         return recording
     ordered = sorted(threads.values(), key=lambda thread: thread.begin_ns)
@@ -81,16 +93,4 @@ def _programs(events: Rows, threads: Threads) -> Rows:
         events["kind"][end : end + 2] = RecordKind.END, RecordKind.SWITCH
         events[["a", "b", "c"]][end + 1] = tid, _DEAD, prio | prio << 32
         added += 1
-    return events
-
-
-def _joined(events: Rows, threads: Threads, by: int, lane: list[int]) -> Rows:
-    """The threads of a lane are its first one, which ``by`` wakes where it made the next."""
-    one = lane[0]
-    _renamed(events, lane, one)
-    made = (events["kind"] == RecordKind.FORK) & (events["a"] == one)
-    events["kind"][made], events["tid"][made], events["a"][made] = RecordKind.WAKING, one, by
-    for tid in lane[1:]:
-        del threads[tid]
-    threads[one] = evolve(threads[one], cpu_ns=-1, sleeps_in=NEXT)
     return events

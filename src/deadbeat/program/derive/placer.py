@@ -90,7 +90,11 @@ class Placer(ClosedAfterwards):
         if not last.startswith("ended"):
             hint = "end the program, or set its priorities and CPUs again"
             raise TargetError("the placer was killed: what it changed may still be so", hint)
-        said = [_thread(line) for line in lines]
+        said = []
+        for line in lines:
+            word, ns, tid, error, what, name = line.split(" ", 5)
+            thread = PlacedThread(word, int(ns), int(tid), int(error), what, name)
+            said.append(thread)
         good = [each for each in said if each.word in ("set", "back")]
         return Placed(
             changes=tuple(good),
@@ -108,8 +112,3 @@ def _word(rule: Placing) -> str:
     numbers = (rule.priority, rule.runtime_ns, rule.deadline_ns, rule.period_ns)
     fields = (rule.policy, *(str(n or "") for n in numbers), ",".join(map(str, rule.cpus)))
     return f"{rule.comm or rule.name}={':'.join(fields)}"
-
-
-def _thread(line: str) -> PlacedThread:
-    word, ns, tid, error, what, name = line.split(" ", 5)
-    return PlacedThread(word, int(ns), int(tid), int(error), what, name)

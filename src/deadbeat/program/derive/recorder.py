@@ -286,7 +286,18 @@ def _recording(
         dict(text.split(" ", 1) for word, text in lines if word == kind)
         for kind in ("call", "name")
     )
-    threads = tuple(_thread(text) for word, text in lines if word == "thread")
+    found = []
+    for word, text in lines:
+        if word == "thread":
+            # A thread from a line of the recorder.
+            *words, cpus, name = text.split(" ", 12)
+            fields: dict[str, Any] = dict(zip(_FACTS, map(int, words), strict=True))
+            fields["policy"] = _POLICIES.get(fields["policy"], str(fields["policy"]))
+            thread = RecordedThread(
+                name=name, cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)), **fields
+            )
+            found.append(thread)
+    threads = tuple(found)
     starts = _starts(lines, threads, target) if target else {}
     return Recording(
         events=events,
@@ -346,13 +357,3 @@ def read_events(path: Path) -> NDArray[np.void]:
     ns = events["ns"]
     # where a CPU was held longer between its clock and its buffer than the recorder waits
     return events[np.argsort(ns, kind="stable")] if np.any(ns[1:] < ns[:-1]) else events
-
-
-def _thread(text: str) -> RecordedThread:
-    """A thread from a line of the recorder."""
-    *words, cpus, name = text.split(" ", 12)
-    facts: dict[str, Any] = dict(zip(_FACTS, map(int, words), strict=True))
-    facts["policy"] = _POLICIES.get(facts["policy"], str(facts["policy"]))
-    return RecordedThread(
-        name=name, cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)), **facts
-    )

@@ -30,22 +30,27 @@ def rt_app(twin: Twin) -> str:
         "pi_enabled": any(protocol == "inherit" for _, protocol in twin.locks),
         "log_size": "disable",
     }
-    tasks = {name: _task(each, names) for name, each in zip(names, twin.threads, strict=True)}
+    tasks = {}
+    for name, each in zip(names, twin.threads, strict=True):
+        task, own, count = each.replica.task, each.replica, len(each.jobs)
+        found: dict[str, Json] = {"policy": _POLICIES.get(task.policy, "SCHED_OTHER")}
+        found |= {"priority": task.priority, "loop": -1}
+        found["delay"] = each.begins // 1000 if each.site != "WOKEN" else 0
+        if task.policy == "deadline":
+            values = {
+                "runtime": task.runtime_ns,
+                "period": own.period_ns,
+                "deadline": own.deadline_ns,
+            }
+            found |= {f"dl-{name}": value // 1000 for name, value in values.items()}
+        elif task.cpus:
+            found["cpus"] = [*task.cpus]
+        places = [(each.begin + place) % count for place in range(count)]
+        tasks[name] = {
+            **found,
+            "phases": {f"job{place}": _phase(each, place, names) for place in places},
+        }
     return json.dumps({"global": settings, "tasks": tasks}, indent=1) + "\n"
-
-
-def _task(each: TwinThread, names: Sequence[str]) -> dict[str, Json]:
-    task, own, count = each.replica.task, each.replica, len(each.jobs)
-    found: dict[str, Json] = {"policy": _POLICIES.get(task.policy, "SCHED_OTHER")}
-    found |= {"priority": task.priority, "loop": -1}
-    found["delay"] = each.begins // 1000 if each.site != "WOKEN" else 0
-    if task.policy == "deadline":
-        values = {"runtime": task.runtime_ns, "period": own.period_ns, "deadline": own.deadline_ns}
-        found |= {f"dl-{name}": value // 1000 for name, value in values.items()}
-    elif task.cpus:
-        found["cpus"] = [*task.cpus]
-    places = [(each.begin + place) % count for place in range(count)]
-    return {**found, "phases": {f"job{place}": _phase(each, place, names) for place in places}}
 
 
 def _phase(each: TwinThread, place: int, names: Sequence[str]) -> dict[str, Json]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from deadbeat.program.derive.jobs import events_of
 from deadbeat.program.derive.records import IN_INTERRUPT, SHARED, RecordKind, Row, in_order
-from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import NEVER, PARKED, Site, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
@@ -218,28 +217,27 @@ def _sections(
             continue
         begin, end = begin[whole], end[whole]
         length = tracks[tid].cpu_time(end) - tracks[tid].cpu_time(begin)
+        # Most of `at` from a wait for a job to the job's end; merged jobs share theirs.
+        rows = jobs.get(tid)
+        if rows is None:
+            most = 0
+        else:
+            place = np.searchsorted(rows["before"], begin, "right") - 1
+            within = place[(place >= 0) & (begin < rows["end"][np.maximum(place, 0)])]
+            counts = np.bincount(within, minlength=len(rows))
+            most = int(np.ceil(counts / rows["pieces"]).max())
         found[tid].append(
             DerivedSection(
                 lock=name,
                 site=_word(caller, symbols),
                 count=len(begin),
-                job_most=_most(begin, jobs.get(tid)),
+                job_most=most,
                 mean_ns=float(length.mean()),
                 max_ns=int(length.max()),
                 wall_max_ns=int((end - begin).max()),
             )
         )
     return {tid: tuple(each) for tid, each in found.items()}
-
-
-def _most(at: Times, rows: NDArray[np.void] | None) -> int:
-    """Most of ``at`` from a wait for a job to the job's end; merged jobs share theirs."""
-    if rows is None:
-        return 0
-    place = np.searchsorted(rows["before"], at, "right") - 1
-    within = place[(place >= 0) & (at < rows["end"][np.maximum(place, 0)])]
-    counts = np.bincount(within, minlength=len(rows))
-    return int(np.ceil(counts / rows["pieces"]).max())
 
 
 def _word(address: int, symbols: dict[int, str]) -> str:

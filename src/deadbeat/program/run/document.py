@@ -160,33 +160,33 @@ def _charts(found: ProgramSummary) -> list[Chart]:
     jobs = sum(each.response.total for _, each in rows)
     runs = count_of(found.done if found.cells else 1, "run")
     caption = f"{count_of(jobs, 'job')} in {runs}; the last took longest.{more}"
-    panels = tuple(_longer(name, each) for name, each in rows)
+    made = []
+    for name, each in rows:
+        # How many jobs took longer than a time.
+        response, limit = each.response, each.deadline_ns
+        size, unit = (1e6, "ms") if (response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
+        left = 100 * (1 - np.cumsum(response.counts) / response.total)
+        points = [(at / size, y) for at, y in zip(response.lows_ns(), left, strict=True) if y > 0]
+        end = ((response.max_ns or 0) / size, 100 / response.total)
+        x, y = zip(*points, end, strict=True)
+        curve = Curve(label="jobs", x=x, y=tuple(map(float, y)), kind="steps")
+        longer = Panel(
+            title=f"{name} (n = {response.total:,})",
+            x_label=f"response time, {unit}",
+            y_label="jobs that took longer, %",
+            curves=(curve,),
+            marks=(Mark(axis="x", at=limit / size, label=f"deadline {time_text(limit)}"),)
+            * bool(limit),
+            x_log=True,
+            y_log=True,
+        )
+        made.append(longer)
+    panels = tuple(made)
     charts = [Chart(name="response", title="Response times", caption=caption, panels=panels)]
     timed = tuple(_over_time(each) for _, each in rows if isinstance(each, ThreadResponses))
     caption = f"Of each stretch of time the longest job, and the longest late one.{more}"
     last = Chart(name="time", title="Response times over time", caption=caption, panels=timed)
     return charts + [last] * bool(timed)
-
-
-def _longer(name: str, each: ProgramCell | ThreadResponses) -> Panel:
-    """How many jobs took longer than a time."""
-    response, limit = each.response, each.deadline_ns
-    size, unit = (1e6, "ms") if (response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
-    left = 100 * (1 - np.cumsum(response.counts) / response.total)
-    points = [(at / size, y) for at, y in zip(response.lows_ns(), left, strict=True) if y > 0]
-    last = ((response.max_ns or 0) / size, 100 / response.total)
-    x, y = zip(*points, last, strict=True)
-    curve = Curve(label="jobs", x=x, y=tuple(map(float, y)), kind="steps")
-    return Panel(
-        title=f"{name} (n = {response.total:,})",
-        x_label=f"response time, {unit}",
-        y_label="jobs that took longer, %",
-        curves=(curve,),
-        marks=(Mark(axis="x", at=limit / size, label=f"deadline {time_text(limit)}"),)
-        * bool(limit),
-        x_log=True,
-        y_log=True,
-    )
 
 
 def _over_time(each: ThreadResponses) -> Panel:
@@ -211,16 +211,6 @@ def _over_time(each: ThreadResponses) -> Panel:
     )
 
 
-def _moments(found: ProgramSummary) -> list[Chart]:
-    """The worst job of each of a few tasks, one at a time."""
-    charts = []
-    for place, moment in enumerate(found.traced.moments if found.traced else (), 1):
-        made = moment_chart(moment, name=f"worst-{place}", title="The worst job over time")
-        name = moment.what.partition(":")[0].partition(" of ")[2]
-        charts.append(evolve(made, family="worst", option=name))
-    return charts
-
-
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
@@ -241,6 +231,12 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []
+    # The worst job of each of a few tasks, one at a time.
+    charts = []
+    for place, moment in enumerate(found.traced.moments if found.traced else (), 1):
+        made = moment_chart(moment, name=f"worst-{place}", title="The worst job over time")
+        name = moment.what.partition(":")[0].partition(" of ")[2]
+        charts.append(evolve(made, family="worst", option=name))
     return Document(
         title=found.name,
         kind="run",
@@ -255,7 +251,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         sections=(
             Section("answer", "Response times and misses", parts, "Answer"),
             *(Section("chains", "Chains", (each,)) for each in chains),
-            Section("figures", "Figures", (Figures([*_moments(found), *_charts(found)]),)),
+            Section("figures", "Figures", (Figures([*charts, *_charts(found)]),)),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),

@@ -131,6 +131,14 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
         for name, each in was.items()
         if each.jobs and measured.get(name)
     )
+    columns = (
+        Column(key="what", heading="figure", words=True),
+        time_column("now_ns", "largest now"),
+        time_column("most_ns", "may be", value=lambda room: room.most_ns or None),
+        Column(key="factor", heading="times", words=True, value=_factor),
+    )
+    title = "So that every deadline is met, each by itself (simulated)"
+    rooms_table = Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)
     return Shown(
         kind="predict",
         headline=" ".join(lines),
@@ -143,7 +151,7 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
             "measured": measured,
         },
         parts=[*lines, f"As it is, worst responses simulated for measured: {model}."],
-        tables=[_table(variants), _rooms_table(rooms)],
+        tables=[_table(variants), rooms_table],
         lines=[f"not in it: {line}" for line in (*program.lacks, *_LACKS)],
     )
 
@@ -261,14 +269,3 @@ def _factor(room: Room) -> str:
     if room.factor is None:
         return f"any up to {_FACTORS[-1]:g}"
     return f"{room.factor:.3g}" if room.factor else "no value does it"
-
-
-def _rooms_table(rooms: Sequence[Room]) -> Table:
-    columns = (
-        Column(key="what", heading="figure", words=True),
-        time_column("now_ns", "largest now"),
-        time_column("most_ns", "may be", value=lambda room: room.most_ns or None),
-        Column(key="factor", heading="times", words=True, value=_factor),
-    )
-    title = "So that every deadline is met, each by itself (simulated)"
-    return Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)

@@ -328,11 +328,6 @@ class ProgramSummary:
     agreed: tuple[Agreed, ...] = ()
 
 
-def _sharing(store: ProgramStore) -> dict[str, float]:
-    found: dict[str, float] = import_module(_PRICES).sharing_of(store.path, store.platform)
-    return found
-
-
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
     """Runs in which nothing was changed."""
     return [run for run in runs if not run.key.change]
@@ -427,6 +422,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
                 response=response,
             )
         )
+    sharing: dict[str, float] = import_module(_PRICES).sharing_of(store.path, store.platform)
     return ProgramSummary(
         name=store.path.name,
         spec=read(ProgramSpec, store.spec),
@@ -439,6 +435,6 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         traced=worst.traced if worst else None,
         responses=_responses(store, worst) if worst else (),
         seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 else (),
-        sharing=_sharing(store),
+        sharing=sharing,
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
     )

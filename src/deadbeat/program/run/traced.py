@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from attrs import asdict, evolve, fields, frozen
-from numpy.typing import NDArray
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
@@ -89,11 +88,20 @@ def traced(
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
     refused = np.isin(events["a"], asked) & (events["kind"] == RecordKind.EXIT)
     refused &= abs(events["b"]) == errno.EPERM
-    job_ns = {
-        task.name: _tracing(recording, events[events["tid"] == task.tid], found.rows[task.name])
-        for task in found.tasks
-        if task.name in found.rows
-    }
+    job_ns = {}
+    for task in found.tasks:
+        if task.name in found.rows:
+            # What the events of a thread took of one of its jobs, from and to, ns. An event of the
+            # shim takes no longer than one of the kernel, nor than from one to the next.
+            mine = events[events["tid"] == task.tid]
+            rows = found.rows[task.name]
+            low, high = recording.event_ns
+            at = mine["ns"].astype(np.int64) - recording.begin_ns
+            mine = mine[(at >= rows["before"].min()) & (at <= rows["end"].max())]
+            own = mine["ns"][mine["kind"] >= RecordKind.INIT]
+            most = min(high, float(np.median(np.diff(own)))) if len(own) > 1 else high
+            jobs, kernel = rows["pieces"].sum(), len(mine) - len(own)
+            job_ns[task.name] = low * kernel / jobs, (high * kernel + most * len(own)) / jobs
     cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
     every = late(recording, found)
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
@@ -109,20 +117,6 @@ def traced(
         throttled=recording.throttled,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
     )
-
-
-def _tracing(
-    recording: Recording, mine: NDArray[np.void], rows: NDArray[np.void]
-) -> tuple[float, float]:
-    """What the events of a thread took of one of its jobs, from and to, ns. An event of the shim
-    takes no longer than one of the kernel, nor than from one to the next."""
-    low, high = recording.event_ns
-    at = mine["ns"].astype(np.int64) - recording.begin_ns
-    mine = mine[(at >= rows["before"].min()) & (at <= rows["end"].max())]
-    own = mine["ns"][mine["kind"] >= RecordKind.INIT]
-    most = min(high, float(np.median(np.diff(own)))) if len(own) > 1 else high
-    jobs, kernel = rows["pieces"].sum(), len(mine) - len(own)
-    return low * kernel / jobs, (high * kernel + most * len(own)) / jobs
 
 
 def require_named(found: TracedProgram, wanted: Iterable[str], marked: Iterable[str]) -> None:
@@ -148,15 +142,6 @@ def how(task: DerivedTask) -> str:
 def _cpus(task: DerivedTask) -> str:
     cpus = ",".join(map(str, task.cpus))
     return f"CPU {cpus}" if len(task.cpus) == 1 else f"CPUs {cpus}" if cpus else "any CPU"
-
-
-def _every(task: DerivedTask) -> str:
-    if task.period_ns:
-        word = "a burst every" if task.kind == "bursty" else "every"
-        return f"{word} {time_text(task.period_ns)}"
-    if not task.typical_gap_ns:
-        return "once"
-    return f"every {time_text(task.typical_gap_ns)}, at least {time_text(task.min_gap_ns)} apart"
 
 
 def worst_task(found: TracedProgram) -> DerivedTask | None:
@@ -206,7 +191,16 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
 
 
 def _who(task: DerivedTask) -> str:
-    return f"{task.name} ({policy_words(task)}, {_cpus(task)}, {_every(task)})"
+    if task.period_ns:
+        word = "a burst every" if task.kind == "bursty" else "every"
+        every = f"{word} {time_text(task.period_ns)}"
+    elif not task.typical_gap_ns:
+        every = "once"
+    else:
+        every = (
+            f"every {time_text(task.typical_gap_ns)}, at least {time_text(task.min_gap_ns)} apart"
+        )
+    return f"{task.name} ({policy_words(task)}, {_cpus(task)}, {every})"
 
 
 def urgent_first(tasks: Iterable[DerivedTask]) -> list[DerivedTask]:
@@ -398,17 +392,7 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
     sections = [(task.name, each) for task in found.tasks for each in task.sections]
     charged = "Charged: with system calls and wake-up; suspended: waits in a job, but for locks"
     ends = "From the release of the first to the end of the last"
-    made = (
-        Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
-        Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
-        _locks(found, sharing),
-        Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
-        Table(name="late", columns=_LATE, rows=found.late, title="Late jobs, the worst first"),
-    )
-    return [tasks_table(found), *(table for table in made if table.rows)]
 
-
-def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
     def waited(lock: DerivedLock) -> str:
         return ", ".join(
             f"{each.waiter} for {each.holder}, {count_of(each.count, 'time')},"
@@ -432,7 +416,15 @@ def _locks(found: TracedProgram, sharing: Mapping[str, float]) -> Table:
         Column(key="count", heading="sections", spare=True),
     )
     title = "Locks; longest: CPU time of a section"
-    return Table(name="locks", columns=columns, rows=found.locks, terminal=True, title=title)
+    locks = Table(name="locks", columns=columns, rows=found.locks, terminal=True, title=title)
+    made = (
+        Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
+        Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
+        locks,
+        Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
+        Table(name="late", columns=_LATE, rows=found.late, title="Late jobs, the worst first"),
+    )
+    return [tasks_table(found), *(table for table in made if table.rows)]
 
 
 def inverts(found: TracedProgram, lock: DerivedLock) -> bool:

@@ -80,7 +80,19 @@ def tried(runs: Iterable[ProgramRun], first: ProgramRun, task: str) -> tuple[Tri
     for change, comparison in zip(changes, compared, strict=True):
         own = every[change.name]
         each = _judged(change, comparison, first, task, own)
-        if broke := _broke(own, every[""]):
+        # How turns ended with a change, and none without; "": as those.
+        known = {run.status for run in every[""]}
+        known |= {None, 0} if known & {None, 0} else set()
+        most = max(run.killed for run in every[""])
+        odd = [run for run in own if run.status not in known or run.killed > most]
+        if not odd:
+            broke = ""
+        else:
+            status, how = odd[0].status, f"a signal ended {odd[0].killed:,} of its processes"
+            if status is not None and status not in known:
+                how = f"it ended {ended_words(status)}"
+            broke = f"{how} in {len(odd)} of {len(own)} turns, and never without the change"
+        if broke:
             each = evolve(each, verdict=f"{BROKE}: {broke}", last=("", ""))
         found.append(each)
     return (
@@ -108,6 +120,10 @@ def _judged(
     model = first.changes[0].expected.get(task)
     if verdict == "undecided" and turns < PAIRS_MIN:
         verdict = "undecided: too few turns"
+    # Locks that a change could not change, and why.
+    locks = [lock for run in runs[:1] if run.traced for lock in run.traced.locks]
+    reasons = ((lock.name, lock.changed.partition("left alone: ")[2]) for lock in locks)
+    left_alone = tuple(f"{name} ({reason})" for name, reason in reasons if reason)
     return Tried(
         name=change.name,
         words=change.words,
@@ -122,30 +138,9 @@ def _judged(
         why=f"not predicted: {first.lacks[0]}"
         if first.lacks
         else _why(worst, expected, model, runs, task),
-        left=_left_alone(runs),
+        left=left_alone,
         last=change.last if any(each.verdict == "better" for each in cells.values()) else ("", ""),
     )
-
-
-def _broke(runs: Sequence[ProgramRun], originals: Sequence[ProgramRun]) -> str:
-    """How turns ended with a change, and none without; "": as those."""
-    known = {run.status for run in originals}
-    known |= {None, 0} if known & {None, 0} else set()
-    most = max(run.killed for run in originals)
-    odd = [run for run in runs if run.status not in known or run.killed > most]
-    if not odd:
-        return ""
-    status, how = odd[0].status, f"a signal ended {odd[0].killed:,} of its processes"
-    if status is not None and status not in known:
-        how = f"it ended {ended_words(status)}"
-    return f"{how} in {len(odd)} of {len(runs)} turns, and never without the change"
-
-
-def _left_alone(runs: Sequence[ProgramRun]) -> tuple[str, ...]:
-    """Locks that a change could not change, and why."""
-    locks = [lock for run in runs[:1] if run.traced for lock in run.traced.locks]
-    reasons = ((lock.name, lock.changed.partition("left alone: ")[2]) for lock in locks)
-    return tuple(f"{name} ({reason})" for name, reason in reasons if reason)
 
 
 def _why(

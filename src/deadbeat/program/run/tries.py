@@ -227,7 +227,13 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
     place = {task.name: task.cpus for task in tasks}
     tasks.sort(key=lambda task: -(task.charged_mean_ns or 0) * task.jobs)
     if ground.replica.lacks:
-        return _spread(ground, tasks)
+        # Each thread, the largest first, on the CPU that has least to do.
+        load, spread = dict.fromkeys(ground.cpus, 0.0), dict[str, tuple[int, ...]]()
+        for task in tasks:
+            least = min(load, key=load.__getitem__)
+            load[least] += (task.charged_mean_ns or 0) * task.jobs
+            spread[task.name] = (least,)
+        return _places(spread)
     now = {**place}
     best = _score(_expected(ground, ORIGINAL), tasks)
     before, looks = best, 0
@@ -244,16 +250,6 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
     if best == before or place == now:
         return "no placement is better, by simulation"
     return _places({name: cpus for name, cpus in place.items() if cpus != now[name]})
-
-
-def _spread(ground: Ground, tasks: Sequence[DerivedTask]) -> ProgramChange | str:
-    """Each thread, the largest first, on the CPU that has least to do."""
-    load, place = dict.fromkeys(ground.cpus, 0.0), dict[str, tuple[int, ...]]()
-    for task in tasks:
-        cpu = min(load, key=load.__getitem__)
-        load[cpu] += (task.charged_mean_ns or 0) * task.jobs
-        place[task.name] = (cpu,)
-    return _places(place)
 
 
 def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:

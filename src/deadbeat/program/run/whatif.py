@@ -46,13 +46,24 @@ def foreseen(
         deadlines: In place of those of the replica's tasks.
     """
     rules = {each.name: each for each in placings}
-    threads = [_placed(each, rules) for each in replica.threads]
+    threads = []
+    for each in replica.threads:
+        rule = rule_of(each.task.name, rules)
+        task = placed(each.task, rule)
+        period, deadline = rule.period_ns or each.period_ns, rule.deadline_ns or each.deadline_ns
+        moved = evolve(each, task=task, period_ns=period, deadline_ns=deadline)
+        threads.append(moved)
     everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
     rows, ends, op_ends, ops = [], [], [], []
     done = many = 0
     for each in threads:
         rows.append(_row(each, cpus, everyone))
-        mine, until = _with_overhead(each)
+        # Operations with each job's overhead before them, and the number until the end of each.
+        starts = np.append(0, each.ends[:-1])
+        more = np.zeros(len(each.ends), OP)
+        more["kind"], more["ns"] = COMPUTE, np.rint(each.overhead)
+        mine = np.insert(each.ops, starts, more)
+        until = each.ends + np.arange(1, len(each.ends) + 1)
         op_ends.append(until + many)
         many, done = many + len(mine), done + len(each.releases)
         ops.append(mine)
@@ -102,13 +113,6 @@ def placed(task: DerivedTask, rule: Placing) -> DerivedTask:
     )
 
 
-def _placed(thread: ReplicaThread, rules: Mapping[str, Placing]) -> ReplicaThread:
-    rule = rule_of(thread.task.name, rules)
-    task = placed(thread.task, rule)
-    period, deadline = rule.period_ns or thread.period_ns, rule.deadline_ns or thread.deadline_ns
-    return evolve(thread, task=task, period_ns=period, deadline_ns=deadline)
-
-
 def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list[int]:
     task = thread.task
     known = [place for place, cpu in enumerate(cpus) if cpu in task.cpus]
@@ -125,14 +129,6 @@ def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list
     weight = task.priority if policy else _WEIGHT
     signed = mask - (1 << 64) * (mask >= 1 << 63)
     return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns, 0]
-
-
-def _with_overhead(thread: ReplicaThread) -> tuple[np.ndarray, Times]:
-    """Operations with each job's overhead before them, and the number until the end of each."""
-    starts = np.append(0, thread.ends[:-1])
-    more = np.zeros(len(thread.ends), OP)
-    more["kind"], more["ns"] = COMPUTE, np.rint(thread.overhead)
-    return np.insert(thread.ops, starts, more), thread.ends + np.arange(1, len(thread.ends) + 1)
 
 
 def _judged(jobs: Times, deadline: int | None, end_ns: int) -> Foreseen:
