@@ -135,7 +135,12 @@ def _look(target: Target, process: Process, request: Request, out: str) -> tuple
     threads: tuple[Thread, ...] = ()
     wait = min(_LOOK_S, request.seconds / 2)
     for _ in range(_LOOKS):
-        if _over(process, wait):
+        # Waits; whether it ended meanwhile.
+        try:
+            over = process.read_line(wait) is None
+        except TargetError:
+            over = False
+        if over:
             break
         try:
             said = target.read_many((), {"threads": threads_command(out)}).commands["threads"].text
@@ -171,14 +176,6 @@ def _looking(
 
         yield threads
     target.run(("rm", "-f", seen))
-
-
-def _over(process: Process, wait_s: float) -> bool:
-    """Waits; whether it ended meanwhile."""
-    try:
-        return process.read_line(wait_s) is None
-    except TargetError:
-        return False
 
 
 # ---------- its threads ----------

@@ -189,7 +189,17 @@ def as_run(
     foreign: Foreign, load: LoadPoint | None, repeat: int, *, name: str, user: Foreign
 ) -> LatencyRun:
     """A run of what a file says; ``user`` and ``load`` serve where it says nothing."""
-    _refuse_other(foreign, user, name)
+    # Refuse an option that contradicts the file: which of the two is right is unknown.
+    pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
+        ("--priority", user.priority, foreign.priority, 0.0, "{:g}".format),
+        ("--interval", user.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
+        ("--duration", user.seconds, foreign.seconds, 0.01, "{:g} s".format),
+        ("--unit", user.unit_ns, foreign.unit_ns, 0.0, lambda n: duration_text(int(n))),
+    )
+    for option, asked, said, near, text in pairs:
+        if asked is not None and said is not None and not isclose(asked, said, rel_tol=near):
+            contradiction = f"{option} {text(asked)}: {name} says {text(said)}"
+            raise UsageError(contradiction, f"leave {option} out, or say the same")
     notes = list(foreign.notes)
 
     def known(what: str, text: Callable[[int], str]) -> int | None:
@@ -245,20 +255,6 @@ def load_of(foreign: Foreign, load: LoadPoint | None, name: str) -> LoadPoint:
     if said is not None and load not in (None, said):
         raise UsageError(f"load {load.text}: {name} says {foreign.load}", "leave the load out")
     return said or load or UNKNOWN
-
-
-def _refuse_other(foreign: Foreign, user: Foreign, name: str) -> None:
-    """Refuse an option that contradicts the file: which of the two is right is unknown."""
-    pairs: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
-        ("--priority", user.priority, foreign.priority, 0.0, "{:g}".format),
-        ("--interval", user.interval_ns, foreign.interval_ns, 0.0, lambda n: duration_text(int(n))),
-        ("--duration", user.seconds, foreign.seconds, 0.01, "{:g} s".format),
-        ("--unit", user.unit_ns, foreign.unit_ns, 0.0, lambda n: duration_text(int(n))),
-    )
-    for option, asked, said, near, text in pairs:
-        if asked is not None and said is not None and not isclose(asked, said, rel_tol=near):
-            message = f"{option} {text(asked)}: {name} says {text(said)}"
-            raise UsageError(message, f"leave {option} out, or say the same")
 
 
 def _expected(foreign: Foreign, seconds: float | None, interval_ns: int) -> tuple[CpuLatency, ...]:

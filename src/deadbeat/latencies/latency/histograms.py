@@ -92,10 +92,29 @@ def overlaid(
     bounds = edges_of([item.histogram for item in drawn]) if edges is None else edges
     scales = [1e6 / item.histogram.total if per_million else 1.0 for item in drawn]
     floor = _FLOOR * min(scales, default=1.0)
-    curves = tuple(
-        _steps(item, bounds, scale=scale, floor=floor)
-        for item, scale in zip(drawn, scales, strict=True)
-    )
+    found = []
+    for item, scale in zip(drawn, scales, strict=True):
+        # Up to the last bin that holds anything, then down to the floor.
+        counts = binned(item.histogram, bounds)
+        filled = np.flatnonzero(counts)
+        first, last = int(filled[0]), int(filled[-1])
+        shown = counts[first : last + 1]
+        ends = [float(edge) / US for edge in bounds[first : last + 2]]
+        texts = [
+            f"{count:,} of {item.histogram.total:,} wake-ups: {low:.4g} to {high:.4g} µs"
+            for count, low, high in zip(shown, ends, ends[1:], strict=False)
+        ]
+        heights = [max(float(count) * scale, floor) for count in shown]
+        steps = Curve(
+            label=item.label,
+            kind="steps",
+            look=item.look,
+            x=(ends[0], *ends),
+            y=(floor, *heights, floor),
+            texts=("none below", *texts, "none above"),
+        )
+        found.append(steps)
+    curves = tuple(found)
     top = max((max(each.y) for each in curves), default=1.0)
     low, high = bounds[0] / US * 0.96, bounds[-1] / US * 1.04
     # A deadline a little beyond the latest wake-up is worth the room: it shows what is left.
@@ -112,28 +131,6 @@ def overlaid(
         x_limits=(low, high),
         y_limits=(floor, max(top * 2, floor * 4)),
         empty="no valid run",
-    )
-
-
-def _steps(item: Named, edges: Integers, *, scale: float, floor: float) -> Curve:
-    """Up to the last bin that holds anything, then down to the floor."""
-    counts = binned(item.histogram, edges)
-    filled = np.flatnonzero(counts)
-    first, last = int(filled[0]), int(filled[-1])
-    shown = counts[first : last + 1]
-    bounds = [float(edge) / US for edge in edges[first : last + 2]]
-    texts = [
-        f"{count:,} of {item.histogram.total:,} wake-ups: {low:.4g} to {high:.4g} µs"
-        for count, low, high in zip(shown, bounds, bounds[1:], strict=False)
-    ]
-    heights = [max(float(count) * scale, floor) for count in shown]
-    return Curve(
-        label=item.label,
-        kind="steps",
-        look=item.look,
-        x=(bounds[0], *bounds),
-        y=(floor, *heights, floor),
-        texts=("none below", *texts, "none above"),
     )
 
 
@@ -295,7 +292,16 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
     Args:
         sides: Name and runs of each matrix, the baseline first; only valid runs are drawn.
     """
-    pooled = [(name, _pooled(runs)) for name, runs in sides]
+    pooled = []
+    for name, runs in sides:
+        found: dict[tuple[LoadPoint, str], list[Histogram]] = defaultdict(list)
+        for run in runs:
+            if run.valid:
+                found[run.key.load, run.key.engine] += [item.honest for item in run.cpus]
+        by_place = {
+            place: pool(each) for place, each in found.items() if any(h.total for h in each)
+        }
+        pooled.append((name, by_place))
     places = {place for _, cells in pooled for place in cells}
     several = len({engine for _, engine in places}) > 1
     charts = []
@@ -325,11 +331,3 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
                 )
             )
     return charts
-
-
-def _pooled(runs: Iterable[LatencyRun]) -> dict[tuple[LoadPoint, str], Histogram]:
-    found: dict[tuple[LoadPoint, str], list[Histogram]] = defaultdict(list)
-    for run in runs:
-        if run.valid:
-            found[run.key.load, run.key.engine] += [item.honest for item in run.cpus]
-    return {place: pool(each) for place, each in found.items() if any(h.total for h in each)}

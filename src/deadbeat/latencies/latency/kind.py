@@ -213,7 +213,10 @@ def imported(asked: Begin) -> MatrixExperiment:
         runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
         said.append(foreign)
     platform = _platform(said)
-    name = _name(files[0][1])
+    file = files[0][1]
+    while file.suffix.lower() in _ENDINGS:
+        file = file.with_suffix("")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
     spec = _spec(runs, platform, {"name": name, **layer})
     for run in runs:
         notes = [mark.message for mark in run.problems if mark.id in (ASSUMED, THREADS)]
@@ -226,12 +229,6 @@ def imported(asked: Begin) -> MatrixExperiment:
     asked.say(f"{count_of(len(runs), 'result')} in {path}")
     nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
     return MatrixExperiment(spec, nothing, store=store)  # which lacks no run
-
-
-def _name(file: Path) -> str:
-    while file.suffix.lower() in _ENDINGS:
-        file = file.with_suffix("")
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
 
 
 def _spec(runs: Sequence[LatencyRun], platform: Platform, layer: Mapping[str, Json]) -> LatencySpec:

@@ -165,7 +165,16 @@ def align(lineup: Lineup) -> Aligned:
     corrected = all(cpu.corrected is not None for run in counted for cpu in run.cpus)
     how = {"per_cpu": lineup.per_cpu, "corrected": corrected}
     tables = tuple(observe(matrix, **how) for matrix in every)
-    _require_common_cells(tables)
+    first = tables[0]
+    for table in tables[1:]:
+        if not set(first.cells) & set(table.cells):
+            some = [", ".join(c.group for c in t.cells[:_CELLS_NAMED]) for t in (first, table)]
+            raise UsageError(
+                f"{first.name} and {table.name} have no load in common that the same engine"
+                " measured",
+                "measure both with the same --loads and --engine",
+                (f"{first.name}: {some[0]}", f"{table.name}: {some[1]}"),
+            )
     if not lineup.per_cpu:
         _require_as_many_cpus(every)
     wake_ups = "corrected for missed periods" if corrected else "raw"
@@ -255,19 +264,6 @@ def _slack(latencies: Histogram, name: str, value: float | None) -> float:
     bucket = bucket_of(int(value))
     wide = 0 if name in ("mean", "max") else bucket_high(bucket) - bucket_low(bucket)
     return math.log1p(max(latencies.resolution_ns - 1, wide) / value)
-
-
-def _require_common_cells(tables: Sequence[Observations]) -> None:
-    baseline = tables[0]
-    for table in tables[1:]:
-        if not set(baseline.cells) & set(table.cells):
-            some = [", ".join(c.group for c in t.cells[:_CELLS_NAMED]) for t in (baseline, table)]
-            raise UsageError(
-                f"{baseline.name} and {table.name} have no load in common that the same engine"
-                " measured",
-                "measure both with the same --loads and --engine",
-                (f"{baseline.name}: {some[0]}", f"{table.name}: {some[1]}"),
-            )
 
 
 def _require_as_many_cpus(every: Sequence[Matrix]) -> None:

@@ -125,23 +125,24 @@ def split_charts(cells: Sequence[CellSummary]) -> list[Chart]:
 def worst_moments(items: Iterable[TracedWakeUp], count: int) -> list[WorstMoment]:
     """The latest wake-ups over time, of each item one; none where its events are incomplete."""
     latest = sorted(items, key=attrgetter("worst_ns"), reverse=True)[:count]
-    return [_moment(each) for each in latest if set(each.split.worst.parts) == set(PATH_PARTS)]
-
-
-def _moment(item: TracedWakeUp) -> WorstMoment:
-    parts = item.split.worst.parts
-    stretches, at = [], 0
-    for row, part in enumerate(PATH_PARTS):
-        words, end = PART_WORDS[part], at + parts[part]
-        stretches.append(Activity(row=row, kind=words, begin_ns=at, end_ns=end))
-        at = end
-    return WorstMoment(
-        what=cause_line(item),
-        rows=tuple(PART_WORDS.values()),
-        stretches=tuple(stretches),
-        marks={"timer": 0, "awake": at},
-        source="Drawn from the kernel's events.",
-    )
+    found = []
+    for each in latest:
+        if set(each.split.worst.parts) == set(PATH_PARTS):
+            parts = each.split.worst.parts
+            stretches, at = [], 0
+            for row, part in enumerate(PATH_PARTS):
+                words, end = PART_WORDS[part], at + parts[part]
+                stretches.append(Activity(row=row, kind=words, begin_ns=at, end_ns=end))
+                at = end
+            moment = WorstMoment(
+                what=cause_line(each),
+                rows=tuple(PART_WORDS.values()),
+                stretches=tuple(stretches),
+                marks={"timer": 0, "awake": at},
+                source="Drawn from the kernel's events.",
+            )
+            found.append(moment)
+    return found
 
 
 _PLACE = (

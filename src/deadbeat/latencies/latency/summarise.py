@@ -59,6 +59,21 @@ def summarise_latency(
         _cell(places[place], deadlines_ns)
         for place in sorted(places, key=lambda place: (load_order(place[0]), place[1]))
     )
+
+    def every(name: str) -> tuple[Any, ...]:
+        return tuple(sorted({getattr(run, name) for run in ordered}))
+
+    times = every("started")
+    facts = MatrixFacts(
+        interval_ns=every("interval_ns"),
+        priority=every("priority"),
+        policy=every("policy"),
+        seconds=every("seconds"),
+        cpus=tuple(sorted({cpu.cpu for run in ordered for cpu in run.cpus})),
+        engines={run.key.engine: run.engine_version for run in ordered},
+        kinds=every("kind"),
+        started=(times[0], times[-1]) if times else (),
+    )
     summary = LatencySummary(
         name=name,
         cells=cells,
@@ -71,26 +86,9 @@ def summarise_latency(
         runs=len(ordered),
         invalid_runs=sum(not run.valid for run in ordered),
         beside=beside_latency(ordered),
-        meta=_facts(ordered),
+        meta=facts,
     )
     return evolve(summary, findings=tuple(findings_of(summary, ordered)))
-
-
-def _facts(runs: Sequence[LatencyRun]) -> MatrixFacts:
-    def every(name: str) -> tuple[Any, ...]:
-        return tuple(sorted({getattr(run, name) for run in runs}))
-
-    times = every("started")
-    return MatrixFacts(
-        interval_ns=every("interval_ns"),
-        priority=every("priority"),
-        policy=every("policy"),
-        seconds=every("seconds"),
-        cpus=tuple(sorted({cpu.cpu for run in runs for cpu in run.cpus})),
-        engines={run.key.engine: run.engine_version for run in runs},
-        kinds=every("kind"),
-        started=(times[0], times[-1]) if times else (),
-    )
 
 
 # -- a cell
@@ -101,6 +99,8 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int]) -> CellSummar
     valid = [run for run in runs if run.valid]
     numbers = sorted({cpu.cpu for run in valid for cpu in run.cpus})
     shares = [share for run in valid if (share := reached(run)) is not None]
+    # Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them.
+    splits = grouped((split for run in valid for split in run.split), attrgetter("cpu"))
     return CellSummary(
         load=first.load,
         engine=first.engine,
@@ -111,7 +111,7 @@ def _cell(runs: Sequence[LatencyRun], deadlines_ns: Sequence[int]) -> CellSummar
         achieved=sum(shares) / len(shares) if shares else None,
         achieved_min=min(shares, default=None),
         achieved_max=max(shares, default=None),
-        split=_splits(valid),
+        split=tuple(_joined(splits[cpu]) for cpu in sorted(splits)),
         causes=tuple(counted(first.load.text, _late(valid))),
     )
 
@@ -156,12 +156,6 @@ def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int
         max_run=top_run,
         tail=tuple(tail_statements(parts, deadlines_ns)),
     )
-
-
-def _splits(runs: Sequence[LatencyRun]) -> tuple[PathSplit, ...]:
-    """Per CPU the parts of all traced runs pooled, and the worst wake-up of any of them."""
-    splits = grouped((split for run in runs for split in run.split), attrgetter("cpu"))
-    return tuple(_joined(splits[cpu]) for cpu in sorted(splits))
 
 
 def _joined(splits: Sequence[PathSplit]) -> PathSplit:

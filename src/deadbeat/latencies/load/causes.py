@@ -151,7 +151,17 @@ def episodes_of(runs: Sequence[LoadRun]) -> Episodes:
     for run in runs:
         starts: list[int] = []
         end = None
-        for at, length in _waits(run):
+        # When and how long the thread was ready and did not run: gaps in its work, and between a
+        # release and its start.
+        gaps, rounds = run.gaps, run.rounds
+        inside = gaps.length_ns <= 2 * gaps.delay_ns
+        found = list(zip(gaps.at_ns[inside].tolist(), gaps.length_ns[inside].tolist(), strict=True))
+        pause = rounds.start_ns - rounds.release_ns
+        # the scheduler's account is read after a round has finished, so a pause may be in either
+        delay = rounds.delay_ns + np.append(0, rounds.delay_ns[:-1])[: len(rounds)]
+        long = (pause > _PAUSE_NS) & (pause <= 2 * delay)
+        found += zip(rounds.release_ns[long].tolist(), pause[long].tolist(), strict=True)
+        for at, length in sorted(found):
             if not run.window_ns[0] <= at < run.window_ns[1]:
                 continue
             if end is None or at - end > _EPISODE_NS:
@@ -165,20 +175,6 @@ def episodes_of(runs: Sequence[LoadRun]) -> Episodes:
         length_ns=int(np.median(lengths)) if lengths else 0,
         period_ns=int(np.median(distances)) if distances else None,
     )
-
-
-def _waits(run: LoadRun) -> list[tuple[int, int]]:
-    """When and how long the thread was ready and did not run: gaps in its work, and between a
-    release and its start."""
-    gaps, rounds = run.gaps, run.rounds
-    inside = gaps.length_ns <= 2 * gaps.delay_ns
-    found = list(zip(gaps.at_ns[inside].tolist(), gaps.length_ns[inside].tolist(), strict=True))
-    pause = rounds.start_ns - rounds.release_ns
-    # the scheduler's account is read after a round has finished, so a pause may be in either
-    delay = rounds.delay_ns + np.append(0, rounds.delay_ns[:-1])[: len(rounds)]
-    long = (pause > _PAUSE_NS) & (pause <= 2 * delay)
-    found += zip(rounds.release_ns[long].tolist(), pause[long].tolist(), strict=True)
-    return sorted(found)
 
 
 def _waiting(scene: Scene) -> list[Cause]:

@@ -53,12 +53,6 @@ def occasions(misses: Integers) -> tuple[int, ...]:
     return tuple(sizes.tolist())
 
 
-def _free(runs: Sequence[Counted]) -> float:
-    """Share of all rounds that do not fail."""
-    failures = sum(run.failures for run in runs)
-    return 1 - failures / max(sum(run.released for run in runs), failures, 1)
-
-
 def rate_of(runs: Sequence[Counted]) -> Estimate:
     """Failures per second; where none was seen the upper end is that of occasions. At most as many
     fail as rounds are released."""
@@ -86,7 +80,9 @@ def _within_runs(runs: Sequence[Counted]) -> tuple[float, float]:
     """Limits of the number of failures by chance within runs, as multiples of what was seen."""
     sizes = np.array([size for run in runs for size in run.occasions], np.float64)
     count, failures = len(sizes), float(sizes.sum())
-    free = _free(runs)
+    # Share of all rounds that do not fail.
+    failed = sum(run.failures for run in runs)
+    free = 1 - failed / max(sum(run.released for run in runs), failed, 1)
     if not free:
         return 1.0, 1.0
     seen = float((sizes**2).sum()) * count / failures**2 - 1

@@ -58,11 +58,21 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
     lie inside too. Releases that were skipped count under the same rule, and missed theirs.
     """
     low, high = run.window_ns
-    run = _together(run)
+    # With the rounds of all its real-time threads as if of one.
+    if run.others:
+        columns = zip(*(each.columns().values() for each in (run.rounds, *run.others)), strict=True)
+        joined = zip(run.rounds.columns(), map(np.concatenate, columns), strict=True)
+        run = evolve(run, rounds=Rounds(**dict(joined)))
     rounds = run.rounds
     last = high - deadline_ns if period_ns else high - 1
     counted = (rounds.release_ns >= low) & (rounds.release_ns <= last)
-    skipped = _skipped(rounds, period_ns, low, last)
+    # Releases that each round skipped, of those that count.
+    if not period_ns:
+        skipped = np.zeros(len(rounds), np.int64)
+    else:
+        first = np.maximum(-((rounds.release_ns - low) // period_ns), 1)
+        final = np.minimum((last - rounds.release_ns) // period_ns, rounds.skipped)
+        skipped = np.asarray(np.maximum(final - first + 1, 0), np.int64)
     failed = (counted & (rounds.response_ns > deadline_ns)) + skipped
     seconds = (run.sampled_ns[1] - run.sampled_ns[0]) / 1e9
     return LoadFigures(
@@ -76,24 +86,6 @@ def figures_of(run: LoadRun, *, deadline_ns: int, period_ns: int | None) -> Load
         ),
         work_per_s=sum(run.normal_units) / seconds if run.normal_units and seconds > 0 else None,
     )
-
-
-def _together(run: LoadRun) -> LoadRun:
-    """With the rounds of all its real-time threads as if of one."""
-    if not run.others:
-        return run
-    columns = zip(*(each.columns().values() for each in (run.rounds, *run.others)), strict=True)
-    joined = zip(run.rounds.columns(), map(np.concatenate, columns), strict=True)
-    return evolve(run, rounds=Rounds(**dict(joined)))
-
-
-def _skipped(rounds: Rounds, period_ns: int | None, low: int, last: int) -> Integers:
-    """Releases that each round skipped, of those that count."""
-    if not period_ns:
-        return np.zeros(len(rounds), np.int64)
-    first = np.maximum(-((rounds.release_ns - low) // period_ns), 1)
-    final = np.minimum((last - rounds.release_ns) // period_ns, rounds.skipped)
-    return np.asarray(np.maximum(final - first + 1, 0), np.int64)
 
 
 def _rank(percent: int) -> Callable[[LoadFigures], float | None]:

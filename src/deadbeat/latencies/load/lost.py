@@ -337,7 +337,14 @@ def kept_by(
         )
         return [cause_of(THROTTLED, share, "shown" if rt_shown else "likely", evidence)]
     if not freed:
-        return [_either(scene, share, shape)]
+        # Where nothing tells the two apart.
+        less = scene.less(PLAIN, "rt-bandwidth", WAITING)
+        if less is None:
+            which = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
+        else:
+            which = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
+        certainty = "shown" if less is not None and less.above else "likely"
+        return [cause_of(KEPT, share, certainty, f"{shape}; {which}")]
     text = "at sched_rt_runtime_us = -1, which leaves the fair server as it is, "
     text += "; ".join(each.words for each in freed)
     text += "" if agree else "; the two do not agree"
@@ -357,14 +364,3 @@ def kept_by(
         cause_of(name, share * size, "shown" if shown else "likely", evidence)
         for (name, size, shown), evidence in zip(parts, evidences, strict=False)
     ]
-
-
-def _either(scene: Scene, share: float, shape: str) -> Cause:
-    """Where nothing tells the two apart."""
-    less = scene.less(PLAIN, "rt-bandwidth", WAITING)
-    if less is None:
-        text = "the remedy rt-bandwidth, in runs of 2 s and repeated, distinguishes the two"
-    else:
-        text = f"{less.text(1000)} ms of it go with the remedy rt-bandwidth"
-    certainty = "shown" if less is not None and less.above else "likely"
-    return cause_of(KEPT, share, certainty, f"{shape}; {text}")

@@ -181,7 +181,15 @@ class Beside:
 def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Finding]:
     """Everything wrong with a run, and its labels."""
     if ask.real_time:
-        yield from _placed(ask, seen)
+        pin, policy = ask.change.pin, ask.spec.policy
+        if (seen.policy, seen.priority) != (policy, ask.priority):
+            words = f"the thread had {seen.policy} {seen.priority}, not {policy} {ask.priority}"
+            yield problem("wrong-priority", words, "invalid")
+        if pin is not None and seen.cpu != pin:
+            words = f"the thread was bound to CPU {seen.cpu}, not {pin}"
+            yield problem("wrong-placement", words, "invalid")
+        if not any(rounds_inside(each, seen.window_ns) for each in (seen.rounds, *seen.others)):
+            yield problem("too-few-rounds", "the window holds no round", "invalid")
     theirs = ask.normal_cpus
     # where real-time threads have all CPUs of the ordinary ones, that these did nothing is a result
     starved = ask.real_time and len(theirs) <= ask.change.realtime
@@ -207,15 +215,3 @@ def problems(ask: LoadRequest, seen: Seen, machine: LoadMachine) -> Iterator[Fin
     if seen.gaps_lost:
         text = f"{seen.gaps_lost} gaps beyond those that are kept: their causes are not counted"
         yield problem("gaps-lost", text)
-
-
-def _placed(ask: LoadRequest, seen: Seen) -> Iterator[Finding]:
-    pin, policy = ask.change.pin, ask.spec.policy
-    if (seen.policy, seen.priority) != (policy, ask.priority):
-        text = f"the thread had {seen.policy} {seen.priority}, not {policy} {ask.priority}"
-        yield problem("wrong-priority", text, "invalid")
-    if pin is not None and seen.cpu != pin:
-        text = f"the thread was bound to CPU {seen.cpu}, not {pin}"
-        yield problem("wrong-placement", text, "invalid")
-    if not any(rounds_inside(each, seen.window_ns) for each in (seen.rounds, *seen.others)):
-        yield problem("too-few-rounds", "the window holds no round", "invalid")

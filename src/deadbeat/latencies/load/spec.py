@@ -297,11 +297,18 @@ def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
     spread over the whole time; the run that is traced is the last."""
     keys = []
     for block in range(1, spec.repeats + 1):
-        runs = [
-            LoadKey(normal, condition, repeat)
-            for normal, condition in cells(spec, possible)
-            for repeat in _repeats_in(spec, normal, block)
-        ]
+        runs = []
+        for normal, condition in cells(spec, possible):
+            # Repeats of a cell in a block, of 1 to the number of repeats.
+            if normal != max(spec.normal or ()):
+                repeats_in = range(block, block + 1)
+            else:
+                all_of_them = spec.remedy_repeats or spec.repeats
+                first, last = (
+                    all_of_them * number // spec.repeats for number in (block - 1, block)
+                )
+                repeats_in = range(first + 1, last + 1)
+            runs += [LoadKey(normal, condition, repeat) for repeat in repeats_in]
         random.Random(f"{spec.seed} {block}").shuffle(runs)
         keys += runs
     if spec.trace and spec.normal:
@@ -312,15 +319,6 @@ def plan(spec: LoadSpec, possible: Collection[str]) -> tuple[LoadKey, ...]:
 def planned_keys(store: LoadStore) -> tuple[LoadKey, ...]:
     """Every run that a stored load test should have."""
     return plan(read_spec(store.spec), store.changes)
-
-
-def _repeats_in(spec: LoadSpec, normal: int, block: int) -> range:
-    """Repeats of a cell in a block, of 1 to the number of repeats."""
-    if normal != max(spec.normal or ()):
-        return range(block, block + 1)
-    all_of_them = spec.remedy_repeats or spec.repeats
-    first, last = (all_of_them * number // spec.repeats for number in (block - 1, block))
-    return range(first + 1, last + 1)
 
 
 def block_of(spec: LoadSpec, key: LoadKey) -> int:

@@ -6,7 +6,7 @@ Estimates and their intervals: `deadbeat.latencies.load.estimates`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import attrs
 import numpy as np
@@ -150,6 +150,20 @@ def summarise_load(
         alone_ns=alone_ns,
         deadline_ns=asked.deadline_ns,
     )
+    # What is wrong with runs, the invalid first; `beside_load` says the rest.
+    found: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], str] = {}
+    for run in everything:
+        for problem in run.problems:
+            kind = problem.severity, problem.id
+            example.setdefault(kind, problem.message)
+            noted = problem.id in _BESIDE and run.valid
+            found[kind] += not noted or run.machine.get("foreign_cpus") is None
+    problems = tuple(
+        f"{kind[0]}: {count} of {len(everything)} runs: {kind[1]}, for example {example[kind]}"
+        for kind, count in sorted(found.items())
+        if count
+    )
     return evolve(
         asked,
         kind=next((run.kind for run in everything if run.kind != "hardware"), "hardware"),
@@ -157,27 +171,10 @@ def summarise_load(
         cells=tuple(cells),
         effects=effects_of(groups),
         causes=causes,
-        problems=_problems(everything),
+        problems=problems,
         beside=beside_load(everything),
         worst=worst_round((run for run in everything if run is not traced), asked.deadline_ns),
         done=len(everything),
-    )
-
-
-def _problems(runs: Sequence[LoadRun]) -> tuple[str, ...]:
-    """What is wrong with runs, the invalid first; `beside_load` says the rest."""
-    found: Counter[tuple[str, str]] = Counter()
-    example: dict[tuple[str, str], str] = {}
-    for run in runs:
-        for problem in run.problems:
-            kind = problem.severity, problem.id
-            example.setdefault(kind, problem.message)
-            noted = problem.id in _BESIDE and run.valid
-            found[kind] += not noted or run.machine.get("foreign_cpus") is None
-    return tuple(
-        f"{kind[0]}: {count} of {len(runs)} runs: {kind[1]}, for example {example[kind]}"
-        for kind, count in sorted(found.items())
-        if count
     )
 
 
@@ -203,6 +200,24 @@ def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | Non
         return mean_of([each.per_s(getattr(each.run.rounds, column)) for each in valid], 0.0)
 
     cpu_s = sum(each.per_s(each.run.rounds.cpu_ns) * each.run.window_s for each in valid) / 1e9
+    if alone_ns is None:
+        lost = None
+    else:
+        parts = [attrs.astuple(lost_of(one.run, alone_ns, counted=one.counted)) for one in valid]
+        weights = [one.run.window_s / seconds for one in valid]
+        means = (
+            sum(part * weight for part, weight in zip(column, weights, strict=True))
+            for column in zip(*parts, strict=True)
+        )
+        lost = LostTime(**dict(zip(attrs.fields_dict(LostTime), means, strict=True)))
+    # Share of the ordinary threads' work that the real-time thread takes from them.
+    known = {each.repeat: each.work_per_s for each in groups.get((REFERENCE, normal), ())}
+    shares = [
+        1 - each.work_per_s / without
+        for each in valid
+        if each.work_per_s is not None and (without := known.get(each.repeat))
+    ]
+    work_lost = mean_of(shares, 0.0, 1.0) if shares else None
     return evolve(
         bare,
         released=sum(each.count.released for each in valid),
@@ -213,30 +228,9 @@ def _cell(groups: Groups, key: tuple[str, int], stored: int, alone_ns: int | Non
         voluntary_per_s=rate("voluntary"),
         moves_per_s=rate("moves"),
         cpu_share=cpu_s / seconds,
-        lost=None if alone_ns is None else _lost(valid, alone_ns, seconds),
-        work_lost=_work_lost(valid, groups.get((REFERENCE, normal), ())),
+        lost=lost,
+        work_lost=work_lost,
     )
-
-
-def _lost(valid: Sequence[LoadFigures], alone_ns: int, seconds: float) -> LostTime:
-    parts = [attrs.astuple(lost_of(one.run, alone_ns, counted=one.counted)) for one in valid]
-    weights = [one.run.window_s / seconds for one in valid]
-    means = (
-        sum(part * weight for part, weight in zip(column, weights, strict=True))
-        for column in zip(*parts, strict=True)
-    )
-    return LostTime(**dict(zip(attrs.fields_dict(LostTime), means, strict=True)))
-
-
-def _work_lost(valid: Sequence[LoadFigures], references: Sequence[LoadFigures]) -> Estimate | None:
-    """Share of the ordinary threads' work that the real-time thread takes from them."""
-    known = {each.repeat: each.work_per_s for each in references}
-    shares = [
-        1 - each.work_per_s / without
-        for each in valid
-        if each.work_per_s is not None and (without := known.get(each.repeat))
-    ]
-    return mean_of(shares, 0.0, 1.0) if shares else None
 
 
 # ---------- the longest round over time ----------

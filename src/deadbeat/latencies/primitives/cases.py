@@ -163,15 +163,6 @@ def _ways(runtime: str, test: str, spec: PrimitivesSpec) -> tuple[str, ...]:
     return tuple(w for w in known if wanted in ("", w) and does(runtime, name, w, spec.external))
 
 
-def _sizes(
-    spec: PrimitivesSpec, primitive: Primitive, topology: Topology, runtime: str
-) -> tuple[int, ...]:
-    if primitive.shares:
-        shares = spec.shares or usual(runtime).shares
-        return tuple(topology.cache_bytes // share for share in shares)
-    return (spec.sizes or usual(runtime).sizes) if primitive.sizes else (0,)
-
-
 def _tests(spec: PrimitivesSpec, runtime: str) -> tuple[str, ...]:
     """Tests that are asked for, or all by default; those that allocate for a further collector."""
     if spec.tests or spec.preset:
@@ -198,9 +189,14 @@ def _wanted(spec: PrimitivesSpec, topology: Topology) -> Iterator[PrimitiveCase]
         if not wanted:
             wanted = tuple(PAIRS) if primitive.group == 2 else ("one",)
             wanted = ("all",) if primitive.contends else wanted
+        if primitive.shares:
+            shares = spec.shares or usual(runtime).shares
+            sizes = tuple(topology.cache_bytes // share for share in shares)
+        else:
+            sizes = (spec.sizes or usual(runtime).sizes) if primitive.sizes else (0,)
         for way, size, place, each, threads, handler in itertools.product(
             ways,
-            _sizes(spec, primitive, topology, runtime),
+            sizes,
             [word for word in primitive.places if word in wanted],
             [f"{NATIVE}:{allocator_name(each)}".removesuffix(f":{LIBC}") for each in names]
             or (runtime,),
@@ -264,31 +260,32 @@ def _refusals(case: PrimitiveCase, spec: PrimitivesSpec, topology: Topology) -> 
         yield f"holds {held / 2**30:.2f} GiB of memory, more than half of the {free} that are free"
     if spec.keep and (spec.samples or 0) * len(threads) > KEPT_LIMIT:
         yield f"more than {KEPT_LIMIT:,} samples would be kept: give fewer --samples"
-    if why := _runtime_refusal(case, spec):
-        yield why
-
-
-def _runtime_refusal(case: PrimitiveCase, spec: PrimitivesSpec) -> str:
     if is_native(case.runtime) or external_name(case.runtime):
-        return ""
-    jvm = jvm_words(case.runtime)
-    whole, old = jvm.scheduling == WHOLE, 0 < jvm.version < _ARENAS
-    heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
-    # the seed's check: iterations x size must fit the memory
-    each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
-    rows = (
-        (case.variant == "vt" and old, f"an arena needs Java {_ARENAS}"),
-        (heap_fills, "a heap never collected fills before a run ends"),
-        (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
-        (whole and spec.priority < 2, "its JVM has one priority less: give --priority 2 or more"),
-        (case.placement == "both", "all threads of a JVM want one lock"),
-        (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
-        (
-            each > (_ARRAY_LIMIT if old else _IMMORTAL_LIMIT),
-            f"samples x batch x size is {each / 2**30:.1f} GiB a thread that is never freed",
-        ),
-    )
-    return next((why for holds, why in rows if holds), "")
+        why = ""
+    else:
+        jvm = jvm_words(case.runtime)
+        whole, old = jvm.scheduling == WHOLE, 0 < jvm.version < _ARENAS
+        heap_fills = case.variant == "heap" and jvm.collector == "Epsilon"
+        # the seed's check: iterations x size must fit the memory
+        each = (spec.samples or 0) * spec.batch * case.size * (case.variant == "immortal")
+        rows = (
+            (case.variant == "vt" and old, f"an arena needs Java {_ARENAS}"),
+            (heap_fills, "a heap never collected fills before a run ends"),
+            (whole and spec.policy == "other", "a whole JVM is real-time under fifo and rr only"),
+            (
+                whole and spec.priority < 2,
+                "its JVM has one priority less: give --priority 2 or more",
+            ),
+            (case.placement == "both", "all threads of a JVM want one lock"),
+            (case.size > _ARRAY_LIMIT, "an array of Java holds less than 2 GiB"),
+            (
+                each > (_ARRAY_LIMIT if old else _IMMORTAL_LIMIT),
+                f"samples x batch x size is {each / 2**30:.1f} GiB a thread that is never freed",
+            ),
+        )
+        why = next((why for holds, why in rows if holds), "")
+    if why:
+        yield why
 
 
 def held_bytes(case: PrimitiveCase, threads: int) -> int:

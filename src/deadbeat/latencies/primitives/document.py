@@ -139,15 +139,6 @@ def columns_of(found: PrimitivesSummary) -> tuple[Column, ...]:
     return tuple(column for column in COLUMNS if several or column.key != "runtime")
 
 
-def _ways(one: PrimitiveCell, two: PrimitiveCell) -> tuple[str, ...]:
-    rows = (one, two)
-    more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in rows]
-    if one.case.variant == two.case.variant and more[0] == more[1]:
-        more = [row.where for row in rows]
-    pairs = zip(rows, more, strict=True)
-    return tuple(", ".join(filter(None, (row.case.variant, words))) for row, words in pairs)
-
-
 def _beyond(row: PrimitiveCell, share_ppm: int) -> float:
     """How far a quantile lies beyond the median, ns: what takes long as a rule has no tail."""
     return row.quantile_ns(share_ppm) - row.quantile_ns(500_000)
@@ -171,7 +162,12 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
             best, slow = (
                 choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
             )
-            ways = _ways(best, slow)
+            both = (best, slow)
+            more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in both]
+            if best.case.variant == slow.case.variant and more[0] == more[1]:
+                more = [row.where for row in both]
+            pairs = zip(both, more, strict=True)
+            ways = tuple(", ".join(filter(None, (row.case.variant, words))) for row, words in pairs)
             parts.append(
                 f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
                 f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
@@ -245,15 +241,6 @@ def charts(found: PrimitivesSummary) -> list[Chart]:
     return [_chart(title, rows) for title, rows in groups.items()]
 
 
-def _tails(found: PrimitivesSummary) -> Table:
-    """Row with the 99.9 % furthest beyond its median, by primitive and runtime."""
-    groups = grouped(found.cells, attrgetter("case.test", "case.runtime"))
-    late = [max(rows, key=lambda row: _beyond(row, 999_000)) for rows in groups.values()]
-    rows = sorted(late, key=lambda row: -_beyond(row, 999_000))
-    title = "the longest tail of each primitive"
-    return Table(name="tails", columns=columns_of(found), rows=rows, terminal=True, title=title)
-
-
 def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
     if not found.lines:
         return ()
@@ -299,19 +286,16 @@ def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset[PrimitivesSu
     return Section("conclusions", preset.title, parts, "Conclusions")
 
 
-def _times(found: PrimitivesSummary) -> Section:
+def document(found: PrimitivesSummary, platform: Platform) -> Document:
+    """The result for people: for a preset its conclusions and figures first."""
+    preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
     table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
     sentence = Sentence(" ".join(answer(found)), answer=True, terminal=True)
     parts = (table, Sentence(_clock(found), terminal=True))
     if found.preset:
-        return Section("times", "What the primitives take", parts, "Times")
-    return Section("answer", "What the primitives take", (sentence, *parts), "Answer")
-
-
-def document(found: PrimitivesSummary, platform: Platform) -> Document:
-    """The result for people: for a preset its conclusions and figures first."""
-    preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
-    times = _times(found)
+        times = Section("times", "What the primitives take", parts, "Times")
+    else:
+        times = Section("answer", "What the primitives take", (sentence, *parts), "Answer")
     first = (_conclusions(found, preset), figures, times) if preset else (times, figures)
     extra = [
         Section(name, title, (FactList(facts),))
@@ -321,6 +305,17 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         )
         if facts
     ]
+    if preset:
+        picture = _verdicts(found)
+    else:
+        # Row with the 99.9 % furthest beyond its median, by primitive and runtime.
+        groups = grouped(found.cells, attrgetter("case.test", "case.runtime"))
+        late = [max(rows, key=lambda row: _beyond(row, 999_000)) for rows in groups.values()]
+        rows = sorted(late, key=lambda row: -_beyond(row, 999_000))
+        title = "the longest tail of each primitive"
+        picture = Table(
+            name="tails", columns=columns_of(found), rows=rows, terminal=True, title=title
+        )
     return Document(
         title=found.name,
         kind="primitives",
@@ -330,7 +325,7 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         about=preset.about if preset else "",
         answer=answer(found),
-        picture=_verdicts(found) if preset else _tails(found),
+        picture=picture,
         rows=len(found.judgements) if preset else _ROWS,
         steps=[
             ("deadbeat primitives --quick", "measure this machine")

@@ -158,7 +158,17 @@ def parsed(
         threads = tuple(thread for thread in each if group == 1 or thread.times.total)
         numbers: dict[str, Any] = {name: int(plain[name]) for name in _NUMBERS}
         warm_up = WarmUp(**plain["warm_up"]) if "warm_up" in plain else None
-        facts = _facts(plain["runtime"]) if "runtime" in plain else None
+        if "runtime" in plain:
+            runtime = plain["runtime"]
+            made = {
+                "threads": tuple(
+                    (str(w), int(p), int(n)) for w, p, n in runtime.get("threads", ())
+                ),
+                "memory": MemoryFacts(**runtime["memory"]) if "memory" in runtime else None,
+            }
+            facts = RuntimeFacts(**{**runtime, **made})
+        else:
+            facts = None
         locked = facts.memory.locked if facts and facts.memory else None
         return PrimitiveRun(
             key=key,
@@ -185,14 +195,6 @@ def _thread(plain: Any) -> ThreadRun:
         "after": tuple(plain.get("after", ())),
     }
     return ThreadRun(**{**plain, **made})
-
-
-def _facts(plain: Any) -> RuntimeFacts:
-    made = {
-        "threads": tuple((str(w), int(p), int(n)) for w, p, n in plain.get("threads", ())),
-        "memory": MemoryFacts(**plain["memory"]) if "memory" in plain else None,
-    }
-    return RuntimeFacts(**{**plain, **made})
 
 
 def _check(threads: list[ThreadRun], wanted: tuple[Wanted, ...]) -> None:

@@ -26,7 +26,7 @@ from deadbeat.latencies.primitives.runtimes import (
 )
 from deadbeat.latencies.primitives.spec import PrimitivesSpec
 from deadbeat.machine.host.kernel import counter_lacks
-from deadbeat.machine.targets.base import Completed, Target, is_here
+from deadbeat.machine.targets.base import Completed, is_here
 
 _COLLECTOR = "G1"
 #: Size of a heap for memory; of every other.
@@ -124,10 +124,32 @@ class ForeignPrimitives(HardwarePrimitives):
             raise UsageError(f"{others[0]} runs on this machine only", "leave --target away")
         for name in filter(None, map(external_name, wanted)):
             _named(spec, name)
+        found = []
+        for each in spec.external:
+            # With what it does, as it lists itself. Raises UsageError: it does not start, or its
+            # list is not understood.
+            who = f"{EXTERNAL}:{each.name}"
+            done = self._target.run((*each.argv, "--list"), timeout=_PROBE_S)
+            if done.returncode != 0:
+                lines = (done.stderr or done.stdout).strip().splitlines()
+                words = lines[-1] if lines else "it said nothing"
+                hint = f"try it: {each.command} --list"
+                raise UsageError(f"{who} ended with status {done.returncode}: {words[:200]}", hint)
+            try:
+                plain = json.loads(done.stdout)
+                if plain["version"] != _VERSION:
+                    raise ValueError(f"version {plain['version']}, not {_VERSION}")
+                probed = evolve(each, does=known_to_external(plain["primitives"]))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                hint = "see docs/reference/primitives-format.md"
+                raise UsageError(
+                    f"{who}: what it lists is not understood: {error}", hint
+                ) from error
+            found.append(probed)
         return evolve(
             spec,
             runtimes=tuple(dict.fromkeys(self._in_full(word, spec) for word in wanted)),
-            external=tuple(_probed(each, self._target) for each in spec.external),
+            external=tuple(found),
         )
 
     def _in_full(self, runtime: str, spec: PrimitivesSpec) -> str:
@@ -160,7 +182,11 @@ class ForeignPrimitives(HardwarePrimitives):
         self._target.run(("rm", "-f", out))  # what an earlier run wrote is not this one's
         said, completed = self._guarded(argv, fifo, bound_s=spec.duration + _PATIENCE_S)
         if said.startswith("error "):
-            raise _refused(said.removeprefix("error primitive "), key)
+            why = said.removeprefix("error primitive ")
+            if "SCHED_" in why:
+                hint = "give CAP_SYS_NICE, or measure without it: --policy other marks every result"
+                raise TargetError(why, hint)
+            raise RunError(f"{key.case.runtime} gave up: {why}")
         if failure := failure_of(completed, argv[0]):
             raise failure
         return parsed(self._target.read_text(out) or "", key, started, wanted)
@@ -179,36 +205,9 @@ class ForeignPrimitives(HardwarePrimitives):
         return said, completed
 
 
-def _refused(why: str, key: PrimitiveKey) -> TargetError | RunError:
-    if "SCHED_" in why:
-        hint = "give CAP_SYS_NICE, or measure without it: --policy other marks every result"
-        return TargetError(why, hint)
-    return RunError(f"{key.case.runtime} gave up: {why}")
-
-
 def _named(spec: PrimitivesSpec, name: str) -> External:
     """The one of that name. Raises UsageError: there is none."""
     for each in spec.external:
         if each.name == name:
             return each
     raise UsageError(f"{EXTERNAL}:{name} has no command", f"give --set external={name}=COMMAND")
-
-
-def _probed(external: External, target: Target) -> External:
-    """With what it does, as it lists itself.
-    Raises UsageError: it does not start, or its list is not understood."""
-    who = f"{EXTERNAL}:{external.name}"
-    done = target.run((*external.argv, "--list"), timeout=_PROBE_S)
-    if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        words = lines[-1] if lines else "it said nothing"
-        hint = f"try it: {external.command} --list"
-        raise UsageError(f"{who} ended with status {done.returncode}: {words[:200]}", hint)
-    try:
-        plain = json.loads(done.stdout)
-        if plain["version"] != _VERSION:
-            raise ValueError(f"version {plain['version']}, not {_VERSION}")
-        return evolve(external, does=known_to_external(plain["primitives"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        hint = "see docs/reference/primitives-format.md"
-        raise UsageError(f"{who}: what it lists is not understood: {error}", hint) from error

@@ -53,17 +53,6 @@ def mean_seconds(spec: PrimitivesSpec, planned: Sequence[PrimitiveKey]) -> float
     return spec.duration + more
 
 
-def _few_samples(spec: PrimitivesSpec, run: PrimitiveRun) -> tuple[Finding, ...]:
-    """Threads out of time before they had all samples; those that had none have another finding."""
-    few = [each for each in run.threads if 0 < each.times.total < (spec.samples or 0)]
-    if not few:
-        return ()
-    least = min(each.times.total for each in few)
-    text = f"{run.key.text}: {count_of(len(few), 'thread')} of {len(run.threads)} had fewer than"
-    text += f" {spec.samples:,} samples when the time was over, {least:,} at least"
-    return (finding("few-samples", text),)
-
-
 @define(eq=False, slots=False)
 class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     _spec: PrimitivesSpec
@@ -75,7 +64,17 @@ class PrimitivesExperiment(FolderExperiment[PrimitiveKey, PrimitiveRun]):
     def one(self, key: PrimitiveKey) -> PrimitiveRun:
         part = part_of(self._spec, key.case, self._engine.topology)
         run = self._engine.run(part, key)
-        return evolve(run, problems=(*run.problems, *_few_samples(part, run)))
+        # Threads out of time before they had all samples; those that had none have another
+        # finding.
+        few = [each for each in run.threads if 0 < each.times.total < (part.samples or 0)]
+        if not few:
+            few_samples: tuple[Finding, ...] = ()
+        else:
+            least = min(each.times.total for each in few)
+            text = f"{run.key.text}: {count_of(len(few), 'thread')} of {len(run.threads)} had fewer"
+            text += f" than {part.samples:,} samples when the time was over, {least:,} at least"
+            few_samples = (finding("few-samples", text),)
+        return evolve(run, problems=(*run.problems, *few_samples))
 
 
 def _wanted(asked: Begin) -> PrimitivesSpec:

@@ -7,7 +7,7 @@ Since rt-tests 2.7 a histogram has neither totals nor rows of zeros. Columns and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from attrs import evolve
 
@@ -43,33 +43,28 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
         policy=policy[1] if policy else "other" if first and not first[0] else "",
     )
     if not source.has(*_HISTOGRAM):
-        return _of_lines(how, lines, user)
-    return _of_columns(how, source.lines, user)
+        # A thread a line: priority, interval, cycles, least, mean, greatest.
+        def spans(unit_ns: int) -> Iterator[float]:
+            for _, interval, cycles, _, mean, _ in lines.values():
+                yield cycles * (1 + mean * unit_ns // (interval * 1000)) * interval / 1e6
 
-
-def _of_lines(how: Foreign, lines: Mapping[int, Sequence[int]], user: Foreign) -> Foreign:
-    """A thread a line: priority, interval, cycles, least, mean, greatest."""
-
-    def spans(unit_ns: int) -> Iterator[float]:
-        for _, interval, cycles, _, mean, _ in lines.values():
-            yield cycles * (1 + mean * unit_ns // (interval * 1000)) * interval / 1e6
-
-    ran = [values[3] for values in lines.values() if values[2]]
-    step, notes = unit_of(user, min(ran, default=0), spans)
-    cpus = tuple(
-        thread(
-            number,
-            {},
-            step=step,
-            cycles=cycles,
-            least=least,
-            greatest=greatest,
-            mean=mean,
-            interval_ns=interval * 1000 if interval * 1000 != how.interval_ns else None,
+        ran = [values[3] for values in lines.values() if values[2]]
+        step, notes = unit_of(user, min(ran, default=0), spans)
+        cpus = tuple(
+            thread(
+                number,
+                {},
+                step=step,
+                cycles=cycles,
+                least=least,
+                greatest=greatest,
+                mean=mean,
+                interval_ns=interval * 1000 if interval * 1000 != how.interval_ns else None,
+            )
+            for number, (_, interval, cycles, least, mean, greatest) in sorted(lines.items())
         )
-        for number, (_, interval, cycles, least, mean, greatest) in sorted(lines.items())
-    )
-    return evolve(how, cpus=cpus, notes=notes)
+        return evolve(how, cpus=cpus, notes=notes)
+    return _of_columns(how, source.lines, user)
 
 
 def _of_columns(how: Foreign, lines: str, user: Foreign) -> Foreign:

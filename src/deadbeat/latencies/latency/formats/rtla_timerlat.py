@@ -34,7 +34,27 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
     unit = 1 if re.search(r"nanoseconds \(ns\)|Latency \(ns\)", source.lines) else 1000
     length = source.last(_LENGTH)
     seconds = seconds_of(length[1]) if length else None
-    cpus, irq = _hist(source, unit) if source.has(_HEAD) else _top(source, unit)
+    if source.has(_HEAD):
+        cpus, irq = _hist(source, unit)
+    else:
+        # The same of a table with a row a CPU: current, least, mean and greatest latency.
+        last = {int(found[1]): found for found in _ROW.finditer(source.lines)}
+        top_cpus, top_irq = [], {}
+        for cpu, row in sorted(last.items()):
+            _, least, mean, greatest = (whole(cell) for cell in row[4].split())
+            top_irq[cpu] = whole(row[3].split()[3]) * unit
+            top_cpus.append(
+                thread(
+                    cpu,
+                    {},
+                    step=unit,
+                    cycles=int(row[2]),
+                    least=least,
+                    greatest=greatest,
+                    mean=mean,
+                )
+            )
+        cpus, irq = tuple(top_cpus), top_irq
     interval = user.interval_ns or _USUAL["interval_ns"]
     most = max((cpu.cycles for cpu in cpus), default=0) * interval / 1e9
     usual = dict(_USUAL)
@@ -92,21 +112,6 @@ def _hist(source: ForeignFile, unit: int) -> tuple[tuple[CpuLatency, ...], dict[
         raise ValueError("no latency of threads is in it (--no-thread)")
     irq = {cpu: of("max", (kind, cpu)) * unit for kind, cpu in columns if kind == "IRQ"}
     return tuple(found), irq if "max" in table else {}
-
-
-def _top(source: ForeignFile, unit: int) -> tuple[tuple[CpuLatency, ...], dict[int, int]]:
-    """The same of a table with a row a CPU: current, least, mean and greatest latency."""
-    last = {int(found[1]): found for found in _ROW.finditer(source.lines)}
-    cpus, irq = [], {}
-    for cpu, row in sorted(last.items()):
-        _, least, mean, greatest = (whole(cell) for cell in row[4].split())
-        irq[cpu] = whole(row[3].split()[3]) * unit
-        cpus.append(
-            thread(
-                cpu, {}, step=unit, cycles=int(row[2]), least=least, greatest=greatest, mean=mean
-            )
-        )
-    return tuple(cpus), irq
 
 
 IMPORTER = Importer(
