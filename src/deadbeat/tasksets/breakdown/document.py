@@ -69,7 +69,17 @@ def sentence(found: Breakdown) -> str:
         spared = ", ".join(f"{word} at {count_of(count, 'point')}" for word, count in counts)
         percents = f"{percent(found.spare)} of each core spare"
         words = f"Deadlines ({source}) with {percents}: {spared}. {words}"
-    return f"{words}. {_agreement(found)}"
+    cells, sets = len(found.cells), len(found.sets)
+    agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
+    overlap = (
+        f"Predicted and measured intervals overlap at {agree} of {count_of(cells, 'point')};"
+        f" {within} of {count_of(sets, 'set')} break down where 95 of 100 searches would find it"
+    )
+    parted = [_place(found, each.cell) for each in found.cells if each.parted]
+    agreement = overlap + (
+        f"; set by set the two differ at {'; '.join(parted)}." if parted else "."
+    )
+    return f"{words}. {agreement}"
 
 
 _CASES: dict[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
@@ -84,17 +94,6 @@ def spare_cases(found: Breakdown) -> Iterator[Verdicted]:
             verdict=_CASES[each.spare],
             message=f"{_estimate(each)} of a core, needed {percent(1 - found.spare)}",
         )
-
-
-def _agreement(found: Breakdown) -> str:
-    cells, sets = len(found.cells), len(found.sets)
-    agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
-    words = (
-        f"Predicted and measured intervals overlap at {agree} of {count_of(cells, 'point')};"
-        f" {within} of {count_of(sets, 'set')} break down where 95 of 100 searches would find it"
-    )
-    parted = [_place(found, each.cell) for each in found.cells if each.parted]
-    return words + (f"; set by set the two differ at {'; '.join(parted)}." if parted else ".")
 
 
 def criterion(found: Breakdown) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.words import Json
 from deadbeat.base.stats.binomial import Z95
 from deadbeat.base.stats.intervals import ALL_ABOVE_SETS, Interval, bounded_interval
@@ -203,7 +202,14 @@ def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult 
     if last is None or last not in results.stored:
         return None
     task_set, table = model.task_sets[key], results.store.table(last)
-    grown, known = _inflation(table), proved(task_set, spec.breakdown)
+    columns, cost = job_columns(table), table.tasks["wcet_ns"]
+    used = columns.counted & ~columns.solo & columns.finished
+    spans = [
+        columns.span_ns[used & (columns.task == task)] / cost[task]
+        for task in np.flatnonzero(most_urgent(table.tasks))
+    ]
+    grown = float(np.mean([each.mean() for each in spans])) if all(map(len, spans)) else None
+    known = proved(task_set, spec.breakdown)
     top = 2 ** (spec.breakdown.steps + 1)
     (missed, jobs), (missed_alone, jobs_alone) = misses(table), misses(table, solo=True)
     return SetResult(
@@ -220,16 +226,6 @@ def _set_result(results: SearchResults, model: Model, key: RunKey) -> SetResult 
         jobs_alone=jobs_alone,
         missed_alone=missed_alone,
     )
-
-
-def _inflation(table: JobTable) -> float | None:
-    columns, cost = job_columns(table), table.tasks["wcet_ns"]
-    used = columns.counted & ~columns.solo & columns.finished
-    spans = [
-        columns.span_ns[used & (columns.task == task)] / cost[task]
-        for task in np.flatnonzero(most_urgent(table.tasks))
-    ]
-    return float(np.mean([each.mean() for each in spans])) if all(map(len, spans)) else None
 
 
 def _cell_result(spec: BreakdownSpec, cell: SearchCell, sets: Sequence[SetResult]) -> CellResult:

@@ -94,7 +94,13 @@ def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     """What the job of this index, which finished, is put down to."""
     columns, task = run.columns, int(run.columns.task[job])
     own = {part: int(run.parts[part][job]) for part in PARTS}
-    excess = _excess(run, job, own)
+    # Each part over the median of the task's own together jobs; where nothing stands out from
+    # them, over the median of its solo jobs: then the usual itself is what is long.
+    whole, excess = sum(own.values()), dict.fromkeys(PARTS, 0)
+    for usual in run.usual[int(run.columns.task[job])]:
+        excess = {part: max(0, own[part] - usual[part]) for part in PARTS}
+        if max(excess.values()) >= LEAST_SHARE * whole:
+            break
     part = max(PARTS, key=lambda name: excess[name])
     response = int(columns.finish_ns[job] - columns.release_ns[job])
     totals = _totals(run, job, trace)
@@ -125,17 +131,6 @@ def event_facts(trace: JobTrace | None) -> dict[str, int]:
     found = {"events": len(trace.events), "events_lost": trace.lost}
     if trace.totals is not None:
         found |= {"events_left_out": trace.left_out, "unknown_ns": trace.totals.unknown_ns}
-    return found
-
-
-def _excess(run: BlamedRun, job: int, own: Mapping[str, int]) -> dict[str, int]:
-    """Each part over the median of the task's own together jobs; where nothing stands out from
-    them, over the median of its solo jobs: then the usual itself is what is long."""
-    response, found = sum(own.values()), dict.fromkeys(PARTS, 0)
-    for usual in run.usual[int(run.columns.task[job])]:
-        found = {part: max(0, own[part] - usual[part]) for part in PARTS}
-        if max(found.values()) >= LEAST_SHARE * response:
-            break
     return found
 
 
@@ -382,10 +377,7 @@ def blame_late(run: BlamedRun, late: Lateness, traces: Mapping[int, JobTrace]) -
     if late.blocker == -1:
         words = f"{_row(late)} never started, and no job of its task before them in their slot"
         return _late_job(run, late, words)
-    return _behind(run, late, traces.get(late.blocker))
-
-
-def _behind(run: BlamedRun, late: Lateness, trace: JobTrace | None) -> LateJob:
+    trace = traces.get(late.blocker)
     columns, response = run.columns, late.until_ns - int(run.columns.release_ns[late.job])
     words = f"{_row(late)} skipped: job {late.blocker} of its task"
     if not columns.finished[late.blocker]:

@@ -11,7 +11,6 @@ from attrs import frozen
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.specification import names_in_file
 from deadbeat.base.model.words import Json, nearest, shown
 from deadbeat.base.store.files import followed, read_toml
@@ -21,7 +20,7 @@ from deadbeat.tasksets.contention.plan import plan, resolve, synthesised
 from deadbeat.tasksets.contention.spec import CampaignSpec, read_spec, specify
 from deadbeat.tasksets.emit import emit_batch, task_set_id
 from deadbeat.tasksets.emit.tree import PORTS, tree_files, write_tree
-from deadbeat.tasksets.executors.metrics import JobColumns, job_columns
+from deadbeat.tasksets.executors.metrics import job_columns
 from deadbeat.tasksets.model.calibration import Calibration
 from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.model.tasks import TaskSet
@@ -98,12 +97,25 @@ def emit_tree(
         solo=str(run.solo).lower(),
         late=str(run.overrun == "late").lower(),
     )
+    platform = source.calibration.platform
+    rows = ["| set | key | cores | tasks | fragments | identifier |", "|---|---|---|---|---|---|"]
+    for number, (key, each) in enumerate(zip(chosen, sets, strict=True)):
+        used = ", ".join(sorted(_fragments(each)))
+        name = task_set_id(each)[:12]
+        count = len(each.tasks)
+        rows.append(f"| {number} | {key.text} | {each.cores} | {count} | {used} | {name} |")
+    facts = {
+        "sets": "a task set" if len(sets) == 1 else f"{len(sets)} task sets",
+        "priorities": str(max(len({task.priority for task in each.tasks}) for each in sets)),
+        "calibrated": f"{platform.name} ({platform.kind})",
+        "table": "\n".join(rows),
+    }
     files = tree_files(
         port,
         tables=emit_batch(sets),
         settings=settings,
         fragments=names,
-        facts=_facts(source, chosen, sets),
+        facts=facts,
     )
     write_tree(out, files)
     ids = [task_set_id(each) for each in sets]
@@ -167,22 +179,6 @@ def _fragments(task_set: TaskSet) -> set[str]:
     return used | {each.fragment for each in task_set.resources}
 
 
-def _facts(source: _Source, keys: Sequence[RunKey], sets: Sequence[TaskSet]) -> dict[str, str]:
-    platform = source.calibration.platform
-    rows = ["| set | key | cores | tasks | fragments | identifier |", "|---|---|---|---|---|---|"]
-    for number, (key, each) in enumerate(zip(keys, sets, strict=True)):
-        used = ", ".join(sorted(_fragments(each)))
-        name = task_set_id(each)[:12]
-        count = len(each.tasks)
-        rows.append(f"| {number} | {key.text} | {each.cores} | {count} | {used} | {name} |")
-    return {
-        "sets": "a task set" if len(sets) == 1 else f"{len(sets)} task sets",
-        "priorities": str(max(len({task.priority for task in each.tasks}) for each in sets)),
-        "calibrated": f"{platform.name} ({platform.kind})",
-        "table": "\n".join(rows),
-    }
-
-
 SUFFIX = ".jobs"
 #: Of a task, from its counted jobs beside the others: ``slowdown`` is against itself alone; what no
 #: job tells is None.
@@ -200,7 +196,23 @@ def read_run(path: Path) -> dict[str, Json]:
     table = read_job_table(followed(path))
     columns, flags = job_columns(table), int(table.header["flags"])
     every = range(len(table.tasks))
-    tasks = [dict(zip(OF_TASK, _task(table, columns, n), strict=True)) for n in every]
+    tasks = []
+    for n in every:
+        row = table.tasks[n]
+        mine = columns.counted & (columns.task == n)
+        together, alone = mine & ~columns.solo, mine & columns.solo
+        spans, solo = (columns.span_ns[each & columns.finished] for each in (together, alone))
+        responses = columns.response_ns[together & columns.finished]
+        task = (
+            n,
+            *(int(row[name]) for name in ("core", "cpu", "priority")),
+            int(together.sum()),
+            int((columns.missed & together).sum()),
+            float(spans.mean() / solo.mean()) if len(spans) and len(solo) else None,
+            float(spans.mean() / float(row["wcet_ns"])) if len(spans) else None,
+            float(responses.max() / 1000) if len(responses) else None,
+        )
+        tasks.append(dict(zip(OF_TASK, task, strict=True)))
     known = [value for each in tasks if (value := each["slowdown"]) is not None]
     return {
         "file": str(path),
@@ -211,20 +223,3 @@ def read_run(path: Path) -> dict[str, Json]:
         "slowdown": float(np.mean(known)) if known else None,
         "tasks": tasks,
     }
-
-
-def _task(table: JobTable, columns: JobColumns, number: int) -> tuple[float | None, ...]:
-    row = table.tasks[number]
-    mine = columns.counted & (columns.task == number)
-    together, alone = mine & ~columns.solo, mine & columns.solo
-    spans, solo = (columns.span_ns[each & columns.finished] for each in (together, alone))
-    responses = columns.response_ns[together & columns.finished]
-    return (
-        number,
-        *(int(row[name]) for name in ("core", "cpu", "priority")),
-        int(together.sum()),
-        int((columns.missed & together).sum()),
-        float(spans.mean() / solo.mean()) if len(spans) and len(solo) else None,
-        float(spans.mean() / float(row["wcet_ns"])) if len(spans) else None,
-        float(responses.max() / 1000) if len(responses) else None,
-    )

@@ -182,34 +182,30 @@ def head_facts(summary: Summary) -> tuple[tuple[str, str], ...]:
     host, *system = machine_facts(machine, cores=len(cpus) if isinstance(cpus, Sequence) else 0)
     jobs = count_of(sum(cell.jobs or 0 for cell in summary.cells), "job")
     measured = origin(labels(summary)).capitalize()
+    # `132 task sets`; `120 of 132 task sets` where some failed or are missing.
+    there = len(summary.sets)
+    planned = int(number(summary.meta.get("planned")) or 0)
+    every = max(planned, there + len(inside(summary.meta, "failed")))
+    sets_are = f"{there:,} of " * (every > there) + count_of(every, "task set")
+    count = len(summary.cells)
+    if summary.mode != "stress":
+        rows_are = count_of(count, "point")
+    else:
+        levels = len(factors(summary.cells))
+        if levels < 2:
+            rows_are = count_of(count, "group")
+        else:
+            several = len({cell.group for cell in summary.cells})
+            each = " each" if several > 1 else ""
+            rows_are = f"{count_of(several, 'group')} at {levels} deadline factors{each}"
     return (
         host,
         *(("Programs", text) for text in (origin_text(summary),) if text),
         *system,
         ("Date", str(summary.meta.get("created_at") or UNKNOWN)),
-        (measured, f"{_rows_are(summary)} · {_sets_are(summary)} · {jobs}"),
+        (measured, f"{rows_are} · {sets_are} · {jobs}"),
         *(("Precision", text) for text in (precision_text(summary),) if text),
     )
-
-
-def _sets_are(summary: Summary) -> str:
-    """``132 task sets``; ``120 of 132 task sets`` where some failed or are missing."""
-    there = len(summary.sets)
-    planned = int(number(summary.meta.get("planned")) or 0)
-    every = max(planned, there + len(inside(summary.meta, "failed")))
-    return f"{there:,} of " * (every > there) + count_of(every, "task set")
-
-
-def _rows_are(summary: Summary) -> str:
-    count = len(summary.cells)
-    if summary.mode != "stress":
-        return count_of(count, "point")
-    levels = len(factors(summary.cells))
-    if levels < 2:
-        return count_of(count, "group")
-    several = len({cell.group for cell in summary.cells})
-    each = " each" if several > 1 else ""
-    return f"{count_of(several, 'group')} at {levels} deadline factors{each}"
 
 
 def labels(summary: Summary) -> tuple[str, ...]:

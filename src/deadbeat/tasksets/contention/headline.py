@@ -29,18 +29,6 @@ def group_answers(summary: Summary) -> dict[str, list[str]]:
     return {group: _group_lines(cells) for group, cells in by_group.items()}
 
 
-def _quantiles(cell: CellFigures) -> str:
-    """``median slowdown 1.02, 5 % of the sets above 1.31, worst 2.4``."""
-    named = {"p50": "median slowdown", "p95": "5 % of the sets above", "max": "worst"}
-    known = ((words, cell.figure(f"slowdown_{name}")) for name, words in named.items())
-    texts = (
-        f"{words} {_bare(found, ('{:.3g}' if found.value >= 10 else '{:.3f}').format)}"
-        for words, found in known
-        if found.value is not None
-    )
-    return ", ".join(texts) or f"slowdown {_bare(cell.slowdown)}"
-
-
 def _group_lines(cells: Sequence[CellFigures]) -> list[str]:
     first = min(cells, key=_FACTOR)
     count = first.task_sets
@@ -58,7 +46,16 @@ def _slowdown_line(cell: CellFigures) -> str:
         return "Slowdown: undecided."
     ends = found.interval("{:.3f}".format)
     which = " of the critical tasks" if cell.critical_cores else ""
-    return f"{capital(_quantiles(cell))}{which}; mean {_bare(found)} ({ends})."
+    # `median slowdown 1.02, 5 % of the sets above 1.31, worst 2.4`.
+    named = {"p50": "median slowdown", "p95": "5 % of the sets above", "max": "worst"}
+    known = ((words, cell.figure(f"slowdown_{name}")) for name, words in named.items())
+    texts = (
+        f"{words} {_bare(found, ('{:.3g}' if found.value >= 10 else '{:.3f}').format)}"
+        for words, found in known
+        if found.value is not None
+    )
+    quantiles = ", ".join(texts) or f"slowdown {_bare(cell.slowdown)}"
+    return f"{capital(quantiles)}{which}; mean {_bare(found)} ({ends})."
 
 
 def _bare(found: Figure, digits: Callable[[float], str] = "{:.3f}".format) -> str:
@@ -118,7 +115,13 @@ def stress_sentence(summary: Summary) -> str:
     if late:
         worse = facts.most(late, "miss_set_share")
         share = percent(worse.value("miss_set_share") or 0.0)
-        text += f" {share} of the sets{_of_group(worse, decided)} miss a deadline{_beyond(worse)}."
+        # Whether the host alone may be to blame; "" where that was not measured.
+        if worse.value("miss_excess") is None:
+            beyond = ""
+        else:
+            more = "certainly" if worse.misses else "not certainly"
+            beyond = f" ({more} more jobs than miss alone)"
+        text += f" {share} of the sets{_of_group(worse, decided)} miss a deadline{beyond}."
     else:
         text += " no set misses a deadline."
     if floor is None:
@@ -145,14 +148,6 @@ def stress_sentence(summary: Summary) -> str:
     else:
         shielding = [f"Of {len(found)} shielded groups the worst:", max(found)[1]]
     return " ".join([text, *shielding])
-
-
-def _beyond(cell: CellFigures) -> str:
-    """Whether the host alone may be to blame; "" where that was not measured."""
-    if cell.value("miss_excess") is None:
-        return ""
-    more = "certainly" if cell.misses else "not certainly"
-    return f" ({more} more jobs than miss alone)"
 
 
 def _name(cell: CellFigures, cells: Sequence[CellFigures]) -> str:

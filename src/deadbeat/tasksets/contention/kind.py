@@ -92,11 +92,41 @@ _PRICES_SHOWN = 13
 
 def campaign_document(summary: Summary) -> Document:
     stress = summary.mode == "stress"
-    sections = _stress(summary) if stress else _profile(summary)
+    if stress:
+        answers = group_answers(summary)
+        answer = (
+            Sentence(stress_sentence(summary), answer=True, terminal=True),
+            Lines([*answers.values()], heads=[*answers]),
+            *_noise(summary),
+        )
+        sections: tuple[Section, ...] = (
+            Section("answer", "How bad it gets", answer, "Answer"),
+            Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
+            Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
+            _why_late(summary, summary),
+            Section("groups", "Groups", (tables.group_table(summary),)),
+            Section(
+                "sets",
+                "Worst task sets",
+                (Markup(asset("sets.html")), Note(tables.sets_note(summary))),
+            ),
+        )
+    else:
+        sections = _profile(summary)
     words = terms("stress", "profile") if stress else terms("profile")
     prices = facts.listed_prices(summary)
     data = tables.sets_data(summary) if stress else tables.page_data(summary)
     picture = tables.group_table(summary) if stress else slowdown_map(summary)
+    sessions = tuple(_session(*each) for each in facts.sessions(summary))
+    failed = FactList(facts.failed_runs(summary), empty="None.")
+    circumstances = (
+        Figures([*speed_charts(summary.sets)]),
+        Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
+        Subsection("Environment before and after", sessions or (FactList(()),)),
+        Subsection("Failed runs", (failed,)),
+        Subsection("Platform", (FactList(facts.leaves(summary, "platform")),)),
+        Subsection("Parameters", (FactList(facts.leaves(summary, "parameters")),)),
+    )
     return Document(
         title=facts.campaign_name(summary),
         kind="contention",
@@ -112,7 +142,7 @@ def campaign_document(summary: Summary) -> Document:
         data_files="summary.csv and sets.csv" if stress else "summary.csv",
         sections=(
             *sections,
-            Section("circumstances", "Circumstances", _circumstances(summary)),
+            Section("circumstances", "Circumstances", circumstances),
             Section("glossary", "How to read this", (FactList(words, terms=True),)),
         ),
         scripts=("words.js", "sets.js" if stress else "page.js"),
@@ -168,25 +198,6 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
     )
 
 
-def _stress(summary: Summary) -> tuple[Section, ...]:
-    answers = group_answers(summary)
-    answer = (
-        Sentence(stress_sentence(summary), answer=True, terminal=True),
-        Lines([*answers.values()], heads=[*answers]),
-        *_noise(summary),
-    )
-    return (
-        Section("answer", "How bad it gets", answer, "Answer"),
-        Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
-        Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
-        _why_late(summary, summary),
-        Section("groups", "Groups", (tables.group_table(summary),)),
-        Section(
-            "sets", "Worst task sets", (Markup(asset("sets.html")), Note(tables.sets_note(summary)))
-        ),
-    )
-
-
 def _why_late(summary: Summary, drawn: Summary) -> Section:
     charts = [*worst_job_charts(summary), *profile.split_charts(drawn), *counter_charts(summary)]
     parts = (Figures(charts), *counters_note(summary), *profile.worst_jobs(summary))
@@ -194,19 +205,6 @@ def _why_late(summary: Summary, drawn: Summary) -> Section:
 
 
 # ---------- circumstances ----------
-
-
-def _circumstances(summary: Summary) -> tuple[Part, ...]:
-    sessions = tuple(_session(*each) for each in facts.sessions(summary))
-    failed = FactList(facts.failed_runs(summary), empty="None.")
-    return (
-        Figures([*speed_charts(summary.sets)]),
-        Subsection("Calibration", (FactList(facts.leaves(summary, "calibration")),)),
-        Subsection("Environment before and after", sessions or (FactList(()),)),
-        Subsection("Failed runs", (failed,)),
-        Subsection("Platform", (FactList(facts.leaves(summary, "platform")),)),
-        Subsection("Parameters", (FactList(facts.leaves(summary, "parameters")),)),
-    )
 
 
 def _session(title: str, before: Mapping[str, str], after: Mapping[str, str]) -> Part:
@@ -273,7 +271,13 @@ def draw_figures(summary: Summary, formats: Sequence[str] = FORMATS) -> Iterator
 
 
 def _charts(summary: Summary) -> Iterator[Chart]:
-    note = _of_levels(summary)
+    every = facts.factors(summary.cells)
+    shown = [f"{factor:g}" for factor in spread(every, _LEVELS)]
+    if len(shown) == len(every):
+        note = ""
+    else:
+        words = f"{', '.join(shown[:-1])} and {shown[-1]} of {len(every)} levels"
+        note = f"Drawn here: D/C {words}; report.html has all. "
     drawn: list[Chart] = [*profile.split_charts(summary, most=_LEVELS), *counter_charts(summary)]
     if summary.mode == "stress":
         drawn += stress_charts(summary, most=_LEVELS)
@@ -291,15 +295,6 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     for chart in drawn:
         several = "D/C" in chart.option
         yield evolve(chart, caption=f"{note}{chart.caption}") if several else chart
-
-
-def _of_levels(summary: Summary) -> str:
-    every = facts.factors(summary.cells)
-    shown = [f"{factor:g}" for factor in spread(every, _LEVELS)]
-    if len(shown) == len(every):
-        return ""
-    words = f"{', '.join(shown[:-1])} and {shown[-1]} of {len(every)} levels"
-    return f"Drawn here: D/C {words}; report.html has all. "
 
 
 def words_of(summary: Summary) -> Words:
@@ -401,7 +396,19 @@ def _why(path: Path, count: int) -> Shown:
         columns=_LATE,
         rows=late.jobs,
     )
-    prices = _prices_of(store, [job.run for job in late.jobs])
+    # What sharing costs of the objects that cores share in `runs`, a line each.
+    runs = [job.run for job in late.jobs]
+    price_table = prices_in(store)
+    if price_table is None:
+        prices = []
+    else:
+        sets = (store.programs.task_set(RunKey.parse(run)) for run in dict.fromkeys(runs))
+        shared = {r.fragment for each in sets for r in each.resources if r.access is Access.CON}
+        prices = [
+            f"{p.object}: {ns_text(p.alone_ns)} an operation alone, {ns_text(p.shared_ns)} shared"
+            for p in shown_prices(price_table)
+            if p.object in shared and p.shared_ns is not None
+        ]
     worst = late.jobs[0]
     headline = f"the worst job is number {worst.job} of {worst.run}: {worst.cause}"
     total = sum(each.misses for each in late.misses)
@@ -413,20 +420,6 @@ def _why(path: Path, count: int) -> Shown:
         tables=(table,),
         lines=(*evidence, *prices, *late.notes, *missing),
     )
-
-
-def _prices_of(store: CampaignStore, runs: Sequence[str]) -> list[str]:
-    """What sharing costs of the objects that cores share in ``runs``, a line each."""
-    table = prices_in(store)
-    if table is None:
-        return []
-    sets = (store.programs.task_set(RunKey.parse(run)) for run in dict.fromkeys(runs))
-    shared = {r.fragment for each in sets for r in each.resources if r.access is Access.CON}
-    return [
-        f"{p.object}: {ns_text(p.alone_ns)} an operation alone, {ns_text(p.shared_ns)} shared"
-        for p in shown_prices(table)
-        if p.object in shared and p.shared_ns is not None
-    ]
 
 
 def _parts(job: LateJob) -> str:

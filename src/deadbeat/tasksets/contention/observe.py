@@ -49,7 +49,7 @@ from deadbeat.tasksets.contention.view import (
     require_identical,
     standing_of,
 )
-from deadbeat.tasksets.model.figures import MEASURES, SetFigures
+from deadbeat.tasksets.model.figures import MEASURES
 from deadbeat.tasksets.model.results import PointFigures, RunKey
 from deadbeat.tasksets.prices.compared import price_metric, with_prices
 
@@ -178,12 +178,19 @@ def observe(campaign: CampaignSubject) -> Observations:
         for own in campaign.view.summary.sets:
             key, released = RunKey.parse(own.key), own.released
             lost = 1 - own.jobs / released if released else 0.0
+            # Runs that were measured next to each other: all alphas, all levels of the deadline
+            # factor.
+            if own.group:
+                block = f"{key.replica}"
+            else:
+                loaded = f"/{key.point.per_core}" if key.point.per_core else ""
+                block = f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
             yield from observed(
                 METRICS,
                 own,
                 run=key.text,
                 cell=cells[key],
-                block=_block(own, key),
+                block=block,
                 # No ratio knows of a task that never finished a job.
                 censored=1.0 if own.starved_tasks else lost,
                 at=own.began_ns / 1e9 if own.began_ns else None,
@@ -213,14 +220,6 @@ def planned_cells(campaign: CampaignSubject) -> dict[RunKey, Cell]:
             only = point.cores if len(cores[group]) == 1 else 0
             found[key] = Cell(group.name, only, -1.0, -1.0, factor)
     return found
-
-
-def _block(own: SetFigures, key: RunKey) -> str:
-    """Runs that were measured next to each other: all alphas, all levels of the deadline factor."""
-    if own.group:
-        return f"{key.replica}"
-    loaded = f"/{key.point.per_core}" if key.point.per_core else ""
-    return f"{key.point.cores}/{key.point.sync_share_milli}/{key.replica}{loaded}"
 
 
 def _host_state(baseline: CampaignSubject, other: CampaignSubject) -> float:

@@ -257,8 +257,11 @@ def _checked_hashes(
         raise UsageError(message, "name a campaign that was measured")
     found = {suffix: file_hash(path) for suffix, path in files.items()}
     wrong = [suffix for suffix, digest in recorded.items() if found.get(suffix) != digest]
-    if not recorded and "elf" in files and not _is_elf(files["elf"]):
-        wrong = ["elf"]
+    if not recorded and "elf" in files:
+        with reading(files["elf"]) as stream:
+            is_elf = stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
+        if not is_elf:
+            wrong = ["elf"]
     if wrong:
         hint = f"restore it from a backup, or begin a new campaign (deadbeat {_verb(source)})"
         raise DataError(f"program {files[wrong[0]]} is damaged: it is not what was built", hint)
@@ -268,11 +271,6 @@ def _checked_hashes(
 def _files_of(store: CampaignStore, program: Program) -> dict[str, Path]:
     files = {"c": program.source, "json": program.source.with_suffix(".json")}
     return files | ({"elf": program.elf} if program.elf is not None else {})
-
-
-def _is_elf(path: Path) -> bool:
-    with reading(path) as stream:
-        return stream.read(len(_ELF_MAGIC)) == _ELF_MAGIC
 
 
 def _hashes(origin: Origin, batch: str) -> dict[str, str]:

@@ -63,6 +63,16 @@ def point_cell(where: CellFigures, sets: Sets, runs: Sequence[RunFigures]) -> Ce
     never = np.full(sum(each.released - each.jobs for each in sets), np.inf)
     delays = quantiles(_joined([*(run.delay_ratio for run in runs), never]), 0.5, 0.95, 1.0)
     slow = quantiles(_joined([*(run.slowdown for run in runs), never]), 0.5)
+    # Misses together, the sets that have one, misses alone, and what is beyond those.
+    together, alone = _misses(run.together for run in runs), _misses(run.alone for run in runs)
+    ran = [each for each in sets if each.released]
+    missing = sum(each.deadline_misses > 0 for each in ran)
+    over_sets = clopper_pearson(missing, len(ran)) if ran else None
+    sides = (with_ends(e.value, e.interval) if e else Figure() for e in (together, alone))
+    miss_figures = {
+        **miss_shares(*sides),
+        "miss_sets": with_ends(missing if ran else None, over_sets),
+    }
     figures = {
         "delay_ratio_mean": _mean_of("delay_ratio", sets, common=common_half_width(sets)),
         "delay_ratio_p50": _finite(delays[0]),
@@ -71,7 +81,7 @@ def point_cell(where: CellFigures, sets: Sets, runs: Sequence[RunFigures]) -> Ce
         "slowdown_mean": _mean_of("slowdown", sets),
         "slowdown_p50": _finite(slow[0]),
         **measured(sets, groups=False),
-        **_miss_figures(sets, runs),
+        **miss_figures,
         **needed_figures(runs),
     }
     return evolve(summed(where, sets), jobs=sum(each.jobs for each in sets), figures=figures)
@@ -165,16 +175,6 @@ def measured(sets: Sets, *, groups: bool) -> dict[str, Figure]:
             interval = sets_interval(values) if measure.interval else None
             found[measure.name] = with_ends(mean_of(values), interval)
     return found
-
-
-def _miss_figures(sets: Sets, runs: Sequence[RunFigures]) -> dict[str, Figure]:
-    """Misses together, the sets that have one, misses alone, and what is beyond those."""
-    together, alone = _misses(run.together for run in runs), _misses(run.alone for run in runs)
-    ran = [each for each in sets if each.released]
-    missing = sum(each.deadline_misses > 0 for each in ran)
-    over_sets = clopper_pearson(missing, len(ran)) if ran else None
-    sides = (with_ends(e.value, e.interval) if e else Figure() for e in (together, alone))
-    return {**miss_shares(*sides), "miss_sets": with_ends(missing if ran else None, over_sets)}
 
 
 def miss_shares(together: Figure, alone: Figure) -> dict[str, Figure]:

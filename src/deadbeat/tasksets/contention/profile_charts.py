@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
@@ -202,7 +202,23 @@ def _distribution_chart(items: Sequence[JobHistogram], m: int, level: Level) -> 
             if item["sync_share"] == rho and item["metric"] == metric and any(item["counts"])
         ]
         own.sort(key=lambda item: item["contended_ratio"])
-        curves = tuple(_shares(item, look) for look, item in enumerate(spread(own, _ALPHAS)))
+        found = []
+        for look, item in enumerate(spread(own, _ALPHAS)):
+            # Share of jobs at or below the edges of the bins, from the first that holds any.
+            counts = item["counts"]
+            filled = [place for place, count in enumerate(counts) if count]
+            first, last = filled[0], filled[-1] + 1
+            below, shares = 0, [0.0]
+            for count in counts[first:last]:
+                below += count
+                shares.append(100 * below / sum(counts))
+            edges = tuple(item["edges"][first : last + 1])
+            label = f"α = {item['contended_ratio']:g} ({sum(counts):,} jobs)"
+            # With few jobs every step shows; a line between bins would promise more.
+            kind = "steps" if below < _FEW_JOBS else "plain"
+            shown = Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
+            found.append(shown)
+        curves = tuple(found)
         known = [x for each in curves for x in each.x]
         panels.append(
             Panel(
@@ -223,22 +239,6 @@ def _distribution_chart(items: Sequence[JobHistogram], m: int, level: Level) -> 
         caption="",
         panels=tuple(panels),
     )
-
-
-def _shares(item: JobHistogram, look: int) -> Curve:
-    """Share of jobs at or below the edges of the bins, from the first that holds any."""
-    counts = item["counts"]
-    filled = [place for place, count in enumerate(counts) if count]
-    first, last = filled[0], filled[-1] + 1
-    below, shares = 0, [0.0]
-    for count in counts[first:last]:
-        below += count
-        shares.append(100 * below / sum(counts))
-    edges = tuple(item["edges"][first : last + 1])
-    label = f"α = {item['contended_ratio']:g} ({sum(counts):,} jobs)"
-    # With few jobs every step shows; a line between bins would promise more.
-    kind = "steps" if below < _FEW_JOBS else "plain"
-    return Curve(label=label, kind=kind, look=look, x=edges, y=tuple(shares))
 
 
 def profile_charts(summary: Summary) -> Iterator[Chart]:
@@ -327,7 +327,15 @@ def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]
     shares = spread(grids.axis_of(summary, "sync_share"), _SHARES_SHOWN)
     ratios = grids.axis_of(summary, "contended_ratio")
     names = tuple(f"{alpha:g}" for alpha in ratios)
-    tops = {parts: _top(summary.cells, parts) for parts in (PARTS, _WAITS)}
+    tops = {}
+    for parts in (PARTS, _WAITS):
+        tops[parts] = (
+            max(
+                (sum(_part(cell, part) or 0.0 for part in parts) for cell in summary.cells),
+                default=1.0,
+            )
+            or 1.0
+        )
     for m in reversed(grids.cores_of(summary)):
         for level in shown:
             cells = grids.at_places(level.of(summary.cells), m)
@@ -341,13 +349,6 @@ def _profile_split(summary: Summary, shown: Sequence[Level]) -> Iterator[_Split]
                     )
                     panels.append(evolve(panel, y_limits=(0.0, 1.08 * tops[parts])))
             yield f"-m{m:03d}", f"M = {m}", level, panels
-
-
-def _top(cells: Iterable[CellFigures], parts: Sequence[str]) -> float:
-    return max(
-        (sum(_part(cell, part) or 0.0 for part in parts) for cell in cells),
-        default=1.0,
-    ) or 1.0  # fmt: skip
 
 
 def _bars_panel(

@@ -18,7 +18,7 @@ from deadbeat.tasksets.contention.others import has_split
 from deadbeat.tasksets.executors.metrics import Bools, Floats, Integers, JobColumns
 from deadbeat.tasksets.model.calibration import Calibration
 from deadbeat.tasksets.model.figures import COUNTER_COLUMNS, PART_COLUMNS
-from deadbeat.tasksets.model.tasks import Task, TaskSet
+from deadbeat.tasksets.model.tasks import TaskSet
 
 
 def split_parts(table: JobTable, columns: JobColumns) -> dict[str, Integers]:
@@ -195,31 +195,26 @@ def contended_plan(task_set: TaskSet, calibration: Calibration) -> Plan:
     }
     plan: dict[int, list[ContendedUses]] = {}
     for index, task in enumerate(task_set.tasks):
-        for resource, intervals in _task_intervals(task, contended, calibration).items():
+        # Intervals of [0, 1] in which `task` is inside each object; neighbours are one.
+        found: dict[int, list[tuple[int, int]]] = {}
+        position = 0
+        for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True):
+            for use, cost in zip(segment.uses, costs, strict=True):
+                end = position + cost
+                if use.resource in contended:
+                    parts = found.setdefault(use.resource, [])
+                    follows = parts and parts[-1][1] == position
+                    parts.append((parts.pop()[0] if follows else position, end))
+                position = end
+        task_intervals = {
+            resource: [(low / position, high / position) for low, high in intervals]
+            for resource, intervals in found.items()
+        }
+        for resource, intervals in task_intervals.items():
             shares = np.array(intervals)
             uses = ContendedUses(index, shares[:, 0], shares[:, 1])
             plan.setdefault(resource, []).append(uses)
     return plan
-
-
-def _task_intervals(
-    task: Task, contended: set[int], calibration: Calibration
-) -> dict[int, list[tuple[float, float]]]:
-    """Intervals of [0, 1] in which ``task`` is inside each object; neighbours are one."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    position = 0
-    for segment, costs in zip(task.segments, calibration.job_costs_ps(task), strict=True):
-        for use, cost in zip(segment.uses, costs, strict=True):
-            end = position + cost
-            if use.resource in contended:
-                intervals = found.setdefault(use.resource, [])
-                follows = intervals and intervals[-1][1] == position
-                intervals.append((intervals.pop()[0] if follows else position, end))
-            position = end
-    return {
-        resource: [(low / position, high / position) for low, high in intervals]
-        for resource, intervals in found.items()
-    }
 
 
 def overlap_share(

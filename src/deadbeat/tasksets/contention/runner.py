@@ -34,7 +34,6 @@ from deadbeat.tasksets.contention.plan import (
 )
 from deadbeat.tasksets.contention.precision import Allocation, Precision, precision_of, sample_of
 from deadbeat.tasksets.contention.spec import CampaignSpec
-from deadbeat.tasksets.contention.stress import Group
 from deadbeat.tasksets.contention.view import OWN_SECONDS
 from deadbeat.tasksets.executors.base import SLOT_MIN_NS, Costing, Executor, RunOutcome, Session
 from deadbeat.tasksets.executors.preparing import TaskSetExperiment, table_of
@@ -96,7 +95,18 @@ def estimate(
         slots = math.ceil(length_s * 1e9 / SLOT_MIN_NS)
         # one slot in 1 + sampled runs all tasks, the others one each
         running = (tasks + sampled) / (1 + sampled)
-        per_run = math.ceil(length_s * running * _jobs_per_second(row, group))
+        # Mean release rate of a task, 1/s, or a bound on it.
+        if row.by_utilisation:
+            rate = 1e9 / row.tasks.period_min
+        else:
+            deadline_factors = row.tasks.deadline_factor
+            rate = _inverse_wcet(row) * float(
+                sum(1 / factor for factor in deadline_factors) / len(deadline_factors)
+            )
+        if group is not None and group.critical_cores and row.stress is not None:
+            # A task alone on a core that is filled has the whole fill.
+            rate = max(rate, _inverse_wcet(row) * float(row.stress.fill_utilisation))
+        per_run = math.ceil(length_s * running * rate)
         jobs += runs * per_run
         seconds += runs * (length_s + _OVERHEAD_S)
         need += estimate_bytes(
@@ -140,19 +150,6 @@ def run_seconds(spec: CampaignSpec, *, simulated: bool) -> float:
     """Wall time of a run of a resolved specification before any is known."""
     whole = estimate(spec, calibrated=True, simulated=simulated)
     return whole.seconds / whole.runs
-
-
-def _jobs_per_second(spec: CampaignSpec, group: Group | None) -> float:
-    """Mean release rate of a task, 1/s, or a bound on it."""
-    if spec.by_utilisation:
-        rate = 1e9 / spec.tasks.period_min
-    else:
-        factors = spec.tasks.deadline_factor
-        rate = _inverse_wcet(spec) * float(sum(1 / factor for factor in factors) / len(factors))
-    if group is not None and group.critical_cores and spec.stress is not None:
-        # A task alone on a core that is filled has the whole fill.
-        rate = max(rate, _inverse_wcet(spec) * float(spec.stress.fill_utilisation))
-    return rate
 
 
 def _inverse_wcet(spec: CampaignSpec) -> float:
@@ -208,7 +205,15 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         if origin is not None:
             check_place(origin, self._executor.describe())
             copy_programs(self._source, store, origin)
-            borrowed = _borrow(store, self._source)
+            borrowed = store.load_calibration() or (
+                self._source.load_calibration() if self._source else None
+            )
+            if borrowed is None:
+                raise DataError(
+                    f"{store.path} has no calibration yet, and the campaign it is taken from"
+                    " is not known",
+                    "repeat the command with --programs-from",
+                )
         with self._calibrated(tell, borrowed=borrowed) as costs:
             self._keys = offered(spec, None if origin is None else store.programs.keys())
             self._supply: Supply = (
@@ -347,16 +352,6 @@ class CampaignExperiment(TaskSetExperiment[Measured]):
         if worst or found.trace.unavailable:
             severity = (worst[0].tardiness_ns, worst[0].response_share) if worst else (0, 0.0)
             self._store.save_trace(found.key, found.trace, severity)
-
-
-def _borrow(store: CampaignStore, source: CampaignStore | None) -> Calibration:
-    costs = store.load_calibration() or (source.load_calibration() if source else None)
-    if costs is None:
-        raise DataError(
-            f"{store.path} has no calibration yet, and the campaign it is taken from is not known",
-            "repeat the command with --programs-from",
-        )
-    return costs
 
 
 def standing(spec: CampaignSpec, store: CampaignStore) -> Outcome[RunKey]:

@@ -430,23 +430,23 @@ def draw_set(stress: StressSpec, seed: int, replica: int) -> SetDraw:
         for name in PLAIN
         if (drawn := getattr(stress, name)) is not None
     }
+    per_core = stress.per_core_of(group)
+    tasks_stream = stream("tasks")
+    if per_core is None:
+        tasks = None
+    elif per_core.ranged:
+        tasks = tasks_stream.between(per_core.low * cores, per_core.high * cores)
+    else:
+        tasks = cores * int(per_core.draw(tasks_stream))
     return SetDraw(
         group=group,
         seed=stream("task set").word() >> 1,
         cores=cores,
-        tasks=_tasks(stress.per_core_of(group), cores, stream("tasks")),
+        tasks=tasks,
         sync_milli=int(stress.sync_share.draw(stream("sync_share"))),
         contended_milli=int(stress.contended_ratio.draw(stream("contended_ratio"))),
         values=values,
     )
-
-
-def _tasks(per_core: Drawn | None, cores: int, stream: Stream) -> int | None:
-    if per_core is None:
-        return None
-    if per_core.ranged:
-        return stream.between(per_core.low * cores, per_core.high * cores)
-    return cores * int(per_core.draw(stream))
 
 
 def draw_tasks(

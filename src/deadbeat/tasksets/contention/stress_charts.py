@@ -337,7 +337,10 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
         curves = []
         for look, (name, summary) in enumerate(zip(names, summaries, strict=True)):
             own = [cell for cell in summary.cells if place_of(summaries[0], cell) == place]
-            drawn, column = _most_contended(own), "deadline_miss_ratio"
+            # All groups; of the points those at the largest rho and alpha.
+            point = attrgetter("sync_share", "contended_ratio")
+            drawn = [cell for cell in own if point(cell) == max(map(point, own))]
+            column = "deadline_miss_ratio"
             curves.append(interval_curve(name, look, drawn, "factor", column, scale=100.0))
         axes = ("deadline factor D / C", "deadline miss ratio (% of jobs)")
         panels.append(Panel(title=place, x_label=axes[0], y_label=axes[1], curves=tuple(curves)))
@@ -352,9 +355,3 @@ def _factor_overlays(names: Sequence[str], summaries: Sequence[Summary]) -> list
             panels=tuple(panels[:12]),
         )
     ]
-
-
-def _most_contended(cells: Sequence[CellFigures]) -> Sequence[CellFigures]:
-    """All groups; of the points those at the largest rho and alpha."""
-    place = attrgetter("sync_share", "contended_ratio")
-    return [cell for cell in cells if place(cell) == max(map(place, cells))]

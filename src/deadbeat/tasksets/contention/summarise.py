@@ -283,6 +283,18 @@ def _meta(
         whole = sum(ns for _, ns in works)
         priced = sum(ns for work, ns in works if work.fragment in names)
         priced_share = priced / whole if whole else None
+    if calibration:
+        calibration_facts = {
+            **{name: getattr(calibration, name) for name in ("basis", "policy", "pool")},
+            "entries": len(calibration.costs),
+            "refused": dict(calibration.refused),
+            **{name: getattr(calibration, name) for name in ("made_at", "seconds")},
+            "fingerprint": calibration.platform.fingerprint,
+            "yardstick_ps": list(calibration.yardstick_ps),
+            "cache_line_ps": dict(calibration.cache_line_ps),
+        }
+    else:
+        calibration_facts = None
     return {
         "name": store.path.resolve().name,
         "seed": store.seed,
@@ -290,7 +302,7 @@ def _meta(
         "parameters": store.spec,
         "platform": to_plain(platform) if platform else None,
         "origin": origin_facts(origin) if origin else None,
-        "calibration": _calibration_facts(calibration) if calibration else None,
+        "calibration": calibration_facts,
         "sessions": [
             {"session": record.number, "before": record.before, "after": record.after}
             for record in sessions
@@ -319,15 +331,3 @@ def _price_facts(table: PriceTable | None, points: Sequence[PointFigures]) -> ob
         for price in table.prices
     )
     return to_plain(evolve(table, prices=prices, states={}))
-
-
-def _calibration_facts(calibration: Calibration) -> dict[str, Json]:
-    return {
-        **{name: getattr(calibration, name) for name in ("basis", "policy", "pool")},
-        "entries": len(calibration.costs),
-        "refused": dict(calibration.refused),
-        **{name: getattr(calibration, name) for name in ("made_at", "seconds")},
-        "fingerprint": calibration.platform.fingerprint,
-        "yardstick_ps": list(calibration.yardstick_ps),
-        "cache_line_ps": dict(calibration.cache_line_ps),
-    }

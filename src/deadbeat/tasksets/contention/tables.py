@@ -29,7 +29,7 @@ from deadbeat.tasksets.contention.headline import load_words
 from deadbeat.tasksets.contention.point import class_words
 from deadbeat.tasksets.contention.samples import group_samples, groups
 from deadbeat.tasksets.model.figures import MEASURES, SUMMARY_COLUMNS, CellFigures, SetFigures
-from deadbeat.tasksets.model.results import ClassFigures, JobHistogram, Summary
+from deadbeat.tasksets.model.results import ClassFigures, Summary
 
 #: What stands below the groups of a stress campaign, and the points of a profile.
 STRESS_NOTE = "+ after a miss %: certainly more than the same tasks miss alone"
@@ -237,6 +237,30 @@ def page_data(summary: Summary) -> dict[str, Json]:
     summary = facts.grid_of(summary)
     floor = facts.noise_floor(summary)
     classes = {grids.point_key(p): p.by_class for p in summary.points}
+    # Histograms without their empty ends, as a place in one list of edges and the counts. Bins of
+    # one grid, whole or cut, share that list; bins that do not fit into it bring their own.
+    grid = sorted({float(edge) for item in summary.distributions for edge in item["edges"]})
+    place = {edge: index for index, edge in enumerate(grid)}
+    tables, lines = [grid], []
+    for item in summary.distributions:
+        counts = [int(count) for count in item["counts"]]
+        filled = [index for index, count in enumerate(counts) if count]
+        if not filled:
+            continue
+        bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
+        first = place[bins[0]]
+        table = 0
+        if grid[first : first + len(bins)] != bins:
+            table, first = len(tables), 0
+            tables.append(bins)
+        where = [plain(item.get(axis)) for axis in ("cores", "sync_share", "contended_ratio")]
+        own = counts[filled[0] : filled[-1] + 1]
+        factor = plain(item.get("deadline_factor") or 0.0)
+        lines.append([*where, str(item["metric"]), table, first, own, factor])
+    distributions = {
+        "edges": [[plain(edge) for edge in bins] for bins in tables],
+        "distributions": lines,
+    }
     return {
         "format": FORMAT,
         "name": facts.campaign_name(summary),
@@ -252,7 +276,7 @@ def page_data(summary: Summary) -> dict[str, Json]:
         "loaded_rows": _rows(loaded),
         "set_fields": _fields(_OF_POINT),
         "sets": _lines(summary.sets, (*SUMMARY_COLUMNS[:4], *_OF_POINT)),
-        **_distributions(summary.distributions),
+        **distributions,
     }
 
 
@@ -318,29 +342,3 @@ def _worst(summary: Summary, level: Level) -> list[SetFigures]:
 def _or_least(column: str, each: SetFigures) -> float:
     value = each.column(column)
     return -math.inf if value is None else value
-
-
-def _distributions(items: Sequence[JobHistogram]) -> dict[str, Json]:
-    """Histograms without their empty ends, as a place in one list of edges and the counts.
-
-    Bins of one grid, whole or cut, share that list; bins that do not fit into it bring their own.
-    """
-    grid = sorted({float(edge) for item in items for edge in item["edges"]})
-    place = {edge: index for index, edge in enumerate(grid)}
-    tables, lines = [grid], []
-    for item in items:
-        counts = [int(count) for count in item["counts"]]
-        filled = [index for index, count in enumerate(counts) if count]
-        if not filled:
-            continue
-        bins = [float(edge) for edge in item["edges"][filled[0] : filled[-1] + 2]]
-        first = place[bins[0]]
-        table = 0
-        if grid[first : first + len(bins)] != bins:
-            table, first = len(tables), 0
-            tables.append(bins)
-        where = [plain(item.get(axis)) for axis in ("cores", "sync_share", "contended_ratio")]
-        own = counts[filled[0] : filled[-1] + 1]
-        factor = plain(item.get("deadline_factor") or 0.0)
-        lines.append([*where, str(item["metric"]), table, first, own, factor])
-    return {"edges": [[plain(edge) for edge in bins] for bins in tables], "distributions": lines}

@@ -33,7 +33,7 @@ from deadbeat.tasksets.executors.base import (
     SelftestResult,
 )
 from deadbeat.tasksets.executors.hardware import HardwareExecutor
-from deadbeat.tasksets.executors.metrics import Bools, JobColumns, job_columns
+from deadbeat.tasksets.executors.metrics import job_columns
 from deadbeat.tasksets.model.calibration import Calibration
 from deadbeat.tasksets.model.results import Point, RunKey
 from deadbeat.tasksets.model.tasks import Resource, Task, TaskSet
@@ -83,18 +83,6 @@ class Observed:
     overlap: float
 
 
-def _overlap(jobs: JobColumns, together: Bools) -> float:
-    """Share of task 0's together jobs that another task's job intersects in time."""
-    mine, others = together & (jobs.task == 0), together & (jobs.task != 0)
-    if not mine.any() or not others.any():
-        return 0.0
-    starts, finishes = np.sort(jobs.start_ns[others]), np.sort(jobs.finish_ns[others])
-    # an interval meets others when more have started by its end than finished by its beginning
-    started = np.searchsorted(starts, jobs.finish_ns[mine], side="left")
-    finished = np.searchsorted(finishes, jobs.start_ns[mine], side="right")
-    return float(np.mean(started > finished))
-
-
 def observe(table: JobTable) -> Observed | None:
     """The figures of one control run; None when a task has no job of a kind."""
     jobs = job_columns(table)
@@ -107,10 +95,21 @@ def observe(table: JobTable) -> Observed | None:
             return None
         means.append(together.mean() / solo.mean())
         ratios.append(np.median(jobs.span_ns[mine]) / int(row["wcet_ns"]))
+    # Share of task 0's together jobs that another task's job intersects in time.
+    together = done & ~jobs.solo
+    mine, others = together & (jobs.task == 0), together & (jobs.task != 0)
+    if not mine.any() or not others.any():
+        overlap = 0.0
+    else:
+        starts, finishes = np.sort(jobs.start_ns[others]), np.sort(jobs.finish_ns[others])
+        # an interval meets others when more have started by its end than finished by its beginning
+        started = np.searchsorted(starts, jobs.finish_ns[mine], side="left")
+        finished = np.searchsorted(finishes, jobs.start_ns[mine], side="right")
+        overlap = float(np.mean(started > finished))
     return Observed(
         slowdown=float(np.mean(means)),
         span_ratio=float(np.mean(ratios)),
-        overlap=_overlap(jobs, done & ~jobs.solo),
+        overlap=overlap,
     )
 
 

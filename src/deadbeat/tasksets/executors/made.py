@@ -55,7 +55,17 @@ def make_executor(
     if simulated and kind != "fake":
         raise UsageError(f"--simulated and --executor {asked} exclude each other", "drop one")
     if kind == "hardware":
-        return _hardware(target, cross, cpus)
+        opened = open_target(target)
+        try:
+            allowed = usable_on(opened)
+            if not {*(cpus or ())} <= {*allowed}:
+                details = environment_of(opened, now=datetime.now(UTC))
+                require_usable(cpus or (), allowed, details)
+            toolchain = toolchain_of(opened, cross=cross)
+            return HardwareExecutor(target=opened, cpus=tuple(cpus or allowed), toolchain=toolchain)
+        except BaseException:
+            opened.close()
+            raise
     builds = kind in ("freertos", "lab")
     named = target if builds else target or cross
     refuse_made_up(named, "--simulated" if simulated else f"--executor {asked}")
@@ -72,20 +82,6 @@ def make_executor(
         made: Executor = import_module(_REPLAY).replay_executor(options, runs or Path("runs"))
         return made
     return parse_simulated(asked)
-
-
-def _hardware(target: str | None, cross: str | None, cpus: Sequence[int] | None) -> Executor:
-    opened = open_target(target)
-    try:
-        allowed = usable_on(opened)
-        if not {*(cpus or ())} <= {*allowed}:
-            details = environment_of(opened, now=datetime.now(UTC))
-            require_usable(cpus or (), allowed, details)
-        toolchain = toolchain_of(opened, cross=cross)
-        return HardwareExecutor(target=opened, cpus=tuple(cpus or allowed), toolchain=toolchain)
-    except BaseException:
-        opened.close()
-        raise
 
 
 def make_catalog(executor: Executor) -> Catalog:

@@ -166,19 +166,17 @@ def _primitive(primitive: Primitive, words: list[str], *, shared: bool) -> SetWo
             listed = ", ".join([*primitive.variants, *(["64K"] if primitive.sizes else [])])
             raise refuse(f"{name} has no variant or size {shown(word)}", listed or f"{name}")
     variant = variant or next(iter(primitive.variants), "")
-    if why := _refusal(primitive, variant, shared=shared):
+    if shared:
+        why = "its objects belong to one process; fragments have objects that cores share"
+    elif primitive.group == 2 and "same" not in primitive.places:
+        why = "its two threads need two CPUs, and a victim has one"
+    elif primitive.group == 2 and variant in primitive.spins:
+        why = "its two threads would spin for one another on one CPU"
+    else:
+        why = _REFUSED.get(primitive.name, "")
+    if why:
         raise refuse(f"{name} cannot be a victim or an aggressor: {why}", "leave it out")
     return SetWork(name, size or _SIZE * primitive.sizes, variant=variant)
-
-
-def _refusal(primitive: Primitive, variant: str, *, shared: bool) -> str:
-    if shared:
-        return "its objects belong to one process; fragments have objects that cores share"
-    if primitive.group == 2 and "same" not in primitive.places:
-        return "its two threads need two CPUs, and a victim has one"
-    if primitive.group == 2 and variant in primitive.spins:
-        return "its two threads would spin for one another on one CPU"
-    return _REFUSED.get(primitive.name, "")
 
 
 def _at_once(found: list[SetWork]) -> tuple[SetWork, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 
 import attrs
@@ -78,7 +78,15 @@ def answer(found: Predictions) -> tuple[str, ...]:
         ranged = [
             f"Measured on more than {found.rivals + 1} cores: {share} in its EXTRAPOLATED range."
         ]
-    return (_quality(found, start), *ranged, *_against(found), *_beyond(found))
+    marked: dict[str, list[str]] = {}
+    for cores, sets in found.beyond().items():
+        values = [each.predicted or 0.0 for each in sets]
+        ends = f"{_number(min(values))} to {_number(max(values))}"
+        mark = "EXTRAPOLATED" if sets[0].role == "extrapolated" else "Predicted"
+        marked.setdefault(mark, []).append(f"{ends} on {count_of(cores, 'core')}")
+    word = _WORDS[found.figure]
+    beyond = [f"{mark}: {word} {', '.join(parts)}." for mark, parts in marked.items()]
+    return (_quality(found, start), *ranged, *_against(found), *beyond)
 
 
 def _quality(found: Predictions, start: str) -> str:
@@ -115,17 +123,6 @@ def _against(found: Predictions) -> list[str]:
         others = " or ".join(f"{each.name} ({percent(each.mean)})" for each in unbeaten)
         made.append(f"The model ({mine}) is not shown to beat {others}.")
     return made
-
-
-def _beyond(found: Predictions) -> list[str]:
-    marked: dict[str, list[str]] = {}
-    for cores, sets in found.beyond().items():
-        values = [each.predicted or 0.0 for each in sets]
-        ends = f"{_number(min(values))} to {_number(max(values))}"
-        mark = "EXTRAPOLATED" if sets[0].role == "extrapolated" else "Predicted"
-        marked.setdefault(mark, []).append(f"{ends} on {count_of(cores, 'core')}")
-    word = _WORDS[found.figure]
-    return [f"{mark}: {word} {', '.join(parts)}." for mark, parts in marked.items()]
 
 
 # ---------- tables ----------
@@ -184,53 +181,8 @@ def _predictors(found: Predictions) -> list[Predictor]:
 
 def charts(found: Predictions) -> list[Chart]:
     made = [_against_measured(found)] if found.judged or found.calibrating else []
-    return [*made, _over_cores(found)] if found.beyond() else made
-
-
-def _against_measured(found: Predictions) -> Chart:
-    word = _WORDS[found.figure]
-    sets = [*found.judged, *found.calibrating]
-    panel = Panel(
-        title="",
-        x_label=f"predicted {word}",
-        y_label=word,
-        curves=(
-            _intervals(sets),
-            _points(found.calibrating, "measured, calibrates the intervals", _CALIBRATION),
-            _points(found.judged, "measured, held out", _MEASURED),
-        ),
-        x_log=found.figure == "slowdown",
-        y_log=found.figure == "slowdown",
-    )
-    caption = (
-        "A point on the line is predicted exactly. Band: where the model says that a measurement"
-        " lies with 90 %. Bars: the error of the measurement itself (95 %)."
-    )
-    return Chart(name="predicted", title="Predicted and measured", caption=caption, panels=(panel,))
-
-
-def _intervals(sets: Sequence[SetPrediction]) -> Curve:
-    """The predictions as a line, on which a measurement is predicted exactly."""
-    known = {each.predicted: each for each in sets if each.predicted is not None}
-    points = [CurvePoint(at, at, *(known[at].interval or ())) for at in sorted(known)]
-    return curve("predicted, stated 90 % interval", points, look=_PREDICTED, kind="line")
-
-
-def _points(sets: Iterable[SetPrediction], label: str, look: int) -> Curve:
-    points = [_measured(each, each.predicted) for each in sets if each.predicted is not None]
-    return curve(label, points, look=look, kind="errors")
-
-
-def _measured(each: SetPrediction, x: float) -> CurvePoint | None:
-    """What was measured of a set, with 95 % of its own error."""
-    if each.measured is None:
-        return None
-    arm = Z95 * (each.error or 0.0) * each.measured
-    text = f"{each.key}: {_number(each.measured)} measured"
-    return CurvePoint(x, each.measured, each.measured - arm, each.measured + arm, text=text)
-
-
-def _over_cores(found: Predictions) -> Chart:
+    if not found.beyond():
+        return made
     word = _WORDS[found.figure]
     beyond = [each for sets in found.beyond().values() for each in sets]
     chosen = list(dict.fromkeys(each.key for each in beyond))
@@ -257,9 +209,50 @@ def _over_cores(found: Predictions) -> Chart:
         " does, at offsets of its own. Extrapolated points have no interval that was tested."
     )
     mark = " (EXTRAPOLATED)" * any(each.role == "extrapolated" for each in beyond)
-    return Chart(
+    over_cores = Chart(
         name="cores", title=f"On other numbers of cores{mark}", caption=caption, panels=(panel,)
     )
+    return [*made, over_cores]
+
+
+def _against_measured(found: Predictions) -> Chart:
+    word = _WORDS[found.figure]
+    sets = [*found.judged, *found.calibrating]
+    # The predictions as a line, on which a measurement is predicted exactly.
+    known = {each.predicted: each for each in sets if each.predicted is not None}
+    points = [CurvePoint(at, at, *(known[at].interval or ())) for at in sorted(known)]
+    intervals = curve("predicted, stated 90 % interval", points, look=_PREDICTED, kind="line")
+    panel = Panel(
+        title="",
+        x_label=f"predicted {word}",
+        y_label=word,
+        curves=(
+            intervals,
+            _points(found.calibrating, "measured, calibrates the intervals", _CALIBRATION),
+            _points(found.judged, "measured, held out", _MEASURED),
+        ),
+        x_log=found.figure == "slowdown",
+        y_log=found.figure == "slowdown",
+    )
+    caption = (
+        "A point on the line is predicted exactly. Band: where the model says that a measurement"
+        " lies with 90 %. Bars: the error of the measurement itself (95 %)."
+    )
+    return Chart(name="predicted", title="Predicted and measured", caption=caption, panels=(panel,))
+
+
+def _points(sets: Iterable[SetPrediction], label: str, look: int) -> Curve:
+    points = [_measured(each, each.predicted) for each in sets if each.predicted is not None]
+    return curve(label, points, look=look, kind="errors")
+
+
+def _measured(each: SetPrediction, x: float) -> CurvePoint | None:
+    """What was measured of a set, with 95 % of its own error."""
+    if each.measured is None:
+        return None
+    arm = Z95 * (each.error or 0.0) * each.measured
+    text = f"{each.key}: {_number(each.measured)} measured"
+    return CurvePoint(x, each.measured, each.measured - arm, each.measured + arm, text=text)
 
 
 _OWN = ("calibration", "held-out")

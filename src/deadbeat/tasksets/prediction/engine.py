@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from attrs import evolve, frozen
@@ -18,12 +18,11 @@ from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import count_of, loud
 from deadbeat.base.stats.intervals import Interval, fewest
 from deadbeat.tasksets.breakdown.predict import miss_curve
-from deadbeat.tasksets.breakdown.results import Breakdown
 from deadbeat.tasksets.breakdown.spec import SearchSpec, built_utilisation, set_of
 from deadbeat.tasksets.breakdown.spec import from_plain as breakdown_spec
 from deadbeat.tasksets.contention.spec import read_spec
 from deadbeat.tasksets.model.calibration import Calibration
-from deadbeat.tasksets.model.results import RunKey, Summary
+from deadbeat.tasksets.model.results import RunKey
 from deadbeat.tasksets.model.tasks import TaskSet
 from deadbeat.tasksets.prediction.results import (
     LEVEL,
@@ -43,7 +42,6 @@ from deadbeat.tasksets.prices.rates import (
 from deadbeat.tasksets.prices.replay import Overheads, ReplayTask, Slowdowns, alone, replay
 from deadbeat.tasksets.prices.stage import load_prices
 from deadbeat.tasksets.prices.table import PriceTable, price_table
-from deadbeat.tasksets.store.campaign import CampaignStore
 
 Figure = Literal["slowdown", "breakdown"]
 
@@ -119,11 +117,38 @@ def read_cases(runs: Path, text: str) -> StoredSets:
     figure: Figure = "slowdown"
     if kind.name == "breakdown":
         spec = breakdown_spec(store.spec)
-        figure, cases, search = "breakdown", _searched(store, summary), spec.breakdown
+        figure = "breakdown"
+        # The sets of a search with their breakdown utilisations, each known to its resolution.
+        cases = tuple(
+            StoredSet(
+                key=(key := set_of(RunKey.parse(each.run))).text,
+                task_set=store.programs.task_set(key),
+                measured=each.breakdown,
+                error=summary.resolution / math.sqrt(12) / each.breakdown,
+                unbounded=bool(each.end),
+                replayed=each.predicted,
+            )
+            for each in summary.sets
+        )
+        search = spec.breakdown
         overrun, policy = "skip", spec.run.policy
     else:
         run = read_spec(store.spec).run
-        cases, search, overrun, policy = _measured(store, summary), None, run.overrun, run.policy
+        cases = tuple(
+            StoredSet(
+                key=each.key,
+                task_set=store.programs.task_set(RunKey.parse(each.key)),
+                measured=(value := each.slowdown_mean),
+                error=None
+                if value is None or (error := each.slowdown_error) is None
+                else error / value,
+                replayed=each.slowdown_predicted,
+            )
+            for each in summary.sets
+        )
+        search = None
+        overrun = run.overrun
+        policy = run.policy
     if overrun != "skip":
         message = f"{path.name} lets late jobs pile up (--set overrun=late), which is not modelled"
         raise UsageError(message, "measure with --set overrun=skip")
@@ -137,36 +162,6 @@ def read_cases(runs: Path, text: str) -> StoredSets:
         policy=policy,
         labels=loud(summary.labels),
         search=search,
-    )
-
-
-def _measured(store: CampaignStore, summary: Summary) -> tuple[StoredSet, ...]:
-    return tuple(
-        StoredSet(
-            key=each.key,
-            task_set=store.programs.task_set(RunKey.parse(each.key)),
-            measured=(value := each.slowdown_mean),
-            error=None
-            if value is None or (error := each.slowdown_error) is None
-            else error / value,
-            replayed=each.slowdown_predicted,
-        )
-        for each in summary.sets
-    )
-
-
-def _searched(store: Any, summary: Breakdown) -> tuple[StoredSet, ...]:
-    """The sets of a search with their breakdown utilisations, each known to its resolution."""
-    return tuple(
-        StoredSet(
-            key=(key := set_of(RunKey.parse(each.run))).text,
-            task_set=store.programs.task_set(key),
-            measured=each.breakdown,
-            error=summary.resolution / math.sqrt(12) / each.breakdown,
-            unbounded=bool(each.end),
-            replayed=each.predicted,
-        )
-        for each in summary.sets
     )
 
 
@@ -207,7 +202,15 @@ def predict(
         UsageError: Nothing is left.
     """
     if hold is not None:
-        stored, cases = _held(stored, cases, hold)
+        # Without what more than `cores` showed.
+        kept = tuple(each for each in stored.matrices if each.rivals < hold)
+        if not kept or not any(case.task_set.cores > hold for case in cases.cases):
+            lacks = (
+                f"{cases.name} has no set on more than" if kept else f"{stored.name} has no pair on"
+            )
+            raise UsageError(f"--hold-cores: {lacks} {hold} cores", "measure more: --cores 2,4,8")
+        blind = tuple(evolve(each, replayed=None) for each in cases.cases)
+        stored, cases = evolve(stored, matrices=kept), evolve(cases, cases=blind)
     matrix, most = stored.matrices[0], stored.matrices[-1].rivals
     rates = RatesByRivals(stored.matrices)
     seeds = {case.key: case.task_set.seed for case in cases.cases}
@@ -217,12 +220,26 @@ def predict(
     ]
     sets, scale = with_intervals(found)
     by_key = {case.key: case for case in cases.cases}
-    beyond = [
-        _elsewhere(by_key[each.key], each, cases, rates, count)
-        for count in cores
-        for each in _chosen(sets)
-        if count != each.cores
-    ]
+    beyond = []
+    for count in cores:
+        for each in _chosen(sets):
+            if count != each.cores:
+                # The set that was `found` on its own cores copied onto others.
+                case = by_key[each.key]
+                matrices = rates.matrices
+                own, _ = prepared(case.task_set, cases.calibration, matrices[0])
+                tasks = copied(own, count, case.task_set.seed)
+                further = count > matrices[-1].rivals + 1
+                elsewhere = SetPrediction(
+                    key=case.key,
+                    cores=count,
+                    role="extrapolated" if further else "predicted",
+                    predicted=_value(case, cases, tasks, rates),
+                    plain=each.plain,
+                    covered=each.covered,
+                    range=_range(case, cases, tasks, rates) if further else None,
+                )
+                beyond.append(elsewhere)
     sets = (*sets, *beyond)
     return Predictions(
         result=cases.name,
@@ -233,18 +250,6 @@ def predict(
         sets=sets,
         scale=scale,
     )
-
-
-def _held(
-    stored: PricedMatrices, cases: StoredSets, cores: int
-) -> tuple[PricedMatrices, StoredSets]:
-    """Without what more than ``cores`` showed."""
-    kept = tuple(each for each in stored.matrices if each.rivals < cores)
-    if not kept or not any(case.task_set.cores > cores for case in cases.cases):
-        lacks = f"{cases.name} has no set on more than" if kept else f"{stored.name} has no pair on"
-        raise UsageError(f"--hold-cores: {lacks} {cores} cores", "measure more: --cores 2,4,8")
-    blind = tuple(evolve(each, replayed=None) for each in cases.cases)
-    return evolve(stored, matrices=kept), evolve(cases, cases=blind)
 
 
 def _own(
@@ -289,25 +294,6 @@ def _chosen(sets: Sequence[SetPrediction]) -> list[SetPrediction]:
     known = sorted(made, key=attrgetter("predicted", "key"))
     places = np.linspace(0, len(known) - 1, min(ELSEWHERE, len(known)))
     return [known[round(place)] for place in places]
-
-
-def _elsewhere(
-    case: StoredSet, found: SetPrediction, cases: StoredSets, rates: RatesByRivals, cores: int
-) -> SetPrediction:
-    """The set that was ``found`` on its own cores copied onto others."""
-    matrices = rates.matrices
-    own, _ = prepared(case.task_set, cases.calibration, matrices[0])
-    tasks = copied(own, cores, case.task_set.seed)
-    further = cores > matrices[-1].rivals + 1
-    return SetPrediction(
-        key=case.key,
-        cores=cores,
-        role="extrapolated" if further else "predicted",
-        predicted=_value(case, cases, tasks, rates),
-        plain=found.plain,
-        covered=found.covered,
-        range=_range(case, cases, tasks, rates) if further else None,
-    )
 
 
 def _range(

@@ -232,14 +232,15 @@ def with_intervals(sets: Sequence[SetPrediction]) -> tuple[tuple[SetPrediction, 
         return tuple(sets), None
     errors = [each.error for each in sets if each.error is not None]
     usual = float(np.median(errors)) if errors else 0.0
-    return tuple(_with_interval(each, scale, usual) for each in sets), scale
-
-
-def _with_interval(found: SetPrediction, scale: float, usual: float) -> SetPrediction:
-    """``usual``: error of the measurement of one that is not measured."""
-    if found.predicted is None or found.role == "extrapolated":
-        return found
-    known = found if found.error is not None else attrs.evolve(found, error=usual)
-    factor = math.exp(scale * difficulty(known))
-    interval = Interval(found.predicted / factor, found.predicted * factor)
-    return attrs.evolve(found, interval=interval)
+    made = []
+    for each in sets:
+        # `usual`: error of the measurement of one that is not measured.
+        if each.predicted is None or each.role == "extrapolated":
+            with_interval = each
+        else:
+            known = each if each.error is not None else attrs.evolve(each, error=usual)
+            factor = math.exp(scale * difficulty(known))
+            interval = Interval(each.predicted / factor, each.predicted * factor)
+            with_interval = attrs.evolve(each, interval=interval)
+        made.append(with_interval)
+    return tuple(made), scale

@@ -174,17 +174,21 @@ def price_chart(table: PriceTable) -> Chart:
     ]
     for look, (others, state) in enumerate(groups):
         beside = "one other core" if others == 1 else f"{others} others"
-        points = (
-            CurvePoint(
-                place[p.object] + aside(look + 1, count),
-                p.shared_ns or 0.0,
-                p.low_ns,
-                p.high_ns,
-                text=_hover(p),
-            )
-            for p in own
-            if (p.others, p.state) == (others, state)
-        )
+        points = []
+        for p in own:
+            if (p.others, p.state) == (others, state):
+                ends = ns_range(p.low_ns, p.high_ns)
+                known = f" ({ends})" if ends else f", seen {p.slots} times"
+                hover = f"{p.object}:{p.size} {p.state} {ns_text(p.shared_ns or 0.0)}{known}"
+                points.append(
+                    CurvePoint(
+                        place[p.object] + aside(look + 1, count),
+                        p.shared_ns or 0.0,
+                        p.low_ns,
+                        p.high_ns,
+                        text=hover,
+                    )
+                )
         curves.append(curve(f"beside {beside}, {state}", points, look=look, kind="errors"))
     panel = Panel(
         title="",
@@ -196,12 +200,6 @@ def price_chart(table: PriceTable) -> Chart:
     )
     caption = f"{table.slots:,} slots in which all cores worked. Bars: 95 % intervals."
     return Chart(name="prices", title="Prices of sharing", caption=caption, panels=(panel,))
-
-
-def _hover(price: Price) -> str:
-    ends = ns_range(price.low_ns, price.high_ns)
-    known = f" ({ends})" if ends else f", seen {price.slots} times"
-    return f"{price.object}:{price.size} {price.state} {ns_text(price.shared_ns or 0.0)}{known}"
 
 
 def price_parts(table: PriceTable) -> tuple[Part, ...]:

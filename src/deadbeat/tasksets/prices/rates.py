@@ -183,25 +183,25 @@ def _priced(prices: Sequence[Price], rivals: int) -> PairMatrix:
         math.exp(np.mean([math.log(v) for v, its in zip(values, same, strict=True) if its == at]))
         for at in same
     ]
+    pairs = {}
+    for at, price in enumerate(prices):
+        for other, beside in enumerate(prices):
+            if beside.object == price.object:
+                if price.half_width is None:
+                    around = None
+                else:
+                    around = Interval(
+                        means[at] * (1 - price.half_width), means[at] * (1 + price.half_width)
+                    )
+                pairs[(at, other)] = PairSlowdown(value=means[at], interval=around)
     return PairMatrix(
         works=tuple(SizedWork(p.object, p.size, shared=not p.memory) for p in prices),
         computes=tuple(p.memory for p in prices),
         memory=tuple(p.memory for p in prices),
-        pairs={
-            (at, other): PairSlowdown(value=means[at], interval=_around(price, means[at]))
-            for at, price in enumerate(prices)
-            for other, beside in enumerate(prices)
-            if beside.object == price.object
-        },
+        pairs=pairs,
         rivals=rivals,
         same=tuple(same),
     )
-
-
-def _around(price: Price, value: float) -> Interval | None:
-    if price.half_width is None:
-        return None
-    return Interval(value * (1 - price.half_width), value * (1 + price.half_width))
 
 
 @frozen(eq=False)
@@ -264,7 +264,12 @@ class Rates:
         return self._excess.get((work, work), 0.0) if self.matrix.computes[work] else 0.0
 
     def __call__(self, active: Mapping[int, int]) -> dict[int, float]:
-        return {work: self.slowdown(work, _without(active, work)) for work in active}
+        found = {}
+        for work in active:
+            found[work] = self.slowdown(
+                work, {g: n - (g == work) for g, n in active.items() if n > (g == work)}
+            )
+        return found
 
     def slowdown(self, victim: int, others: Mapping[int, int]) -> float:
         """Slowdown of ``victim`` on one core beside ``others`` (work -> cores)."""
@@ -326,10 +331,6 @@ class RatesByRivals:
         rivals = sum(active.values()) - 1
         fitting = [each for each in self._rates if each.matrix.rivals <= rivals]
         return (fitting or self._rates[:1])[-1](active)
-
-
-def _without(active: Mapping[int, int], work: int) -> dict[int, int]:
-    return {g: n - (g == work) for g, n in active.items() if n > (g == work)}
 
 
 @frozen(kw_only=True)

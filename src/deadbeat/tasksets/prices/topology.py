@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
 from functools import cache
 from itertools import accumulate, combinations
 from pathlib import Path
@@ -69,38 +68,37 @@ def public_machines() -> tuple[SharedCpus, ...]:
     """The machines of the table, each with its own prices."""
     text = Path(__file__).with_name("machines.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return tuple(
-        SharedCpus(
-            name=row["machine"],
-            cpus=tuple(_numbered(row)),
-            prices=(tuple(_number(row[f"{level}_ns"]) for level in LEVELS),),
-            kind=row["kind"],
-            measured=tuple(_number(row[f"{of}_ns"]) for of in ("pair", "first_8", "first_16")),
-            steps=row["steps"],
+    made = []
+    for row in rows:
+        # Places of CPUs in Linux's order: both threads of a core are `next` to each other, `half`
+        # of all apart, or the first CPUs alone have one.
+        count, siblings = int(row["cpus"]), row["siblings"]
+        per_socket = int(row["cores_per_socket"])
+        paired = {"none": 0, "next": count, "half": 0}.get(siblings) if siblings.isalpha() else None
+        paired = int(siblings) if paired is None else paired
+        sizes = [int(part) for part in row["cores_per_cache"].split("+")]
+        ends = [*accumulate(sizes)]
+        found = []
+        for cpu in range(count):
+            core = cpu % (count // 2) if siblings == "half" else cpu
+            core = core // 2 if core < paired else core - paired // 2
+            cache_of = sum(core >= end for end in ends) if len(ends) > 1 else core // sizes[0]
+            found.append((core, cache_of, core // per_socket))
+        made.append(
+            SharedCpus(
+                name=row["machine"],
+                cpus=tuple(found),
+                prices=(tuple(_number(row[f"{level}_ns"]) for level in LEVELS),),
+                kind=row["kind"],
+                measured=tuple(_number(row[f"{of}_ns"]) for of in ("pair", "first_8", "first_16")),
+                steps=row["steps"],
+            )
         )
-        for row in rows
-    )
+    return tuple(made)
 
 
 def _number(text: str) -> float | None:
     return float(text) if text else None
-
-
-def _numbered(row: Mapping[str, str]) -> list[tuple[int, int, int]]:
-    """Places of CPUs in Linux's order: both threads of a core are ``next`` to each other, ``half``
-    of all apart, or the first CPUs alone have one."""
-    count, siblings, per_socket = int(row["cpus"]), row["siblings"], int(row["cores_per_socket"])
-    paired = {"none": 0, "next": count, "half": 0}.get(siblings) if siblings.isalpha() else None
-    paired = int(siblings) if paired is None else paired
-    sizes = [int(part) for part in row["cores_per_cache"].split("+")]
-    ends = [*accumulate(sizes)]
-    found = []
-    for cpu in range(count):
-        core = cpu % (count // 2) if siblings == "half" else cpu
-        core = core // 2 if core < paired else core - paired // 2
-        cache_of = sum(core >= end for end in ends) if len(ends) > 1 else core // sizes[0]
-        found.append((core, cache_of, core // per_socket))
-    return found
 
 
 def among_others(name: str) -> SharedCpus:
@@ -121,7 +119,18 @@ def read_topology(text: str, here: object = None, *, cores: int = 2) -> SharedCp
     named = [each for each in named if text.lower() == each.name.lower()] or named
     every = tuple(each.prices[0] for each in public_machines())
     if text == "this":
-        places = [_here(own) for _, own in sorted(inside(here).items(), key=lambda p: int(p[0]))]
+        places = []
+        for _, own in sorted(inside(here).items(), key=lambda p: int(p[0])):
+            facts: Any = inside(own)
+            core, socket = (
+                int(facts[name]) if f"{facts.get(name)}".isdecimal() else 0 for name in _IDS
+            )
+            caches: Any = facts.get("caches") if isinstance(facts.get("caches"), list) else ()
+            last: Any = max(caches, key=lambda each: each["level"], default={})
+            sharing = last.get("shared_cpus") or ()
+            siblings = facts.get("siblings") or ()
+            mine = (min(siblings, default=core), min(sharing, default=-1 - socket), socket)
+            places.append(mine)
         found = SharedCpus(name="this machine", cpus=tuple(places), prices=every)
     elif Path(text).is_file():
         found = SharedCpus(name=Path(text).name, cpus=tuple(_lscpu(Path(text))), prices=every)
@@ -136,16 +145,6 @@ def read_topology(text: str, here: object = None, *, cores: int = 2) -> SharedCp
     return found
 
 
-def _here(own: object) -> tuple[int, int, int]:
-    facts: Any = inside(own)
-    core, socket = (int(facts[name]) if f"{facts.get(name)}".isdecimal() else 0 for name in _IDS)
-    caches: Any = facts.get("caches") if isinstance(facts.get("caches"), list) else ()
-    last: Any = max(caches, key=lambda each: each["level"], default={})
-    sharing = last.get("shared_cpus") or ()
-    siblings = facts.get("siblings") or ()
-    return min(siblings, default=core), min(sharing, default=-1 - socket), socket
-
-
 def _lscpu(path: Path) -> list[tuple[int, int, int]]:
     """CPUs that are online, in order, of any table that lscpu prints by CPU."""
     try:
@@ -158,15 +157,17 @@ def _lscpu(path: Path) -> list[tuple[int, int, int]]:
             cut = "," if "," in lines[start] else None
             head = [name.lower() for name in lines[start].split(cut)]
             rows = [dict(zip(head, line.split(cut), strict=False)) for line in lines[start + 1 :]]
-        found = [(int(row["cpu"]), _place(row)) for row in rows if row["core"].isdecimal()]
+        found = []
+        for row in rows:
+            if row["core"].isdecimal():
+                socket = int(row["socket"]) if row.get("socket", "").isdecimal() else 0
+                joined = next((row[name] for name in row if ":" in name), "")
+                caches = (
+                    joined.split(":") if joined else [row.get(name, "") for name in ("l2", "l3")]
+                )
+                known = [each for each in caches if each.isdecimal()]
+                place = (int(row["core"]), int(known[-1]) if known else -1 - socket, socket)
+                found.append((int(row["cpu"]), place))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
         raise UsageError(f"topology: {path.name} is no table of CPUs by lscpu", _HINT) from None
     return [place for _, place in sorted(found)]
-
-
-def _place(row: Mapping[str, str]) -> tuple[int, int, int]:
-    socket = int(row["socket"]) if row.get("socket", "").isdecimal() else 0
-    joined = next((row[name] for name in row if ":" in name), "")
-    caches = joined.split(":") if joined else [row.get(name, "") for name in ("l2", "l3")]
-    known = [each for each in caches if each.isdecimal()]
-    return int(row["core"]), int(known[-1]) if known else -1 - socket, socket

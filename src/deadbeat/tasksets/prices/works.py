@@ -69,18 +69,16 @@ def groups_of(cores: int, platform: Platform) -> list[tuple[int, ...]]:
     core, one cache, none), and all of them."""
     pairs: dict[tuple[object, ...], tuple[int, ...]] = {}
     for other in range(1, cores):
-        pairs.setdefault(_apart(platform, 0, other), (0, other))
+        own = places_of(platform.details.get("topology")).get(platform.cpus[0])
+        if own is None:
+            apart: tuple[object, ...] = ()
+        else:
+            cpu = platform.cpus[other]
+            sizes = [cache.size_bytes or 0 for cache in own.caches if cpu in cache.cpus]
+            apart = cpu in own.siblings, min(sizes, default=0)
+        pairs.setdefault(apart, (0, other))
     every = tuple(range(min(cores, 64)))
     return [*pairs.values(), *([every] if cores > 2 else [])] or [(0,)]
-
-
-def _apart(platform: Platform, one: int, other: int) -> tuple[object, ...]:
-    own = places_of(platform.details.get("topology")).get(platform.cpus[one])
-    if own is None:
-        return ()
-    cpu = platform.cpus[other]
-    sizes = [cache.size_bytes or 0 for cache in own.caches if cpu in cache.cpus]
-    return cpu in own.siblings, min(sizes, default=0)
 
 
 def works_of(

@@ -94,7 +94,15 @@ class Synthesiser:
         classes = self._usable_classes(pool, parameters.classes_min, drawn)
         computation = self._computation(pool, parameters)
         for attempt in range(_ATTEMPTS):
-            chosen = _draw_classes(Stream(seed, "classes", attempt), parameters, classes)
+            stream = Stream(seed, "classes", attempt)
+            if not classes:
+                chosen: tuple[str, ...] = ()
+            else:
+                most = min(parameters.classes_max, len(classes))
+                count = stream.between(parameters.classes_min, most)
+                order = list(classes)
+                stream.shuffle(order)
+                chosen = tuple(sorted(order[:count]))
             sync = _Choice(chosen, tuple(entry for name in chosen for entry in pool.sy[name]))
             choices = {Kind.SY: [(sync, Fraction(1))], Kind.NS: computation}
             packed = [
@@ -273,18 +281,6 @@ def _cost_ps(segments: Sequence[_Packed]) -> int:
     return sum(use.cost_ps for _, _, uses in segments for use in uses)
 
 
-def _draw_classes(
-    stream: Stream, parameters: SynthesisParameters, classes: Sequence[str]
-) -> tuple[str, ...]:
-    if not classes:
-        return ()
-    most = min(parameters.classes_max, len(classes))
-    count = stream.between(parameters.classes_min, most)
-    order = list(classes)
-    stream.shuffle(order)
-    return tuple(sorted(order[:count]))
-
-
 def _plan(
     stream: Stream,
     count: int,
@@ -305,24 +301,20 @@ def _plan(
     plan: list[tuple[Kind, int]] = []
     for kind, floor_ps in floors_ps.items():
         most = max(1, spent_ps[kind] // (_USES_PER_SEGMENT * floor_ps))
-        lengths = _cut(stream, spent_ps[kind], min(counts[kind], most))
+        # `parts` random lengths that sum to `total_ps` exactly.
+        parts = min(counts[kind], most)
+        unit = 1 << 16
+        weights = [stream.between(unit, _LENGTH_RATIO * unit) for _ in range(parts)]
+        whole = sum(weights)
+        lengths, reached, begin = [], 0, 0
+        for weight in weights:
+            reached += weight
+            end = spent_ps[kind] * reached // whole
+            lengths.append(end - begin)
+            begin = end
         plan += [(kind, length_ps) for length_ps in lengths]
     stream.shuffle(plan)
     return plan
-
-
-def _cut(stream: Stream, total_ps: int, parts: int) -> list[int]:
-    """``parts`` random lengths that sum to ``total_ps`` exactly."""
-    unit = 1 << 16
-    weights = [stream.between(unit, _LENGTH_RATIO * unit) for _ in range(parts)]
-    whole = sum(weights)
-    lengths, reached, begin = [], 0, 0
-    for weight in weights:
-        reached += weight
-        end = total_ps * reached // whole
-        lengths.append(end - begin)
-        begin = end
-    return lengths
 
 
 def _bind(

@@ -59,7 +59,21 @@ def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
             timed.append(Timing(wcet_ns, -(-wcet_ns * part.denominator // part.numerator)))
         else:
             timed.append(critical.get(index, Timing(wcet_ns, nearest(factor * wcet_ns))))
-    priorities = _priorities(parameters, Stream(seed, "priority"), [t.period_ns for t in timed])
+    stream = Stream(seed, "priority")
+    periods_ns = [t.period_ns for t in timed]
+    low, high = parameters.priority_low, parameters.priority_high
+    if parameters.priorities == "uniform":
+        priorities = [high] * len(periods_ns)
+    elif parameters.priorities == "random":
+        priorities = [stream.between(low, high) for _ in periods_ns]
+    else:
+        # Rate-monotonic (Liu and Layland 1973): the shorter the period, the higher the priority.
+        levels = high - low + 1
+        spread = max(levels, len(periods_ns))
+        priorities = [0] * len(periods_ns)
+        by_rate = sorted(range(len(periods_ns)), key=lambda index: (periods_ns[index], index))
+        for rank, index in enumerate(by_rate):
+            priorities[index] = high - rank * levels // spread
     return [
         Outline(
             core=index % parameters.cores,
@@ -74,24 +88,6 @@ def outlines(parameters: SynthesisParameters, seed: int) -> list[Outline]:
         )
         for index, timing in enumerate(timed)
     ]
-
-
-def _priorities(
-    parameters: SynthesisParameters, stream: Stream, periods_ns: Sequence[int]
-) -> list[int]:
-    low, high = parameters.priority_low, parameters.priority_high
-    if parameters.priorities == "uniform":
-        return [high] * len(periods_ns)
-    if parameters.priorities == "random":
-        return [stream.between(low, high) for _ in periods_ns]
-    # Rate-monotonic (Liu and Layland 1973): the shorter the period, the higher the priority.
-    levels = high - low + 1
-    spread = max(levels, len(periods_ns))
-    priorities = [0] * len(periods_ns)
-    by_rate = sorted(range(len(periods_ns)), key=lambda index: (periods_ns[index], index))
-    for rank, index in enumerate(by_rate):
-        priorities[index] = high - rank * levels // spread
-    return priorities
 
 
 def has_mixed_priorities(found: Sequence[Outline]) -> bool:
@@ -161,18 +157,15 @@ def _of_core(
         stream = Stream(seed, "utilisation", tasks[0], attempt, redraw)
         found = []
         for used in divide(stream, utilisation, bounds):
-            period_ns = choose(stream, *_periods_within(parameters, used))
+            # The shortest and the longest T at which the nearest whole number of `used` T is a C.
+            half = Fraction(1, 2)
+            shortest = -((half - parameters.wcet_min_ns) / used // 1)
+            longest = -(-(parameters.wcet_max_ns + half) / used // 1) - 1
+            shortest = max(shortest, parameters.period_min_ns)
+            period_ns = choose(stream, shortest, min(longest, parameters.period_max_ns))
             if period_ns is None:
                 break
             found.append(Timing(nearest(used * period_ns), period_ns))
         else:
             return found
     return None
-
-
-def _periods_within(parameters: SynthesisParameters, used: Fraction) -> tuple[int, int]:
-    """The shortest and the longest T at which the nearest whole number of ``used`` T is a C."""
-    half = Fraction(1, 2)
-    shortest = -((half - parameters.wcet_min_ns) / used // 1)
-    longest = -(-(parameters.wcet_max_ns + half) / used // 1) - 1
-    return max(shortest, parameters.period_min_ns), min(longest, parameters.period_max_ns)
