@@ -137,15 +137,16 @@ class HostedMachine:
             timeout=timeout_s + _LOCK_WAIT_S + _GUARD_MARGIN_S,
         )  # fmt: skip
         if done.returncode != 0:
-            raise _refusal(done.stderr)
-
-
-def _refusal(said: str) -> TargetError:
-    lines = said.strip().splitlines() or ["it ended without a word"]
-    if lines[0].startswith("error busy"):
-        return TargetError(
-            f"another deadbeat measurement has this machine (process {lines[0].split()[-1]})",
-            "wait for it to end; two at once would measure each other",
-        )
-    hint = "run as root, or give CAP_SYS_NICE and CAP_IPC_LOCK" if "refused" in lines[-1] else ""
-    return TargetError(f"FreeRTOS on this Linux: {lines[-1][:300]}", hint)
+            lines = done.stderr.strip().splitlines() or ["it ended without a word"]
+            if lines[0].startswith("error busy"):
+                raise TargetError(
+                    "another deadbeat measurement has this machine (process"
+                    f" {lines[0].split()[-1]})",
+                    "wait for it to end; two at once would measure each other",
+                )
+            hint = (
+                "run as root, or give CAP_SYS_NICE and CAP_IPC_LOCK"
+                if "refused" in lines[-1]
+                else ""
+            )
+            raise TargetError(f"FreeRTOS on this Linux: {lines[-1][:300]}", hint)

@@ -255,7 +255,18 @@ def judged(statement: Statement, results: Sequence[StatedResult]) -> Judgement:
     """The verdict, or what is lacking; none of what a formula made."""
     labels = tuple(dict.fromkeys(label for each in results for label in each.labels))
     try:
-        found = judge(statement, _fitting(statement, results))
+        # The results in the order of the statement. Raises LackingError: a premise fails.
+        needs = f"needs {statement.needs} of deadbeat {statement.kind}"
+        if wrong := [each for each in results if each.kind != statement.kind]:
+            raise LackingError(needs, f"{wrong[0].name} is of {wrong[0].kind}")
+        paths = [each.path for each in results]
+        if twice := [each.name for each in results if paths.count(each.path) > 1]:
+            raise LackingError("needs different results", f"{twice[0]} is named twice")
+        if not statement.results <= len(results) <= max(statement.results, statement.up_to):
+            raise LackingError(needs, f"{len(results)} given: {statement.wants}")
+        ordered = in_order(statement.order, results)
+        require(statement.premises, ordered)
+        found = judge(statement, ordered)
         assert found is not None
     except LackingError as lacking:
         evidence = (Evidence(holds=None, figures=lacking.because),)
@@ -263,21 +274,6 @@ def judged(statement: Statement, results: Sequence[StatedResult]) -> Judgement:
     made_up = any(label.lower() == "simulated" for label in labels)
     verdict = MADE_UP if made_up and found.verdict in VERDICTS else found.verdict
     return evolve(found, verdict=verdict, labels=labels)
-
-
-def _fitting(statement: Statement, results: Sequence[StatedResult]) -> Sequence[StatedResult]:
-    """The results in the order of the statement. Raises LackingError: a premise fails."""
-    needs = f"needs {statement.needs} of deadbeat {statement.kind}"
-    if wrong := [each for each in results if each.kind != statement.kind]:
-        raise LackingError(needs, f"{wrong[0].name} is of {wrong[0].kind}")
-    paths = [each.path for each in results]
-    if twice := [each.name for each in results if paths.count(each.path) > 1]:
-        raise LackingError("needs different results", f"{twice[0]} is named twice")
-    if not statement.results <= len(results) <= max(statement.results, statement.up_to):
-        raise LackingError(needs, f"{len(results)} given: {statement.wants}")
-    ordered = in_order(statement.order, results)
-    require(statement.premises, ordered)
-    return ordered
 
 
 def plain_of(found: Judgement) -> dict[str, object]:

@@ -197,7 +197,9 @@ def decide_1(given: Campaigns) -> list[Evidence]:
     if not known:
         return undecided(f"{result.name} has no point at M = 1")
     holds = [
-        None if found.low is None or found.high is None else _inside(found.low, found.high)
+        None
+        if found.low is None or found.high is None
+        else Value(mean=found.low, low=found.low, high=found.high).within(LOW, HIGH)
         for _, found in known
     ]
     means = [found.mean for _, found in known]
@@ -228,10 +230,6 @@ def _slope(points: Sequence[tuple[float, float]]) -> Value:
     return Value(mean=float(found.slope), low=found.slope - half, high=found.slope + half)
 
 
-def _inside(low: float, high: float) -> bool | None:
-    return Value(mean=low, low=low, high=high).within(LOW, HIGH)
-
-
 def decide_2(given: Campaigns) -> list[Evidence]:
     """From fewer cores one side only: more cores never help."""
     most = max((count for count in given.results[0].cores if 1 < count <= FEW), default=FEW)
@@ -257,7 +255,19 @@ def decide_2(given: Campaigns) -> list[Evidence]:
 
 def decide_3(given: Campaigns) -> list[Evidence]:
     found, few = surface(given, SEVERAL), surface(given, FEW)
-    area, times = _area(given, found), _times(found, few)
+    area = _area(given, found)
+    # Excess of one end over that of the other; both ends of both intervals.
+    one, other = found.end, few.end
+    assert one is not None and other is not None
+
+    def ratio(above: float | None, below: float | None) -> float | None:
+        if above is None or below is None:
+            return None
+        return max(0.0, above - 1) / (below - 1) if below > 1 else math.inf
+
+    mean = ratio(one.mean, other.mean)
+    low, high = ratio(one.low, other.high), ratio(one.high, other.low)
+    times = Value(mean=mean or 0.0, low=low, high=high)
     assert found.end is not None
     return [
         Evidence(
@@ -277,21 +287,6 @@ def _area(given: Campaigns, found: Surface) -> Value:
         because = f"the grid of {given.results[0].name} at M = {found.cores} lacks points of 0 to 1"
         raise LackingError(UNDECIDED, because)
     return area
-
-
-def _times(found: Surface, few: Surface) -> Value:
-    """Excess of one end over that of the other; both ends of both intervals."""
-    one, other = found.end, few.end
-    assert one is not None and other is not None
-
-    def ratio(above: float | None, below: float | None) -> float | None:
-        if above is None or below is None:
-            return None
-        return max(0.0, above - 1) / (below - 1) if below > 1 else math.inf
-
-    mean = ratio(one.mean, other.mean)
-    low, high = ratio(one.low, other.high), ratio(one.high, other.low)
-    return Value(mean=mean or 0.0, low=low, high=high)
 
 
 def decide_4(given: Campaigns) -> list[Evidence]:
@@ -366,6 +361,13 @@ def decide_5(given: Campaigns) -> list[Evidence]:
     if above is False and result.extrapolated:
         because = f"replayed slowdown {found}: computation without a price slows nothing there"
         return undecided(because)
+    ratio, high = cell.miss_ratio.value, cell.miss_ratio.high
+    if ratio is None:
+        misses = "not measured"
+    else:
+        misses = f"{100 * ratio:.2f} %" + (
+            f" (at most {100 * high:.2f} %)" if high is not None else ""
+        )
     return [
         Evidence(
             holds=above,
@@ -373,18 +375,11 @@ def decide_5(given: Campaigns) -> list[Evidence]:
             f" computation on the others: slowdown {found} against each of them alone",
             details=(
                 ("smallest slowdown that counts", f"{NULL_BOUND:.3f}"),
-                ("deadline misses of the critical tasks", _misses(cell)),
+                ("deadline misses of the critical tasks", misses),
                 *_without(result, cell),
             ),
         )
     ]
-
-
-def _misses(cell: CellFigures) -> str:
-    ratio, high = cell.miss_ratio.value, cell.miss_ratio.high
-    if ratio is None:
-        return "not measured"
-    return f"{100 * ratio:.2f} %" + (f" (at most {100 * high:.2f} %)" if high is not None else "")
 
 
 def _without(result: Campaign, shielded: CellFigures) -> tuple[tuple[str, str], ...]:

@@ -29,11 +29,14 @@ def decide_6(given: Campaigns) -> list[Evidence]:
         (cores, _slowdown_at(profiles, cores), [_slowdown(each) or 0.0 for each in own])
         for cores, own in _by_cores(result).items()
     ]
-    pairs = [
-        (f"M = {one} against {two}", first.mean > second.mean, _larger(own, other))
-        for (one, first, own), (two, second, other) in combinations(groups, 2)
-        if first and second and _apart(first, second)
-    ]
+    pairs = []
+    for (one, first, own), (two, second, other) in combinations(groups, 2):
+        if first and second:
+            least = first.mean * (APART - 1)
+            if first.minus(second).above(least) or second.minus(first).above(least):
+                pairs.append(
+                    (f"M = {one} against {two}", first.mean > second.mean, _larger(own, other))
+                )
     agree = [_agrees(larger, chance) for _, larger, chance in pairs]
     halves = _halves(result)
     above = halves.above(HALVES)
@@ -42,13 +45,22 @@ def decide_6(given: Campaigns) -> list[Evidence]:
         f"Mode 2 agrees with Mode 1 in {agree.count(True)} of {len(pairs)} pairs it tells apart"
     )
     none = f"Mode 1 tells no two of {len(groups)} numbers of cores apart"
+    found = []
+    for cell in result.cells:
+        group = cell.group
+        found += [
+            (f"{group}: delay ratio p50, p95", _pair(cell, "delay_ratio")),
+            (f"{group}: slowdown p50, p95", _pair(cell, "slowdown")),
+            (f"{group}: deadline miss ratio", _text(cell, "deadline_miss_ratio", ".2%")),
+            (f"{group}: sets that missed anything", _text(cell, "miss_set_share", ".0%")),
+        ]
     return [
         Evidence(
             holds=all_hold([*(agree or [None]), steady]),
             figures=f"{counted if pairs else none}; distance of the halves of the session {halves}",
             details=(
                 *((f"chance that a set is slower, {name}", str(c)) for name, _, c in pairs),
-                *(figure for cell in result.cells for figure in _figures(cell)),
+                *found,
             ),
             runs=tuple(one.name for one in (*profiles, result)),
         )
@@ -82,11 +94,6 @@ def _slowdown_at(profiles: Sequence[Campaign], cores: int) -> Value | None:
     every = [pair for profile in profiles for pair in measured(profile, cores, "slowdown")]
     points = [found for cell, found in every if min(place(cell)) > 0]
     return Value.mean_of(points) if points else None
-
-
-def _apart(one: Value, two: Value) -> bool:
-    least = one.mean * (APART - 1)
-    return bool(one.minus(two).above(least) or two.minus(one).above(least))
 
 
 def _agrees(larger: bool, chance: Value) -> bool | None:
@@ -126,16 +133,6 @@ def _halves(result: Campaign) -> Value:
     distance = float(stats.ks_2samp(found[:middle], found[middle:]).statistic)
     half = math.sqrt(math.log(2 / 0.05) / 2 * (1 / middle + 1 / (len(found) - middle)))
     return Value(mean=distance, low=max(0.0, distance - half), high=distance + half)
-
-
-def _figures(cell: CellFigures) -> tuple[tuple[str, str], ...]:
-    group = cell.group
-    return (
-        (f"{group}: delay ratio p50, p95", _pair(cell, "delay_ratio")),
-        (f"{group}: slowdown p50, p95", _pair(cell, "slowdown")),
-        (f"{group}: deadline miss ratio", _text(cell, "deadline_miss_ratio", ".2%")),
-        (f"{group}: sets that missed anything", _text(cell, "miss_set_share", ".0%")),
-    )
 
 
 def _pair(cell: CellFigures, metric: str) -> str:

@@ -33,12 +33,6 @@ def _series(cell: PrimitiveCell) -> tuple[str, str]:
     return cell.case.runtime, cell.case.handler
 
 
-def _name(cell: PrimitiveCell, all_cells: Sequence[PrimitiveCell]) -> str:
-    handlers = {each.case.handler for each in all_cells}
-    handler = f", handler {cell.case.handler}" if len(handlers) > 1 else ""
-    return f"{cell.case.runtime}{handler}"
-
-
 def _average(x: float, values: Sequence[float], n: int = 0) -> CurvePoint:
     """Geometric mean over repeats, with its interval."""
     low, high = ratio_interval(values, [1.0] * len(values)) or (values[0], values[0])
@@ -48,10 +42,12 @@ def _average(x: float, values: Sequence[float], n: int = 0) -> CurvePoint:
 def _curves(
     cells: Sequence[PrimitiveCell], point: Callable[[PrimitiveCell], CurvePoint]
 ) -> tuple[Curve, ...]:
-    return tuple(
-        curve(_name(group[0], cells), map(point, group), look=look)
-        for look, group in enumerate(grouped(cells, _series))
-    )
+    found = []
+    for look, group in enumerate(grouped(cells, _series)):
+        handlers = {each.case.handler for each in cells}
+        handler = f", handler {group[0].case.handler}" if len(handlers) > 1 else ""
+        found.append(curve(f"{group[0].case.runtime}{handler}", map(point, group), look=look))
+    return tuple(found)
 
 
 def _averages(cells: Sequence[PrimitiveCell], x: X, values: Values) -> tuple[Curve, ...]:

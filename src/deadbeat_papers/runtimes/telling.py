@@ -172,12 +172,19 @@ def degrades(found: PrimitivesSummary) -> Iterator[Evidence]:
         largest, reference = cells[-1], _reference(cells)
         times = ratio(largest, reference, costs)
         threads = largest.case.threads
+        # The smallest source from which on a byte costs more.
+        dear = [above(ratio(cell, reference, costs), SAME) is True for cell in cells]
+        first = next((i for i in range(len(cells)) if all(dear[i:])), None)
+        if first is None:
+            knee = "no size from which on a byte costs more"
+        else:
+            knee = f"a byte costs more from {size_text(cells[first].case.size)} on"
         yield Evidence(
             holds=above(times, SAME),
             variant={"runtime": largest.case.runtime},
             figures=f"source {size_text(largest.case.size)}: {_cost(largest)}, source"
             f" {size_text(reference.case.size)}: {_cost(reference)}: {times_text(times)};"
-            f" {_knee(cells, reference)}; {threads} destinations and the source make"
+            f" {knee}; {threads} destinations and the source make"
             f" {threads + 1} times the size",
         )
 
@@ -190,15 +197,6 @@ def _reference(cells: Sequence[PrimitiveCell]) -> PrimitiveCell:
 
 def _cost(cell: PrimitiveCell) -> str:
     return counted(cell, f"{1000 * cell.mean_ns / cell.case.size:.3g} ps a byte")
-
-
-def _knee(cells: Sequence[PrimitiveCell], reference: PrimitiveCell) -> str:
-    """The smallest source from which on a byte costs more."""
-    dear = [above(ratio(cell, reference, costs), SAME) is True for cell in cells]
-    first = next((i for i in range(len(cells)) if all(dear[i:])), None)
-    if first is None:
-        return "no size from which on a byte costs more"
-    return f"a byte costs more from {size_text(cells[first].case.size)} on"
 
 
 def insensitive(found: PrimitivesSummary, most: float) -> Iterator[Evidence]:

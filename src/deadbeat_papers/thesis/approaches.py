@@ -62,16 +62,6 @@ def label(approach: str, ties: str = "index", balance: str = "both") -> str:
     return f"{approach} ({', '.join(extra)})" if extra else approach
 
 
-def _contenders() -> dict[str, Scheduler]:
-    usual = [(ties, approach, "both") for ties, approach in product(TIES, _APPROACHES)]
-    return {
-        label(approach, ties, balance): attrs.evolve(
-            _NEXT_FIT, policy=_APPROACHES[approach], ties=ties, balance=balance
-        )
-        for ties, approach, balance in (*usual, *(("index", LOOSE, b) for b in BALANCES[1:]))
-    }
-
-
 ABOUT = (
     "n from 6 to 20 and ten values of U from 50 % to 99 % of 4 processors, 3 sets a cell: 450 sets,"
     " and as many again with utilisations uniform in [0, 0.7]; T in [10, 250], LCM below 100,000."
@@ -321,6 +311,13 @@ def _preset(
     number: int, title: str, chart: Callable[[StudyResults], Iterator[Chart]], counted: str = ""
 ) -> Preset:
     name, whole = f"thesis-fig{number}", f"Figure {number}: {title}, 4 processors"
+    usual = [(ties, approach, "both") for ties, approach in product(TIES, _APPROACHES)]
+    contenders = {
+        label(approach, ties, balance): attrs.evolve(
+            _NEXT_FIT, policy=_APPROACHES[approach], ties=ties, balance=balance
+        )
+        for ties, approach, balance in (*usual, *(("index", LOOSE, b) for b in BALANCES[1:]))
+    }
     spec = StudySpec(
         name=name,
         preset=name,
@@ -328,7 +325,7 @@ def _preset(
         sets=3,
         sources=SOURCES,
         cells=tuple(SweepCell(M, n, load, x) for x in SOURCES for n in TASKS for load in LOADS),
-        contenders=_contenders(),
+        contenders=contenders,
         metrics=number > 4,
     )
     return Preset(

@@ -9,7 +9,6 @@ from attrs import evolve
 
 from deadbeat import (
     Chart,
-    Count,
     Curve,
     Heat,
     HeatCell,
@@ -54,7 +53,19 @@ def _critical_panel(results: StudyResults, label: str, mask: Mask, title: str) -
 
     def cell(n: int, load: int) -> HeatCell:
         own = mask & (results.tasks == n) & (results.load == load)
-        made = _critical_cell(results.count(label, own), sets)
+        # `7`, or `7/28` where fewer than all sets are decided: coloured by the share of those.
+        count = results.count(label, own)
+        if not count.total:
+            made = HeatCell(text="–", hover="no set is decided")
+        else:
+            failed = count.total - count.yes
+            text = f"{failed}" if count.total == sets else f"{failed}/{count.total}"
+            made = HeatCell(
+                sets * (1 - count.share),
+                "shown",
+                text,
+                f"{failed} of {count.total} not schedulable",
+            )
         return evolve(made, hover=f"U/m {load / 1000:g}, n {n}\n{made.hover}")
 
     return Panel(
@@ -69,17 +80,6 @@ def _critical_panel(results: StudyResults, label: str, mask: Mask, title: str) -
             high=float(sets),
             unit="sets not found schedulable",
         ),
-    )
-
-
-def _critical_cell(count: Count, sets: int) -> HeatCell:
-    """``7``, or ``7/28`` where fewer than all sets are decided: coloured by the share of those."""
-    if not count.total:
-        return HeatCell(text="–", hover="no set is decided")
-    failed = count.total - count.yes
-    text = f"{failed}" if count.total == sets else f"{failed}/{count.total}"
-    return HeatCell(
-        sets * (1 - count.share), "shown", text, f"{failed} of {count.total} not schedulable"
     )
 
 
