@@ -45,7 +45,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture(autouse=True)
 def pretended(in_a_folder: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(opening.SCHEMES, "pretend", "tests.helpers.pretend:PretendedTarget")
+    monkeypatch.setitem(opening.SCHEMES, "pretend", "helpers.pretend:PretendedTarget")
     monkeypatch.setattr(PretendedTarget, "cut_at", None)
     PretendedTarget.made.clear()
     yield
@@ -59,7 +59,7 @@ def folders() -> list[str]:
 def test_a_killed_series_goes_on_where_it_was(capsys: Capture) -> None:
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, *LATENCY],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         timeout=120,
         check=False,

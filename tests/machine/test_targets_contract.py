@@ -255,7 +255,7 @@ BOARD = "pretend://board"
 
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PretendedTarget]]:
-    monkeypatch.setitem(opening.SCHEMES, "pretend", "tests.helpers.pretend:PretendedTarget")
+    monkeypatch.setitem(opening.SCHEMES, "pretend", "helpers.pretend:PretendedTarget")
     PretendedTarget.made.clear()
     yield PretendedTarget.made
     assert all(each.closed for each in PretendedTarget.made)

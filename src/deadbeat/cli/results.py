@@ -45,6 +45,8 @@ def show(run: str, runs: Path, task_set: str = "") -> Shown:
         kind, path = find(runs, run)
     except UsageError as error:
         if (by_name := named(run)) is None:
+            if error.hint.startswith("did you mean"):
+                raise
             raise UsageError(error.message, near(run, names()) or error.hint) from None
         return by_name
     return kind.show(path)

@@ -88,7 +88,7 @@ def specify(*layers: Mapping[str, Json], names: Mapping[str, str] | None = None)
 def find_preset(name: str) -> Preset:
     """Raises UsageError with the nearest name."""
     if name not in presets():
-        raise UsageError(f'there is no preset "{name}"', nearest_preset(name, presets()))
+        raise UsageError(f"there is no preset {shown(name)}", nearest_preset(name, presets()))
     return presets()[name]
 
 
