@@ -113,7 +113,7 @@ def whole_page(driver: Chrome) -> bytes:
 
 
 def test_it_says_what_was_found(page, tmp_path):
-    assert page.title == "demo – deadbeat profile"
+    assert page.title == "demo – deadbeat contention"
     assert text(page, "h1") == "demo"
     assert text(page, "#labels").startswith("SIMULATED · policy other")
     first = [each.text for each in page.find_elements(By.CSS_SELECTOR, "header .sentence")]
