@@ -57,30 +57,27 @@ def _effects(folder: Path, truths: dict[Path, dict[str, int]]) -> None:
     for source, truth in truths.items():
         program = _built(source, folder)
         for each in _tried(folder, ("--try", ",".join(truth), "--", program, "2")):
-            if each["turns"] == 0:
+            worst, foreseen = each["worst"], each["expected"]
+            if each["turns"] == 0 or worst is None or foreseen is None:
                 rows.append(
                     {"program": source.stem, "change": each["name"], "said": each["verdict"]}
                 )
                 continue
-            effect, expected = _effect(each["worst"]), each["worst"]["expected"]
-            helped = each["verdict"].startswith("helped")
+            before, after, expected = worst["baseline"], worst["other"], foreseen["max_ns"]
+            helped = each["verdict"] == "better"
             right, total = right + (helped == bool(truth[each["name"]])), total + 1
-            off = abs(each["worst"]["after"] - expected) / max(abs(effect), 1)
+            off = abs(after - expected) / max(abs(after - before), 1)
             rows.append(
                 {"program": source.stem, "change": each["name"], "verdict": each["verdict"],
-                 "worst_before_us": round(each["worst"]["before"] / 1e3),
-                 "worst_after_us": round(each["worst"]["after"] / 1e3),
+                 "worst_before_us": round(before / 1e3),
+                 "worst_after_us": round(after / 1e3),
                  "predicted_us": round(expected / 1e3), "off_%_of_effect": round(100 * off, 1)}
             )  # fmt: skip
-    helps = [row["off_%_of_effect"] for row in rows if row.get("verdict", "").startswith("helped")]
-    share = 100 * right / max(total, 1)
+    helps = [row["off_%_of_effect"] for row in rows if row.get("verdict") == "better"]
+    share = 100 * right / total if total else None
     report("direction of changes of known effect", "all", share, "%", {"rows": rows})
-    off = max(helps, default=0.0)
+    off = max(helps, default=None)
     report("predicted worst response, off by this of the effect", "<= 20 %", off, "%")
-
-
-def _effect(worst: dict[str, float]) -> float:
-    return worst["after"] - worst["before"]
 
 
 def _nothing(folder: Path, trials: int) -> None:
@@ -90,7 +87,7 @@ def _nothing(folder: Path, trials: int) -> None:
     for _ in range(trials):
         said.append(_tried(folder, ("--try", "nothing", "--", program, "1"))[0]["verdict"])
         print(len(said), said[-1], file=sys.stderr, flush=True)
-    false = sum(word.startswith("helped") for word in said)
+    false = said.count("better")
     extra = {"trials": trials, "verdicts": {word: said.count(word) for word in {*said}}}
     report("a change that does nothing called a help", "<= 5 %", 100 * false / trials, "%", extra)
 

@@ -81,6 +81,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
         (("contention", "--executor", "hardwrae"), 2, "is unknown (did you mean hardware?)"),
         (("contention", "--executor", "fake:coers=2"), 2, "'coers=2' is unknown (for ex"),
         (("show",), 2, "there is no result latest ("),
+        (("contention-random", "--help"), 2, 'there is no command "contention-random" (did you'),
         (("show", "governr"), 2, "there is no result governr (did you mean governor?)"),
         (("page", "nothing"), 2, "there is no result nothing (runs holds none: deadbeat c"),
         (("show", "examples", "--runs", "."), 2, "examples holds no result: no"),

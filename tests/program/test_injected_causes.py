@@ -263,6 +263,6 @@ def test_injected_causes_are_named_rightly(tracefs: None, control: Trial) -> Non
         (outcome,) = try_causes(machine, trials=20, controls=[control])
     finally:
         machine.close()
-    if outcome.passed is None:
-        pytest.skip("nothing was late of it: undecided")
-    assert outcome.passed, outcome
+    if outcome.untraced:
+        pytest.skip(f"no events could tell: {outcome.untraced}")
+    assert outcome.passed, outcome  # what shows in too few trials fails, too

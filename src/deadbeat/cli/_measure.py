@@ -37,7 +37,7 @@ from deadbeat.tasksets.contention.spec import VERB
 #: What a file of a campaign that does not say its mode has a section of.
 _SECTIONS = {"grid": "profile", "stress": "stress"}
 #: Command -> the mode that files of it have.
-_MODES = {"contention": "profile", "contention-random": "stress"}
+_MODES = {verb.replace(" --", "-"): mode for mode, verb in VERB.items()}
 
 
 @frozen(kw_only=True)

@@ -66,6 +66,8 @@ class Verbs(click.Group):
             words = " ".join((self._prefix.removesuffix("-"), *typed)).strip()
             if words in COMMANDS:
                 raise gone(f"deadbeat {words}", COMMANDS[words])
+        if args and not self.verbs.get(args[0], ("", "typed"))[1]:
+            ctx.fail("it is none to type")  # said as of a word that is no command
         name, command, rest = super().resolve_command(ctx, args)
         modes = cast(Mapping[str, Mapping[str, str]], row_of(str(self.name)).get("modes", {}))
         for mode, other in modes.get(str(name), {}).items():

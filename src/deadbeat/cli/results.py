@@ -17,7 +17,7 @@ from typing import Any
 from deadbeat.base.kinds.base import ExperimentKind, Shown
 from deadbeat.base.kinds.registry import all_kinds, find
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.words import Json, near
+from deadbeat.base.model.words import Json
 from deadbeat.base.report.html import write_page
 from deadbeat.base.report.machines import openmetrics
 from deadbeat.base.store.derived import DERIVED, state_of
@@ -42,12 +42,10 @@ def show(run: str, runs: Path, task_set: str = "") -> Shown:
     if (derived := found(runs, run)) is not None:
         return derived
     try:
-        kind, path = find(runs, run)
-    except UsageError as error:
+        kind, path = find(runs, run, names)
+    except UsageError:
         if (by_name := named(run)) is None:
-            if error.hint.startswith("did you mean"):
-                raise
-            raise UsageError(error.message, near(run, names()) or error.hint) from None
+            raise
         return by_name
     return kind.show(path)
 

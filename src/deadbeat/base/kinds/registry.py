@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,13 @@ def open_folder(path: Path | str) -> Any:
     return all_kinds()[0].open(folder)  # which says what is wrong
 
 
-def find(runs: Path, text: str) -> tuple[ExperimentKind, Path]:
+def find(
+    runs: Path, text: str, others: Callable[[], Sequence[str]] = tuple
+) -> tuple[ExperimentKind, Path]:
     """The folder that ``text`` names, a path or a name under ``runs``, and its kind.
+
+    Args:
+        others: What else may have been meant.
 
     Raises:
         UsageError: There is none.
@@ -46,4 +52,4 @@ def find(runs: Path, text: str) -> tuple[ExperimentKind, Path]:
         path = kind.folder.find(runs, text)
         if path is not None:
             return kind, path
-    raise no_result(runs, text)
+    raise no_result(runs, text, others())

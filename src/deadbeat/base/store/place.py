@@ -8,7 +8,7 @@ the same command begins the next. No command ever removes or renames one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -135,15 +135,15 @@ def has_head(path: Path) -> bool:
     return any((path / file).is_file() for file in HEADS)
 
 
-def no_result(runs: Path, text: str) -> UsageError:
-    """That no folder is meant by ``text``, and the nearest name."""
+def no_result(runs: Path, text: str, others: Sequence[str] = ()) -> UsageError:
+    """That no folder is meant by ``text``, and the nearest name of one or of ``others``."""
     if (runs / text).is_dir():
         message = f"{runs / text} holds no result: no {', '.join(HEADS)} is in it"
         hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
         return UsageError(message, hint)
     known = [path.name for path in sorted(entries(runs)) if has_head(path)]
     none = f"{runs} holds none: deadbeat contention, latency or load"
-    hint = (near(text, known) or LIST_HINT) if known else none
+    hint = near(text, [*known, *others]) or (LIST_HINT if known else none)
     return UsageError(f"there is no result {text}", hint)
 
 
