@@ -1,6 +1,7 @@
 /*
  * Preloaded into a program that is observed: records its locks, condition variables, semaphores and barriers
- * (src/deadbeat/program/derive/records.py has the format), and where the kernel cannot be asked its waits, too.
+ * (src/deadbeat/program/derive/records.py has the format), and where the kernel cannot be asked its waits,
+ * too.
  *
  * The program's behaviour stays: no memory of malloc, no lock, no descriptor kept open, errno as it was, no
  * cancellation point added. Records go into chunks of a file of the process, which is mapped and written to

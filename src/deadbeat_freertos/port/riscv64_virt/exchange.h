@@ -1,5 +1,6 @@
 /* What guest and host see of one another: the last 64 MiB of RAM, a file of the host. The host writes job and
- * capacities and starts the machine; the guest writes the rest. deadbeat.tasksets.executors.freertos reads it. */
+ * capacities and starts the machine; the guest writes the rest. deadbeat.tasksets.executors.freertos reads
+ * it. */
 #ifndef DEADBEAT_EXCHANGE_H
 #define DEADBEAT_EXCHANGE_H
 
