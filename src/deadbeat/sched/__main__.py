@@ -26,7 +26,7 @@ def main(words: list[str] | None = None) -> int:
     simulated = verbs.add_parser("simulate", help="simulate under one policy")
     simulated.add_argument("--policy", help="as in deadbeat.sched.policies()")
     for each in (analyzed, simulated):
-        each.add_argument("file", metavar="FILE", help="task system: JSON, CSV or SimSo XML")
+        each.add_argument("file", metavar="FILE", help="task system: JSON, CSV or of another tool")
         each.add_argument("--processors", type=int, help="instead of the file's")
     asked = parser.parse_args(words)
     try:

@@ -31,16 +31,19 @@ _TASKS = 'write "tasks": [{"wcet": 1, "period": 3}]'
 
 #: What people write for our keys: the field's letters and other tools' words.
 SYNONYMS = {
-    **dict.fromkeys(("c", "wcet_ns", "execution", "execution_time", "cost", "e"), "wcet"),
-    **dict.fromkeys(("t", "period_ns", "p", "interarrival"), "period"),
-    **dict.fromkeys(("d", "deadline_ns", "relative_deadline"), "deadline"),
-    **dict.fromkeys(("o", "offset_ns", "phase", "release", "activation_date"), "offset"),
+    **dict.fromkeys(("c", "ci", "execution", "execution_time", "exec_time", "cost", "e"), "wcet"),
+    **dict.fromkeys(("computation", "computation_time", "worst_case_execution_time"), "wcet"),
+    **dict.fromkeys(("t", "ti", "p", "interarrival", "min_interarrival", "mit"), "period"),
+    **dict.fromkeys(("d", "di", "relative_deadline"), "deadline"),
+    **dict.fromkeys(("o", "phase", "release", "activation_date"), "offset"),
     **dict.fromkeys(("cluster", "processor", "cpu", "core", "partition"), "home"),
     **dict.fromkeys(("cpus_allowed", "cpu_affinity", "affinities"), "affinity"),
-    **dict.fromkeys(("best_case", "acet", "min_execution"), "bcet"),
+    **dict.fromkeys(("best_case", "bc", "min_execution", "best_case_execution_time"), "bcet"),
     **dict.fromkeys(("runtime", "q"), "budget"),
     **dict.fromkeys(("m", "cores", "cpus", "processor_count"), "processors"),
-    **dict.fromkeys(("taskset", "task_set", "task"), "tasks"),
+    **dict.fromkeys(("taskset", "task_set"), "tasks"),
+    **dict.fromkeys(("task", "id", "task_id", "task_name"), "name"),
+    "prio": "priority",
 }
 
 

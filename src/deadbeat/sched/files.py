@@ -1,4 +1,4 @@
-"""Task-system files: JSON (with a published schema), rt-app's JSON, tables, and SimSo's XML.
+"""Task-system files: JSON (with a published schema), tables, and those of other tools.
 
 All of a file is checked before any of it is used, and every defect is shown with its place.
 """
@@ -9,7 +9,6 @@ import csv
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,20 @@ from deadbeat.base.model.refused import refusal
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import nearest, shown
 from deadbeat.base.store.texts import text_of
-from deadbeat.sched.arrays import FIELDS
-from deadbeat.sched.documents import SYNONYMS, Defect, Literal, build, number, path_text
-from deadbeat.sched.foreign import from_rt_app, is_rt_app, read_simso
+from deadbeat.sched.arrays import EXTRAS, FIELDS
+from deadbeat.sched.documents import Defect, Literal, build, number, path_text
+from deadbeat.sched.foreign import read_xml
+from deadbeat.sched.mast import is_mast, read_mast
+from deadbeat.sched.rt_app import BARE, Members, from_rt_app, is_rt_app, members
 from deadbeat.sched.tasksystems import FORMULA
+from deadbeat.sched.typed import ordered, own_keys, own_word, whole
 
 FORMATS = ("json", "csv", "xml")
 #: The largest file that is read: 65,535 tasks with every field take a fifth of it.
 BYTES_MAX = 64 << 20
 
 _EXAMPLE = '{"processors": 2, "tasks": [{"wcet": 1, "period": 3}]}'
-_COLUMNS = ("name", *FIELDS)
+_COLUMNS = ("name", *FIELDS, *EXTRAS, "bcet")
 
 
 @frozen(kw_only=True)
@@ -45,7 +47,7 @@ class TaskSystemFile:
 def load_task_system(
     path: Path | str, *, processors: int | None = None, whole_cycles: bool = False
 ) -> TaskSystemFile:
-    """The task system in ``path``: JSON, CSV or SimSo XML, by suffix, else by content.
+    """The task system in ``path``: JSON, CSV or of another tool, by suffix, else by content.
 
     Args:
         processors: Wins over the file's number; a CSV file may have none.
@@ -58,7 +60,7 @@ def load_task_system(
         with path.open("rb") as stream:
             data = stream.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        hint = "name a JSON, CSV or SimSo XML file, or - for standard input"
+        hint = "name a JSON, CSV or XML file, or - for standard input"
         raise UsageError(*refusal(f"cannot read {path}", error, hint)) from None
     if len(data) > BYTES_MAX:
         raise UsageError(f"{path}: more than {BYTES_MAX >> 20} MiB", "65535 tasks at most")
@@ -105,21 +107,21 @@ def parse_task_system(
         raise empty
     chosen = kind or {"{": "json", "[": "json", "<": "xml"}.get(text.strip()[0], "csv")
     if chosen == "xml":
-        document, cut, where = read_simso(text, source=source, whole_cycles=whole_cycles)
+        document, cut, where = read_xml(text, source=source, whole_cycles=whole_cycles)
+        document, scaled = whole(document, {}, source)
         system = build(document, source=source, where=where, processors=processors)
-        return TaskSystemFile(system=system, remarks=(*read.notes, *cut))
+        return TaskSystemFile(system=system, remarks=(*read.notes, *cut, *scaled))
+    if chosen == "csv" and is_mast(text):
+        document, left = read_mast(text, source)
+        document, scaled = whole(document, {}, source)
+        system = build(document, source=source, processors=processors)
+        return TaskSystemFile(system=system, remarks=(*read.notes, *left, *scaled))
     parse = _parse_json if chosen == "json" else _parse_csv
     system, remarks = parse(text, source, processors)
     return TaskSystemFile(system=system, remarks=(*read.notes, *remarks))
 
 
 # --- JSON -----------------------------------------------------------------------------------------
-
-
-class _Object(dict[str, Any]):
-    """An object that knows which of its keys were written more than once."""
-
-    doubled: tuple[str, ...] = ()
 
 
 #: What a system came to, and what was assumed.
@@ -137,19 +139,24 @@ def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
         def blank(found: re.Match[str]) -> str:
             return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
 
+        plain = _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text))
         document = json.loads(
-            _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text)),
-            object_pairs_hook=_object,
+            BARE.sub(r'\1: ""', plain),
+            object_pairs_hook=members,
             parse_int=number,
             parse_float=number,
             parse_constant=constant,
         )
-        doubled = _doubled(document, ())
-        remarks: Sequence[str] = ()
-        if is_rt_app(document):
+        units: dict[str, str] = {}
+        if is_rt_app(document):  # its keys are written again on purpose
             document, remarks = from_rt_app(document, source)
+            doubled = []
+        else:
+            doubled = _doubled(document, ())
+            document, units, remarks = own_keys(document, source)
+        document, scaled = whole(document, units, source)
         system = build(document, source=source, found=doubled, processors=processors)
-        return system, remarks
+        return system, remarks + scaled
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         hint = "check commas, quotes and brackets there"
@@ -158,17 +165,9 @@ def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
         raise UsageError(f"{source}: nested too deeply", f"write it like {_EXAMPLE}") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    value = _Object(pairs)
-    if len(value) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        value.doubled = tuple(key for key, count in counts.items() if count > 1)
-    return value
-
-
 def _doubled(value: Any, path: tuple[str | int, ...]) -> list[Defect]:
     found = []
-    if isinstance(value, _Object):
+    if isinstance(value, Members):
         found += [
             Defect((*path, key), "written more than once", "keep one") for key in value.doubled
         ]
@@ -187,7 +186,7 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
     skipped = _comments(lines, document)
     if skipped < len(lines) and skipped and _is_data(lines[skipped]):
         titles = lines[skipped - 1].lstrip("# \t")  # they may be a comment above the numbers
-        if {*_COLUMNS} & {*map(_column, re.split(r"[,;\s]+", titles))}:
+        if any(own_word(each, _COLUMNS)[0] for each in re.split(r"[,;\s]+", titles)):
             skipped -= 1
             lines[skipped] = titles
     rows, numbers = _rows(lines[skipped:], skipped, source)
@@ -196,15 +195,17 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
     if {"job id", "arrival min"} <= {cell.strip().lower() for cell in rows[0]}:
         message = f"{source}: a job set, with the times of every job, and no task system"
         raise UsageError(message, "write a line a task: name,wcet,period,deadline")
-    units = {match[1] for cell in rows[0] if (match := _UNIT.search(cell))}
-    if units:
-        units |= {str(document["unit"])} if "unit" in document else set()
-        if len(units) > 1:
-            message = f"{source}: its times are in {' and '.join(sorted(units))}"
-            raise UsageError(message, "write all of them in one unit")
-        (document["unit"],) = units
-    header = [_column(cell) for cell in rows[0]]
-    if not {*header} & {*_COLUMNS} and (len(header) == 1 or all(map(_is_data, header))):
+    remarks: list[str] = []
+    if not any(own_word(cell, _COLUMNS)[0] for cell in rows[0]) and any(map(_is_data, rows[0])):
+        header, said = ordered(rows, source)
+        units: dict[str, str] = {}
+        remarks.append(said)
+        rows, numbers = [header, *rows], [0, *numbers]
+    else:
+        words = [own_word(cell, _COLUMNS) for cell in rows[0]]
+        units = {key: unit for key, unit in words if unit}
+        header = [key or cell.strip() for (key, _), cell in zip(words, rows[0], strict=True)]
+    if not {*header} & {*_COLUMNS} and len(header) == 1:
         message = f"line {numbers[0]}: {shown(' '.join(header))} is not a header"
         raise UsageError(f"{source}: {message}", "write one like: wcet,period,deadline")
     found += [
@@ -235,21 +236,15 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
         }
         tasks.append({**dict.fromkeys(missing, 1), **entry})
     document["tasks"] = tasks
+    document, scaled = whole(document, units, source)
     system = build(
         document, source=source, where=_csv_place(numbers), found=found, processors=processors
     )
-    return system, [f"times are in {system.unit}, by the headings"] if units else []
+    return system, remarks + scaled
 
 
-#: ``C [us]``, ``C (us)``, ``C/us``.
-_UNIT = re.compile(r"\s*[\[(/]\s*(ns|us|µs|ms|s)\s*[\])]?\s*$")
-
-
-def _column(cell: str) -> str:
-    """Our word for a heading."""
-    word = _UNIT.sub("", cell.strip()).strip().lower()
-    own = {**SYNONYMS, **dict.fromkeys(("task", "id", "task id"), "name")}.get(word, word)
-    return own if own in _COLUMNS else cell.strip()
+#: As much of Europe writes 0.5.
+_COMMA = re.compile(r"(\s*[0-9]+),([0-9]+\s*)\Z")
 
 
 def _is_data(line: str) -> bool:
@@ -272,9 +267,9 @@ def _comments(lines: list[str], document: dict[str, Any]) -> int:
 def _rows(lines: list[str], skipped: int, source: str) -> tuple[list[list[str]], list[int]]:
     """Rows that are neither blank nor comments, and the line each ends on."""
     header = lines[0] if lines else ""
-    delimiter = next((d for d in (",", ";", "\t") if d in header), ",")
+    delimiter = next((d for d in (";", ",", "\t") if d in header), "\t")
     if delimiter not in header and len(header.split()) > 1:  # in columns
-        lines = [line if line.startswith("#") else ",".join(line.split()) for line in lines]
+        lines = [line if line.startswith("#") else "\t".join(line.split()) for line in lines]
     reader = csv.reader(
         io.StringIO("\n".join(lines), newline=""),
         delimiter=delimiter,
@@ -290,6 +285,15 @@ def _rows(lines: list[str], skipped: int, source: str) -> tuple[list[list[str]],
     except csv.Error as error:
         at = f"line {skipped + reader.line_num}"
         raise UsageError(f"{source}: not CSV: {error} at {at}", "check its quotes") from None
+    if delimiter != ",":
+        commas = [cell.strip() for row in rows for cell in row if _COMMA.fullmatch(cell.strip())]
+        if commas and all(re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", cell) for cell in commas):
+            message = f"{source}: {commas[0]} may have a decimal comma, or thousands"
+            raise UsageError(message, f"write {commas[0].replace(',', '')} or {commas[0][:-1]}")
+        rows = [
+            [cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell for cell in row]
+            for row in rows
+        ]
     return rows, numbers
 
 

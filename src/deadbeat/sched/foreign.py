@@ -1,14 +1,15 @@
-"""Task sets of other tools: SimSo's XML files, times in ms read exactly, and rt-app's JSON, in us.
+"""Task sets of other tools as XML: SimSo's, SchedCAT's and Cheddar's.
 
 SimSo's format is that of simso/configuration/parser.py (Cheramy, Hladik and Deplanche, WATERS
-2014), rt-app's that of scheduler-tools/rt-app, doc/tutorial.txt. What a question of schedulability
-does not use is named in a remark; what would change the answer is refused.
+2014), times in ms, read exactly; SchedCAT's that of schedcat/model/serialize.py; Cheddar's that of
+its exports (Singhoff, Legrand, Nana and Marce, SIGAda 2004). Both have no unit. What a question of
+schedulability does not use is named in a remark; what would change the answer is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -18,7 +19,7 @@ from attrs import frozen
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import Json, shown
-from deadbeat.sched.documents import path_text, refusal
+from deadbeat.sched.documents import number, path_text, refusal
 
 #: Attribute of a task -> our key.
 _TIMES = {"WCET": "wcet", "period": "period", "deadline": "deadline", "activationDate": "offset"}
@@ -38,25 +39,104 @@ class _Found:
     remarks: list[str]
 
 
-def read_simso(
+def read_xml(
     text: str, *, source: str, whole_cycles: bool = False
 ) -> tuple[dict[str, Json], tuple[str, ...], Place]:
     """A document for `documents.build`, remarks, and how places of the document are called.
 
     Raises:
-        UsageError: Not XML, not SimSo's, or with what has no counterpart here: all of it named.
+        UsageError: Not XML, of no tool known here, or with what has no counterpart here: all of it
+            named.
     """
-    # Entities can expand without bound; no file of SimSo has a document type.
+    # Entities can expand without bound; no file of these tools has a document type.
     if "<!DOCTYPE" in text:
         raise UsageError(f"{source}: it has a DOCTYPE, files of SimSo have none", "remove it")
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise UsageError(f"{source}: not XML: {error}", "export it from SimSo again") from None
-    if root.tag != "simulation":
-        hint = "a file of SimSo starts with <simulation>"
-        raise UsageError(f"{source}: {shown(root.tag)} is not a file of SimSo", hint)
+        raise UsageError(f"{source}: not XML: {error}", "export it again") from None
     found = _Found([], [])
+    if root.tag == "simulation":
+        document = _simso(root, found, source, whole_cycles=whole_cycles)
+        return document, tuple(dict.fromkeys(found.remarks)), _place
+    if read := {"taskset": _schedcat, "ts": _schedcat, "cheddar": _cheddar}.get(root.tag):
+        document = read(root, found)
+        if not document["tasks"]:
+            found.errors.append(f"tasks: no task in <{root.tag}>")
+        if found.errors:
+            raise refusal(source, found.errors)
+        return document, tuple(dict.fromkeys(found.remarks)), path_text
+    if root.tag == "testpoint":
+        count = len(root.findall("taskset"))
+        raise UsageError(f"{source}: {count} task sets of SchedCAT", "write each to its own file")
+    hint = "known are <simulation> of SimSo, <taskset> of SchedCAT, <cheddar> and MAST's text"
+    raise UsageError(f"{source}: {shown(root.tag)} is not a file of SimSo", hint)
+
+
+def _schedcat(root: ElementTree.Element, found: _Found) -> Any:
+    keys = {"wcet": "wcet", "period": "period", "deadline": "deadline", "partition": "home"}
+    tasks, homes = [], [0]
+    for task in root.iter("task"):
+        entry: dict[str, Any] = {ours: _number(task.get(theirs)) for theirs, ours in keys.items()}
+        entry = {key: value for key, value in entry.items() if value is not None}
+        entry["name"] = task.get("id", "")
+        sections = []
+        for each in task.iter("requirement"):
+            for kind in ("read", "write"):
+                count = _number(each.get(f"max_{kind}s", "1" if kind == "write" else "0"))
+                length = _number(each.get(f"max_{kind}_length", "1" if kind == "write" else "0"))
+                if count and length:
+                    lock = f"r{each.get('res_id', 0)}"
+                    sections.append({"lock": lock, "length": length, "count": int(count)})
+                    if kind == "read":
+                        found.remarks.append("reads are taken for exclusive sections")
+        if sections:
+            entry["sections"] = sections
+        if task.get("wss"):
+            found.remarks.append("wss, the working set, is left out")
+        homes.append(int(entry.get("home", 0)))
+        tasks.append(entry)
+    found.remarks.append("times have no unit in files of SchedCAT")
+    return {"tasks": tasks} | ({"processors": max(homes) + 1} if max(homes) else {})
+
+
+def _cheddar(root: ElementTree.Element, found: _Found) -> Any:
+    keys = {"capacity": "wcet", "period": "period", "deadline": "deadline", "start_time": "offset"}
+    keys |= {"jitter": "jitter"}
+    places: dict[str, int] = {}
+    for place in root.iterfind("./processors/*"):
+        places.setdefault((place.findtext("name") or "").strip(), len(places))
+    tasks = []
+    for index, task in enumerate(root.iterfind("./tasks/*")):
+        kind = (task.findtext("task_type") or task.tag).strip().removesuffix("_TYPE")
+        if kind.lower().removesuffix("_task") not in ("periodic", "sporadic"):
+            found.errors.append(f"tasks[{index}].task_type: {shown(kind)} (periodic or sporadic)")
+        fields = {each.tag.strip(): (each.text or "").strip() for each in task}
+        entry: dict[str, Any] = {
+            ours: _number(fields[theirs]) for theirs, ours in keys.items() if theirs in fields
+        }
+        entry |= {"name": fields.get("name", ""), "priority": number(fields.get("priority", "0"))}
+        if fields.get("cpu_name") in places:
+            entry["home"] = places[fields["cpu_name"]]
+        for key in ("blocking_time", "context_switch_overhead"):
+            if _number(fields.get(key, "0")):
+                found.remarks.append(f"{key} is left out")
+        tasks.append(entry)
+    for kind in ("resources", "dependencies", "messages", "buffers"):
+        if root.find(f"./{kind}/*") is not None:
+            found.remarks.append(f"{kind} are left out: they may delay tasks")
+    found.remarks.append("times have no unit in files of Cheddar")
+    return {"processors": max(len(places), 1), "tasks": tasks}
+
+
+def _number(text: str | None) -> Fraction | str | None:
+    """Exactly; what is no number stays as it is, for `documents.build` to name."""
+    return text if text is None or (value := _decimal(text)) is None else value
+
+
+def _simso(
+    root: ElementTree.Element, found: _Found, source: str, *, whole_cycles: bool
+) -> dict[str, Json]:
     processors = _processors(root, found)
     tasks = root.findall("./tasks/task")
     if not tasks:
@@ -84,8 +164,7 @@ def read_simso(
         entry: dict[str, Any] = {key: int(value * scale) for key, value in values.items()}
         entry["name"] = task.get("name", "")
         entries.append(entry)
-    document: dict[str, Json] = {"processors": processors, "unit": unit, "tasks": entries}
-    return document, tuple(dict.fromkeys(found.remarks)), _place
+    return {"processors": processors, "unit": unit, "tasks": entries}
 
 
 def _place(path: tuple[str | int, ...]) -> str:
@@ -179,65 +258,3 @@ def _scale(
         f"times have {digits} decimals: convert --set whole-cycles=true reads them as SimSo does"
     )
     return 10**digits, f"1e-{digits} ms"
-
-
-#: What a thread does for a while, in the words of all versions.
-_RUN = re.compile(r"(run|runtime|exec)\d*")
-_TIMER = re.compile(r"timer\d*")
-#: What makes the time of a job depend on others.
-_WAITS = re.compile(r"(lock|wait|sync|suspend|barrier|sleep|fork|iorun|mem)\d*")
-#: Theirs -> ours, the newer word last.
-_WORDS = {
-    "deadline": "deadline",
-    "dl-deadline": "deadline",
-    "dl-runtime": "budget",
-    "delay": "offset",
-}
-
-
-def is_rt_app(document: object) -> bool:
-    """By its structure: threads by name."""
-    tasks = document.get("tasks") if isinstance(document, dict) else None
-    if not isinstance(tasks, dict) or not tasks:
-        return False
-    return all(isinstance(each, dict) for each in tasks.values())
-
-
-def from_rt_app(
-    document: Mapping[str, Mapping[str, Json]], source: str
-) -> tuple[dict[str, Json], list[str]]:
-    """A document of ours, and what was assumed, a line each.
-    Raises UsageError: a thread is no periodic task."""
-    tasks, remarks, cpus = [], ["times are in us, as rt-app has them"], [0]
-    for name, plain in document["tasks"].items():
-        thread: Any = plain
-        # A thread's own, and those of its phases.
-        phases = thread.get("phases", {})
-        inner = phases.values() if isinstance(phases, dict) else ()
-        parts = [thread, *(each for each in inner if isinstance(each, dict))]
-        items = [item for part in parts for item in part.items()]
-        allowed, many = thread.get("cpus", []), thread.get("instance", 1)
-        mine = [each for each in allowed if isinstance(each, int)] if type(allowed) is list else []
-        cpus += mine
-        where = f"{source}: tasks.{name}"
-        runs = [value for key, value in items if _RUN.fullmatch(key)]
-        timers = [v for key, v in items if _TIMER.fullmatch(key) and isinstance(v, dict)]
-        periods = [timer.get("period") for timer in timers]
-        periods = periods or [v for key, v in items if key in ("period", "dl-period")]
-        if not runs or len(periods) != 1 or not all(isinstance(run, int) for run in runs):
-            what = f"{len(runs)} runs and {len(periods)} timers"
-            message = f"{where}: {what} are no periodic task"
-            raise UsageError(message, "a task needs run, in us, and one timer with a period")
-        times = {"wcet": sum(runs), "period": periods[0], "deadline": periods[0]}
-        found = {"name": name, **times}
-        found |= {ours: thread[key] for key, ours in _WORDS.items() if key in thread}
-        if len(mine) == 1:
-            found["home"] = mine[0]
-        elif mine:
-            found["affinity"] = mine
-        if thread.get("policy") != "SCHED_DEADLINE" and "priority" in thread:
-            found["priority"] = thread["priority"]
-        tasks += [found] * (many if isinstance(many, int) else 1)
-        if waits := sorted(key for key, _ in items if _WAITS.fullmatch(key)):
-            remarks.append(f"{name}: {', '.join(waits)} left out")
-    return {"processors": max(cpus) + 1, "unit": "us", "tasks": tasks}, remarks

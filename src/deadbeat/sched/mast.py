@@ -1,0 +1,161 @@
+"""Models of MAST 1.x as text: the linear transactions of one activity each.
+
+The grammar is that of the MAST manual (Gonzalez Harbour, Gutierrez, Palencia and Drake, ECRTS
+2001): ``Kind (Key => value, ...);``, words in any case, times in the user's unit. A transaction of
+several activities is a chain, not a task, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import shown
+from deadbeat.sched.documents import number, refusal
+
+_TOKEN = re.compile(r'\s*(?:--[^\n]*\n\s*)*(=>|[(),;]|"[^"]*"|[^\s(),;=>]+)')
+_KINDS = (
+    r"model|processing_resource|scheduler|scheduling_server|operation|shared_resource|transaction"
+)
+_BEGIN = re.compile(rf"\s*(?:--[^\n]*\n\s*)*(?:{_KINDS})\s*\(", re.IGNORECASE)
+
+
+def is_mast(text: str) -> bool:
+    """By how it begins."""
+    return _BEGIN.match(text) is not None
+
+
+def read_mast(text: str, source: str) -> tuple[Any, list[str]]:
+    """A document for `documents.build` and remarks.
+    Raises UsageError: not MAST's grammar, or what has no counterpart here: all of it named."""
+    kinds: dict[str, dict[str, Any]] = {}
+    transactions = []
+    for kind, value in _statements(text, source):
+        if kind == "transaction":
+            transactions.append(value)
+        kinds.setdefault(kind, {})[str(value.get("name", "")).lower()] = value
+    errors, remarks, tasks = [], ["times have no unit in files of MAST"], []
+    places = {name: place for place, name in enumerate(kinds.get("processing_resource", {}))}
+    for value in transactions:
+        name = value.get("name", "")
+        events, handlers = value.get("external_events", []), value.get("event_handlers", [])
+        if (
+            len(events) != 1
+            or len(handlers) != 1
+            or handlers[0].get("type", "").lower() != "activity"
+        ):
+            count = f"{len(events)} external events and {len(handlers)} event handlers"
+            errors.append(f"transaction {name}: {count} (a task has one activity of one event)")
+            continue
+        event, server = (
+            events[0],
+            _named(kinds, "scheduling_server", handlers[0].get("activity_server")),
+        )
+        operation = _named(kinds, "operation", handlers[0].get("activity_operation"))
+        period = event.get("period", event.get("min_interarrival"))
+        wcet = operation.get("worst_case_execution_time")
+        if period is None or wcet is None:
+            lacks = "a period" if period is None else "a Worst_Case_Execution_Time"
+            errors.append(f"transaction {name}: {lacks} is missing")
+            continue
+        policy = server.get("server_sched_parameters", {})
+        deadlines = [
+            each.get("deadline")
+            for inner in value.get("internal_events", [])
+            for each in _listed(inner.get("timing_requirements", []))
+        ]
+        entry = {"name": name, "wcet": _number(wcet), "period": _number(period)}
+        entry["deadline"] = _number(deadlines[0] if deadlines and deadlines[0] else period)
+        optional = {"jitter": event.get("max_jitter"), "offset": event.get("phase")}
+        entry |= {key: _number(each) for key, each in optional.items() if each is not None}
+        if "the_priority" in policy:
+            entry["priority"] = number(policy["the_priority"])
+        host = server.get("server_processing_resource")
+        scheduler = _named(kinds, "scheduler", server.get("scheduler"))
+        host = str(host or scheduler.get("host", "")).lower()
+        if host in places:
+            entry["home"] = places[host]
+        for lock in operation.get("shared_resources_list", []):
+            entry.setdefault("sections", []).append({"lock": lock, "length": _number(wcet)})
+        tasks.append(entry)
+    costs = set()
+    for each in (each for named in kinds.values() for each in named.values()):
+        policy = each.get("policy")
+        for key, cost in {**each, **(policy if isinstance(policy, dict) else {})}.items():
+            if re.fullmatch("worst_.*(switch|overhead)", key) and _number(cost):
+                costs.add(key)
+    remarks += [f"{key} is left out: --set cost-context-switch" for key in sorted(costs)]
+    if errors:
+        raise refusal(source, errors)
+    return {"processors": max(len(places), 1), "tasks": tasks}, remarks
+
+
+def _named(kinds: Any, kind: str, name: Any) -> Any:
+    found = kinds.get(kind, {}).get(str(name or "").lower(), {})
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _number(value: Any) -> Any:
+    """Exactly; what is no number stays as it is, for `documents.build` to name."""
+    try:
+        return Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError):
+        return value
+
+
+def _statements(text: str, source: str) -> list[tuple[str, Any]]:
+    tokens = [(match[1], match.start(1)) for match in _TOKEN.finditer(text)]
+    place = 0
+
+    def wrong() -> UsageError:
+        word, at = tokens[place] if place < len(tokens) else ("the end", len(text))
+        line = text.count("\n", 0, at) + 1
+        return UsageError(
+            f"{source}: {shown(word)} at line {line} is not MAST's grammar", "export it again"
+        )
+
+    def take(word: str = "") -> str:
+        nonlocal place
+        if place >= len(tokens) or (word and tokens[place][0] != word):
+            raise wrong()
+        place += 1
+        return tokens[place - 1][0]
+
+    def value() -> Any:
+        nonlocal place
+        if place < len(tokens) and tokens[place][0] == "(":
+            return group()
+        return take().strip('"')
+
+    def group() -> Any:
+        """An object, or a list."""
+        nonlocal place
+        take("(")
+        pairs, items = {}, []
+        while tokens[place : place + 1] and tokens[place][0] != ")":
+            if place + 1 < len(tokens) and tokens[place + 1][0] == "=>":
+                key = take().lower()
+                take("=>")
+                pairs[key] = value()
+            else:
+                items.append(value())
+            if tokens[place : place + 1] and tokens[place][0] == ",":
+                take(",")
+        take(")")
+        return pairs or items
+
+    found = []
+    while place < len(tokens):
+        kind = take().lower()
+        entry = group()
+        take(";")
+        if not isinstance(entry, dict):
+            raise wrong()
+        found.append((kind, entry))
+    return found
