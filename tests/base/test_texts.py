@@ -126,8 +126,9 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
         ("long line\n\x1b[1Ashort\x1b[K\n", "short\n"),
         ("\x1b]0;title\a\x1b[1;31mred\x1b[0m\r\n", "red\n"),
         ("10 %\r20 %\x1b[0K\r\n", "20 %\n"),
-        ("one\ntwo\n\x1bcthree\n", "three\n"),
-        ("one\ntwo\n\x1b[H\x1b[2Jthree\n", "three\n"),
+        ("one\ntwo\n\x1bcthree\n", "one\ntwo\nthree\n"),
+        ("one\ntwo\n\x1b[H\x1b[2Jthree\n", "one\ntwo\nthree\n"),
+        ("one\n\x1bctwo\nthree\n\x1b[Hfour\x1b[K\x1b[9A", "one\nfour\nthree\n"),
         ("one\ntwo\n\x1b[Hthree\x1b[J", "three"),
         ("ab\b\bcd\x1b[3Ce", "cd   e"),
         ("a\x1b(Bb\x1b[?25lc\x1b[99999999999999999999Cd", "abc" + " " * (65536 - 3) + "d"),
@@ -148,9 +149,28 @@ def test_what_was_pasted() -> None:
 
 def test_json_among_other_lines() -> None:
     text = 'run 3:\n    {"a": -nan, "b": [inf, -Infinity,\n NaN], "c": "x -nan"}\ndone {}\n'
-    found = json_within(text)
+    (found,), lines, damage = json_within(text)
+    assert (lines, damage) == ("run 3:\n\ndone {}\n\n", "")
     assert all(map(math.isnan, [found["a"], *found["b"]])) and found["c"] == "x -nan"
-    assert json_within("no {object}\n") is None
-    for damaged in ('{"a": \n', "{" * 100_000, '{"a":' * 100_000):
-        with pytest.raises(ValueError, match=r"Expecting|nested"):
-            json_within(damaged)
+    assert json_within("no {object}\n{ a shell's }")[::2] == ([], "")
+    for damaged in ('{"a": \n', '{"a":' * 100_000):
+        none, _, damage = json_within(damaged)
+        assert not none and ("Expecting" in damage or "nested" in damage)
+
+
+def test_json_objects_one_after_another() -> None:
+    found, lines, damage = json_within('{"a": 1}\n{"a": 2}\nand\n{"a": {\n"b": 3}}\n{"a":')
+    assert found == [{"a": 1}, {"a": 2}, {"a": {"b": 3}}] and "and" in lines
+    assert "Expecting value" in damage
+
+
+@pytest.mark.parametrize("before", [
+    "Mar  3 09:01:01 board1 cyclictest[1211]: ", "Mar 03 09:01:01.123456 board1 cyclictest[1]: ",
+    "2026-03-03T09:01:01+0100 board1 cyclictest[1211]: ", "1772528411.203118 b.lan ct[1]: ",
+    "Tue 2026-03-03 09:01:01 CET board1 latency.service[1]: ", "[   12.345678] board1 ct[7]: ",
+    "2026-03-03T09:01:01.123456+01:00 board1 sh[1]:     ",
+])  # fmt: skip
+def test_what_a_log_puts_before_its_lines(before: str) -> None:
+    lines = "T: 0 ( 1211) P:90 I:1000 C:  34210\n000003 000563\t000268\n\nMax CPUs = 4\n"
+    logged = "".join(f"{before}{line}\n" for line in lines.splitlines())
+    assert unindented(logged) == f"{lines}\n"

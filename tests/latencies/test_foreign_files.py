@@ -27,7 +27,8 @@ REFUSED = {"14-": "cyclicdeadline", "17-": "rtla osnoise", "18-": "oslat", "19-"
 MILLI = ("--interval", "1ms", "--priority", "95")
 ASKED = {"03-": MILLI, "04-cyclictest-2.4": ("--interval", "200us", "--priority", "95"),
          "04-cyclictest-2.8": MILLI, "07-": MILLI, "08-": MILLI, "09-": MILLI,
-         "21-": MILLI, "22-": MILLI, "23-": MILLI}  # fmt: skip
+         "21-": MILLI, "22-": MILLI, "23-": MILLI, "52-": MILLI}  # fmt: skip
+_HIST = "15-rtla-timerlat-hist.txt"
 LENGTHS = {"03-": "10s", "04-cyclictest-2.4": "2s", "04-cyclictest-2.8": "10s", "05-": "10s"}
 
 
@@ -65,7 +66,7 @@ def test_every_file_that_users_bring(name: str, tmp_path: Path, capsys: Capture)
     check(wanted, whole, cell.cpus)
     assert cell.load.text == wanted.get("load", "not idle: unknown").removeprefix("not idle: ")
     if "cpus" in wanted:
-        assert [row.cpu for row in cell.cpus] == wanted["cpus"] and "thread" not in said.out
+        assert [row.cpu for row in cell.cpus] == wanted["cpus"] and "(thread" not in said.out
     for late in wanted.get("irq_max_ns", ()):
         assert f"{late // 1000} µs on CPU" in said.err
     (folder,) = {path.resolve() for path in tmp_path.iterdir()}
@@ -76,7 +77,11 @@ def test_every_file_that_users_bring(name: str, tmp_path: Path, capsys: Capture)
         assert run.priority == wanted.get("priority", run.priority)
     assert whole.missed == wanted.get("overruns", 0)
     for silent in wanted.get("never_ran", ()):
-        assert f"CPU {silent} never woke up: 0 of 10,000" in said.out
+        assert f"CPU {silent} never woke up: 0 of " in said.out
+    runs = wanted.get("runs", len(files))
+    assert len(whole.runs) == runs and ("run 1 of" in said.err) == (runs > len(files))
+    if wanted["max_ns"] is None:
+        assert " or more late" in said.out and "≥" in said.out
 
 
 def check(wanted: dict[str, Any], whole: LatencyRow, rows: tuple[LatencyRow, ...]) -> None:
@@ -91,6 +96,8 @@ def check(wanted: dict[str, Any], whole: LatencyRow, rows: tuple[LatencyRow, ...
             assert (value, raw[name].low_ns, raw[name].high_ns) == (None, None, None)
         else:  # kept within a thousandth
             assert least <= value < least + max(wanted["class_ns"], least / 1000 + 1)
+    if "row_cycles" in wanted:
+        assert [row.cycles for row in rows] == wanted["row_cycles"]
     if "expected" in wanted:
         assert [row.expected for row in rows] == wanted["expected"]
     if "beyond" in wanted:
@@ -102,6 +109,57 @@ def test_every_file_is_told_by_one_importer_alone(tmp_path: Path) -> None:
         text = read_text(FILES / name, what="result", hint="").text
         fitting = [each.name for each in all_importers() if each.fits(ForeignFile.of(text))]
         assert len(fitting) == 1, (name, fitting)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EXPECTED if not of(REFUSED, name, "") and " " not in name]
+)
+def test_both_runs_of_a_file_are_kept(name: str, tmp_path: Path, capsys: Capture) -> None:
+    """Whatever it is, written twice into one file it has twice as many wake-ups."""
+    text = read_text(FILES / name, what="result", hint="").text
+    if "T:" in text:  # of another process
+        text += re.sub(r"\( *(\d+)\)", r"(9\1)", text)
+    else:
+        text += text
+    file = tmp_path / "both.txt"
+    file.write_text(text)
+    assert take(tmp_path / "runs", *told(name), file) == 0
+    (cell,) = summary_of(tmp_path / "runs").cells
+    wanted = EXPECTED[name]
+    assert len(cell.whole.runs) == 2 * wanted.get("runs", 1)
+    assert cell.whole.cycles == 2 * wanted.get("cycles", cell.whole.cycles // 2)
+    assert cell.whole.raw["max"].value_ns == wanted["max_ns"]
+    assert "run 1 of 2 in it" in capsys.readouterr().err or wanted.get("runs")
+
+
+def test_a_file_of_several_tools_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "a.txt"
+    names = ("06-cyclictest-terminal.txt", "15-rtla-timerlat-hist.txt")
+    file.write_text("".join((FILES / name).read_text() for name in names))
+    assert take(tmp_path / "runs", file) == 2
+    said = capsys.readouterr().err
+    assert "is of several tools: cyclictest as text, rtla timerlat (write a file of each)" in said
+
+
+def test_a_second_object_that_is_cut_off_is_told(tmp_path: Path, capsys: Capture) -> None:
+    text = (FILES / "48-cyclictest-two-json.json").read_text()
+    file = tmp_path / "a.json"
+    file.write_text(text[:-200])
+    assert take(tmp_path / "runs", file) == 3
+    assert "is damaged JSON: " in capsys.readouterr().err
+
+
+def test_a_maximum_beyond_the_histogram_is_no_maximum(tmp_path: Path, capsys: Capture) -> None:
+    known, unknown = (FILES / each for each in (_HIST, "43-rtla-hist-no-summary.txt"))
+    assert take(tmp_path, "--name", "a", "--limits", "30us", unknown) == 0
+    assert main(["show", "a", "--runs", str(tmp_path)]) == 0
+    assert "10 of 10,000 wake-ups exceeded the deadline" in capsys.readouterr().out
+    assert take(tmp_path, "--name", "both", unknown, known) == 0
+    assert "Worst wake-up: 58 µs or more late (CPU 2)" in capsys.readouterr().out
+    assert take(tmp_path, "--name", "b", FILES / "46-rtla-two-hists.txt") == 0
+    assert main(["compare", "a", "b", "--runs", str(tmp_path), "--no-figures", "--ungated"]) == 0
+    assert main(["page", "a", "--runs", str(tmp_path)]) == 0
+    assert "unexpected" not in capsys.readouterr().err
 
 
 def test_a_quantile_without_a_histogram_is_nowhere_a_number(tmp_path: Path, capsys: Capture):

@@ -19,7 +19,8 @@ from deadbeat.latencies.latency.store import LatencyStore
 
 
 def read_foreign(text: str, name: str) -> Foreign:
-    return read_text_of(Text(name, text))
+    (found,) = read_text_of(Text(name, text))
+    return found
 
 
 JSON = json.dumps(
@@ -172,7 +173,11 @@ def test_what_is_damaged_is_one_line(text: str) -> None:
         ("cyclictest --policy rr", (1_000_000, 5, "rr", None)),
         ("cyclictest --policy other -p 7", (1_000_000, 7, "fifo", None)),
         ("cyclictest -p 7 --policy other", (1_000_000, 7, "fifo", None)),
-        ('cyclictest -p "90', (1_000_000, 0, "other", None)),
+        ('cyclictest -p "90', (1_000_000, 5, "fifo", None)),
+        ("cyclictest -smp -p 80 -i 300", (300_000, 5, "fifo", None)),
+        ("cyclictest -mqp80 -t 2 -a 0,1 -i300 --dur=1m", (300_000, 80, "fifo", 60.0)),
+        ("cyclictest -a -p 7 --pol rr -h100 -- -p 9", (1_000_000, 7, "rr", None)),
+        ("/usr/bin/cyclictest -q -p 7 -D 10 > x -p 9 # -p 10", (1_000_000, 7, "fifo", 10.0)),
     ],
 )
 def test_command_lines_of_cyclictest(command: str, found: tuple[Any, ...]) -> None:

@@ -85,7 +85,7 @@ def _measured(file: Path, data: bytes) -> UsageError | None:
         text = text_of(data, name="", what="", hint="", limit=BYTES_MAX)
     except (DeadbeatError, OSError, ValueError):
         return None
-    found = known.importer_of(known.ForeignFile.of(text.text))
+    found = known.importer_of(text.text)
     if found is None:
         return None
     name = "standard input" if str(file) == STANDARD else shown(file)

@@ -84,7 +84,8 @@ class Histogram:
     Attributes:
         buckets: Numbers of the buckets with a count, ascending (shape n).
         counts: Their counts, all above 0 (shape n).
-        min_ns, max_ns: Least and greatest value, exact; None where there is none.
+        min_ns, max_ns: Least and greatest value, exact; None where there is none, and a greatest
+            that overflowed and was not kept.
         sum_ns: Sum of all values, exact (from an importer: as exact as its source).
         resolution_ns: Values are whole multiples of this, cut off below (1: whole nanoseconds;
             1000: cyclictest's microseconds).
@@ -147,6 +148,13 @@ class Histogram:
     def mean_ns(self) -> float | None:
         """Their mean; None of nothing."""
         return self.sum_ns / self.total if self.total else None
+
+    @property
+    def exceeds_ns(self) -> int | None:
+        """What the greatest value is at least, where that is all that is known of it."""
+        if self.max_ns is not None or not self.overflow:
+            return None
+        return max(self.overflow_from_ns or 0, int(self.lows_ns().max(initial=0)))
 
     def lows_ns(self) -> Integers:
         """Least value of each bucket."""
@@ -226,11 +234,12 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
         found = (getattr(each, name) for each in histograms)
         return [value for value in found if value is not None]
 
+    known_max = all(each.exceeds_ns is None for each in histograms)
     return Histogram(
         buckets=buckets,
         counts=counts,
         min_ns=min(known("min_ns"), default=None),
-        max_ns=max(known("max_ns"), default=None),
+        max_ns=max(known("max_ns"), default=None) if known_max else None,
         sum_ns=sum(each.sum_ns for each in histograms),
         resolution_ns=max(each.resolution_ns for each in histograms),
         overflow=sum(each.overflow for each in histograms),

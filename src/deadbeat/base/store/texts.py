@@ -16,7 +16,6 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -223,8 +222,8 @@ _MOVES = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1), "\b": (0, -1)}
 def _plain(text: str) -> str:
     if "\x1b" not in text:
         return re.sub(r"[\b\a]", "", _LINE_END.sub("\n", text))
-    # What a terminal shows at the end, and what scrolled off it.
-    lines, row, column = [""], 0, 0
+    # What a terminal shows at the end, what scrolled off it, and each screen before it was cleared.
+    lines, top, row, column = [""], 0, 0, 0
     for found in _CODE.finditer(text):
         words, code, control, plain = found.groups()
         numbers = [int(word[:6]) for word in re.findall(r"\d+", words or "")]
@@ -240,24 +239,33 @@ def _plain(text: str) -> str:
         elif control == "\r":
             column = 0
         elif code == "c" if words is None else code == "J" and first >= 2:
-            lines, row, column = [""], 0, 0
+            lines += [""] * bool(lines[-1])
+            top = row = len(lines) - 1
+            column = 0
         elif words is not None and code in ("J", "K"):
             lines[row] = lines[row][:column] if first == 0 else ""
             lines[row + 1 :] = lines[row + 1 :] if code == "K" else []
         elif words is not None and code in ("H", "f"):
-            row, column = first - 1, second - 1
+            row, column = top + first - 1, second - 1
         elif move := _MOVES.get(control or (words is not None and code) or ""):
             row += move[0] * max(first, 1)
             column += move[1] * max(first, 1)
-        row = min(max(row, 0), len(lines) - 1)
+        row = min(max(row, top), len(lines) - 1)
         column = min(max(column, 0), _COLUMNS)
     return "\n".join(lines) + "\n"
 
 
 # -- pasted
 
-#: What mail, issues and logs of continuous integration put before a line.
-_BEFORE = re.compile(r"^(?:\s|>|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z\s)+")
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:Z|[+-]\d\d:?\d\d)?"
+#: What mail, issues and logs of continuous integration put before a line; and syslog and
+#: journalctl: a time of any of their forms, a host, a program with or without its number.
+_BEFORE = re.compile(
+    rf"^\s*(?:(?:[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}|(?:[A-Z][a-z]{{2}} )?{_ISO}(?: [A-Z]{{3,5}})?"
+    r"|\[ *\d+\.\d+\]|\d{9,}\.\d+) [\w.-]+ [^\s:\[]+(?:\[\d+\])?:(?:\s+|$))?"
+    rf"(?:\s|>|{_ISO}\s)*"
+)
 
 
 def unindented(text: str) -> str:
@@ -268,26 +276,29 @@ def unindented(text: str) -> str:
 
 #: Lines that begin as an object does, and are tried.
 _TRIES = 20
+_OBJECT = re.compile(r'(?:^|(?<=\}))\{(?=\s*["}])', re.M)
 _NO_NUMBER = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?<![\w.])[-+]?(?:nan|inf(?:inity)?)\b', re.I)
 
 
-def json_within(text: str) -> Any:
-    """The JSON object in ``text``, which may stand among other lines; None: there is none.
+def json_within(text: str) -> tuple[list[Any], str, str]:
+    """The JSON objects in ``text``, which may stand among other lines; those lines; and what is
+    wrong with the first that begins as one and is none ("": nothing).
 
     ``nan`` and ``inf``, which C prints and JSON does not know, are NaN.
-
-    Raises:
-        ValueError: There is the beginning of one, and it is damaged.
     """
     plain = _NO_NUMBER.sub(lambda found: found[1] or "NaN", unindented(text))
-    damage: ValueError | None = None
-    for begin in islice(re.finditer(r"^\{", plain, re.M), _TRIES):
+    found: list[Any] = []
+    rest, at, damage, tries = [], 0, "", 0
+    while tries < _TRIES and (begin := _OBJECT.search(plain, at)):
+        end = begin.end()
         try:
-            return json.JSONDecoder().raw_decode(plain, begin.start())[0]
+            each, end = json.JSONDecoder().raw_decode(plain, begin.start())
+            found.append(each)
+            rest.append(plain[at : begin.start()])
         except ValueError as error:
-            damage = damage or error
+            damage, tries = damage or str(error), tries + 1
+            rest.append(plain[at:end])
         except RecursionError:
-            raise ValueError("it is nested too deeply") from None
-    if damage is not None:
-        raise damage
-    return None
+            damage, tries = damage or "it is nested too deeply", _TRIES
+        at = end
+    return found, "".join((*rest, plain[at:])), damage

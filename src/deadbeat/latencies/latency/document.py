@@ -96,6 +96,8 @@ class MatrixLine:
     def figure(self, name: str) -> str | None:
         """Microseconds; marked where it rests on few wake-ups."""
         value = self.shown[name].value_ns
+        if name == "max" and self.row.exceeds_ns is not None:
+            return f"≥ {us_text(self.row.exceeds_ns)}"
         if value is None or not self.shown.rests_on_few(name):
             return None if value is None else us_text(value)
         return None if self.corrected else f"{us_text(value)}*"

@@ -129,7 +129,7 @@ def _max_of_a_run(runs: Sequence[Histogram], whole: Histogram) -> Quantity:
     """
     maxima = tuple(run.max_ns for run in runs)
     known = [float(value) for value in maxima if value and value > 0]
-    if not known:
+    if not known or whole.exceeds_ns is not None:
         return Quantity(name="max_of_a_run", value_ns=None, runs_ns=maxima)
     logs = np.log(known)
     middle, low, high = float(logs.mean()), None, None

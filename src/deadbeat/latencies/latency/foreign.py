@@ -8,9 +8,10 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from math import isclose, isfinite
 from typing import Any
 
@@ -21,7 +22,7 @@ from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.rules import duration_text
 from deadbeat.base.model.words import Json, seconds_text
-from deadbeat.base.store.texts import Text, json_within, unindented
+from deadbeat.base.store.texts import Text, json_within
 from deadbeat.latencies.latency import formats
 from deadbeat.latencies.latency.model import (
     ASSUMED,
@@ -55,23 +56,22 @@ class UnknownFormatError(UsageError):
 
 @frozen
 class ForeignFile:
-    """A file that is to be read: its lines without indentation, and the JSON object in it.
+    """Part of a file that is to be read: a JSON object, or lines without indentation."""
 
-    Attributes:
-        json: None: there is none, or it is damaged, as ``damage`` says.
-    """
-
-    lines: str
+    lines: str = ""
     json: Any = None
-    damage: str = ""
+
+    @classmethod
+    def parts(cls, text: str) -> tuple[list[ForeignFile], str]:
+        """The JSON objects in ``text``, then its other lines; and what is wrong with the first
+        object that is damaged."""
+        objects, lines, damage = json_within(text)
+        return [*(cls(json=each) for each in objects), cls(lines)], damage
 
     @classmethod
     def of(cls, text: str) -> ForeignFile:
-        """What ``text`` holds."""
-        try:
-            return cls(unindented(text), json_within(text))
-        except ValueError as error:
-            return cls(unindented(text), damage=str(error))
+        """The first part of ``text``."""
+        return cls.parts(text)[0][0]
 
     def has(self, *patterns: str) -> bool:
         """Whether there is a line of each of these forms."""
@@ -85,7 +85,7 @@ class ForeignFile:
 
 @frozen(kw_only=True)
 class Foreign:
-    """What a file, or a person who imports it, says. None and "": it does not.
+    """What a run in a file, or a person who imports it, says. None and "": it does not.
 
     Attributes:
         cpus: What each thread saw; what follows from the interval is not in it yet.
@@ -124,8 +124,9 @@ class Importer:
     """A format.
 
     Attributes:
-        fits: Whether a file has its structure. ``read``: what such a file says, beside what a
-            person does; raises whatever a damaged one leads to, or UsageError.
+        fits: Whether part of a file has its structure. ``read``: what a run in it says, beside
+            what a person does; raises whatever a damaged one leads to, or UsageError.
+        begins: Where runs begin in lines of that structure, the first one included or not.
         hint: How to write one that can be read.
     """
 
@@ -133,7 +134,14 @@ class Importer:
     engine: str = ""
     fits: Callable[[ForeignFile], bool]
     read: Callable[[ForeignFile, Foreign], Foreign]
+    begins: Callable[[str], Iterable[int]] = lambda lines: ()
     hint: str = ""
+
+    def runs(self, source: ForeignFile) -> list[ForeignFile]:
+        """A part for each run in ``source``; what stands before the first is the first one's."""
+        places = [*sorted(set(self.begins(source.lines)))[1:], len(source.lines)]
+        each = (source.lines[at:end] for at, end in pairwise((0, *places)))
+        return [evolve(source, lines=lines) for lines in each] if source.lines else [source]
 
     def take(self, source: ForeignFile, name: str, user: Foreign = Foreign()) -> Foreign:
         """What the file ``name`` says; DataError where it is damaged."""
@@ -163,26 +171,51 @@ def foreign_engines() -> tuple[str, ...]:
     return tuple(sorted({each.engine for each in all_importers()} - {""}))
 
 
-def importer_of(source: ForeignFile) -> Importer | None:
-    """The format that a file has the structure of."""
-    return next((each for each in all_importers() if each.fits(source)), None)
+def importer_of(text: str) -> Importer | None:
+    """The format that ``text`` has the structure of."""
+    parts, _ = ForeignFile.parts(text)
+    return next((each for part in parts for each in all_importers() if each.fits(part)), None)
 
 
-def read_foreign(text: Text, user: Foreign = Foreign()) -> Foreign:
-    """What a file of another tool says, beside what a person does.
+def read_foreign(text: Text, user: Foreign = Foreign()) -> tuple[Foreign, ...]:
+    """What each run in a file of another tool says, beside what a person does.
 
     Raises:
-        UsageError: It is of none of the known formats, or of one without wake-up latency.
+        UsageError: It is of none of the known formats, of several, or without wake-up latency.
         DataError: It is damaged.
     """
-    source = ForeignFile.of(text.text)
-    if importer := importer_of(source):
-        found = importer.take(source, text.name, user)
-        return evolve(found, notes=(*text.notes, *found.notes))
-    if source.damage:
-        raise DataError(f"{text.name} is damaged JSON: {source.damage}", "copy it once more")
-    known = ", ".join(each.name for each in all_importers() if each.engine)
-    raise UnknownFormatError(f"{text.name} is in no known format", f"one of: {known}")
+    parts, damage = ForeignFile.parts(text.text)
+    fitting = [(each, part) for part in parts for each in all_importers() if each.fits(part)]
+    objects = [(importer, part) for importer, part in fitting if not part.lines]
+    if damage and (objects or not fitting):
+        raise DataError(f"{text.name} is damaged JSON: {damage}", "copy it once more")
+    notes = text.notes
+    if {importer.engine for importer, _ in objects} >= {each.engine for each, _ in fitting[-1:]}:
+        if objects != fitting:  # the same once more, for people
+            notes += ("the lines beside its JSON are left out",)
+        fitting = objects or fitting
+    names = dict.fromkeys(importer.name for importer, _ in fitting)
+    if not names:
+        known = ", ".join(each.name for each in all_importers() if each.engine)
+        raise UnknownFormatError(f"{text.name} is in no known format", f"one of: {known}")
+    if len(names) > 1:
+        raise UsageError(
+            f"{text.name} is of several tools: {', '.join(names)}", "write a file of each"
+        )
+    runs = [(each, run) for each, part in fitting for run in each.runs(part)]
+    found = [importer.take(run, text.name, user) for importer, run in runs]
+    many = len(found)
+    return tuple(
+        evolve(
+            each,
+            notes=(
+                *notes,
+                *([f"run {place} of {many} in it, kept as a repeat"] if many > 1 else ()),
+                *each.notes,
+            ),
+        )
+        for place, each in enumerate(found, start=1)
+    )
 
 
 def as_run(
@@ -285,6 +318,10 @@ def expecting(cpu: CpuLatency, *, seconds: float, interval_ns: int) -> CpuLatenc
     ``seconds`` allow are there otherwise only says that a thread began late.
     """
     corrected = with_missed(cpu.raw, interval_ns)
+    if cpu.raw.exceeds_ns is not None and (cpu.raw.overflow_from_ns or 0) < interval_ns:
+        # Whether any of them skipped a period is not known.
+        found = evolve(cpu, expected=int(seconds * 1e9) // interval_ns)
+        return evolve(found, missed=corrected.total - cpu.raw.total)
     # Each that overflowed skipped at least that many periods; how late they would have been is not
     # known, so neither is what is corrected.
     beyond = cpu.raw.overflow * (max(cpu.raw.overflow_from_ns or 0, 0) // interval_ns)
@@ -313,6 +350,42 @@ def with_missed(raw: Histogram, interval_ns: int) -> Histogram:
 
 # ---------- what formats have in common ----------
 
+#: A table that is shown again and again is shown every second.
+_AGAIN_S = 5.0
+
+
+def starts(*patterns: str) -> Callable[[str], list[int]]:
+    """Where lines of any of these forms begin."""
+    form = re.compile(f"^(?:{'|'.join(patterns)})$", re.M)
+    return lambda lines: [found.start() for found in form.finditer(lines)]
+
+
+def screens(table: str, length: str, row: re.Pattern[str]) -> Callable[[str], Iterator[int]]:
+    """Where a run begins of a tool that may show its table again and again while it runs.
+
+    The next table is of the same run if it is a moment later, and no CPU has fewer values.
+
+    Args:
+        table: Head of a table. ``length``: a line in it, with the time that passed.
+        row: One of its rows: CPU, number of values.
+    """
+
+    def begins(lines: str) -> Iterator[int]:
+        before, passed, again = dict[str, int](), -1.0, False
+        places = [*starts(table)(lines), len(lines)]
+        for at, end in pairwise(places):
+            clock = re.search(f"^{length}$", lines[at:end], re.M)
+            now = seconds_of(clock[1]) if clock else 0.0
+            counts = {cpu: int(n) for cpu, n, *_ in row.findall(lines, at, end)}
+            more = before.keys() <= counts.keys() and all(counts[c] >= before[c] for c in before)
+            least = passed if again else passed + 1
+            again = bool(before) and more and least <= now <= passed + _AGAIN_S
+            if not again:
+                yield at
+            before, passed = counts, now
+
+    return begins
+
 
 def thread(
     number: int,
@@ -322,7 +395,7 @@ def thread(
     cycles: int,
     least: float | None = None,
     greatest: float | None = None,
-    mean: float = 0.0,
+    mean: float | None = None,
     beyond: int = 0,
     interval_ns: int | None = None,
 ) -> CpuLatency:
@@ -330,7 +403,8 @@ def thread(
     that are not among them overflowed, or have no histogram at all.
 
     Args:
-        least, greatest, mean: From the source; None: from the counts.
+        least, greatest, mean: From the source; None: from the counts, and unknown where a value
+            overflowed; such values count as the end of the histogram in the mean.
         beyond: Where the histogram ends, if that is known.
     """
     inside = sum(counts.values())
@@ -344,17 +418,19 @@ def thread(
     )
     low = raw.min_ns if least is None else round(least * step)
     # cut off below: what was called 16 us was less than 17
-    high = raw.max_ns if greatest is None else round(greatest * step)
+    known = None if overflow else raw.max_ns
+    high = known if greatest is None else round(greatest * step)
     if cycles and low is not None and high is not None and low > high:
         raise ValueError("its least latency is above its greatest")
     raw = evolve(raw, min_ns=low if cycles else None, max_ns=high if cycles else None)
     if overflow:
-        if not isfinite(mean):
-            raise ValueError("its mean is no number")
         end = max([beyond, *(value + 1 for value in counts)]) * step
+        if mean is not None and not isfinite(mean):
+            raise ValueError("its mean is no number")
+        total = raw.sum_ns + overflow * end if mean is None else round(mean * cycles * step)
         raw = evolve(
             raw,
-            sum_ns=round(mean * cycles * step),
+            sum_ns=total,
             overflow=overflow,
             overflow_from_ns=end if counts else low,
         )

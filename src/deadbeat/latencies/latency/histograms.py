@@ -47,7 +47,8 @@ def edges_of(histograms: Sequence[Histogram]) -> Integers:
         return np.array([900, 1100], np.int64)
     step = max(item.resolution_ns for item in filled)
     low = max(min(item.min_ns or 0 for item in filled), step)
-    high = max(max(item.max_ns or 0 for item in filled) + step, low + 2 * step)
+    tops = (item.max_ns or item.exceeds_ns or 0 for item in filled)
+    high = max(max(tops) + step, low + 2 * step)
     wanted = np.geomspace(low // step * step, -(-high // step) * step, _BINS + 1)
     return np.unique(np.round(wanted / step).astype(np.int64) * step)
 
@@ -139,7 +140,8 @@ def shown_cpus(cells: Sequence[CellSummary]) -> tuple[int, ...]:
     tops: dict[int, int] = {}
     for row in (row for cell in cells for row in cell.cpus):
         if row.cpu is not None:
-            tops[row.cpu] = max(tops.get(row.cpu, 0), row.raw.histogram.max_ns or 0)
+            top = row.raw.histogram.exceeds_ns or row.raw.histogram.max_ns or 0
+            tops[row.cpu] = max(tops.get(row.cpu, 0), top)
     if len(tops) <= _CURVES:
         return tuple(sorted(tops))
     return tuple(sorted(sorted(tops, key=lambda cpu: (-tops[cpu], cpu))[: _CURVES - 1]))

@@ -208,10 +208,10 @@ def imported(asked: Begin) -> MatrixExperiment:
     runs, said = [], []
     for point, file in files:
         text = read_text(file, what="result", hint=_HINT)
-        foreign = read_foreign(text, user)
-        repeat = next(repeats[load_of(foreign, point, text.name), foreign.engine])
-        runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
-        said.append(foreign)
+        for foreign in read_foreign(text, user):
+            repeat = next(repeats[load_of(foreign, point, text.name), foreign.engine])
+            runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
+            said.append(foreign)
     platform = _platform(said)
     file = files[0][1]
     while file.suffix.lower() in _ENDINGS:

@@ -138,8 +138,14 @@ def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int
     )
     parts = [part for part in every if part.cpus]
     each = [(cpu, part.run.key) for part in parts for cpu in part.cpus]
-    known = [(cpu.raw.max_ns, cpu.cpu, key) for cpu, key in each if cpu.raw.max_ns is not None]
-    _, top_cpu, top_run = max(known, key=itemgetter(0)) if known else (None, None, None)
+    # one that is not known counts as the largest of all
+    known = [
+        (cpu.raw.exceeds_ns is not None, cpu.raw.exceeds_ns or cpu.raw.max_ns or 0, cpu.cpu, key)
+        for cpu, key in each
+        if cpu.raw.total
+    ]
+    tops = [top for _, top, _, _ in known]
+    *_, top_cpu, top_run = max(known, key=itemgetter(0, 1)) if known else (None, None)
     raw = [pool([cpu.raw for cpu in part.cpus]) for part in parts]
     shown = all(cpu.corrected is not None for cpu, _ in each)
     corrected = [pool([cpu.honest for cpu in part.cpus]) for part in parts] if shown else []
@@ -152,6 +158,7 @@ def _row(runs: Sequence[LatencyRun], cpu: int | None, deadlines_ns: Sequence[int
         missed=sum(cpu.missed for cpu, _ in each),
         raw=distribution(raw),
         corrected=distribution(corrected) if corrected else None,
+        exceeds_ns=max(tops) if any(unknown for unknown, *_ in known) else None,
         max_cpu=top_cpu,
         max_run=top_run,
         tail=tuple(tail_statements(parts, deadlines_ns)),

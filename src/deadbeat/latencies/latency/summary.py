@@ -126,6 +126,7 @@ class LatencyRow:
         runs: The valid runs it rests on, in order.
         hours: Time measured (CPUs measure at the same time: not times their number).
         corrected: With a value for each missed period; None: the engine cannot tell.
+        exceeds_ns: What the maximum is at least, where no more is known of it.
         max_cpu, max_run: Where the maximum was; None of nothing.
         tail: For the observed maximum first, then for the deadlines.
     """
@@ -138,6 +139,7 @@ class LatencyRow:
     missed: int
     raw: Distribution
     corrected: Distribution | None = None
+    exceeds_ns: int | None = None
     max_cpu: int | None = None
     max_run: LatencyKey | None = None
     tail: tuple[TailStatement, ...] = ()

@@ -63,19 +63,26 @@ class Part:
         least an interval less than that one.
         """
         waited = limit_ns + self.run.interval_ns
-        missed = (c.missed for c in self.cpus if c.corrected is None and _top(c) > waited)
+        missed = (
+            cpu.missed
+            for cpu in self.cpus
+            if cpu.corrected is None and (cpu.raw.exceeds_ns is not None or _top(cpu) > waited)
+        )
         return sum(missed) + sum(exceeding(cpu.honest, limit_ns) for cpu in self.cpus)
 
 
 def _top(cpu: CpuLatency) -> int:
-    """The largest latency there can have been, ns; 0 without any."""
+    """The largest latency there can have been, ns; 0 without any, of an unknown one the largest
+    that is below it."""
+    if cpu.raw.exceeds_ns is not None:
+        return max(cpu.raw.exceeds_ns - 1, 0)
     return 0 if cpu.raw.max_ns is None else cpu.raw.max_ns + cpu.raw.resolution_ns - 1
 
 
 def exceeding(histogram: Histogram, limit_ns: int) -> int:
     """Values above ``limit_ns``, also those that the resolution hides below it."""
     recorded = limit_ns - (histogram.resolution_ns - 1)
-    if histogram.max_ns is None or recorded >= histogram.max_ns:
+    if histogram.max_ns is not None and recorded >= histogram.max_ns:
         return 0
     return histogram.above(recorded) if recorded >= 0 else histogram.total
 
@@ -117,7 +124,7 @@ def tail_statements(parts: Sequence[Part], deadlines_ns: Sequence[int]) -> list[
 
     Each holds at 95 % by itself, not all of them together.
     """
-    tops = [_top(cpu) for part in parts for cpu in part.cpus if cpu.raw.max_ns is not None]
+    tops = [_top(cpu) for part in parts for cpu in part.cpus if cpu.raw.total]
     if not tops:
         return []
     limits = [(max(tops), "maximum"), *((limit, "deadline") for limit in deadlines_ns)]

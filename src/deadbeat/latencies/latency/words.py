@@ -115,7 +115,7 @@ def labels_of(summary: LatencySummary) -> tuple[str, ...]:
 
 def sentence(summary: LatencySummary) -> str:
     """The latest wake-up of all, and where it was."""
-    known = [cell for cell in summary.cells if cell.whole.raw["max"].value_ns is not None]
+    known = [cell for cell in summary.cells if cell.whole.raw.histogram.total]
     if not known:
         return "No valid run has a wake-up: nothing is known about the latency of this machine."
     worst = latest(known)
@@ -127,15 +127,19 @@ def sentence(summary: LatencySummary) -> str:
     by = f", by {worst.engine}" if len(engines_of(known)) > 1 else ""
     where = f"under load {load_words(worst.load)}" if loads > 1 else ""
     at = " ".join(filter(None, (f"on {place_words(worst, row.max_cpu)}", where)))
-    return (
-        f"Of {cycles:,} wake-ups {under}, the latest was {time_text(row.raw['max'].value_ns)}"
-        f" late: {at}{run}{by}."
-    )
+    return f"Of {cycles:,} wake-ups {under}, the latest was {late_text(row)} late: {at}{run}{by}."
+
+
+def late_text(row: LatencyRow) -> str:
+    """``31 µs``; ``5 µs or more`` where the largest lies beyond a histogram."""
+    if row.exceeds_ns is None:
+        return time_text(row.raw["max"].value_ns)
+    return f"{time_text(row.exceeds_ns)} or more"
 
 
 def short_answer(summary: LatencySummary) -> tuple[str, ...]:
     """The worst wake-up, a typical one, and how often a later one may come."""
-    known = [cell for cell in summary.cells if cell.whole.raw["max"].value_ns is not None]
+    known = [cell for cell in summary.cells if cell.whole.raw.histogram.total]
     if not known:
         return (sentence(summary),)
     worst = latest(known)
@@ -144,11 +148,12 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
     typical = " to ".join(dict.fromkeys(ends))
     under = f", load {load_words(worst.load)}" if len(loads_of(known)) > 1 else ""
     made = [
-        f"Worst wake-up: {time_text(worst.whole.raw['max'].value_ns)} late"
+        f"Worst wake-up: {late_text(worst.whole)} late"
         f" ({place_words(worst, worst.whole.max_cpu)}{under}). Typical: {typical}."
     ]
     tail = worst.whole.tail[0] if worst.whole.tail else None
-    if tail is not None and tail.bound is not None and tail.bound < 1:
+    known_max = worst.whole.exceeds_ns is None
+    if known_max and tail is not None and tail.bound is not None and tail.bound < 1:
         length = seconds_text(worst.whole.hours * 3600)
         made.append(
             f"{length} under that load cannot rule out that 1 wake-up in {1 / tail.bound:,.0f} is"
@@ -158,8 +163,11 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
 
 
 def latest(cells: Sequence[CellSummary]) -> CellSummary:
-    """The cell with the latest wake-up. ValueError of none."""
-    return max(cells, key=lambda cell: cell.whole.raw["max"].value_ns or 0)
+    """The cell with the latest wake-up, first of all one that is not known. ValueError of none."""
+    return max(
+        cells,
+        key=lambda cell: (cell.whole.exceeds_ns or -1, cell.whole.raw["max"].value_ns or 0),
+    )
 
 
 def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
@@ -206,7 +214,7 @@ def _answer(cell: CellSummary, *, named: bool) -> str:
     value = shown["p50"].value_ns
     median = "unknown" if value is None else time_text(value)
     return (
-        f"{who}maximum {time_text(shown['max'].value_ns)} on"
+        f"{who}maximum {late_text(cell.whole)} on"
         f" {place_words(cell, cell.whole.max_cpu)},"
         f"{tail} median {median}{missed}."
     )

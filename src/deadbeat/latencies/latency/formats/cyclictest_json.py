@@ -24,11 +24,23 @@ from deadbeat.latencies.latency.foreign import (
     kernel_of,
     thread,
 )
+from deadbeat.machine.host.values import parse_cpu_list
 
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 #: What cyclictest does unasked: its interval, and how much longer that of each further thread is;
 #: with a histogram all are alike.
 _INTERVAL_US, _DISTANCE_US = 1000, 500
+_LETTERS = {
+    "affinity": "a", "aligned": "A", "breaktrace": "b", "clock": "c", "distance": "d",
+    "duration": "D", "fifo": "F", "histogram": "h", "histofall": "H", "interval": "i",
+    "loops": "l", "nsecs": "N", "oscope": "o", "priority": "p", "threads": "t",
+}  # fmt: skip
+#: What takes a value, and what takes the next word for one if that is a number.
+_VALUED = {*"bcdDFhHilop", "histfile", "json", "latency", "mainaffinity", "policy", "spike"}
+_WITH = {*_VALUED, *"aAt"}
+_UP_TO_ONE = re.compile(rf"[^{''.join(each for each in _WITH if len(each) == 1)}]*.?")
+#: A name may be cut short as long as it is no other's beginning.
+_LONG = (*_LETTERS, *_VALUED - {*_LETTERS.values()}, "priospread", "dbg_cyclictest", "laptop")
 
 
 def said(plain: Any, key: str) -> str:
@@ -44,11 +56,42 @@ def program(plain: Any) -> str:
     return PurePath(words[0]).name if words else "cyclictest" * ("resolution_in_ns" in plain)
 
 
-def option(command: str, letter: str, name: str) -> str:
-    """The value of an option of cyclictest; "": it is not there."""
-    # Letters may stand together, the last with its value, glued or not: -mSp99.
-    form = rf"(?<!\S)(?:-[A-Za-z]*{letter}(?=[\s\d])\s*|--{name}[=\s]\s*)(\w+)"
-    return str((re.findall(form, command) or [""])[-1])
+def options(command: str) -> dict[str, str]:
+    """The options of cyclictest in its command line, by letter, or by name where it has none.
+
+    As getopt_long reads them: ``-smp -p 80`` is ``-s``, ``-m``, ``-p "-p"`` and a stray word.
+    """
+    found: dict[str, str] = {}
+    words = re.split(r"(?:^|\s)[#|>&;]", command)[0].split()[1:]
+    while words and words[0] != "--":
+        word = words.pop(0)
+        keys, value = [], ""
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            full = [each for each in _LONG if each.startswith(name)]
+            keys = [_LETTERS.get(name := full[0] if len(full) == 1 else name, name)]
+        elif word.startswith("-"):
+            letters = _UP_TO_ONE.match(word, 1)
+            keys, value = [*letters[0]] if letters else [], word[letters.end() :] if letters else ""
+        found |= dict.fromkeys(keys, "")
+        if keys and keys[-1] in _WITH:
+            if not value and words and (keys[-1] in _VALUED or words[0][0].isdigit()):
+                value = words.pop(0)
+            found[keys[-1]] = value
+    return found
+
+
+def _whole(value: str) -> int:
+    """As atoi reads it."""
+    found = re.match(r"[-+]?\d+", value)
+    return int(found[0]) if found else 0
+
+
+def pinned(command: str) -> tuple[int, ...]:
+    """The CPUs that its threads have in turn; empty: it does not say them as numbers."""
+    with suppress(ValueError):
+        return tuple(sorted(parse_cpu_list(options(command).get("a", ""))))
+    return ()
 
 
 def called(command: str, *, threads: int) -> Foreign:
@@ -59,21 +102,21 @@ def called(command: str, *, threads: int) -> Foreign:
     """
     if not command.strip():
         return Foreign()
-    interval, priority = option(command, "i", "interval"), option(command, "p", "priority")
-    number = int(priority) if priority.isdigit() else 0
-    policy = option(command, "(?!)", "policy") or ("fifo" if priority.isdigit() else "other")
+    given = options(command)
+    number, interval = _whole(given.get("p", "")), _whole(given.get("i", ""))
+    policy = given.get("policy") or ("fifo" if "p" in given else "other")
     if policy not in ("fifo", "rr"):
         policy = "fifo" if number else "other"
     elif number == 0:
         number = threads + 1
-    match = re.fullmatch(r"(\d+)([smhd]?)", option(command, "D", "duration"))
-    loops = option(command, "l", "loops")
+    match = re.fullmatch(r"(\d+)([smhd]?)", given.get("D", ""))
     return Foreign(
-        interval_ns=(int(interval) if interval.isdigit() else _INTERVAL_US) * 1000,
+        interval_ns=(interval or _INTERVAL_US) * 1000,
         priority=number,
         policy=policy,
         seconds=float(int(match[1]) * _UNITS_S[match[2]]) if match else None,
-        cycles=int(loops) if loops.isdigit() and int(loops) else None,
+        cycles=_whole(given.get("l", "")) or None,
+        unit_ns=1 if "N" in given else 1000,
     )
 
 
@@ -83,11 +126,10 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
     step = 1 if plain["resolution_in_ns"] else 1000
     how = called(command, threads=len(each))
     places = [int(values.get("cpu", -1)) for _, values in each]
-    placed = min(places, default=-1) >= 0 and len(set(places)) == len(places)
-    ends = option(command, "h", "histogram") or option(command, "H", "histofall")
-    known = ends.isdigit() or any(values.get("histogram") for _, values in each)
-    distance = option(command, "d", "distance")
-    apart = 0 if known else int(distance) if distance.isdigit() else _DISTANCE_US
+    placed, given = min(places, default=-1) >= 0, options(command)
+    ends = _whole(given.get("h", given.get("H", "")))
+    known = ends or any(values.get("histogram") for _, values in each)
+    apart = 0 if known else _whole(given["d"]) if given.get("d") else _DISTANCE_US
     base = how.interval_ns or user.interval_ns or 0
     cpus = tuple(
         thread(
@@ -98,7 +140,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
             least=int(values["min"]),
             greatest=int(values["max"]),
             mean=float(values["avg"]),
-            beyond=int(ends) if ends.isdigit() else 0,
+            beyond=ends,
             interval_ns=base + row * apart * 1000 if apart and base else None,
         )
         for row, ((number, values), place) in enumerate(zip(each, places, strict=True))
@@ -106,7 +148,11 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
     system, started = plain.get("sysinfo") or {}, str(plain.get("start_time", ""))
     with suppress(ValueError, TypeError):  # as it stands
         started = parsedate_to_datetime(started).isoformat(timespec="seconds")
-    longer = f"the interval of each thread is {apart} us longer than of the one before"
+    notes = []
+    if apart and len(cpus) > 1:
+        notes.append(f"the interval of each thread is {apart} us longer than of the one before")
+    if code := plain.get("return_code"):
+        notes.append(f"it ended with code {code}")
     return evolve(
         how,
         cpus=cpus,
@@ -115,7 +161,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
         version=f"cyclictest V {said(plain, 'rt_test_version')}".strip(),
         host=str(system.get("nodename", "")),
         kernel=kernel_of(system),
-        notes=(longer,) if apart and len(cpus) > 1 else (),
+        notes=tuple(notes),
     )
 
 

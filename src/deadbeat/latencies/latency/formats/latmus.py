@@ -10,7 +10,14 @@ from decimal import Decimal
 
 from attrs import evolve
 
-from deadbeat.latencies.latency.foreign import Foreign, ForeignFile, Importer, seconds_of, thread
+from deadbeat.latencies.latency.foreign import (
+    Foreign,
+    ForeignFile,
+    Importer,
+    seconds_of,
+    starts,
+    thread,
+)
 
 _COUNT = r"# sample count: *(\d+)"
 
@@ -34,7 +41,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
     if sum(counts.values()) + over != cycles:
         raise ValueError(f"{sum(counts.values()) + over} values, its count says {cycles}")
     least, mean, greatest = (Decimal(said(f"{what} latency")) for what in ("min", "avg", "max"))
-    kernel = source.last(r"# Linux version (\S+) .*")
+    kernel = source.last(r"# Linux version (\S+) .*(?:\n# ((?!libevl|sampling).*))?")
     cpu = thread(
         int(affinity.removeprefix("CPU")),
         counts,
@@ -54,6 +61,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
         priority=int(said("thread priority")),
         version="latmus of EVL",
         kernel=kernel[1] if kernel else "",
+        cmdline=(kernel[2] or "") if kernel else "",
     )
 
 
@@ -62,5 +70,6 @@ IMPORTER = Importer(
     engine="latmus",
     fits=lambda source: source.has(_COUNT) and source.has(r"# (?:vDSO access|clock gravity): .*"),
     read=_read,
+    begins=starts(r"(?:# .*\n)*# sampling period: .*"),
     hint="latmus -g FILE writes what can be read",
 )

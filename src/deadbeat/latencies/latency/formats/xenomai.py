@@ -6,11 +6,19 @@ Latencies may be negative: the timer is set early on purpose.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 from attrs import evolve
 
-from deadbeat.latencies.latency.foreign import Foreign, ForeignFile, Importer, seconds_of, thread
+from deadbeat.latencies.latency.foreign import (
+    Foreign,
+    ForeignFile,
+    Importer,
+    seconds_of,
+    starts,
+    thread,
+)
 
 _NUMBER = r" *(-?\d+(?:\.\d+)?) *"
 _WORST = r"RTH\|-*lat min\|-*lat avg\|-*lat max\|.*"
@@ -61,10 +69,22 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
     )
 
 
+def _begins(lines: str) -> Iterator[int]:
+    """A run begins where its head stands, or its clock goes back."""
+    yield from starts("== Sampling period: .*")(lines)
+    before = 0.0
+    for found in re.finditer(r"^(?:(== Sampling .*)|RTT\| *(\d+:\d\d:\d\d).*)$", lines, re.M):
+        now = seconds_of(found[2]) if found[2] else -1.0
+        if 0 <= now <= before:
+            yield found.start()
+        before = now
+
+
 IMPORTER = Importer(
     name="latency of Xenomai",
     engine="xenomai",
     fits=lambda source: source.has(_WORST) and (source.has(_SUM) or source.has(_ROW)),
     read=_read,
+    begins=_begins,
     hint="latency -T 60 > FILE writes what can be read",
 )
