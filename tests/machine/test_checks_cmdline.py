@@ -1,11 +1,13 @@
 """What the kernel was told at boot, against the documents of its parameters."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from helpers.checks import Case, Cases, case, config, outcome
 
-from deadbeat.machine.host.kernel import boot_cpus
+from deadbeat.machine.host.cmdline import boot_cpus, cpus_listed
+from deadbeat.machine.host.values import cpus_text
 from deadbeat.machine.settings.facts import gather
 from deadbeat.machine.targets.fake import FakeTarget
 
@@ -64,6 +66,7 @@ CASES: Cases = {
         "pass periodic": case(boot(""), workload="periodic"),
         "fail": case(boot("", nohz_full="(null)"), workload="compute"),
         "fail periodic": case(boot("", nohz_full="1"), workload="periodic"),
+        "fail off": case(boot("nohz=off", nohz_full="1"), workload="compute", says="keeps its"),
         "fail not built": case(boot("nohz_full=1"), outputs=config("HZ=250"), says="without NO_HZ"),
     },
     "cmdline.rcu-nocbs": {
@@ -183,12 +186,14 @@ CASES: Cases = {
         ),
         "fail some": case(boot("isolcpus=2-9999999"), says="there is no CPU 4-9999999"),
         "fail": case(boot("isolcpus=2-3 rcu_nocbs=0-1"), says="isolcpus: 2-3, rcu_nocbs: 0-1"),
+        "fail flags": case(boot("isolcpus=2,domain"), says="drops it: 'domain' is no list"),
+        "fail kept": case(boot("nohz_full=0-3"), says="CPU 0, which boots, stays"),
     },
     "cmdline.housekeeping": {
         "pass": case(boot("", isolated="1-3"), says="housekeeping: 0"),
         "fail": case(boot("", isolated="0-1"), says="CPU 0 has duties"),
         "fail none": case(boot("", isolated="0-3"), says="no CPU is left"),
-        "fail interrupts": case(boot("irqaffinity=2", isolated="2-3"), says="sent to"),
+        "fail interrupts": case(boot("irqaffinity=2", isolated="2-3"), says="isolated CPUs 2"),
     },
 }
 
@@ -205,30 +210,36 @@ CASES: Cases = {
         ("2-N", {2, 3, 4, 5, 6, 7}),
         ("N", {7}),
         ("all", set(range(8))),
-        ("nohz,domain,managed_irq,3", {3}),
         ("", set()),
-        ("rubbish", set()),
+        ("1,rubbish,3", {1}),
     ],
 )
 def test_lists_of_cpus_at_boot_are_read_as_the_kernel_reads_them(text: str, cpus: set[int]) -> None:
-    assert boot_cpus(text, 7).cpus == cpus
+    assert cpus_listed(text, 8).cpus == cpus
 
 
-@pytest.mark.parametrize(
-    ("text", "beyond"),
-    [
-        ("4-9", "8-9"),
-        ("managed_irq,domain,8-11", "8-11"),
-        ("8", "8"),
-        ("0-9999999", "8-9999999"),
-        ("0-31:2/4", "8-31"),
-        ("0-N", ""),
-        ("all", ""),
-        ("99999999999999999999", ""),
-    ],
-)
-def test_what_is_beyond_the_machine_is_told_and_costs_nothing(text: str, beyond: str) -> None:
-    assert boot_cpus(text, 7).beyond == beyond
+TABLE = Path(__file__).parents[1] / "pools/foreign/boot-words.tsv"
+ROWS = [row.split("\t") for row in TABLE.read_text().splitlines() if not row.startswith("#")]
+
+
+def named(cpus: frozenset[int] | None) -> str:
+    return "-" if cpus is None else cpus_text(cpus)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[6] for row in ROWS])
+def test_boot_words_come_to_what_the_kernel_makes_of_them(row: list[str]) -> None:
+    cpus, *wanted, line, dropped = row
+    made = boot_cpus(line.replace("\\t", "\t"), int(cpus))
+    lists = (made.isolated, made.tickless, made.managed, made.offloaded, made.irqs)
+    assert [named(each) for each in lists] == wanted
+    assert (" | ".join(word for word, _ in made.dropped) or "-") == dropped
+
+
+def test_a_kernel_without_full_tickless_drops_the_whole_word() -> None:
+    made = boot_cpus("isolcpus=nohz,managed_irq,2 nohz_full=2", 4, {"NO_HZ": "y", "NR_CPUS": "3"})
+    assert made.managed == made.tickless == frozenset()
+    assert [why for _, why in made.dropped] == ["the kernel is built without NO_HZ_FULL"] * 2
+    assert boot_cpus("isolcpus=3", 8, {"NR_CPUS": "3"}).isolated == frozenset()
 
 
 def test_words_of_the_command_line() -> None:

@@ -32,6 +32,8 @@ CASES: Cases = {
         "pass version": case({"/proc/version": "Linux version 6.1.0 #1 SMP PREEMPT_RT Debian"}),
         "fail": case(outputs=config("PREEMPT=y")),
         "fail version": case(DYNAMIC, says="/proc/version"),
+        "fail xenomai": case({**DYNAMIC, "/proc/xenomai/version": "3.2.4"}, says="XENOMAI"),
+        "fail evl": case({**DYNAMIC, "/sys/class/evl/control/abi": "32"}, says="co-kernel EVL"),
     },
     "kernel.preemption": {
         "pass": case({**DYNAMIC, "/sys/kernel/debug/sched/preempt": "none voluntary (full)"}),

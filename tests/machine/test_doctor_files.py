@@ -3,6 +3,7 @@ without what its command line asks for."""
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,83 @@ def test_what_is_no_such_file_is_refused(
 ) -> None:
     assert main(["doctor", *words]) in (2, 3)  # of use, of data
     assert says in capsys.readouterr().err
+
+
+def told(check: dict[str, str]) -> str:
+    return f"{check['status']} {check['severity']} {check['found']} – {check['reason']}"
+
+
+@pytest.mark.parametrize(
+    ("words", "id", "says"),
+    [
+        # kernel/sched/isolation.c
+        ("isolcpus=0-1 nohz_full=0-1", "housekeeping", "fail high .*CPU 0 has duties"),
+        (
+            "isolcpus=managed_irq,domain,4-15 irqaffinity=0-8",
+            "housekeeping",
+            "fail high .*interrupts are sent to isolated CPUs 4-8",
+        ),
+        ("isolcpus=4-15 irqaffinity=0-8", "irqaffinity", "fail .*may go to CPUs 4-8"),
+        ("isolcpus=4-15 irqaffinity=0-3", "irqaffinity", "pass"),
+        ("isolcpus=4-15 irqaffinity=0-3", "housekeeping", "pass"),
+        ("isolcpus=nohz,domain,managed_irq,2-7 compute", "nohz-full", "pass .*2-7"),
+        ("isolcpus=nohz,domain,2-7", "lists-agree", "pass .*isolcpus: 2-7, nohz_full: 2-7"),
+        ("nohz_full=2-7 nohz=off compute", "nohz-full", "fail .*every CPU keeps its tick"),
+        ("isolcpus=1-3 isolcpus=2-3", "isolation", "pass .*1-3"),
+        ("isolcpus=1-3 isolcpus=2-3", "lists-agree", "fail high isolcpus=2-3 .*earlier word"),
+        ("isolcpus=2-3,managed_irq,domain nohz_full=2-3", "lists-agree", "fail high .*is no list"),
+        ("isolcpus=2-3,managed_irq,domain nohz_full=2-3", "managed-irq", "fail"),
+        ("isolcpus=2-3,managed_irq,domain nohz_full=2-3", "isolation", "fail .*none .*CPUs 2-3"),
+        ("quiet", "isolation", "fail .*any CPU"),
+        ("quiet", "irqaffinity", "fail .*any CPU"),
+        ("nr_cpus=2 isolcpus=1-3", "lists-agree", "fail .*there is no CPU 2-3"),
+        ("isolcpus=0-N", "isolation", "unknown"),
+        ("skew_tick=1", "skew-tick", "pass"),
+        ("isolcpus=1", "skew-tick", "fail"),
+        ("tsc=reliable", "tsc", "pass"),
+        ("idle=poll", "idle-poll", "fail"),
+        ("idle=poll", "max-cstate", "pass"),
+        ("nosoftlockup nmi_watchdog=0", "watchdogs", "pass"),
+        ("rcupdate.rcu_normal_after_boot=1", "rcu-expedited", "pass"),
+        ("rcutree.kthread_prio=50", "rcu-priority", "fail"),
+        ("isolcpus=2-3 -- nohz_full=3", "lists-agree", "pass .*isolcpus: 2-3 –"),
+    ],
+)
+def test_boot_words_decide(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str, id: str, says: str
+) -> None:
+    line, compute, _ = words.partition(" compute")
+    (folder / "b.cmdline").write_text(f"root=/dev/sda1 {line}\n")
+    more = ("--workload", "compute") if compute else ()
+    _, checks = asked(capsys, "--cmdline", "b.cmdline", *more)
+    assert re.match(says, told(checks[f"cmdline.{id}"])), told(checks[f"cmdline.{id}"])
+
+
+@pytest.mark.parametrize(
+    ("options", "id", "says"),
+    [
+        ("PREEMPT=y PREEMPT_RT_FULL=y PREEMPT_RT_BASE=y", "preempt-rt", "pass .*RT_FULL"),
+        ("PREEMPT=y PREEMPT_RT_FULL=y PREEMPT_RT_BASE=y", "preemption", "pass .*rt"),
+        ("PREEMPT=y PREEMPT_RT_BASE=y PREEMPT_RTB=y", "preempt-rt", "fail fatal .*RT_BASE"),
+        ("IRQ_PIPELINE=y DOVETAIL=y EVL=y", "preempt-rt", "fail low co-kernel EVL, DOVETAIL"),
+        ("IPIPE=y XENOMAI=y", "preempt-rt", "fail low co-kernel XENOMAI, IPIPE"),
+        ("DOVETAIL=y PREEMPT_RT=y", "preempt-rt", "pass"),
+        ("EVL=y DEBUG_IRQ_PIPELINE=y DEBUG_DOVETAIL=y", "debug", "fail high .*DEBUG_DOVETAIL"),
+        ("HZ=100", "high-res-timers", "fail"),
+        ("HZ=100", "tick", "pass .*periodic"),
+    ],
+)
+def test_build_options_decide(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: str, id: str, says: str
+) -> None:
+    (folder / "b.config").write_text("".join(f"CONFIG_{each}\n" for each in options.split()))
+    _, checks = asked(capsys, "--config", "b.config")
+    assert re.match(says, told(checks[f"kernel.{id}"])), told(checks[f"kernel.{id}"])
+
+
+def test_threads_of_interrupts_of_a_kernel_built_with_preempt_rt(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "b.config").write_text("CONFIG_PREEMPT_RT=y\n")
+    _, checks = asked(capsys, "--config", "b.config", "--cmdline", "a.cmdline")
+    assert checks["cmdline.threadirqs"]["status"] == "pass"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attrs import frozen
-
+from deadbeat.machine.host.cmdline import arguments
 from deadbeat.machine.host.proc import CPUINFO, colon_fields
 from deadbeat.machine.host.values import Read, Unknown, stripped
 
@@ -46,60 +45,6 @@ def kernel_config(read: Read) -> tuple[dict[str, str], str | Unknown]:
     return {}, Unknown(f"none of {', '.join(paths)} can be read")
 
 
-def command_words(line: str) -> list[str]:
-    """Words of a command line; blanks between double quotes belong to theirs (lib/cmdline.c)."""
-    return re.findall(r'(?:[^\s"]|"[^"]*"?)+', line)
-
-
-def arguments(line: str, name: str) -> list[str]:
-    """Every value of a word of the kernel's command line, in order; "" where it has none.
-
-    Dashes and underscores of names are alike, as to the kernel. What follows ``--`` is for the
-    first process.
-    """
-    found = []
-    for word in command_words(line):
-        if word == "--":
-            break
-        key, _, value = word.partition("=")
-        if key.replace("-", "_") == name.replace("-", "_"):
-            found.append(value.replace('"', ""))
-    return found
-
-
-@frozen
-class BootCpus:
-    """A list of CPUs on the command line; ``beyond``: what it names that the machine has not."""
-
-    cpus: frozenset[int] = frozenset()
-    beyond: str = ""
-
-
-def boot_cpus(text: str, last: int) -> BootCpus:
-    """A list on the kernel's command line (kernel-parameters, "cpu lists"; lib/bitmap-str.c).
-
-    Words that are no CPUs (``managed_irq``) are left out; ``N`` is the last CPU, ``a-b:used/group``
-    the first ``used`` of each ``group``, ``all`` every one.
-
-    Args:
-        last: The machine's last CPU, ``N``.
-    """
-    found: set[int] = set()
-    beyond = []
-    for part in re.split(r"[,\s]+", re.sub(r"(?i)\ball\b", "0-N", text)):
-        match = re.fullmatch(r"(\d{1,9}|N)(?:-(\d{1,9}|N)(?::(\d{1,9})/(\d{1,9}))?)?", part)
-        if match is None:
-            continue
-        ends = (match[1], match[2] or match[1])
-        first, end = (last if each == "N" else int(each) for each in ends)
-        used, group = int(match[3] or 1), int(match[4] or 1) or 1
-        found |= {c for c in range(first, min(end, last) + 1) if (c - first) % group < used}
-        if last < end >= first:
-            low = max(first, last + 1)
-            beyond.append(str(end) if low == end else f"{low}-{end}")
-    return BootCpus(frozenset(found), ",".join(beyond))
-
-
 Answer = tuple[str | Unknown, str]
 
 
@@ -126,7 +71,8 @@ def _dynamic(read: Read) -> Answer | None:
     if "PREEMPT_DYNAMIC" not in (read(VERSION) or ""):
         return None
     doubt = "PREEMPT_DYNAMIC, and debugfs does not show whether it was switched since the boot"
-    asked = re.findall(r"(?:^|\s)preempt=(none|voluntary|full|lazy)\b", read(CMDLINE) or "")
+    words = arguments(read(CMDLINE) or "", "preempt")
+    asked = [word for word in words if word in ("none", "voluntary", "full", "lazy")]
     if asked:
         return asked[-1], f"preempt={asked[-1]} on the command line; {doubt}"
     config, source = kernel_config(read)
@@ -152,8 +98,16 @@ def _built_in(read: Read) -> Answer:
 
 
 def configured(config: Mapping[str, str]) -> str | None:
-    """`preemption_model` by a build configuration; None: it does not say."""
-    words = {"_RT": "rt", "_LAZY": "lazy", "": "full", "_VOLUNTARY": "voluntary", "_NONE": "none"}
+    """`preemption_model` by a build configuration; None: it does not say. The patches for real time
+    said PREEMPT_RT_FULL until Linux 5.2."""
+    words = {
+        "_RT": "rt",
+        "_RT_FULL": "rt",
+        "_LAZY": "lazy",
+        "": "full",
+        "_VOLUNTARY": "voluntary",
+        "_NONE": "none",
+    }
     return next((word for end, word in words.items() if config.get(f"PREEMPT{end}") == "y"), None)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from deadbeat.machine.host.kernel import CMDLINE, RT_RUNTIME, arguments, kernel_config
+from deadbeat.machine.host.cmdline import arguments
+from deadbeat.machine.host.kernel import CMDLINE, RT_RUNTIME, kernel_config
 from deadbeat.machine.host.proc import Cgroup, cpu_cgroup, limit, status_field
 from deadbeat.machine.host.values import Read, Unknown, integer, stripped
 

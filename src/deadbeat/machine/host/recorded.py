@@ -11,8 +11,9 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from deadbeat.base.model.words import Json
+from deadbeat.machine.host.cmdline import boot_cpus, boot_words, numbered_by_the_machine
 from deadbeat.machine.host.environment import PLATFORM_FILES
-from deadbeat.machine.host.kernel import CMDLINE, arguments, boot_cpus, options_of
+from deadbeat.machine.host.kernel import CMDLINE, options_of
 from deadbeat.machine.host.proc import CPU_FOLDER, tasks_of
 from deadbeat.machine.host.snapshot import SNAPSHOT_FILES
 from deadbeat.machine.host.values import CPU_MAX, cpus_text
@@ -122,15 +123,14 @@ class KernelFiles(FakeTarget):
 
 def _booted(config: str | None, cmdline: str) -> dict[str, str]:
     """Files in which a running kernel shows what it makes of its command line."""
-    words = {name: (arguments(cmdline, name) or [""])[-1] for name in ("isolcpus", "nohz_full")}
-    flags = {*words["isolcpus"].split(",")}
-    if flags & {"nohz", "managed_irq"} and "domain" not in flags:
-        words["isolcpus"] = ""
-    if config is not None and options_of(config).get("NO_HZ_FULL") != "y":
-        words["nohz_full"] = ""
-    found = {}
-    for name, text in zip(("isolated", "nohz_full"), words.values(), strict=True):
-        if not re.search(r"\bN\b|(?i:\ball\b)", text):  # of how many is not known
-            cpus = boot_cpus(text, CPU_MAX).cpus
+    found = {
+        f"/sys/module/{module}/parameters/{parameter}": value
+        for name, value in boot_words(cmdline)
+        for module, dot, parameter in [name.partition(".")]
+        if dot and re.fullmatch(r"[+-]?\d+", value or "")
+    }
+    if not numbered_by_the_machine(cmdline):
+        made = boot_cpus(cmdline, CPU_MAX + 1, None if config is None else options_of(config))
+        for name, cpus in (("isolated", made.isolated), ("nohz_full", made.tickless)):
             found[f"{CPU_FOLDER}/{name}"] = cpus_text(cpus) if cpus else ""
     return found

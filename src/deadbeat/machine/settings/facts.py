@@ -16,7 +16,8 @@ from types import MappingProxyType
 
 from attrs import evolve, field, frozen
 
-from deadbeat.machine.host.kernel import CMDLINE, arguments, options_of
+from deadbeat.machine.host.cmdline import arguments
+from deadbeat.machine.host.kernel import CMDLINE, options_of
 from deadbeat.machine.host.values import UnreadError, parse_cpu_list
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.readings import Reading, Readings
@@ -95,8 +96,9 @@ class Facts:
 
     def cpu_list(self, what: str) -> list[int]:
         """CPUs of the kernel's list format. UnreadError where it is none."""
+        text = self.text(what)
         try:
-            return parse_cpu_list(self.text(what))
+            return parse_cpu_list(text)
         except ValueError:
             raise UnreadError(f"{what} holds no list of CPUs") from None
 
@@ -187,7 +189,8 @@ def gather(
                 return []
 
         online = listed(ONLINE)
-        chosen_cpus = tuple(listed("/sys/devices/system/cpu/isolated") or online[1:] or online)
+        cpus = listed("/sys/devices/system/cpu/isolated") or online[1:] or online
+        chosen_cpus = tuple(cpus or listed("/sys/devices/system/cpu/nohz_full"))
     else:
         chosen_cpus = tuple(rt_cpus)
     return evolve(facts, chosen_cpus=chosen_cpus)

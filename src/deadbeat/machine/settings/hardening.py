@@ -13,7 +13,8 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from deadbeat.base.model.words import Json
-from deadbeat.machine.host.kernel import arguments, kernel_config
+from deadbeat.machine.host.cmdline import arguments
+from deadbeat.machine.host.kernel import kernel_config
 from deadbeat.machine.host.values import Read, Unknown, gathered, stripped
 from deadbeat.machine.settings.facts import CONFIG, Facts
 from deadbeat.machine.settings.readiness import Severity

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deadbeat.machine.host.kernel import CMDLINE, VERSION, boot_cpus, realtime_model, release_of
+from deadbeat.machine.host.cmdline import BootCpus, boot_cpus, numbered_by_the_machine, truth
+from deadbeat.machine.host.kernel import CMDLINE, VERSION, configured, realtime_model, release_of
 from deadbeat.machine.host.proc import CPUINFO, Interrupt, colon_fields
 from deadbeat.machine.host.recorded import NOT_GIVEN
 from deadbeat.machine.host.snapshot import SLOWS_CPUS
@@ -68,6 +69,8 @@ def meant(facts: Facts, cpus: Iterable[int] | None = None) -> str:
     Args:
         cpus: The ones to name; None: all.
     """
+    if not facts.chosen_cpus and cpus is None:
+        return "any CPU"
     chosen = sorted(facts.rt_cpus if cpus is None else cpus)
     assumed = "" if facts.asked_cpus else " (assumed)"
     return f"{'CPU' if len(chosen) == 1 else 'CPUs'} {cpus_text(chosen)}{assumed}"
@@ -129,9 +132,19 @@ def online(facts: Facts) -> set[int]:
     return found
 
 
-def argument_cpus(facts: Facts, name: str) -> set[int]:
-    """CPUs that a word of the command line names; none where it is not there."""
-    return set(boot_cpus(facts.argument(name) or "", last_cpu(facts)).cpus)
+def booted(facts: Facts) -> BootCpus:
+    """What the words of the command line make of the CPUs. UnreadError where that depends on how
+    many there are, and it is not known."""
+    line, last = facts.text(CMDLINE), last_cpu(facts)
+    if last == CPU_MAX and numbered_by_the_machine(line):
+        raise UnreadError("N and all mean this machine's last CPU, which is not known")
+    return boot_cpus(line, last + 1, None if facts.get(CONFIG) is None else facts.config())
+
+
+def switched_off(facts: Facts, name: str) -> bool:
+    """Whether a word of the command line that is on or off says off."""
+    said = [truth(value) for value in facts.arguments(name)]
+    return [True, *(each for each in said if each is not None)][-1] is False
 
 
 def last_cpu(facts: Facts) -> int:
@@ -167,13 +180,14 @@ def offloaded(facts: Facts) -> set[int]:
     A kernel without RCU_NOCB_CPU ignores the word. Where its configuration cannot be read the
     word is believed.
     """
-    asked = argument_cpus(facts, "rcu_nocbs") | tickless(facts)
+    words = booted(facts).offloaded
+    asked = {*(words or ()), *tickless(facts)}
     if facts.get(CONFIG) is None:
         return asked
     if facts.option("RCU_NOCB_CPU") == "n":
         return set()
     by_default = facts.option("RCU_NOCB_CPU_DEFAULT_ALL") == "y"
-    named = facts.argument("rcu_nocbs") is not None or tickless(facts)
+    named = words is not None or tickless(facts)
     return online(facts) if by_default and not named else asked
 
 
@@ -198,7 +212,9 @@ def numbers(facts: Facts, pattern: str) -> dict[str, int]:
 
 
 def realtime(facts: Facts) -> bool:
-    """Whether this is a PREEMPT_RT kernel."""
+    """Whether this is a PREEMPT_RT kernel; of one that does not run, as it was built."""
+    if facts.get(CONFIG) is not None and facts.reading(VERSION).reason == NOT_GIVEN:
+        return configured(facts.config()) == "rt"
     return realtime_model(facts.get) is not None
 
 

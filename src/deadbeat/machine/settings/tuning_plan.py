@@ -9,7 +9,7 @@ from attrs import frozen
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.tuning import Applied, Change, Outcome, Setting
-from deadbeat.machine.host.kernel import command_words
+from deadbeat.machine.host.cmdline import command_words
 from deadbeat.machine.host.values import UnreadError
 from deadbeat.machine.settings.facts import Facts, gather
 from deadbeat.machine.settings.knob import Knob

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from deadbeat.machine.host.kernel import BootCpus, boot_cpus
-from deadbeat.machine.host.proc import CPUINFO
+from deadbeat.machine.host.cmdline import cpus_listed
+from deadbeat.machine.host.proc import CPUINFO, colon_fields
+from deadbeat.machine.host.recorded import NOT_GIVEN
 from deadbeat.machine.host.values import UnreadError, cpus_text
 from deadbeat.machine.settings.check import CheckVerdict, failed, passed, unknown, verdict
-from deadbeat.machine.settings.facts import CONFIG, DMESG, Facts
+from deadbeat.machine.settings.facts import CONFIG, DMESG, ONLINE, Facts
 from deadbeat.machine.settings.reading import (
-    argument_cpus,
+    booted,
     cpu_flags,
     few,
     housekeeping,
@@ -22,6 +24,7 @@ from deadbeat.machine.settings.reading import (
     online,
     realtime,
     release,
+    switched_off,
     tickless,
 )
 
@@ -34,31 +37,44 @@ def _said(facts: Facts, name: str, otherwise: str = "") -> str:
     return otherwise if value is None else f"{name}={value}" if value else name
 
 
-def _uncovered(facts: Facts, cpus: set[int]) -> set[int]:
-    """CPUs meant for real-time tasks that are not among ``cpus``."""
-    return set(facts.rt_cpus) - cpus
+def _bare(facts: Facts, cpus: Collection[int]) -> str:
+    """CPUs meant for real-time tasks that are not among ``cpus``, in words; "" where all are."""
+    if not facts.chosen_cpus and not cpus:
+        return meant(facts)
+    bare = set(facts.rt_cpus).difference(cpus)
+    return meant(facts, bare) if bare else ""
+
+
+def _list(facts: Facts) -> str:
+    """CPUs meant for real-time tasks, as a word of the command line has them."""
+    return cpus_text(facts.chosen_cpus) if facts.chosen_cpus else "LIST"
+
+
+def _others(facts: Facts) -> str:
+    """The other CPUs, likewise. UnreadError where none is left."""
+    given = facts.reading(ONLINE).reason != NOT_GIVEN
+    return cpus_text(housekeeping(facts)) if given else "LIST of the other CPUs"
 
 
 def isolation(facts: Facts) -> CheckVerdict:
     found = isolated(facts)
-    housekeeping(facts)
-    bare = _uncovered(facts, found)
+    _others(facts)
+    bare = _bare(facts, found)
     return verdict(
         not bare,
         cpus_text(found),
-        why=f"other tasks may run on {meant(facts, bare)}",
-        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}, or make an"
+        why=f"other tasks may run on {bare}",
+        cure=f"boot with isolcpus=managed_irq,domain,{_list(facts)}, or make an"
         " isolated cpuset partition",
     )
 
 
 def managed_irq(facts: Facts) -> CheckVerdict:
-    flagged = "managed_irq" in (facts.argument("isolcpus") or "").split(",")
     return verdict(
-        flagged and not _uncovered(facts, argument_cpus(facts, "isolcpus")),
+        not _bare(facts, booted(facts).managed),
         _said(facts, "isolcpus", "no isolcpus="),
         why=f"managed interrupts may be placed on {meant(facts)}",
-        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)}",
+        cure=f"boot with isolcpus=managed_irq,domain,{_list(facts)}",
     )
 
 
@@ -75,17 +91,20 @@ def nohz_full(facts: Facts) -> CheckVerdict:
     if ignored := _ignored(facts, "nohz_full", "NO_HZ_FULL"):
         return ignored
     found = tickless(facts)
-    with_them, bare = found & set(facts.rt_cpus), _uncovered(facts, found)
+    with_them, bare = found & set(facts.chosen_cpus), _bare(facts, found)
     if facts.workload == "periodic":
         well = "a periodic loop wants its ticks (kernel-configuration)"
         return verdict(not with_them, cpus_text(found), well=well)
+    if facts.workload == "compute" and found and switched_off(facts, "nohz"):
+        words = f"{cpus_text(found)}, nohz={facts.argument('nohz')}"
+        return failed(words, "every CPU keeps its tick", cure="take nohz=off from the command line")
     if not bare:
         return passed(cpus_text(found), "for tasks that compute for long, alone on their CPU")
     if facts.workload == "compute":
         return failed(
             cpus_text(found),
-            f"ticks interrupt computing on {meant(facts, bare)}",
-            cure=f"boot with nohz_full={cpus_text(facts.rt_cpus)} (built with NO_HZ_FULL)",
+            f"ticks interrupt computing on {bare}",
+            cure=f"boot with nohz_full={_list(facts)} (built with NO_HZ_FULL)",
         )
     return verdict(
         not with_them,
@@ -99,12 +118,12 @@ def rcu_nocbs(facts: Facts) -> CheckVerdict:
     if ignored := _ignored(facts, "rcu_nocbs", "RCU_NOCB_CPU"):
         return ignored
     found = offloaded(facts)
-    bare = _uncovered(facts, found)
+    bare = _bare(facts, found)
     return verdict(
         not bare,
         cpus_text(found),
-        why=f"callbacks run on {meant(facts, bare)}",
-        cure=f"boot with rcu_nocbs={cpus_text(facts.rt_cpus)}",
+        why=f"callbacks run on {bare}",
+        cure=f"boot with rcu_nocbs={_list(facts)}",
     )
 
 
@@ -115,30 +134,31 @@ def rcu_nocb_poll(facts: Facts) -> CheckVerdict:
 
 
 def irqaffinity(facts: Facts) -> CheckVerdict:
-    found = argument_cpus(facts, "irqaffinity")
-    on = found & set(facts.rt_cpus)
+    found = booted(facts).irqs
+    on = (found or frozenset()).intersection(facts.chosen_cpus)
     if found and not on:
-        return passed(_said(facts, "irqaffinity"))
+        return passed(_said(facts, "irqaffinity"), f"to CPU {cpus_text(found)}")
     return failed(
         _said(facts, "irqaffinity", "no irqaffinity="),
         f"interrupts may go to {meant(facts, on or None)}",
-        cure=f"boot with irqaffinity={cpus_text(housekeeping(facts))}",
+        cure=f"boot with irqaffinity={_others(facts)}",
     )
 
 
 def skew_tick(facts: Facts) -> CheckVerdict:
-    if len(online(facts)) == 1:
+    found = _said(facts, "skew_tick", "no skew_tick=")
+    skewed = re.match(r"-?0*[1-9]|0[xX]0*[1-9a-fA-F]", facts.argument("skew_tick") or "")
+    if not (skewed or isolated(facts) or tickless(facts)) and len(online(facts)) == 1:
         return passed("one CPU", "there are no other ticks")
-    return verdict(facts.argument("skew_tick") == "1", _said(facts, "skew_tick", "no skew_tick="))
+    return verdict(skewed, found)
 
 
 def tsc(facts: Facts) -> CheckVerdict:
+    if {"reliable", "nowatchdog"}.intersection(facts.arguments("tsc")):
+        return passed(_said(facts, "tsc"))
     flags = cpu_flags(facts)
     if "tsc" not in flags:
         return passed("no time stamp counter", "it concerns x86 alone")
-    asked = {word for value in facts.arguments("tsc") for word in value.split(",")}
-    if asked & {"reliable", "nowatchdog"}:
-        return passed(_said(facts, "tsc"))
     steady = {"constant_tsc", "nonstop_tsc", "tsc_adjust"} <= flags
     sockets = set(re.findall(r"^physical id\s*:\s*(\d+)", facts.text(CPUINFO), re.M))
     if steady:
@@ -153,26 +173,24 @@ def tsc(facts: Facts) -> CheckVerdict:
 def watchdogs(facts: Facts, watchdog: str) -> CheckVerdict:
     if facts.argument("nowatchdog") is not None:
         return passed("nowatchdog")
-    if lacking(facts, watchdog):
-        return passed("no lockup detector in this kernel")
     parts = {
         "nosoftlockup": facts.argument("nosoftlockup") is not None,
         "nmi_watchdog=0": facts.argument("nmi_watchdog") == "0",
     }
     missing = [word for word, there in parts.items() if not there]
+    if missing and lacking(facts, watchdog):
+        return passed("no lockup detector in this kernel")
     return verdict(not missing, " ".join(parts), f"lacks {', '.join(missing)}")
 
 
 def max_cstate(facts: Facts, idle_driver: str) -> CheckVerdict:
+    if facts.argument("idle") in ("poll", "halt") or facts.argument("cpuidle.off") == "1":
+        return passed(_said(facts, "idle", "cpuidle.off=1"))
     driver = facts.text(idle_driver)
     if not re.fullmatch(r"[\w-]+", driver):
         raise UnreadError(f"{idle_driver} holds {driver[:20]!r}")
     if driver not in ("acpi_idle", "intel_idle"):
         return passed(f"driver {driver}", "these options apply to acpi_idle and intel_idle")
-    if facts.argument("idle") in ("poll", "halt") or facts.argument("cpuidle.off") == "1":
-        return passed(
-            f"idle={facts.argument('idle')}" if facts.argument("idle") else "cpuidle.off=1"
-        )
     word = "processor.max_cstate" if driver == "acpi_idle" else "intel_idle.max_cstate"
     cap = facts.argument(word)
     found = f"no {word}=" if cap is None else f"{word}={cap}"
@@ -182,7 +200,7 @@ def max_cstate(facts: Facts, idle_driver: str) -> CheckVerdict:
 def idle_poll(facts: Facts) -> CheckVerdict:
     if facts.argument("idle") != "poll":
         return passed(_said(facts, "idle", "no idle="))
-    if "hypervisor" in cpu_flags(facts):
+    if "hypervisor" in colon_fields(facts.get(CPUINFO) or "").get("flags", "").split():
         return failed("idle=poll in a guest", severity="medium")
     return failed("idle=poll", "heat, a lower turbo, and a slower SMT sibling")
 
@@ -210,28 +228,30 @@ def threadirqs(facts: Facts) -> CheckVerdict:
 
 def kthread_cpus(facts: Facts) -> CheckVerdict:
     known = "kthread_cpus" not in _not_known(facts)
-    found = argument_cpus(facts, "kthread_cpus") if known else set()
-    if found and not found & set(facts.rt_cpus):
+    found = cpus_listed(facts.argument("kthread_cpus") or "", last_cpu(facts) + 1).cpus
+    if known and found and not found.intersection(facts.chosen_cpus):
         return passed(_said(facts, "kthread_cpus"))
     away = isolated(facts) | tickless(facts)
-    if not _uncovered(facts, away):
+    if not _bare(facts, away):
         return passed(f"isolated: {cpus_text(away)}", "unbound threads keep out of isolated CPUs")
     words = _said(facts, "kthread_cpus", "no kthread_cpus=")
     words += "" if known else " (not known to this kernel)"
     return failed(
         words,
         f"unbound threads of the kernel may run on {meant(facts)}",
-        cure=f"boot with isolcpus=managed_irq,domain,{cpus_text(facts.rt_cpus)} (Ubuntu:"
-        f" kthread_cpus={cpus_text(housekeeping(facts))})",
+        cure=f"boot with isolcpus=managed_irq,domain,{_list(facts)} (Ubuntu:"
+        f" kthread_cpus={_others(facts)})",
     )
 
 
 def rcu_expedited(facts: Facts, after_boot: str, normal: str, expedited: str) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "it uses normal grace periods once booted")
+    for path in (after_boot, normal):
+        if facts.get(path) == "1":
+            return passed(f"{path.rpartition('/')[2]}=1")
     values = {path: facts.integer(path) for path in (after_boot, normal, expedited)}
-    found = ", ".join(f"{path.rpartition('/')[2]}={value}" for path, value in values.items())
-    return verdict(1 in (values[after_boot], values[normal]), found)
+    return failed(", ".join(f"{path.rpartition('/')[2]}={v}" for path, v in values.items()))
 
 
 def rcu_patience(facts: Facts, patience: str) -> CheckVerdict:
@@ -281,38 +301,34 @@ def unknown_(facts: Facts) -> CheckVerdict:
     return passed("none")
 
 
-_LISTS = ("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity")
-
-
 def lists_agree(facts: Facts) -> CheckVerdict:
-    last = last_cpu(facts)
-    lists = {name: boot_cpus(value, last) for name in _LISTS if (value := facts.argument(name))}
-    if beyond := {name: each.beyond for name, each in lists.items() if each.beyond}:
-        cpus = ", ".join(dict.fromkeys(beyond.values()))
-        nothing = not any(each.cpus for name, each in lists.items() if name != "irqaffinity")
-        why = f"there is no CPU {cpus} (the last is {last}){': nothing is isolated' * nothing}"
-        return failed(
-            " ".join(_said(facts, name) for name in beyond),
-            why,
-            cure=f"name CPUs up to {last}",
-            severity="high",
-        )
-    lists.pop("irqaffinity", None)
-    found = ", ".join(f"{name}: {cpus_text(each.cpus)}" for name, each in lists.items())
-    away = {name: each.cpus for name, each in lists.items() if name != "rcu_nocbs"}
+    words = booted(facts)
+    dropped = [(word, f"the kernel drops it: {why}") for word, why in words.dropped]
+    if wrong := [*dropped, *words.changed]:
+        named, why = zip(*wrong, strict=True)
+        fix = "correct the words found: flags of isolcpus= first, then CPUs that are there"
+        return failed(few(named), "; ".join(why), cure=fix, severity="high")
+    lists = {"isolcpus": words.isolated or words.managed, "nohz_full": words.tickless}
+    away = {name: cpus for name, cpus in lists.items() if cpus}
+    offloaded = words.offloaded or frozenset()
+    lists = away | ({"rcu_nocbs": offloaded} if facts.argument("rcu_nocbs") else {})
+    found = ", ".join(f"{name}: {cpus_text(cpus)}" for name, cpus in lists.items())
     # CPUs without a tick are offloaded anyway
-    offloaded = lists.get("rcu_nocbs", BootCpus()).cpus | away.get("nohz_full", frozenset())
     covered = "rcu_nocbs" not in lists or all(cpus <= offloaded for cpus in away.values())
     return verdict(len({*away.values()}) < 2 and covered, found or "none is used")
 
 
 def housekeeping_(facts: Facts) -> CheckVerdict:
-    away = isolated(facts) | tickless(facts)
-    left, found = online(facts) - away, f"isolated: {cpus_text(away)}"
-    if not left:
+    away, given = isolated(facts) | tickless(facts), facts.reading(ONLINE).reason != NOT_GIVEN
+    found = f"isolated: {cpus_text(away)}"
+    if given and not online(facts) - away:
         return failed(found, "no CPU is left for the rest of the system")
     if 0 in away:
         return failed(found, "CPU 0 has duties that cannot be moved")
-    wanted = argument_cpus(facts, "irqaffinity")
+    wanted = booted(facts).irqs or frozenset()
+    left = cpus_text(online(facts) - away) if given else f"all but {cpus_text(away)}"
     words = f"{found}, {_said(facts, 'irqaffinity')}"
-    return verdict(not wanted or not wanted <= away, f"housekeeping: {cpus_text(left)}", words)
+    if not wanted & away:
+        return passed(f"housekeeping: {left}")
+    why = f"interrupts are sent to isolated CPUs {cpus_text(wanted & away)}"
+    return failed(words, why, cure=f"boot with irqaffinity={_others(facts)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from deadbeat.machine.host.cmdline import arguments
 from deadbeat.machine.host.kernel import CMDLINE, PREEMPT, REALTIME, VERSION, preemption_model
 from deadbeat.machine.host.values import Unknown, cpus_text, known, mask_cpus
 from deadbeat.machine.settings.check import CheckVerdict, built, failed, having, passed, verdict
@@ -16,17 +17,39 @@ from deadbeat.machine.settings.reading import (
     meant,
     realtime,
     shared,
+    switched_off,
 )
 
+_BOTH = "for a thread of the co-kernel nothing; for one of Linux alone: boot a PREEMPT_RT kernel"
 _GOVERNORS = ("ONDEMAND", "CONSERVATIVE", "SCHEDUTIL", "POWERSAVE", "USERSPACE")
 
 
+#: Build options of kernels with a second, real-time one, and files that these show.
+_CO_KERNELS = {
+    "EVL": "/sys/class/evl/control/abi",
+    "XENOMAI": "/proc/xenomai/version",
+    "IPIPE": "/proc/ipipe/version",
+    "DOVETAIL": "",
+}
+
+
 def preempt_rt(facts: Facts) -> CheckVerdict:
-    if realtime(facts):
+    configured, running = facts.get(CONFIG) is not None, realtime(facts)
+    if configured and facts.option("PREEMPT_RT_FULL") == "y":
+        return passed("CONFIG_PREEMPT_RT_FULL=y", "what PREEMPT_RT was called until Linux 5.2")
+    if running:
         return passed("PREEMPT_RT", "/sys/kernel/realtime or /proc/version says so")
-    if facts.get(CONFIG) is None and facts.get("/proc/version"):
+    there = [name for name, path in _CO_KERNELS.items() if path and facts.get(path) is not None]
+    if not there and configured:
+        there = [name for name in _CO_KERNELS if facts.option(name) == "y"]
+    if there:
+        why = "its own threads run ahead of Linux; those of Linux have no PREEMPT_RT"
+        return failed(f"co-kernel {', '.join(there)}", why, cure=_BOTH, severity="low")
+    if not configured and facts.get("/proc/version"):
         return failed("no PREEMPT_RT in /proc/version")
     why = "interrupt handlers and spin locks of this kernel cannot be preempted"
+    if configured and facts.option("PREEMPT_RT_BASE") == "y":
+        return failed("CONFIG_PREEMPT_RT_BASE=y without PREEMPT_RT_FULL", why)
     return having(facts, "PREEMPT_RT", why=why)
 
 
@@ -60,11 +83,11 @@ def high_res_timers(facts: Facts, resolution: str) -> CheckVerdict:
     late = "timers are served by the tick"
     if found is not None:
         return verdict(int(found[1]) == 1, f"resolution {found[1]} ns", why=late)
-    if facts.argument("highres") in ("off", "0"):
-        return failed("highres=off")
     built_in = having(facts, "HIGH_RES_TIMERS", why=late)
     if built_in.status != "pass":
         return built_in
+    if switched_off(facts, "highres"):
+        return failed("highres=off")
     why = facts.reading(resolution).reason
     return passed(built_in.found, f"as built; /proc/timer_list does not say ({why})")
 
@@ -89,9 +112,9 @@ _TICK_SOURCES = "cpu-isolation: computing wants NO_HZ_FULL; periodic loops a ste
 def tick(facts: Facts) -> CheckVerdict:
     full = facts.option("NO_HZ_FULL") == "y"
     stops = full or facts.option("NO_HZ_IDLE") == "y"
-    off = facts.argument("nohz") in ("off", "0")
+    off = stops and switched_off(facts, "nohz")
     found = "NO_HZ_FULL" if full else "NO_HZ_IDLE" if stops else "periodic"
-    found += ", nohz=off" if off and stops else ""
+    found += ", nohz=off" if off else ""
     if facts.workload != "compute" and (off or not stops):
         return passed(found, "a steady tick, as kernel-configuration wants it for periodic loops")
     if facts.workload == "periodic":
@@ -122,11 +145,12 @@ def _spared(facts: Facts, found: str, cpus: Collection[int], why: str) -> CheckV
 
 
 def efi_runtime(facts: Facts, efi: str, workers: str) -> CheckVerdict:
-    if facts.option("EFI") == "n" or lacking(facts, efi):
-        return passed("no EFI", "this system was not booted by EFI")
-    words = (facts.argument("efi") or "").split(",")
+    words = ",".join(arguments(facts.get(CMDLINE) or "", "efi")).split(",")
     if "noruntime" in words:
         return passed("efi=noruntime")
+    if facts.option("EFI") == "n" or lacking(facts, efi):
+        return passed("no EFI", "this system was not booted by EFI")
+    facts.text(CMDLINE)  # what was not read may say noruntime
     if facts.option("EFI_DISABLE_RUNTIME") == "y" and "runtime" not in words:
         return passed("CONFIG_EFI_DISABLE_RUNTIME=y")
     mask = facts.get(workers)

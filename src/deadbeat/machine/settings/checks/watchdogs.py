@@ -16,6 +16,7 @@ from deadbeat.machine.settings.reading import (
     meant,
     numbers,
     shared,
+    switched_off,
 )
 from deadbeat.machine.settings.reading_window import programs
 
@@ -136,12 +137,12 @@ def journal(facts: Facts, file: str, more: str) -> CheckVerdict:
 
 
 def psi(facts: Facts, pressure: str) -> CheckVerdict:
+    if switched_off(facts, "psi"):
+        return passed("psi=0")
     if not lacking(facts, pressure):
         asked = facts.argument("psi")
         found = "on" if asked is None else f"on (psi={asked})"
         return failed(found)
-    if facts.argument("psi") in ("0", "n", "no", "off"):
-        return passed("psi=0")
     if facts.option("PSI") == "n":
         return passed("CONFIG_PSI is not set")
     if facts.option("PSI_DEFAULT_DISABLED") == "y":
