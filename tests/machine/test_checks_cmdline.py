@@ -132,6 +132,11 @@ CASES: Cases = {
         **words("threadirqs"),
         "pass rt": case({**boot(""), "/sys/kernel/realtime": "1"}),
     },
+    "cmdline.irqpoll": {
+        "pass": case(boot("quiet -- irqpoll")),
+        "fail": case(boot("quiet irqpoll"), says="irqpoll"),
+        "unknown": case(refused={"/proc/cmdline": "denied: no"}),
+    },
     "cmdline.kthread-cpus": {
         **words("kthread_cpus=0-1", "kthread_cpus=0-3"),
         "pass isolated": case(boot("", isolated="2-3"), rt_cpus=(2, 3)),

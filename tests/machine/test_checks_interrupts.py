@@ -139,6 +139,22 @@ CASES: Cases = {
         "fail": case({**ONLINE, SEND: "3\n"}, says="eth0 tx-0"),
         "unknown": case(ONLINE, refused={SEND: DENIED}),
     },
+    "interrupts.coalescing": {
+        "pass": case(outputs={"network": "==eth0\nAdaptive RX: off  TX: off\nrx-usecs:\t3\n"}),
+        "pass none": case(outputs={"network": ""}, says="no device"),
+        "fail": case(outputs={"network": "==a\nrx-usecs: 3\n==b\nrx-usecs: 50\n"}, says="b: rx"),
+        "fail adaptive": case(
+            outputs={"network": "==eth0\nAdaptive RX: on  TX: off\nrx-usecs:\t8\n"},
+            says="eth0: rx-usecs 8, adaptive",
+        ),
+    },
+    "interrupts.eee": {
+        "pass": case(outputs={"network": "==eth0\n\tEEE status: disabled\n"}),
+        "pass none": case(outputs={"network": "==v\nnetlink error: Operation not supported\n"}),
+        "fail": case(
+            outputs={"network": "==eth0\n\tEEE status: enabled - inactive\n"}, says="eth0"
+        ),
+    },
     "interrupts.network-queues": {
         "pass": case({**ONLINE, RECEIVE: "0\n"}, says="eth0: 1"),
         "fail": case({**ONLINE, RECEIVE: "0\n", RECEIVE.replace("rx-0", "rx-1"): "0\n"},

@@ -39,6 +39,10 @@ CASES: Cases = {
         "unknown": case(outputs=window(CONTROL, visible=False)),
         "fail at 90": case(outputs=window(Thread(tid=9, name="x", policy=1, priority=90))),
     },
+    "tasks.rtkit": {
+        "pass": case(outputs=window(CONTROL)),
+        "fail": case(outputs=window(Thread(tid=9, name="rtkit-daemon")), says="20 at most"),
+    },
     "tasks.top-priority": {
         "pass": case(outputs=window(CONTROL)),
         "fail": case(outputs=window(ELSEWHERE)),
@@ -64,7 +68,8 @@ CASES: Cases = {
     },
     "tasks.time-limit": {
         "pass": case(limits()),
-        "fail": case(limits(rttime="200000"), says="200000 us"),
+        "fail": case(limits(rttime="200000"), says="as rtkit asks for"),
+        "fail other": case(limits(rttime="9000"), says="9000 us"),
         "unknown": case({"/proc/self/limits": "Limit\n"}, says="no line"),
     },
     "tasks.limits-file": {

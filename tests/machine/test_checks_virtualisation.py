@@ -40,6 +40,20 @@ CASES: Cases = {
     "virtualisation.quota": {
         "pass": case(outputs={"cpu-quota": f"{MAX} max 100000\n"}, says="no limit"),
         "fail": case(outputs={"cpu-quota": f"{MAX} 50000 100000\n"}, says="50000 of 100000 us"),
+        "fail stopped": case(
+            outputs={
+                "cpu-quota": "/g/cpu.max 20000 100000\n/g/cpu.stat nr_periods 40\n"
+                "/g/cpu.stat nr_throttled 12\n/g/cpu.stat throttled_usec 350000\n"
+            },
+            says="stopped in 12 of 40 periods, 350 ms",
+        ),
+        "fail version 1": case(
+            outputs={
+                "cpu-quota": "/g/cpu.cfs_quota_us 20000 100000\n/g/cpu.stat nr_periods 9\n"
+                "/g/cpu.stat nr_throttled 1\n/g/cpu.stat throttled_time 5000000\n"
+            },
+            says="stopped in 1 of 9 periods, 5 ms",
+        ),
     },
     "virtualisation.guest-polling": {
         "pass": case({**GUEST, POLL: "200000\n", DRIVER: "haltpoll\n"}),

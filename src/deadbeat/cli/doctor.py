@@ -36,6 +36,7 @@ def doctor(
     target: str | None,
     config: Path | None,
     cmdline: Path | None,
+    pid: int | None,
 ) -> Shown:
     files = {name: path for name, path in (("config", config), ("cmdline", cmdline)) if path}
     checks = of_families(only) if only else None
@@ -48,6 +49,10 @@ def doctor(
         free_bytes(out.parent, option="--out")
     if files and target:
         raise UsageError(f"--{next(iter(files))} and --target exclude each other", "drop one")
+    if pid is not None and files:
+        raise UsageError(f"--pid and --{next(iter(files))} exclude each other", "drop one")
+    if pid is None and checks == of_families(["process"]):
+        raise UsageError("--only process needs a process", "name it with --pid")
     with _kernel_files(files) if files else open_target(target) as machine:
         if not files and rt_cpus is not None:
             online = gather(machine, [ONLINE]).cpu_list(ONLINE)
@@ -57,9 +62,11 @@ def doctor(
                     f"--rt-cpus: CPU {cpus_text(strange)} is not online here",
                     f"online: {cpus_text(online)}",
                 )
-        report = examine(machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks)
+        report = examine(
+            machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks, pid=pid
+        )
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
-    whole = show_all or bool(only)
+    whole = show_all or bool(only) or pid is not None
     return Shown(
         kind="doctor",
         headline=summary.sentence(report),

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from deadbeat.base.model.errors import TargetError
+from deadbeat.base.model.words import shortened
+from deadbeat.machine.host.proc import task_of
 from deadbeat.machine.host.values import understood
 from deadbeat.machine.settings import inventory
 from deadbeat.machine.settings.check import Check, all_checks
@@ -17,6 +20,7 @@ from deadbeat.machine.targets.base import LOCAL, Target, is_here
 
 _HOST, _RELEASE = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease"
 _VERSION = "/proc/sys/kernel/version"
+_PROCESS = "/proc/self/stat"
 _ABOUT = (_HOST, _RELEASE, _VERSION)
 
 
@@ -64,6 +68,22 @@ class DoctorReport:
         return tuple(r for r in self.results if r.status == status and r.severity in grave)
 
 
+#: Checks of the process that reads, which look at another one with a pid; all of ``process`` does.
+_OF_A_PROCESS = (
+    *("tasks.realtime-permission", "tasks.time-limit", "tasks.capabilities"),
+    *("tasks.system-call-filter", "memory.lock-limit", "virtualisation.quota"),
+    "scheduler.group-rt-runtime",
+)
+
+
+def _chosen(checks: Sequence[Check] | None, pid: int | None) -> tuple[Check, ...]:
+    """The checks to run: those of a process need one, and then there are no others."""
+    every = all_checks() if checks is None else tuple(checks)
+    if pid is None:
+        return tuple(check for check in every if not check.id.startswith("process."))
+    return tuple(c for c in every if c.id.startswith("process.") or c.id in _OF_A_PROCESS)
+
+
 def families() -> tuple[str, ...]:
     return tuple(dict.fromkeys(check.id.partition(".")[0] for check in all_checks()))
 
@@ -79,24 +99,34 @@ def examine(
     workload: str = "mixed",
     rt_cpus: Sequence[int] | None = None,
     checks: Sequence[Check] | None = None,
+    pid: int | None = None,
 ) -> DoctorReport:
     """Reads what the checks need at once, and asks each.
 
     Args:
         rt_cpus: None: the isolated CPUs, else all but the first.
+        pid: A process of the machine, which alone is examined.
         checks: None: all there are, the inventory, and the state of hardening.
 
     Raises:
-        TargetError: Nothing could be read.
+        TargetError: Nothing could be read, or there is no such process.
     """
-    chosen = all_checks() if checks is None else tuple(checks)
+    chosen, whole = _chosen(checks, pid), checks is None and pid is None
     reads = [*_ABOUT, *(each for check in chosen for each in check.reads)]
-    if checks is None:
+    reads += [_PROCESS] if pid is not None else []
+    if whole:
         reads += [*inventory.READS, *HARDENING_READS]
-    facts = gather(target, reads, workload=workload, rt_cpus=rt_cpus)
+    facts = gather(target, reads, workload=workload, rt_cpus=rt_cpus, pid=pid)
     with understood(target):
         kernel = " ".join(filter(None, (facts.get(_RELEASE), facts.get(_VERSION))))
         name = facts.get(_HOST) or target.name
+        if pid is not None:
+            text = facts.get(_PROCESS) or ""
+            process, state = task_of(text), text.rpartition(") ")[2][:1]
+            if process is None or state in ("Z", "X"):
+                ended = f"process {pid} has ended" if process else f"there is no process {pid}"
+                raise TargetError(f"{ended} on {name}", "ps lists them")
+            name = f"process {pid} ({shortened(process.name)}) of {name}"
         examined = ExaminedTarget(
             name=name,
             kind=target.kind,
@@ -113,12 +143,24 @@ def examine(
                 evolve(each, cure=f"on {name}: {each.cure}") if each.cure else each
                 for each in results
             )
-        sight = sight_of_facts(facts) if checks is None else None
+        if pid is not None:
+            results = tuple(_of(each, pid) for each in results)
+        sight = sight_of_facts(facts) if whole else None
         return DoctorReport(
             results=results,
             facts=facts,
             target=examined,
             inventory=inventory.inventory(facts) if sight else (),
             hardening=tuple((each, each.state(sight)) for each in OPTIONS) if sight else (),
-            partial=checks is not None,
+            partial=not whole,
         )
+
+
+def _of(result: CheckResult, pid: int) -> CheckResult:
+    """``result`` with the process in place of the one that reads."""
+    own, there = "/proc/self/", f"/proc/{pid}/"
+    words = {
+        name: getattr(result, name).replace(own, there)
+        for name in ("found", "reason", "cure", "read")
+    }
+    return evolve(result, **words)

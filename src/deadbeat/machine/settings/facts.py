@@ -39,6 +39,7 @@ _MAY_BE_EMPTY = {
     *("/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full", CMDLINE),
     *(f"/sys/kernel/{each}tracing/set_event" for each in ("", "debug/")),
     *("/sys/class/tty/console/active", "/.dockerenv", "/run/.containerenv"),
+    *("command:service-policy", "command:network", "command:cpuset"),
     *("command:cpu-quota", "command:cpuset-partitions", "command:deadline-tasks"),
 }
 
@@ -160,16 +161,35 @@ def commands() -> Mapping[str, str]:
     }
 
 
+def _read(target: Target, paths: list[str], scripts: Mapping[str, str], process: str) -> Readings:
+    """What ``target`` gives, where /proc/self is ``process``."""
+    own, there = "/proc/self/", f"/proc/{process}/"
+    asked = [path.replace(own, there) for path in paths]
+    found = target.read_many(asked, {n: text.replace(own, there) for n, text in scripts.items()})
+    if process == "self":
+        return found
+    return Readings(
+        files={path.replace(there, own): each for path, each in found.files.items()},
+        commands=found.commands,
+        patterns={
+            pattern.replace(there, own): tuple(path.replace(there, own) for path in paths)
+            for pattern, paths in found.patterns.items()
+        },
+    )
+
+
 def gather(
     target: Target,
     reads: Iterable[str],
     *,
     workload: str = "mixed",
     rt_cpus: Sequence[int] | None = None,
+    pid: int | None = None,
 ) -> Facts:
     """Reads everything in ``reads`` (paths, patterns, ``command:NAME``) in one go.
 
     Args:
+        pid: Process that is meant by /proc/self; None: the one that reads.
         rt_cpus: None: the isolated CPUs, else all that are online but the first, else all.
 
     Raises:
@@ -178,7 +198,8 @@ def gather(
     wanted = dict.fromkeys((*ALWAYS, *reads))
     names = [each.removeprefix("command:") for each in wanted if each.startswith("command:")]
     paths = [each for each in wanted if not each.startswith("command:")]
-    readings = target.read_many(paths, {name: commands()[name] for name in names})
+    scripts = {name: commands()[name] for name in names}
+    readings = _read(target, paths, scripts, "self" if pid is None else str(pid))
     facts = Facts(readings=readings, workload=workload, asked_cpus=rt_cpus is not None)
     if rt_cpus is None:
 

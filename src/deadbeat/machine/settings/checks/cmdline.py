@@ -9,7 +9,7 @@ from deadbeat.machine.host.cmdline import cpus_listed
 from deadbeat.machine.host.proc import CPUINFO, colon_fields
 from deadbeat.machine.host.recorded import NOT_GIVEN
 from deadbeat.machine.host.values import UnreadError, cpus_text
-from deadbeat.machine.settings.check import CheckVerdict, failed, passed, unknown, verdict
+from deadbeat.machine.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
 from deadbeat.machine.settings.facts import CONFIG, DMESG, ONLINE, Facts
 from deadbeat.machine.settings.reading import (
     booted,
@@ -224,6 +224,11 @@ def threadirqs(facts: Facts) -> CheckVerdict:
     if realtime(facts):
         return passed("PREEMPT_RT", "all handlers are threads")
     return verdict(facts.argument("threadirqs") is not None, "threadirqs", "no threadirqs")
+
+
+def irqpoll(facts: Facts) -> CheckVerdict:
+    found = [word for word in ("irqpoll", "irqfixup") if facts.argument(word) is not None]
+    return none_of(found, "neither irqpoll nor irqfixup")
 
 
 def kthread_cpus(facts: Facts) -> CheckVerdict:

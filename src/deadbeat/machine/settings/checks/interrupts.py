@@ -33,6 +33,8 @@ _TIMER = re.compile(r"timer|tick|clockevent|\btwd\b|\bhpet|\bkvm guest ", re.I)
 #: interrupt controller numbers 16 to 31 (private peripheral interrupts).
 _OF_THE_CPU = re.compile(r"\b(arm[-_]pmu|\w*-pmu|vgic)\b|^GIC\S* (1[6-9]|2\d|3[01]) ")
 _IPIS_PER_S, _TICKS_PER_S = 10, 10
+#: Longest that a device may gather packets, us.
+_GATHERED_US = 10
 _IRQ_THREAD_PRIORITY = 50
 
 
@@ -148,6 +150,28 @@ def network_queues(facts: Facts, masks: str) -> CheckVerdict:
     over = [f"{device}: {count}" for device, count in counts.items() if count > room]
     found = few([f"{device}: {count}" for device, count in counts.items()])
     return none_of(over, found, why=f"{room} CPUs are left for the rest")
+
+
+def _devices(text: str) -> dict[str, str]:
+    """Device -> what ethtool says of it."""
+    return dict(re.findall(r"^==(\S+)\n(.*?)(?=^==|\Z)", text, re.M | re.S))
+
+
+def coalescing(facts: Facts, network: str) -> CheckVerdict:
+    found = []
+    for name, text in _devices(facts.text(network)).items():
+        waits = re.search(r"^rx-usecs:\s*(\d+)$", text, re.M)
+        adapts = re.search(r"^Adaptive RX: on\b", text, re.M)
+        if adapts or (waits and int(waits[1]) > _GATHERED_US):
+            us = f"rx-usecs {waits[1]}" if waits else "rx-usecs unknown"
+            found.append(f"{name}: {us}{', adaptive' * bool(adapts)}")
+    return none_of(found, f"no device waits longer than {_GATHERED_US} us")
+
+
+def eee(facts: Facts, network: str) -> CheckVerdict:
+    devices = _devices(facts.text(network))
+    on = [n for n, text in devices.items() if re.search(r"EEE status: enabled\b", text)]
+    return none_of(on, "no link sleeps")
 
 
 def between_cpus(facts: Facts) -> CheckVerdict:

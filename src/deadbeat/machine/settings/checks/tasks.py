@@ -10,7 +10,7 @@ from deadbeat.machine.host.values import cpus_text, known
 from deadbeat.machine.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
 from deadbeat.machine.settings.facts import Facts
 from deadbeat.machine.settings.reading import few, housekeeping, shared
-from deadbeat.machine.settings.reading_window import places, realtime_tasks, tasks, window
+from deadbeat.machine.settings.reading_window import places, programs, realtime_tasks, tasks, window
 
 SERVICES = "command:services"
 #: What latency is measured at, and what a task that matters usually has.
@@ -65,7 +65,18 @@ def realtime_permission(facts: Facts, limits: str, status: str) -> CheckVerdict:
 
 def time_limit(facts: Facts) -> CheckVerdict:
     soft = known(limit(facts.text, "Max realtime timeout")["soft"])
-    return verdict(soft == -1, "unlimited", f"{soft} us")
+    # what rtkit demands of who asks it (rtkit-daemon --rttime-usec-max)
+    why = (
+        "as rtkit asks for: after that long without a wait it gets SIGXCPU"
+        if soft == 200000
+        else ""
+    )
+    return verdict(soft == -1, "unlimited", f"{soft} us", why=why)
+
+
+def rtkit(facts: Facts) -> CheckVerdict:
+    # what its threads are called: 15 letters of rtkit-daemon
+    return verdict("rtkit-daemon" not in programs(facts), "not running", "rtkit-daemon runs")
 
 
 def limits_file(facts: Facts, file: str, more: str, limits: str) -> CheckVerdict:

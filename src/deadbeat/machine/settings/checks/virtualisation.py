@@ -57,10 +57,23 @@ def gaps_(facts: Facts) -> CheckVerdict:
 
 
 def quota(facts: Facts, limits: str) -> CheckVerdict:
-    rows = re.findall(r"^(\S+) (\S+) (\d+)$", facts.text(limits), re.M)
+    rows = re.findall(r"^(\S+(?:max|quota_us)) (\S+) (\d+)$", facts.text(limits), re.M)
     for file, value, period in rows:
-        if value not in ("max", "-1"):
-            return failed(f"{file}: {value} of {period} us", cure=f"echo max > {file}")
+        if value in ("max", "-1"):
+            continue
+        folder = re.escape(file.rpartition("/")[0])
+        counted = dict(re.findall(rf"^{folder}/cpu\.stat (\w+) (\d+)$", facts.text(limits), re.M))
+        found, cure = f"{file}: {value} of {period} us", f"echo max > {file}"
+        if "nr_throttled" in counted:
+            us = int(counted.get("throttled_usec", int(counted.get("throttled_time", 0)) // 1000))
+            found += f", stopped in {counted['nr_throttled']} of {counted['nr_periods']} periods"
+            found += f", {us / 1000:.0f} ms in all"
+        if "kubepods" in file:
+            cure = (
+                "leave limits.cpu of the pod out, or make it Guaranteed with whole CPUs under the"
+            )
+            cure += " static CPU manager policy (then without a quota from Kubernetes 1.33 on)"
+        return failed(found, cure=cure)
     return passed("no limit" if rows else "no group of this process can have one")
 
 

@@ -1,0 +1,1 @@
+files=$(ls /proc/self/fd) && echo "$files" | wc -l
