@@ -27,6 +27,7 @@ from deadbeat.cli.main import main
 from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.machine.targets.guarded import GuardedProgram
 from deadbeat.machine.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks, create
+from deadbeat.program.derive.quota import Quotas
 from deadbeat.program.derive.records import Recording
 from deadbeat.program.derive.tasks import DerivedSet, DerivedTask, Link
 from deadbeat.program.run.graph import chain_graph
@@ -63,7 +64,7 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: Capture) -> None:
     assert main(("run", "--no-figures", "--json", "--", control)) == 0
     answer = answer_of(capsys.readouterr().out)
     assert {"another-run"} >= {each["id"] for each in answer["findings"]}  # tests beside this one
-    assert answer["kind"] == "run"
+    assert answer["kind"] == "run" and "RLIMIT_RTTIME, us" in answer["allowed"]
     assert sum(row["jobs"] for row in answer["rows"]) == 500
     assert {(row["name"], row["period_ns"]) for row in answer["rows"]} == {("control", MS)}
     assert all(row["p50_ns"] <= row["p99_ns"] <= row["max_ns"] for row in answer["rows"])
@@ -340,6 +341,47 @@ def test_a_refused_policy_is_said() -> None:
     found = traced(made.recording(calls=CALLS | {144: "sched_setscheduler"}), {})
     assert found.refused == ("control",)
     assert next(lines(found)).startswith("the kernel refused control the policy asked for (EPERM)")
+    limited = evolve(found, allowed={"RLIMIT_RTPRIO": "0", "CPUs": "0-1"})
+    assert "(EPERM; RLIMIT_RTPRIO: 0): it ran" in next(lines(limited))
+
+
+LIMITS = """\
+Max realtime priority     20                   20
+Max realtime timeout      200000               200000               us
+Max locked memory         unlimited            unlimited            bytes
+"""
+STATUS = "Name:\ta\\nCapEff:\nCapEff:\t0000000000800000\nCpus_allowed_list:\t0-1\n"
+
+
+def test_what_a_process_may_do_and_a_quota_that_it_is_moved_into() -> None:
+    """A script that joins a group before it runs the program, as a container's runtime does."""
+    group, counted = "/sys/fs/cgroup/case", "nr_periods {}\nnr_throttled {}\nthrottled_usec {}\n"
+    target = FakeTarget(
+        files={
+            "/proc/7/limits": LIMITS,
+            "/proc/7/status": STATUS,
+            "/proc/7/cgroup": "0::/\n",
+            "/sys/devices/system/cpu/isolated": "2-3\n",
+            f"{group}/cpu.stat": counted.format(40, 30, 900),
+            f"{group}/cpu.max": "12000 100000\n",
+        }
+    )
+    quotas = Quotas(target)
+    quotas.begin(7)
+    target.files["/proc/7/cgroup"] = b"0::/case\n"
+    quotas.look()
+    target.files[f"{group}/cpu.stat"] = counted.format(50, 33, 350_900).encode()
+    text = "its CPU quota of 12 ms in 100 ms held it back in 3 of 10 periods, 350 ms in all"
+    assert list(quotas.finish()) == [f"{text} (control group case)"]
+    assert quotas.allowed == {
+        "RLIMIT_RTPRIO": "20",
+        "RLIMIT_RTTIME, us": "200000",
+        "RLIMIT_MEMLOCK, bytes": "unlimited",
+        "RLIMIT_NOFILE": "unknown: /proc/7/limits has no line 'Max open files'",
+        "capabilities": "without CAP_IPC_LOCK, CAP_SYS_RESOURCE",
+        "CPUs": "0-1",
+        "isolated CPUs": "2-3",
+    }
 
 
 def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:

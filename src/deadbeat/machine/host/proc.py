@@ -23,6 +23,8 @@ PRESSURE = {name: f"/proc/pressure/{name}" for name in ("cpu", "io", "memory")}
 _KERNEL_THREAD = 0x00200000
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 FIFO, RR, DEADLINE = 1, 2, 6
+#: Those that real-time work needs, by their bit (linux/capability.h).
+CAPABILITIES = {"CAP_SYS_NICE": 23, "CAP_IPC_LOCK": 14, "CAP_SYS_RESOURCE": 24}
 
 
 def colon_fields(text: str) -> dict[str, str]:

@@ -111,7 +111,8 @@ class RecordedThread:
 class Recording:
     """Events in order of time. ``lost``: events that the buffers could not hold; ``gaps``: from
     when to when none are kept, as there were too many; ``not_seen``: what is not in it, a line
-    each; ``throttled``: quotas that held it back, a sentence each; ``symbols``: address -> where in
+    each; ``throttled``: quotas that held it back, a sentence each; ``allowed``: what the kernel
+    lets it do, as it began; ``symbols``: address -> where in
     the program, as far as known; ``names``: tid -> name, of what ran in its place; ``event_ns``:
     what recording an event takes of a thread, from and to, and ``other_call_ns`` of a system call
     of another program (0: not known)."""
@@ -127,6 +128,7 @@ class Recording:
     gaps: tuple[tuple[int, int], ...] = ()
     not_seen: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
+    allowed: dict[str, str] = field(factory=dict)
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
 

@@ -252,6 +252,11 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
             Section("answer", "Response times and misses", parts, "Answer"),
             *(Section("chains", "Chains", (each,)) for each in chains),
             Section("figures", "Figures", (Figures([*charts, *_charts(found)]),)),
+            *(
+                Section("allowed", "What the kernel lets it do", (FactList([*each.items()]),))
+                for each in [of.allowed if of else {}]
+                if each
+            ),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import asdict, evolve, fields, frozen
+from attrs import asdict, evolve, field, fields, frozen
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
@@ -64,6 +64,7 @@ class TracedProgram(DerivedSet):
     load: str = ""
     refused: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
+    allowed: Mapping[str, str] = field(factory=dict)
     cost: TracingCost | None = None
 
     @property
@@ -115,6 +116,7 @@ def traced(
         moments=worst_moments(recording, found),
         cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
+        allowed=recording.allowed,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
     )
 
@@ -275,7 +277,9 @@ def lines(found: TracedProgram) -> Iterator[str]:
     yield from found.throttled
     if found.refused:
         threads = ", ".join(found.refused)
-        yield f"the kernel refused {threads} the policy asked for (EPERM): it ran as it was before"
+        keys = [key for key in ("RLIMIT_RTPRIO", "capabilities") if key in found.allowed]
+        why = "; ".join(["EPERM", *(f"{key}: {found.allowed[key]}" for key in keys)])
+        yield f"the kernel refused {threads} the policy asked for ({why}): it ran as it was before"
     if found.lost:
         yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
     if found.cost and found.cost.job_ns:

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def joined(
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recording = with_variables(recorder.finish(), maps, target)
-        recording = evolve(recording, throttled=tuple(quotas.finish()))
+        recording = evolve(recording, throttled=tuple(quotas.finish()), allowed=quotas.allowed)
         placed = placer.finish()
     return Watched(
         recording=since(recording, placed), seconds=seconds, placed=placed, stopped=stopped
@@ -144,6 +145,7 @@ def watched(
 
         path, place = _marks(spec, target, held)
         others = _others(path)
+
         options: dict[str, Any] = {
             "more": {marks.VARIABLE: place, **shim.environment},
             "output": output,
@@ -159,7 +161,7 @@ def watched(
                 quiet=False,
                 user=user,
                 errors=errors,
-                look=lambda: others.update(_others(path)),
+                look=partial(_look, others, path, quotas),
                 **options,
             )
         else:
@@ -182,7 +184,7 @@ def watched(
                 _end_rest(recording)
             placed = placer.finish()
             recording = since(shim.finish(recording), placed)
-            recording = evolve(recording, throttled=tuple(quotas.finish()))
+            recording = evolve(recording, throttled=tuple(quotas.finish()), allowed=quotas.allowed)
         if ended and status == -signal.SIGINT:  # Ctrl-C reaches what has the terminal
             stopped = stopped or KeyboardInterrupt()
         if not is_here(target):
@@ -209,6 +211,11 @@ def _read(path: Path, place: str) -> tuple[marks.Marks, tuple[str, ...]]:
         return marks.read(data, place), ()
     except DataError as error:
         return _NO_MARKS, (f"marks of jobs: {error}",)
+
+
+def _look(others: set[int], own: Path, quotas: Quotas) -> None:
+    others |= _others(own)
+    quotas.look()
 
 
 def _others(own: Path) -> set[int]:

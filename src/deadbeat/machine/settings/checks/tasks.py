@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deadbeat.machine.host.proc import DEADLINE, STATUS, limit, status_field
+from deadbeat.machine.host.proc import CAPABILITIES, DEADLINE, STATUS, limit, status_field
 from deadbeat.machine.host.realtime import permission
 from deadbeat.machine.host.values import cpus_text, known
 from deadbeat.machine.settings.check import CheckVerdict, failed, none_of, passed, unknown, verdict
@@ -15,7 +15,6 @@ from deadbeat.machine.settings.reading_window import places, programs, realtime_
 SERVICES = "command:services"
 #: What latency is measured at, and what a task that matters usually has.
 PRIORITY = 90
-_CAPABILITIES = {"CAP_SYS_NICE": 23, "CAP_IPC_LOCK": 14, "CAP_SYS_RESOURCE": 24}
 _RUNTIMES = ("dockerd", "containerd", "crio", "kubelet", "podman", "conmon", "lxd", "incusd")
 _PERIODIC = ("cron", "crond", "anacron", "atd", "fcron", "busybox-crond")
 _BOOT_S = 60
@@ -98,7 +97,7 @@ def capabilities(facts: Facts) -> CheckVerdict:
     text = status_field(facts.text, "CapEff")
     if text is None:
         return unknown(f"{STATUS} has no CapEff")
-    missing = [name for name, bit in _CAPABILITIES.items() if not int(text, 16) >> bit & 1]
+    missing = [name for name, bit in CAPABILITIES.items() if not int(text, 16) >> bit & 1]
     return verdict(not missing, "all three", f"without {', '.join(missing)}")
 
 
