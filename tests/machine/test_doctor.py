@@ -32,6 +32,9 @@ FILES = {
 }
 OUTPUTS = {**window(Thread(tid=9, name="<script>x</script>")), **config("PREEMPT=y")}
 
+#: Others need a process.
+OF_THE_MACHINE = [check for check in all_checks() if not check.id.startswith("process.")]
+
 
 def diagnose(only: tuple[str, ...] = ()) -> DoctorReport:
     target = FakeTarget(files=FILES, outputs=OUTPUTS)
@@ -51,7 +54,7 @@ def test_only_some_families_read_only_their_own() -> None:
 
 def test_the_gravest_failure_comes_first() -> None:
     groups = words.groups(diagnose().results)
-    assert {group.name for group in groups} == {*families()}
+    assert {group.name for group in groups} == {*families()} - {"process"}
     assert groups[0].name == "kernel"
     for group in groups:
         order = [(("fail", "unknown", "pass").index(r.status), SEVERITIES.index(r.severity))
@@ -102,7 +105,7 @@ def test_the_page_is_whole_escaped_and_opens_no_connection(tmp_path: Path) -> No
     assert "SIMULATED" in page
     assert not re.findall(r'(?:src|href)="(?!#)', page)
     assert "default-src 'none'" in page
-    for check in all_checks():
+    for check in OF_THE_MACHINE:
         assert f'<span class="id">{check.id}</span>' in page
 
 
@@ -129,7 +132,7 @@ def test_an_ordinary_user_is_told_what_he_cannot_see(tmp_path: Path) -> None:
         env={"PATH": os.environ["PATH"], "TMPDIR": tempfile.gettempdir()},
     )  # fmt: skip
     plain = json.loads(done.stdout)
-    assert len(plain["checks"]) == len(all_checks())
+    assert len(plain["checks"]) == len(OF_THE_MACHINE)
     for check in plain["checks"]:
         assert check["reason"], check["id"]
         assert len(check["reason"]) < 400 and "\n" not in check["reason"], check["id"]

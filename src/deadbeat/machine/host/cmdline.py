@@ -52,7 +52,7 @@ def truth(text: str) -> bool | None:
 
 
 @frozen
-class CpuList:
+class CpusListed:
     """CPUs of a list, up to what is ``wrong`` in it; "" where all of it was read."""
 
     cpus: frozenset[int] = frozenset()
@@ -66,7 +66,7 @@ _REGION = re.compile(
 )
 
 
-def cpus_listed(text: str, cpus: int) -> CpuList:
+def cpus_listed(text: str, cpus: int) -> CpusListed:
     """A list on the command line: ``N`` is the last CPU, ``a-b:used/group`` the first ``used`` of
     each ``group``, ``all`` every one. A CPU that is not there makes all of it wrong.
 
@@ -79,7 +79,7 @@ def cpus_listed(text: str, cpus: int) -> CpuList:
         at = len(text) - len(rest)
         match = _REGION.match(text, at)
         if match is None:
-            return CpuList(frozenset(found), f"{rest!r} is no list of CPUs")
+            return CpusListed(frozenset(found), f"{rest!r} is no list of CPUs")
 
         def number(group: int, otherwise: int, match: re.Match[str] = match) -> int:
             word = match[group]
@@ -89,13 +89,15 @@ def cpus_listed(text: str, cpus: int) -> CpuList:
         last = cpus - 1 if match[1] else number(3, number(5, first))
         used, size = number(6, last + 1), number(7, last + 1)
         if first > last or used > size or not 0 < size <= _UINT_MAX:
-            return CpuList(frozenset(found), f"{match[0]!r} is no range of CPUs")
+            return CpusListed(frozenset(found), f"{match[0]!r} is no range of CPUs")
         if last >= cpus:
             beyond = str(last) if max(first, cpus) == last else f"{max(first, cpus)}-{last}"
-            return CpuList(frozenset(found), f"there is no CPU {beyond} (the last is {cpus - 1})")
+            return CpusListed(
+                frozenset(found), f"there is no CPU {beyond} (the last is {cpus - 1})"
+            )
         found |= {cpu for cpu in range(first, last + 1) if (cpu - first) % size < used}
         at = match.end()
-    return CpuList(frozenset(found))
+    return CpusListed(frozenset(found))
 
 
 def numbered_by_the_machine(line: str) -> bool:
@@ -111,7 +113,7 @@ class BootCpus:
     Attributes:
         isolated, tickless: As /sys/devices/system/cpu shows them after the boot.
         managed: Those that managed interrupts keep out of.
-        offloaded: Those whose RCU callbacks run elsewhere; None: no word asks for any.
+        offloaded: Those with RCU callbacks elsewhere; None: no word asks for any.
         irqs: Those that interrupts go to; None: no word says so.
         dropped: Words without effect. ``changed``: with another one than they say; each with why.
     """

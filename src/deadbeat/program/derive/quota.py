@@ -33,7 +33,10 @@ def allowed(target: Target, pid: int) -> dict[str, str]:
     lacking = [name for name, bit in CAPABILITIES.items() if not bits >> bit & 1]
     away = read(f"{CPU_FOLDER}/isolated")
     return {
-        **{key: "unlimited" if value == -1 else str(value).replace("self", str(pid)) for key, value in limits.items()},
+        **{
+            key: "unlimited" if value == -1 else str(value).replace("self", str(pid))
+            for key, value in limits.items()
+        },
         "capabilities": "unknown"
         if held is None
         else f"without {', '.join(lacking)}"
