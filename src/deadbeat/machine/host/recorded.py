@@ -127,7 +127,7 @@ def _booted(config: str | None, cmdline: str) -> dict[str, str]:
         f"/sys/module/{module}/parameters/{parameter}": value
         for name, value in boot_words(cmdline)
         for module, dot, parameter in [name.partition(".")]
-        if dot and re.fullmatch(r"[+-]?\d+", value or "")
+        if dot and value and re.fullmatch(r"[+-]?\d+", value)
     }
     if not numbered_by_the_machine(cmdline):
         made = boot_cpus(cmdline, CPU_MAX + 1, None if config is None else options_of(config))
