@@ -56,7 +56,7 @@ CASES: Cases = {
     },
     "process.cpuset": {
         "pass": case(process(), outputs={"cpuset": "/g/cpuset.cpus.effective 0-3\n"}),
-        "pass none": case(process(), outputs={"cpuset": ""}, says="no cpuset"),
+        "pass none": case(process(), outputs={"cpuset": "none\n"}, says="no cpuset"),
         "fail": case(
             process(), outputs={"cpuset": "/g/cpuset.cpus.effective 0\n"}, says="not use CPU 1"
         ),

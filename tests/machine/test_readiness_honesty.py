@@ -50,6 +50,7 @@ WINDOW = window(
 )  # fmt: skip
 #: Nothing on the command line, and no such file of the kernel, say that it is not there.
 _ABSENT = {
+    "cmdline.irqpoll",
     *("cmdline.idle-poll", "cmdline.rcu-patience", "cmdline.serial-console", "cmdline.watchdogs"),
     *("hardening.page-poisoning", "virtualisation.quota"),
 }

@@ -39,7 +39,6 @@ _MAY_BE_EMPTY = {
     *("/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full", CMDLINE),
     *(f"/sys/kernel/{each}tracing/set_event" for each in ("", "debug/")),
     *("/sys/class/tty/console/active", "/.dockerenv", "/run/.containerenv"),
-    *("command:service-policy", "command:network", "command:cpuset"),
     *("command:cpu-quota", "command:cpuset-partitions", "command:deadline-tasks"),
 }
 

@@ -14,4 +14,4 @@ look() { # hierarchy, group, file
 for top in /sys/fs/cgroup /sys/fs/cgroup/unified; do
     [ -z "$two" ] || look "$top" "$two" cpuset.cpus.effective
 done
-[ -r /proc/self/cgroup ]
+[ -r /proc/self/cgroup ] && echo none

@@ -5,4 +5,4 @@ for device in /sys/class/net/*/device; do
     name=${device%/device} name=${name##*/}
     echo "==$name"; ethtool -c "$name" 2>&1; ethtool --show-eee "$name" 2>&1
 done
-[ -d /sys/class/net ]
+[ -d /sys/class/net ] && echo ==
