@@ -15,7 +15,7 @@ from attrs import asdict, frozen
 from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.files import PART_SUFFIX, read_json, write_json
+from deadbeat.base.store.files import PART_SUFFIX, file_hash, read_json, write_json
 from deadbeat.base.store.place import HEADS, FolderKind, FolderState
 from deadbeat.base.store.serial import plain_converter, structure
 
@@ -111,12 +111,11 @@ def state_of(path: Path) -> tuple[str, DerivedState]:
 
 def digest_of(folder: Path) -> str:
     """SHA-256 of what was measured in a folder of results: its head and its runs, not what a
-    report makes of them."""
+    report makes of them. Raises DataError: a file cannot be read."""
     found = hashlib.sha256()
     for file in sorted(_measured(folder)):
-        with file.open("rb") as opened:
-            content = hashlib.file_digest(opened, "sha256").hexdigest()
-        found.update(f"{file.relative_to(folder)}\0{content}\n".encode(errors="surrogateescape"))
+        name = f"{file.relative_to(folder)}\0{file_hash(file)}\n"
+        found.update(name.encode(errors="surrogateescape"))
     return found.hexdigest()
 
 

@@ -355,5 +355,5 @@ def file_hash(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DataError(
-            *refusal(f"cannot read program {path}", error, "repeat the command: it is made again")
+            *refusal(f"cannot read {path}", error, "repeat the command: it is made again")
         ) from error

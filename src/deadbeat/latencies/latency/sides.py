@@ -115,6 +115,8 @@ def differing_cpus(cell: CellSummary) -> str:
         return "measured on one CPU."
     if any(None in each for each in means.values()) or min(map(len, means.values())) < _RUNS_MIN:
         return "fewer than three runs do not say whether CPUs differ."
+    if len({*map(len, means.values())}) > 1:
+        return "not every run measured the same CPUs: whether they differ is not known."
     pairs = list(combinations(means, 2))
     logs = {cpu: np.log(np.array(each, float)) for cpu, each in means.items()}
     apart = np.array([logs[one] - logs[other] for one, other in pairs])
