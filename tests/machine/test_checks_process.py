@@ -11,6 +11,8 @@ import pytest
 from helpers.checks import Cases, Thread, case
 
 from deadbeat.cli.main import main
+from deadbeat.machine.settings.doctor import examine, of_families
+from deadbeat.machine.targets.fake import FakeTarget
 
 CPU = "/sys/devices/system/cpu"
 FOLDER = "/proc/self/task"
@@ -129,3 +131,15 @@ def test_one_that_has_ended_has_no_threads(capsys: pytest.CaptureFixture[str]) -
     assert main(["doctor", "--pid", str(ended.pid)]) in (1, 2, 3)
     assert f"process {ended.pid} has ended" in capsys.readouterr().err
     ended.wait()
+
+
+def test_a_process_of_another_machine_is_read_there() -> None:
+    files = {each.replace("/self/", "/7/"): text for each, text in process(CONTROL).items()}
+    files |= {"/proc/7/stat": CONTROL.stat(0), "/proc/sys/kernel/hostname": "board"}
+    there = FakeTarget(name="board", kind="hardware", address="ssh://board", files=files)
+    report = examine(there, pid=7, checks=of_families(["process"]))
+    assert report.target.name == "process 7 (control) of board"
+    found = {each.id: each for each in report.results}
+    assert found["process.affinity"].status == "pass"
+    assert found["process.affinity"].found.startswith("control: CPU 2")
+    assert "/proc/7/task" in found["process.affinity"].read
