@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+from attrs import evolve
 
 from deadbeat.base.kinds.base import Begin, Shown
 from deadbeat.base.kinds.registry import kind_of
@@ -15,8 +19,12 @@ from deadbeat.base.store.texts import shown
 from deadbeat.cli._measure import carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
+from deadbeat.latencies.gaps import GapRun
 from deadbeat.latencies.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
+
+#: Loaded by name: it measures, too.
+_LATENCY = "deadbeat.latencies.latency.kind"
 
 
 def import_files(
@@ -43,15 +51,35 @@ def import_files(
         words=words_typed("import"),
         say=say,
     )
-    kind = kind_of("latency")
+    latency = import_module(_LATENCY)
     try:
-        begun, _ = carried_out(kind, begin)
+        brought = latency.bring(begin)
     except UnknownFormatError as error:
         if file := next(filter(_holds_tasks, map(Path, files)), None):
             command = f"deadbeat sched analyze {shlex.quote(shown(file))}"
             raise UsageError(f"{shown(file)} holds tasks, no result", command) from None
         raise error
+    given: dict[str, Any] = {**begin.given, "brought": brought}
+    kind = kind_of("latency")
+    if brought[0].said.gaps is not None:
+        kind = kind_of("noise")
+        given |= {"brought": [*map(_gaps, brought)], "place": latency.place_of(begin, brought)}
+    begun, _ = carried_out(kind, evolve(begin, given=given))
     return report(kind, begun, figures)
+
+
+def _gaps(run: Any) -> GapRun:
+    said = run.said
+    return GapRun(
+        file=run.file,
+        load=run.key.load.text,
+        tool=said.engine,
+        repeat=run.key.repeat,
+        started=said.started,
+        version=said.version,
+        gaps=said.gaps,
+        notes=said.notes,
+    )
 
 
 def _holds_tasks(file: Path) -> bool:

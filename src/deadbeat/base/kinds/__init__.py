@@ -7,6 +7,7 @@ from __future__ import annotations
 KINDS: dict[str, tuple[str, str]] = {
     "contention": ("deadbeat.tasksets.contention.kind", ""),
     "latency": ("deadbeat.latencies.latency.kind", ""),
+    "noise": ("deadbeat.latencies.noise.kind", ""),
     "load": ("deadbeat.latencies.load.kind", ""),
     "breakdown": ("deadbeat.tasksets.breakdown.kind", ""),
     "interfere": ("deadbeat.tasksets.interfere.kind", ""),

@@ -169,11 +169,11 @@ def _of_engines(summary: LatencySummary) -> Iterator[Finding]:
     if overflowed := [
         cell for cell in cells if cell.whole.raw.histogram.overflow and cell not in unbinned
     ]:
-        unknown = any(cell.whole.raw.histogram.exceeds_ns is not None for cell in overflowed)
+        lacks = any(cell.whole.raw.histogram.exceeds_ns is not None for cell in overflowed)
         yield finding(
             "latency-overflow",
             f"latencies beyond the engine's histogram in {_places(overflowed)}: only"
-            f" their number {'is' if unknown else 'and the largest are'} known",
+            f" their number {'is' if lacks else 'and the largest are'} known",
         )
     if coarse := [cell for cell in cells if _is_coarse(cell.whole)]:
         step = coarse[0].whole.raw.histogram.resolution_ns

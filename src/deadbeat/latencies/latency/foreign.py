@@ -23,6 +23,7 @@ from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.rules import duration_text
 from deadbeat.base.model.words import Json, seconds_text
 from deadbeat.base.store.texts import Text, json_within
+from deadbeat.latencies.gaps import FoundGaps
 from deadbeat.latencies.latency import formats
 from deadbeat.latencies.latency.model import (
     ASSUMED,
@@ -96,11 +97,13 @@ class Foreign:
         cycles: Wake-ups that were asked for of each thread.
         unit_ns: Unit of latencies, as a person says it.
         usual: What the tool does by default: ``interval_ns``, ``priority``.
+        gaps: What a tool found that looks at a clock instead; it has no ``cpus``.
         load: Its name in the file. ``notes``: what was assumed, a clause each.
     """
 
     engine: str = "cyclictest"
     cpus: tuple[CpuLatency, ...] = ()
+    gaps: FoundGaps | None = None
     threads: bool = False
     skips: bool = True
     interval_ns: int | None = None
@@ -118,15 +121,25 @@ class Foreign:
     cmdline: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def numbers(self) -> set[int]:
+        """The CPUs, or threads, that it speaks of."""
+        gaps = self.gaps.cpus if self.gaps else ()
+        return {each.cpu for each in self.cpus} | {
+            each.cpu for each in gaps if each.cpu is not None
+        }
+
 
 @frozen(kw_only=True)
 class Importer:
     """A format.
 
     Attributes:
+        engine: Who measured wake-up latencies; "": it is of no such tool.
         fits: Whether part of a file has its structure. ``read``: what a run in it says, beside
             what a person does; raises whatever a damaged one leads to, or UsageError.
         begins: Where runs begin in lines of that structure, the first one included or not.
+        refuses: Whether all that has the structure is refused.
         hint: How to write one that can be read.
     """
 
@@ -135,6 +148,7 @@ class Importer:
     fits: Callable[[ForeignFile], bool]
     read: Callable[[ForeignFile, Foreign], Foreign]
     begins: Callable[[str], Iterable[int]] = lambda lines: ()
+    refuses: bool = False
     hint: str = ""
 
     def runs(self, source: ForeignFile) -> list[ForeignFile]:
@@ -153,7 +167,7 @@ class Importer:
             said = str(error).strip()
             why = said.splitlines()[0][:100] if said else type(error).__name__
             raise DataError(f"{name} is damaged {self.name}: {why}", self.hint) from error
-        if not found.cpus:
+        if not (found.cpus or found.gaps):
             raise DataError(f"{name} holds no figures of any CPU", f"is it of {self.name}?")
         return found
 
@@ -196,7 +210,7 @@ def read_foreign(text: Text, user: Foreign = Foreign()) -> tuple[Foreign, ...]:
         fitting = objects or fitting
     names = dict.fromkeys(importer.name for importer, _ in fitting)
     if not names:
-        known = ", ".join(each.name for each in all_importers() if each.engine)
+        known = ", ".join(each.name for each in all_importers() if not each.refuses)
         raise UnknownFormatError(f"{text.name} is in no known format", f"one of: {known}")
     if len(names) > 1:
         raise UsageError(

@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 
-from attrs import asdict, evolve
+from attrs import asdict, evolve, frozen
 
 from deadbeat.base.kinds.base import Begin, Begun, Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
@@ -36,7 +36,13 @@ from deadbeat.latencies.latency.document import (
 from deadbeat.latencies.latency.engines import ENGINES, SIMULATED, UNASKED, make_engine
 from deadbeat.latencies.latency.foreign import Foreign, as_run, load_of, read_foreign
 from deadbeat.latencies.latency.loads import MadeUpLoads
-from deadbeat.latencies.latency.model import ASSUMED, THREADS, LatencyRun, LoadPoint
+from deadbeat.latencies.latency.model import (
+    ASSUMED,
+    THREADS,
+    LatencyKey,
+    LatencyRun,
+    LoadPoint,
+)
 from deadbeat.latencies.latency.observe import COMPARABLE
 from deadbeat.latencies.latency.runner import FOLDERS, MatrixExperiment, MatrixMachine, try_engines
 from deadbeat.latencies.latency.spec import (
@@ -82,7 +88,7 @@ _SHOWN = 5
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a matrix, or finds the one to continue."""
-    if asked.given.get("files"):
+    if asked.given.get("brought"):
         return Begun(experiment=imported(asked))
     target = opened(asked) or FakeTarget()
     if hasattr(target, "guest"):  # a machine of the lab
@@ -190,39 +196,72 @@ _UNITS_NS = {"ns": 1, "us": 1000}
 _ENDINGS = {".json", ".txt", ".log", ".hist", ".dat", ".csv", ".gz", ".xz", ".zst", ".bz2"}
 
 
-def imported(asked: Begin) -> MatrixExperiment:
-    """The files that ``deadbeat import`` names, in a new folder."""
-    layer, names, given = asked.typed, asked.names, asked.given
-    wanted = specify(layer, names=names)
-    user = Foreign(
-        interval_ns=wanted.interval if "interval" in layer else None,
-        seconds=wanted.duration if "duration" in layer else None,
-        priority=wanted.priority if "priority" in layer else None,
-        unit_ns=_UNITS_NS.get(str(given.get("unit"))),
-    )
+@frozen(kw_only=True)
+class Brought:
+    """A run that was brought in a file: which it is, and what the file says."""
+
+    key: LatencyKey
+    file: str
+    point: LoadPoint | None
+    said: Foreign
+
+
+def bring(asked: Begin) -> list[Brought]:
+    """The runs in the files that ``deadbeat import`` names; those of one load and tool are
+    repeats."""
+    user, given = _user(asked), asked.given
     load = one_load(str(given["load"]), "--load") if given.get("load") else None
-    split = map(_split, given["files"])
-    files = [(point or load, file) for point, file in split]
-    # A run per file; those of one load and engine are its repeats.
     repeats: defaultdict[tuple[LoadPoint, str], count[int]] = defaultdict(count)
-    runs, said = [], []
-    for point, file in files:
+    found = []
+    for point, file in map(_split, given["files"]):
         text = read_text(file, what="result", hint=_HINT)
-        for foreign in read_foreign(text, user):
-            repeat = next(repeats[load_of(foreign, point, text.name), foreign.engine])
-            runs.append(as_run(foreign, point, repeat, name=text.name, user=user))
-            said.append(foreign)
-    platform = _platform(said)
-    file = files[0][1]
+        for said in read_foreign(text, user):
+            place = (load_of(said, point or load, text.name), said.engine)
+            key = LatencyKey(*place, next(repeats[place]))
+            found.append(Brought(key=key, file=text.name, point=point or load, said=said))
+    if len({each.said.gaps is None for each in found}) > 1:
+        raise UsageError(
+            "some files hold wake-up latencies, others gaps that a busy thread found",
+            "import those of each with a --name of their own",
+        )
+    return found
+
+
+def place_of(asked: Begin, brought: Sequence[Brought]) -> tuple[Path, str, Platform]:
+    """The folder of runs, its name, and where they come from."""
+    _, file = _split(asked.given["files"][0])
     while file.suffix.lower() in _ENDINGS:
         file = file.with_suffix("")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
-    spec = _spec(runs, platform, {"name": name, **layer})
+    name = str(asked.typed.get("name", name))
+    path = asked.runs / numbered(name, max(family(asked.runs, name), default=0) + 1)
+    return path, name, _platform([each.said for each in brought])
+
+
+def _user(asked: Begin) -> Foreign:
+    layer = asked.typed
+    wanted = specify(layer, names=asked.names)
+    return Foreign(
+        interval_ns=wanted.interval if "interval" in layer else None,
+        seconds=wanted.duration if "duration" in layer else None,
+        priority=wanted.priority if "priority" in layer else None,
+        unit_ns=_UNITS_NS.get(str(asked.given.get("unit"))),
+    )
+
+
+def imported(asked: Begin) -> MatrixExperiment:
+    """The files that ``deadbeat import`` names, in a new folder."""
+    brought, user = asked.given["brought"], _user(asked)
+    runs = [
+        as_run(each.said, each.point, each.key.repeat, name=each.file, user=user)
+        for each in brought
+    ]
+    path, name, platform = place_of(asked, brought)
+    spec = _spec(runs, platform, {**asked.typed, "name": name})
     for run in runs:
         notes = [mark.message for mark in run.problems if mark.id in (ASSUMED, THREADS)]
         if notes:
             asked.say(f"{run.circumstances.missing['all']}: {'; '.join(notes)}")
-    path = asked.runs / numbered(spec.name, max(family(asked.runs, spec.name), default=0) + 1)
     store = LatencyStore.create(path, spec_dict(spec), platform)
     for run in runs:
         store.keep(run)
@@ -278,7 +317,7 @@ def _platform(said: Sequence[Foreign]) -> Platform:
         kind="hardware",
         machine=_NOT_KNOWN,
         soc=_NOT_KNOWN,
-        cpus=tuple(sorted({cpu.cpu for foreign in said for cpu in foreign.cpus})),
+        cpus=tuple(sorted({n for foreign in said for n in foreign.numbers})),
         kernel=said_by_all("kernel"),
         preemption="unknown",
         governor="unknown",

@@ -48,6 +48,14 @@ def said(plain: Any, key: str) -> str:
     return str(plain.get(f"{key}:", plain.get(key, "")))
 
 
+def begun(plain: Any) -> str:
+    """When a JSON file of rt-tests says that it began."""
+    started = str(plain.get("start_time", ""))
+    with suppress(ValueError, TypeError):  # as it stands
+        started = parsedate_to_datetime(started).isoformat(timespec="seconds")
+    return started
+
+
 def program(plain: Any) -> str:
     """The program of rt-tests that wrote it; "": it is no such file."""
     if not isinstance(plain, dict) or not isinstance(plain.get("thread"), dict):
@@ -82,7 +90,7 @@ def options(command: str) -> dict[str, str]:
 
 
 def _whole(value: str) -> int:
-    """As atoi reads it."""
+    """The number that atoi reads."""
     found = re.match(r"[-+]?\d+", value)
     return int(found[0]) if found else 0
 
@@ -145,9 +153,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
         )
         for row, ((number, values), place) in enumerate(zip(each, places, strict=True))
     )
-    system, started = plain.get("sysinfo") or {}, str(plain.get("start_time", ""))
-    with suppress(ValueError, TypeError):  # as it stands
-        started = parsedate_to_datetime(started).isoformat(timespec="seconds")
+    system = plain.get("sysinfo") or {}
     notes = []
     if apart and len(cpus) > 1:
         notes.append(f"the interval of each thread is {apart} us longer than of the one before")
@@ -157,7 +163,7 @@ def _read(source: ForeignFile, user: Foreign) -> Foreign:
         how,
         cpus=cpus,
         threads=not placed,
-        started=started,
+        started=begun(plain),
         version=f"cyclictest V {said(plain, 'rt_test_version')}".strip(),
         host=str(system.get("nodename", "")),
         kernel=kernel_of(system),

@@ -12,10 +12,6 @@ from deadbeat.latencies.latency.formats.cyclictest_json import program
 
 #: Tool, and lines that all of its files have; what rt-tests writes as JSON names its program.
 _TEXTS = (
-    ("rtla osnoise", (r"# RTLA osnoise histogram.*",)),
-    ("rtla osnoise", (r"Operating System Noise", r"CPU +Period +Runtime +.*")),
-    ("oslat", (r"Core:[\s\d]+", r"Counter Freq:.*")),
-    ("hwlatdetect", (r"hwlatdetect: +test duration .*",)),
     (
         "stress-ng --cyclic",
         (r"stress-ng: .*\bcyclic: .*(?:latency percentiles|mean|samples).*",),
@@ -27,7 +23,7 @@ def _tool(source: ForeignFile) -> str:
     """The tool that wrote a file; "": none of these."""
     name = program(source.json)
     known = (tool for tool, lines in _TEXTS if source.has(*lines))
-    return next(known, "" if name.startswith("cyclictest") else name)
+    return next(known, "" if name.startswith(("cyclictest", "oslat")) else name)
 
 
 def _read(source: ForeignFile, user: Foreign) -> NoReturn:
@@ -38,5 +34,6 @@ IMPORTER = Importer(
     name="a tool without wake-up latency",
     fits=lambda source: bool(_tool(source)),
     read=_read,
+    refuses=True,
     hint="wake-ups are measured by deadbeat latency, cyclictest -h or rtla timerlat hist",
 )
