@@ -59,12 +59,12 @@ def import_files(
             command = f"deadbeat sched analyze {shlex.quote(shown(file))}"
             raise UsageError(f"{shown(file)} holds tasks, no result", command) from None
         raise error
-    given: dict[str, Any] = {**begin.given, "brought": brought}
+    read: dict[str, Any] = {**begin.given, "brought": brought}
     kind = kind_of("latency")
     if brought[0].said.gaps is not None:
         kind = kind_of("noise")
-        given |= {"brought": [*map(_gaps, brought)], "place": latency.place_of(begin, brought)}
-    begun, _ = carried_out(kind, evolve(begin, given=given))
+        read |= {"brought": [*map(_gaps, brought)], "place": latency.place_of(begin, brought)}
+    begun, _ = carried_out(kind, evolve(begin, given=read))
     return report(kind, begun, figures)
 
 
