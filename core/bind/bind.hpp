@@ -17,6 +17,8 @@ namespace deadbeat::bind {
 namespace nb = nanobind;
 
 using TaskArray = nb::ndarray<const std::int64_t, nb::shape<-1, 9>, nb::c_contig, nb::device::cpu>;
+using SectionArray =
+    nb::ndarray<const std::int64_t, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
 using FourArray = nb::ndarray<const std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -26,7 +28,7 @@ inline sched::System system_of(std::int32_t processors, const TaskArray& tasks) 
     return {processors, {reinterpret_cast<const sched::Task*>(tasks.data()), tasks.shape(0)}};
 }
 inline sched::System system_of(std::int32_t processors, const TaskArray& tasks,
-                               const FourArray& sections, const FourArray& extras) {
+                               const SectionArray& sections, const FourArray& extras) {
     sched::System system = system_of(processors, tasks);
     system.sections = {reinterpret_cast<const sched::Section*>(sections.data()), sections.shape(0)};
     system.extras = {reinterpret_cast<const sched::Extra*>(extras.data()), extras.shape(0)};

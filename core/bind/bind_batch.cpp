@@ -104,7 +104,7 @@ nb::dict decide_many(const TaskArray& tasks, const Integers& starts, const Count
 }
 
 nb::object test_many(const TaskArray& tasks, const Integers& starts, const Counts& processors,
-                     const FourArray& sections, const Integers& section_starts,
+                     const SectionArray& sections, const Integers& section_starts,
                      const FourArray& extras, const std::vector<std::string>& names,
                      const TestOptions& options, int threads) {
     Batch batch = batch_of(tasks, starts, processors);

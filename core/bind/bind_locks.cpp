@@ -74,7 +74,7 @@ locks::Pattern pattern_of(const System& system, const ThreeArray& jobs, const Th
     return pattern;
 }
 
-nb::tuple draw_one(std::int32_t processors, const TaskArray& tasks, const FourArray& sections,
+nb::tuple draw_one(std::int32_t processors, const TaskArray& tasks, const SectionArray& sections,
                    const FourArray& extras, std::int64_t horizon, std::int64_t window,
                    std::uint64_t seed, std::uint64_t number) {
     const System system = system_of(processors, tasks, sections, extras);
@@ -87,10 +87,10 @@ nb::tuple draw_one(std::int32_t processors, const TaskArray& tasks, const FourAr
                                    pattern.parts.size(), locks::kPartFields));
 }
 
-nb::object responses_of(std::int32_t processors, const TaskArray& tasks, const FourArray& sections,
-                        const FourArray& extras, const std::string& policy,
-                        const std::string& protocol, const ThreeArray& jobs,
-                        const ThreeArray& parts, bool together) {
+nb::object responses_of(std::int32_t processors, const TaskArray& tasks,
+                        const SectionArray& sections, const FourArray& extras,
+                        const std::string& policy, const std::string& protocol,
+                        const ThreeArray& jobs, const ThreeArray& parts, bool together) {
     const System system = system_of(processors, tasks, sections, extras);
     const locks::Scheduling how{policy, protocol};
     require_simulated(system, how);
@@ -98,7 +98,7 @@ nb::object responses_of(std::int32_t processors, const TaskArray& tasks, const F
     return array_of(found.data(), found.size());
 }
 
-nb::object worst_of(std::int32_t processors, const TaskArray& tasks, const FourArray& sections,
+nb::object worst_of(std::int32_t processors, const TaskArray& tasks, const SectionArray& sections,
                     const FourArray& extras, const std::string& policy, const std::string& protocol,
                     std::int64_t horizon, std::int64_t window, std::uint64_t seed,
                     std::uint64_t first, std::uint64_t patterns) {
@@ -115,7 +115,7 @@ nb::object worst_of(std::int32_t processors, const TaskArray& tasks, const FourA
 }
 
 // As of the simulator, and `all` jobs and `holds`.
-nb::dict decide_drawn(std::int32_t processors, const TaskArray& tasks, const FourArray& sections,
+nb::dict decide_drawn(std::int32_t processors, const TaskArray& tasks, const SectionArray& sections,
                       const FourArray& extras, const std::string& policy,
                       const std::string& protocol, std::int64_t horizon, std::int64_t window,
                       std::uint64_t seed, std::uint64_t patterns, std::int64_t budget) {

@@ -34,8 +34,8 @@ nb::list test_list() {
 }
 
 nb::tuple run_test(const std::string& name, std::int32_t processors, const TaskArray& tasks,
-                   const TestOptions& options, const FourArray& sections, const FourArray& extras,
-                   const FourArray& details) {
+                   const TestOptions& options, const SectionArray& sections,
+                   const FourArray& extras, const FourArray& details) {
     System system = system_of(processors, tasks, sections, extras);
     system.details = details_of(details);
     require_sound(system);
@@ -62,14 +62,14 @@ nb::tuple scale_of(std::int32_t processors, const TaskArray& tasks, const TestOp
 }
 
 nb::object order_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
-                    const FourArray& sections, const FourArray& extras) {
+                    const SectionArray& sections, const FourArray& extras) {
     const System system = system_of(processors, tasks, sections, extras);
     require_sound(system);
     return nb::cast(order_of_priorities(system, options));
 }
 
 nb::object shares_of(std::int32_t processors, const TaskArray& tasks, const TestOptions& options,
-                     const FourArray& sections) {
+                     const SectionArray& sections) {
     System system = system_of(processors, tasks);
     system.sections = {reinterpret_cast<const Section*>(sections.data()), sections.shape(0)};
     require_sound(system);

@@ -45,6 +45,7 @@ class Machine {
             const Task& task = system.tasks[at(section.task)];
             Lock& lock = locks_[at(section.lock)];
             lock.ceiling = std::max(lock.ceiling, level(task));
+            lock.server = at(section.served_on(static_cast<std::int32_t>(local_.size())));
             for (std::size_t k = 0; k < lock.outside.size(); k++) {
                 if (k != cluster(task)) {
                     lock.outside[k] = std::max(lock.outside[k], task.priority);
@@ -101,6 +102,7 @@ class Machine {
         std::size_t owner = kNobody;
         std::vector<std::size_t> waiters;   // tasks, in order of request
         std::size_t first = 0;              // omlp, global: of these; the others by priority
+        std::size_t server = 0;             // processor that serves it, where one does
         std::int64_t ceiling = kNone;       // most urgent user,
         std::vector<std::int64_t> outside;  // and the one outside of each processor
     };
@@ -291,9 +293,8 @@ class Machine {
         return {0, most};
     }
 
-    // Lock i is served on processor i modulo m.
     std::size_t place(std::size_t i) const {
-        return active_[i].away ? at(part(i).what) % local_.size() : cluster(system_.tasks[i]);
+        return active_[i].away ? locks_[at(part(i).what)].server : cluster(system_.tasks[i]);
     }
 
     // As many as a cluster has processors, the most urgent first; of the same urgency who is

@@ -67,7 +67,8 @@ def test_with_inheritance_jobs_end_as_in_the_simulator_of_locks(policy: str) -> 
         pairs = list(zip(ranks, homes, strict=True))
         long = [(9, 1 << 40, 1 << 40, 0, rank, home, 9, 9, 9) for rank, home in pairs]
         sections = [(task, lock, 1, 1) for task in tasks for lock in (0, 1)]
-        given = (cpus, rows(long, 9), rows(sections, 4), rows((), 4))
+        served = [(*each, -1) for each in sections]
+        given = (cpus, rows(long, 9), rows(served, 5), rows((), 4))
         releases = rows([(task, at, at) for at, task in jobs], 3)
         listed = rows([(job, *each) for job, mine in enumerate(parts) for each in mine], 3)
         found = core().simulate_locks(*given, policy, "inherit", releases, listed, False)

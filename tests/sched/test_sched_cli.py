@@ -216,7 +216,7 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("simulate", "no.json"), "cannot read no.json: No such file or directory (name a JSON, C"),
         (
             ("convert", ".", "new.json"),
-            "cannot read .: Is a directory (name a JSON, CSV or SimSo XML file, o",
+            "cannot read .: Is a directory (name a JSON, CSV or XML file, o",
         ),
         (("simulate", "bad.json"), "bad.json: tasks[0].period: 0 is below the minimum of 1 (1 or"),
         (("simulate", "s.csv"), "s.csv: processors: missing (write"),

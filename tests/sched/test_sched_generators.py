@@ -338,13 +338,13 @@ def test_sections_follow_their_law_and_leave_the_tasks_alone(law, digest):
                     section_high=high)  # fmt: skip
     batch = generate(shared, seed=7, count=400)
     assert (batch.tasks == generate(plain, seed=7, count=400).tasks).all()
-    for found, least, most in zip(batch.sections.T[2:], (1, low), (requests, high), strict=True):
+    for found, least, most in zip(batch.sections.T[2:4], (1, low), (requests, high), strict=True):
         spread = (most - least + 1) / sqrt(12 * len(found))
         assert abs(found.mean() - (least + most) / 2) <= SIGMAS * spread
         assert found.min() >= 1 and found.max() <= most
     users = len(batch.sections) / (3200 * locks)
     assert abs(users - share) <= SIGMAS * sqrt(share * (1 - share) / (3200 * locks))
-    assert sha256(batch.sections.tobytes()).hexdigest()[:16] == digest, "the same everywhere"
+    assert sha256(batch.sections[:, :4].tobytes()).hexdigest()[:16] == digest, "the same everywhere"
 
 
 def test_execution_times_are_the_nearest_whole_number_but_at_least_one():

@@ -123,7 +123,7 @@ def test_a_waiter_pays_for_the_holder_and_the_cure_is_exact() -> None:
     assert wait_words(system, parts, 0) == (
         "control can wait 900 us for lock map_lock: 900 us in sections of logger"
     )
-    assert longest_accepted(system, 2, 0, priorities="given") == 800
+    assert longest_accepted(system, 2, 0, kept=False, priorities="given") == 800
     for length, answer in (("800", "accepted"), ("801", "not accepted")):
         changed = example(**{'"length": 900': f'"length": {length}'})
         assert analyze(changed, names=["pinned-fifo-pi"], priorities="given").results[0].answer == (

@@ -1,6 +1,6 @@
-// The distributed priority ceiling protocol: tasks bound to processors, fixed priorities. Lock i of
-// the file is served on processor i modulo m: a section runs there, above all tasks, by the
-// priority of who asks for it and the priority ceiling protocol. Sporadic, D <= T, no section
+// The distributed priority ceiling protocol: tasks bound to processors, fixed priorities. A lock is
+// served on a processor of its own (`Section::server`): a section runs there, above all tasks, by
+// the priority of who asks for it and the priority ceiling protocol. Sporadic, D <= T, no section
 // within another.
 //
 // On each other processor that serves i, all sections there of more urgent tasks that can be asked
@@ -11,8 +11,9 @@
 // C contains a task's own sections, as everywhere in the file: as work on its own processor they
 // are counted where they need not be, and with z = x + R - C and n = ceil(z / T) the work there of
 // C - S in each job is at most n (C - S) + S <= n C.
+#include <limits>
+
 #include "pinned.hpp"
-#include "queues.hpp"
 
 namespace deadbeat::sched::dpcp {
 
@@ -23,91 +24,113 @@ using namespace analysis;
 class Bound {
   public:
     Bound(const pinned::Tasks& tasks, const TestOptions& options)
-        : tasks_(tasks), steps_(options), queues_(tasks.system), response_(tasks.size()) {
-        std::ranges::transform(tasks.system.tasks, response_.begin(), &Task::wcet);
+        : tasks_(tasks),
+          steps_(options),
+          jobs_(tasks.system.tasks, response_),
+          served_(at(tasks.system.processors)),
+          mine_(tasks.size() * served_.size()) {
+        std::vector<std::int64_t> ceiling(at(tasks.locks),
+                                          std::numeric_limits<std::int64_t>::min());
+        for (const Section& section : tasks.system.sections) {
+            std::int64_t& its = ceiling[at(section.lock)];
+            its = std::max(its, tasks.urgency[at(section.task)]);
+        }
+        std::vector<Wide> work(served_.size());
+        for (std::size_t i = 0; i < tasks.size(); i++) {
+            response_.push_back(tasks.system.tasks[i].wcet);
+            std::ranges::fill(work, 0);
+            for (const Section& section : tasks.sections[i]) {
+                const std::size_t k = processor(section);
+                mine_[i * served_.size() + k] += section.count;
+                work[k] += Wide{section.count} * section.length;
+                served_[k].sections.push_back({section, ceiling[at(section.lock)]});
+            }
+            for (std::size_t k = 0; k < work.size(); k++) {
+                if (work[k] > 0) {
+                    served_[k].users.push_back({i, work[k]});
+                }
+            }
+        }
+        for (Served& served : served_) {
+            std::ranges::sort(served.sections, std::greater(),
+                              [](const Ceiling& each) { return each.section.length; });
+        }
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<Wide> remote(tasks_.size());
-        for (bool changed = true; changed;) {
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                remote[i] = waiting(i);
-            }
-            changed = false;
-            std::vector<Time> next = response_;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found =
-                    respond(tasks_, i, remote[i] + served(i), response_, remote, steps_);
-                if (!found) {
-                    return steps_.spend(1) ? kTooLong : kBudget;
+        const TestVerdict found = pinned::least(
+            tasks_, response_, bounds, steps_,
+            [&](std::size_t i) {
+                Wide remote = 0;
+                for (std::size_t k = 0; k < served_.size(); k++) {
+                    remote += k == at(tasks_.home[i]) ? Wide{0} : waiting(i, k);
                 }
-                changed = changed || *found != response_[i];
-                next[i] = *found;
-            }
-            response_ = std::move(next);
-        }
-        if (!bounds.empty()) {
-            std::ranges::copy(response_, bounds.begin());
-        }
-        return {TestAnswer::accepted, "lock i of the file is served on processor i modulo m"};
+                return pinned::Delay{remote + here(i), remote, 0};
+            },
+            [&](std::size_t i, std::vector<char>& due) { jobs_.mark(i, due); });
+        return found.answer == TestAnswer::accepted
+                   ? TestVerdict{found.answer,
+                                 "a lock without a processor is served on its place "
+                                 "in the file modulo m"}
+                   : found;
     }
 
   private:
-    std::int32_t processor(std::int64_t lock) const {
-        return static_cast<std::int32_t>(lock % tasks_.system.processors);
+    std::size_t processor(const Section& section) const {
+        return at(section.served_on(tasks_.system.processors));
     }
 
-    // What others can ask for by `section` while i is pending.
-    Wide requests(std::size_t i, const Section& section) {
-        steps_.spend(1);
-        return queues_.jobs(i, at(section.task), response_) * section.count;
-    }
-
-    Wide served(std::size_t i) {
+    Wide here(std::size_t i) {
         Wide sum = 0;
-        for (const Section& section : tasks_.system.sections) {
-            if (at(section.task) != i && processor(section.lock) == tasks_.home[i]) {
-                sum += requests(i, section) * section.length;
-            }
+        for (const auto& [j, work] : served_[at(tasks_.home[i])].users) {
+            sum += jobs_.of(i, j) * work;
         }
         return sum;
     }
 
-    Wide waiting(std::size_t i) {
-        std::vector<Wide> mine(at(tasks_.system.processors));
-        for (const Section& section : tasks_.sections[i]) {
-            mine[at(processor(section.lock))] += section.count;
+    // On processor k.
+    Wide waiting(std::size_t i, std::size_t k) {
+        Wide mine = mine_[i * served_.size() + k], sum = 0;
+        if (mine == 0) {
+            return 0;
         }
-        mine[at(tasks_.home[i])] = 0;
-        Wide sum = 0;
-        std::vector<Section> less;
-        for (const Section& section : tasks_.system.sections) {
+        steps_.spend(served_[k].sections.size());
+        for (const auto& [j, work] : served_[k].users) {
+            sum += tasks_.above(j, i) ? jobs_.of(i, j) * work : Wide{0};
+        }
+        for (const auto& [section, ceiling] : served_[k].sections) {
             const auto j = at(section.task);
-            if (j == i || mine[at(processor(section.lock))] == 0) {
-                continue;
+            if (ceiling >= tasks_.urgency[i] && !tasks_.above(j, i)) {
+                const Wide count = std::min(mine, jobs_.of(i, j) * section.count);
+                sum += count * section.length;
+                mine -= count;
+                if (mine == 0) {
+                    break;
+                }
             }
-            if (tasks_.above(j, i)) {
-                sum += requests(i, section) * section.length;
-            } else if (std::ranges::any_of(queues_.of(at(section.lock)), [&](const Section& user) {
-                           return tasks_.above(at(user.task), i);
-                       })) {
-                less.push_back(section);
-            }
-        }
-        std::ranges::sort(less, std::greater(), &Section::length);
-        for (const Section& section : less) {
-            Wide& left = mine[at(processor(section.lock))];
-            const Wide count = std::min(left, requests(i, section));
-            sum += count * section.length;
-            left -= count;
         }
         return sum;
     }
+
+    struct User {
+        std::size_t task;
+        Wide work;  // of a job
+    };
+    struct Ceiling {
+        Section section;
+        std::int64_t ceiling;
+    };
+    struct Served {
+        std::vector<User> users;
+        std::vector<Ceiling> sections;  // the longest first
+    };
 
     const pinned::Tasks& tasks_;
     Steps steps_;
-    Queues queues_;
     std::vector<Time> response_;
+    pinned::Jobs jobs_;
+    std::vector<Served> served_;  // on each processor
+    std::vector<Wide> mine_;      // requests of a job of each task to each processor
 };
 
 TestVerdict dpcp(const System& system, const TestOptions& options, std::span<Time> bounds) {

@@ -2,11 +2,11 @@
 // holds a lock runs above all others, the earliest request first. Sporadic, D <= T, no section
 // within another.
 //
-// A request waits for requests that were made before it: for the lock, and for others by tasks of
-// the processors where those who hold it run, so for at most one of each task there, of those that
-// it can issue while i is pending. When i arrives and each time that it was made to wait one
-// section of each less urgent task of its processor is ahead. A more urgent task that waits has its
-// waiting as jitter.
+// A request is kept by requests that were made before it: for the lock, and for others by tasks of
+// the processors where those who hold it run. On a processor as many of i's requests are kept as
+// there are requests for their locks, and each by at most one section of each task there. When i
+// arrives and each time that it was made to wait one section of each less urgent task of its
+// processor is ahead. A more urgent task that waits has its waiting as jitter.
 #include "pinned.hpp"
 
 namespace deadbeat::sched::fmlp_plus {
@@ -17,98 +17,97 @@ using namespace analysis;
 
 class Bound {
   public:
-    Bound(const pinned::Tasks& tasks, const TestOptions& options) : tasks_(tasks), steps_(options) {
-        for (const Task& task : tasks.system.tasks) {
-            response_.push_back(task.wcet);
+    Bound(const pinned::Tasks& tasks, const TestOptions& options)
+        : tasks_(tasks),
+          steps_(options),
+          jobs_(tasks.system.tasks, response_),
+          users_(at(tasks.locks)),
+          there_(at(tasks.system.processors)) {
+        for (std::size_t i = 0; i < tasks.size(); i++) {
+            response_.push_back(tasks.system.tasks[i].wcet);
+            if (!tasks.sections[i].empty()) {
+                there_[at(tasks.home[i])].push_back(i);
+            }
+        }
+        for (const Section& section : tasks.system.sections) {
+            users_[at(section.lock)].push_back(&section);
+        }
+        for (auto& users : users_) {
+            std::ranges::sort(users, {},
+                              [&](const Section* user) { return tasks_.home[at(user->task)]; });
         }
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<Wide> remote(tasks_.size());
-        for (bool changed = true; changed;) {
-            std::vector<Wide> blocking;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                std::int64_t waits = 0;
-                remote[i] = waiting(i, waits);
-                blocking.push_back(remote[i] + arrivals(i, waits));
-            }
-            changed = false;
-            std::vector<Time> next = response_;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found = respond(tasks_, i, blocking[i], response_, remote, steps_);
-                if (!found) {
-                    return steps_.spend(1) ? kTooLong : kBudget;
+        std::vector<Wide> kept(at(tasks_.system.processors));
+        return pinned::least(
+            tasks_, response_, bounds, steps_,
+            [&](std::size_t i) {
+                const Wide waits = directly(i, kept);
+                Wide remote = 0;
+                for (std::size_t k = 0; k < kept.size(); k++) {
+                    if (kept[k] > 0) {
+                        for (const std::size_t j : there_[k]) {
+                            remote += longest(i, j, kept[k]);
+                        }
+                    }
                 }
-                changed = changed || *found != response_[i];
-                next[i] = *found;
-            }
-            response_ = std::move(next);
-        }
-        if (!bounds.empty()) {
-            std::ranges::copy(response_, bounds.begin());
-        }
-        return kAccepted;
+                return pinned::Delay{remote + arrivals(i, waits), remote, 0};
+            },
+            [&](std::size_t i, std::vector<char>& due) { jobs_.mark(i, due); });
     }
 
   private:
-    // Sections of `j` that fall into the response of i, longest first: `most` of them.
-    Wide longest(std::size_t i, std::size_t j, std::optional<std::int64_t> lock, Wide most,
-                 std::int64_t& taken) const {
-        const Time period = tasks_.system.tasks[j].period;
-        const Wide jobs = (response_[i] + response_[j] + period - 1) / period;
+    // The `most` longest sections of j that fall into the response of i.
+    Wide longest(std::size_t i, std::size_t j, Wide most) {
+        const Wide jobs = jobs_.of(i, j);
         Wide sum = 0;
         for (const Section& section : tasks_.sections[j]) {
-            if (lock && section.lock != *lock) {
-                continue;
-            }
             const Wide count = std::min(most, jobs * section.count);
             sum += count * section.length;
             most -= count;
-            taken += static_cast<std::int64_t>(count);
         }
         return sum;
     }
 
-    Wide waiting(std::size_t i, std::int64_t& waits) const {
-        Wide sum = 0;
-        std::vector<std::int64_t> requests(at(tasks_.locks));
-        for (const Section& mine : tasks_.sections[i]) {
-            requests[at(mine.lock)] += mine.count;
-        }
-        // By task: how many of my requests it may keep with a section of whatever lock.
-        std::vector<std::int64_t> kept(tasks_.size());
-        for (std::size_t lock = 0; lock < requests.size(); lock++) {
-            std::vector<bool> holds(at(tasks_.system.processors));
-            for (const Section& other : tasks_.system.sections) {
-                if (at(other.lock) == lock && !tasks_.here(i, at(other.task))) {
-                    holds[at(tasks_.home[at(other.task)])] = true;
-                }
+    // How often a request of i is kept by one from each processor (`kept`), and by any.
+    Wide directly(std::size_t i, std::vector<Wide>& kept) {
+        std::ranges::fill(kept, 0);
+        Wide waits = 0;
+        const std::span<const Section> mine = tasks_.sections[i];
+        for (auto first = mine.begin(); first != mine.end(); ++first) {
+            const auto same = [&](const Section& one) { return one.lock == first->lock; };
+            if (std::any_of(mine.begin(), first, same)) {
+                continue;
             }
-            std::int64_t direct = 0;
-            for (std::size_t j = 0; j < tasks_.size(); j++) {
-                if (holds[at(tasks_.home[j])]) {
-                    kept[j] += requests[lock];
-                    longest(i, j, static_cast<std::int64_t>(lock), requests[lock], direct);
-                }
+            Wide requests = 0;
+            for (const Section& section : mine) {
+                requests += same(section) ? section.count : 0;
             }
-            waits += std::min(direct, requests[lock]);
+            const auto& users = users_[at(first->lock)];
+            steps_.spend(users.size());
+            Wide all = 0;
+            for (std::size_t u = 0; u < users.size();) {
+                const std::int32_t home = tasks_.home[at(users[u]->task)];
+                Wide from = 0;
+                for (; u < users.size() && tasks_.home[at(users[u]->task)] == home; u++) {
+                    if (home != tasks_.home[i]) {
+                        from += jobs_.of(i, at(users[u]->task)) * users[u]->count;
+                    }
+                }
+                kept[at(home)] += std::min(from, requests);
+                all += from;
+            }
+            waits += std::min(all, requests);
         }
-        for (std::size_t j = 0; j < tasks_.size(); j++) {
-            std::int64_t taken = 0;
-            sum += longest(i, j, std::nullopt, kept[j], taken);
-        }
-        return sum;
+        return waits;
     }
 
-    Wide arrivals(std::size_t i, std::int64_t waits) const {
-        std::int64_t requests = 0, taken = 0;
-        for (const Section& mine : tasks_.sections[i]) {
-            requests += mine.count;
-        }
+    Wide arrivals(std::size_t i, Wide waits) {
         Wide sum = 0;
-        for (std::size_t l = 0; l < tasks_.size(); l++) {
-            if (l != i && tasks_.here(l, i) && !tasks_.above(l, i)) {
-                sum += longest(i, l, std::nullopt, std::min(requests, waits) + 1, taken);
+        for (const std::size_t l : there_[at(tasks_.home[i])]) {
+            if (l != i && !tasks_.above(l, i)) {
+                sum += longest(i, l, waits + 1);
             }
         }
         return sum;
@@ -117,6 +116,9 @@ class Bound {
     const pinned::Tasks& tasks_;
     Steps steps_;
     std::vector<Time> response_;
+    pinned::Jobs jobs_;
+    std::vector<std::vector<const Section*>> users_;  // of each lock, by processor
+    std::vector<std::vector<std::size_t>> there_;     // those with sections on each processor
 };
 
 TestVerdict fmlp_plus(const System& system, const TestOptions& options, std::span<Time> bounds) {

@@ -40,32 +40,18 @@ class Bound {
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<Wide> remote;
+        std::vector<pinned::Delay> delays;
         for (std::size_t i = 0; i < tasks_.size(); i++) {
             const auto found = waiting(i);
             if (!found) {
                 return kTooLong;
             }
-            remote.push_back(*found);
+            delays.push_back(spins_ ? pinned::Delay{arrivals(i), 0, *found}
+                                    : pinned::Delay{*found + arrivals(i), *found, 0});
         }
-        const std::vector<Wide> none(tasks_.size());
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found =
-                    spins_ ? respond(tasks_, i, arrivals(i), response_, none, steps_, remote)
-                           : respond(tasks_, i, remote[i] + arrivals(i), response_, remote, steps_);
-                if (!found) {
-                    return steps_.spend(1) ? kTooLong : kBudget;
-                }
-                changed = changed || *found != response_[i];
-                response_[i] = *found;
-            }
-        }
-        if (!bounds.empty()) {
-            std::ranges::copy(response_, bounds.begin());
-        }
-        return kAccepted;
+        return pinned::least(
+            tasks_, response_, bounds, steps_, [&](std::size_t i) { return delays[i]; },
+            [](std::size_t, std::vector<char>&) {});
     }
 
   private:

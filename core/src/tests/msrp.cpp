@@ -8,10 +8,10 @@
 // least joint fixed point of all responses). Spinning is execution. When i arrives, one section of
 // a less urgent task of its processor is ahead: with its spinning on a lock of several processors,
 // alone on one with a ceiling as urgent.
+#include <limits>
 #include <utility>
 
 #include "pinned.hpp"
-#include "queues.hpp"
 
 namespace deadbeat::sched::msrp {
 
@@ -25,94 +25,127 @@ class Bound {
         : tasks_(tasks),
           steps_(options),
           holistic_(holistic),
-          queues_(tasks.system),
-          response_(tasks.size()),
-          remote_(queues_.locks()) {
-        std::ranges::transform(tasks.system.tasks, response_.begin(), &Task::wcet);
+          jobs_(tasks.system.tasks, response_),
+          locks_(at(tasks.locks)) {
+        for (const Task& task : tasks.system.tasks) {
+            response_.push_back(task.wcet);
+        }
         for (const Section& section : tasks.system.sections) {
-            const Section& first = queues_.of(at(section.lock)).front();
-            if (!tasks.here(at(section.task), at(first.task))) {
-                remote_[at(section.lock)] = true;
+            Lock& lock = locks_[at(section.lock)];
+            lock.users.push_back(section);
+            lock.ceilings.resize(at(tasks.system.processors), kNone);
+            std::int64_t& ceiling = lock.ceilings[at(tasks.home[at(section.task)])];
+            ceiling = std::max(ceiling, tasks.urgency[at(section.task)]);
+        }
+        for (Lock& lock : locks_) {
+            const auto home = [&](const Section& user) { return tasks.home[at(user.task)]; };
+            std::ranges::sort(lock.users, [&](const Section& a, const Section& b) {
+                return std::pair(home(a), -a.length) < std::pair(home(b), -b.length);
+            });
+            lock.remote =
+                !lock.users.empty() && home(lock.users.front()) != home(lock.users.back());
+            for (std::size_t u = 0; u < lock.users.size(); u++) {
+                if (u == 0 || home(lock.users[u]) != home(lock.users[u - 1])) {
+                    lock.first.push_back(u);
+                    lock.longest += lock.users[u].length;
+                }
             }
         }
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        const std::vector<Wide> waits(tasks_.size());
-        for (bool changed = true; changed;) {
-            std::vector<Wide> spins;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                spins.push_back(0);
-                for (std::size_t lock = 0; lock < queues_.locks(); lock++) {
-                    spins.back() += spin(i, lock, queues_.requests(i, lock));
-                }
-            }
-            changed = false;
-            std::vector<Time> next = response_;
-            for (std::size_t i = 0; i < tasks_.size(); i++) {
-                const auto found = respond(tasks_, i, arrivals(i), response_, waits, steps_, spins);
-                if (!found) {
-                    return steps_.spend(1) ? kTooLong : kBudget;
-                }
-                changed = changed || *found != response_[i];
-                next[i] = *found;
-            }
-            response_ = std::move(next);
+        std::vector<Wide> ahead;
+        for (std::size_t i = 0; i < tasks_.size(); i++) {
+            ahead.push_back(arrivals(i));
         }
-        if (!bounds.empty()) {
-            std::ranges::copy(response_, bounds.begin());
-        }
-        return kAccepted;
+        return pinned::least(
+            tasks_, response_, bounds, steps_,
+            [&](std::size_t i) {
+                Wide spins = 0;
+                const std::span<const Section> mine = tasks_.sections[i];
+                for (auto first = mine.begin(); first != mine.end(); ++first) {
+                    const auto same = [&](const Section& one) { return one.lock == first->lock; };
+                    const Lock& lock = locks_[at(first->lock)];
+                    if (lock.remote && std::none_of(mine.begin(), first, same)) {
+                        Wide requests = 0;
+                        for (const Section& section : mine) {
+                            requests += same(section) ? section.count : 0;
+                        }
+                        spins += holistic_ ? spin(i, lock, requests) : requests * once(i, lock);
+                    }
+                }
+                return pinned::Delay{ahead[i], 0, spins};
+            },
+            [&](std::size_t i, std::vector<char>& due) {
+                if (holistic_) {
+                    jobs_.mark(i, due);
+                }
+            });
     }
 
   private:
-    // Of so many requests of one job.
-    Wide spin(std::size_t i, std::size_t lock, Wide requests) {
-        if (requests == 0 || !remote_[lock]) {
-            return 0;
-        }
-        steps_.spend(queues_.of(lock).size());
-        std::vector<Wide> left(at(tasks_.system.processors), requests);
-        left[at(tasks_.home[i])] = 0;
-        if (holistic_) {
-            return queues_.wait(i, lock, response_, tasks_.home, left, requests);
-        }
-        Wide sum = 0;
-        for (const Section& section : queues_.of(lock)) {
-            sum += std::exchange(left[at(tasks_.home[at(section.task)])], 0) * section.length;
+    static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+
+    struct Lock {
+        std::vector<Section> users;          // by processor, the longest first
+        std::vector<std::size_t> first;      // of each processor
+        std::vector<std::int64_t> ceilings;  // of its users on each processor
+        Wide longest = 0;                    // the longest section of each processor
+        bool remote = false;                 // used by several processors
+    };
+
+    // Of one request: the longest section of each other processor.
+    Wide once(std::size_t i, const Lock& lock) const {
+        Wide sum = lock.longest;
+        for (const std::size_t u : lock.first) {
+            const Section& section = lock.users[u];
+            sum -= tasks_.here(at(section.task), i) ? section.length : 0;
         }
         return sum;
     }
 
-    Wide arrivals(std::size_t i) {
+    // Of so many requests of one job: the longest that each other processor can issue meanwhile.
+    Wide spin(std::size_t i, const Lock& lock, Wide requests) {
+        steps_.spend(lock.users.size());
+        Wide sum = 0, left = 0;
+        std::int32_t home = -1;
+        for (const Section& section : lock.users) {
+            const std::int32_t its = tasks_.home[at(section.task)];
+            if (its != home) {
+                home = its;
+                left = home == tasks_.home[i] ? Wide{0} : requests;
+            }
+            if (left > 0) {
+                const Wide count = std::min(left, jobs_.of(i, at(section.task)) * section.count);
+                sum += count * section.length;
+                left -= count;
+            }
+        }
+        return sum;
+    }
+
+    Wide arrivals(std::size_t i) const {
         Wide most = 0;
         for (std::size_t l = 0; l < tasks_.size(); l++) {
             if (l == i || !tasks_.here(l, i) || tasks_.above(l, i)) {
                 continue;
             }
             for (const Section& section : tasks_.sections[l]) {
-                steps_.spend(1);
-                if (remote_[at(section.lock)] || reaches(at(section.lock), i)) {
-                    most = std::max(most, section.length + spin(l, at(section.lock), 1));
+                const Lock& lock = locks_[at(section.lock)];
+                if (lock.remote || lock.ceilings[at(tasks_.home[i])] >= tasks_.urgency[i]) {
+                    most = std::max(most, section.length + (lock.remote ? once(l, lock) : 0));
                 }
             }
         }
         return most;
     }
 
-    // Whether a task at least as urgent as i uses the lock.
-    bool reaches(std::size_t lock, std::size_t i) const {
-        return std::ranges::any_of(queues_.of(lock), [&](const Section& section) {
-            return tasks_.above(at(section.task), i);
-        });
-    }
-
     const pinned::Tasks& tasks_;
     Steps steps_;
     bool holistic_;
-    Queues queues_;
     std::vector<Time> response_;
-    std::vector<bool> remote_;  // used by several processors
+    pinned::Jobs jobs_;
+    std::vector<Lock> locks_;
 };
 
 template <bool holistic>

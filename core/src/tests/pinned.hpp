@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "../fixed_priority.hpp"
 #include "deadbeat/sched/partition.hpp"
@@ -12,10 +13,13 @@ namespace deadbeat::sched::pinned {
 
 // Tasks with their processors and sections; larger `urgency` is more urgent.
 struct Tasks {
+    Tasks(const Tasks&) = delete;  // its spans are of its own
+    Tasks& operator=(const Tasks&) = delete;
+
     const System& system;
     std::vector<std::int64_t> urgency;
     std::vector<std::int32_t> home;
-    std::vector<std::vector<Section>> sections;  // of each, the longest first
+    std::vector<std::span<const Section>> sections;  // of each, the longest first
     std::int64_t locks = 0;
     const char* refusal = nullptr;  // why there are none
 
@@ -28,6 +32,27 @@ struct Tasks {
         for (const std::int64_t level : *levels) {
             urgency.push_back(~level);
         }
+        for (const Task& task : system.tasks) {
+            home.push_back(static_cast<std::int32_t>(task.home));
+        }
+        if (std::ranges::any_of(home,
+                                [&](std::int32_t k) { return k < 0 || k >= of.processors; })) {
+            find_homes(options);
+        }
+        flat_.assign(system.sections.begin(), system.sections.end());
+        std::ranges::sort(flat_, [](const Section& a, const Section& b) {
+            return std::tuple(a.task, -a.length, a.lock) < std::tuple(b.task, -b.length, b.lock);
+        });
+        for (std::size_t first = 0, last = 0; first < flat_.size(); first = last) {
+            const std::int64_t task = flat_[first].task;
+            while (last < flat_.size() && flat_[last].task == task) {
+                locks = std::max(locks, flat_[last++].lock + 1);
+            }
+            sections[at(task)] = std::span(flat_).subspan(first, last - first);
+        }
+    }
+
+    void find_homes(const TestOptions& options) {
         Options placing;
         placing.policy = "p-fp";
         placing.partition = options.partition;
@@ -40,49 +65,158 @@ struct Tasks {
             refusal = "the tasks find no place";
         }
         home = std::move(placed.cluster);
-        for (const Section& section : system.sections) {
-            sections[at(section.task)].push_back(section);
-            locks = std::max(locks, section.lock + 1);
-        }
-        for (auto& mine : sections) {
-            std::ranges::sort(mine, std::greater(), &Section::length);
-        }
     }
 
     std::size_t size() const { return system.tasks.size(); }
     bool here(std::size_t a, std::size_t b) const { return home[a] == home[b]; }
     // Ranks at or above: of equal priorities each may run before the other.
     bool above(std::size_t a, std::size_t b) const { return urgency[a] >= urgency[b]; }
+
+  private:
+    std::vector<Section> flat_;
 };
 
-// The response of i with `blocking`, by response times so far: a more urgent task of its processor
-// that waits elsewhere (`waits`) has its waiting as jitter, R - C (Chen et al., Real-Time Systems
-// 55, 2019); one that spins executes as long (`spins`; empty: none).
-inline std::optional<Time> respond(const Tasks& tasks, std::size_t i, Wide blocking,
-                                   const std::vector<Time>& response,
-                                   const std::vector<Wide>& waits, analysis::Steps& steps,
-                                   const std::vector<Wide>& spins = {}) {
-    const Task& mine = tasks.system.tasks[i];
-    const auto spin = [&](std::size_t j) { return spins.empty() ? 0 : spins[j]; };
-    const Wide fixed = mine.wcet + spin(i) + blocking;
-    Wide x = std::max<Wide>(response[i], fixed);
-    while (x <= mine.deadline && steps.spend(tasks.size())) {
-        Wide next = fixed;
-        for (std::size_t j = 0; j < tasks.size(); j++) {
-            if (j != i && tasks.here(j, i) && tasks.above(j, i)) {
-                const Task& other = tasks.system.tasks[j];
-                const Time jitter = waits[j] > 0 ? response[j] - other.wcet : 0;
-                const Time window = static_cast<Time>(x) + jitter;
-                next += Wide{(window + other.period - 1) / other.period} * (other.wcet + spin(j));
-            }
-        }
-        if (next <= x) {
-            return static_cast<Time>(x);
-        }
-        x = next;
+// What keeps a job besides more urgent ones of its processor: less urgent ones and, for tasks that
+// suspend, others elsewhere (`blocking`), of which it waits elsewhere; what it spins.
+struct Delay {
+    Wide blocking = 0, waits = 0, spins = 0;
+};
+
+// The least joint fixed point of all responses, by what delays each, `delay(i)`, of the responses
+// so far (`response`, which begins with C), until `stale(i, j)`: the responses of i and j make it
+// more. A more urgent task of the processor that waits elsewhere has its waiting as jitter, R - C
+// (Chen et al., Real-Time Systems 55, 2019); one that spins executes as long. No delay falls where
+// a response grows.
+template <class DelayOf, class Mark>
+TestVerdict least(const Tasks& tasks, std::vector<Time>& response, std::span<Time> bounds,
+                  analysis::Steps& steps, DelayOf delay, Mark mark) {
+    struct Local {
+        std::size_t task;
+        Time period, wcet;
+        Delay delay;
+    };
+    const std::span<const Task> all = tasks.system.tasks;
+    std::vector<Local> order;  // by processor, the most urgent first
+    order.reserve(all.size());
+    for (std::size_t i = 0; i < all.size(); i++) {
+        order.push_back({i, all[i].period, all[i].wcet, {}});
     }
-    return std::nullopt;
+    std::ranges::sort(order, [&](const Local& a, const Local& b) {
+        return std::pair(tasks.home[a.task], -tasks.urgency[a.task]) <
+               std::pair(tasks.home[b.task], -tasks.urgency[b.task]);
+    });
+    std::vector<char> due(all.size(), 1);  // to be looked at again
+    for (bool again = true; again;) {
+        again = false;
+        for (std::size_t first = 0, place = 0; place < order.size(); place++) {
+            Local& mine = order[place];
+            const std::size_t i = mine.task;
+            first = tasks.here(order[first].task, i) ? first : place;
+            if (due[i] == 0) {
+                continue;
+            }
+            again = true;
+            due[i] = 0;
+            const Delay found = delay(i);
+            const bool shows =
+                (found.waits > 0) != (mine.delay.waits > 0) || found.spins != mine.delay.spins;
+            mine.delay = found;
+            std::size_t last = place + 1;
+            while (last < order.size() && tasks.here(order[last].task, i) &&
+                   tasks.above(order[last].task, i)) {
+                last++;
+            }
+            const Wide fixed = mine.wcet + found.spins + found.blocking;
+            Wide x = std::max<Wide>(response[i], fixed);
+            for (;;) {
+                if (x > all[i].deadline) {
+                    return analysis::kTooLong;
+                }
+                if (!steps.spend(last - first)) {
+                    return analysis::kBudget;
+                }
+                Wide next = fixed;
+                for (std::size_t other = first; other < last; other++) {
+                    const Local& its = order[other];
+                    if (other != place) {
+                        const Time jitter = its.delay.waits > 0 ? response[its.task] - its.wcet : 0;
+                        const Time window = static_cast<Time>(x) + jitter;
+                        next += Wide{(window + its.period - 1) / its.period} *
+                                (its.wcet + its.delay.spins);
+                    }
+                }
+                if (next <= x) {
+                    break;
+                }
+                x = next;
+            }
+            if (!shows && x == response[i]) {
+                continue;
+            }
+            response[i] = static_cast<Time>(x);
+            for (std::size_t other = first; (shows || found.waits > 0) && other < order.size() &&
+                                            tasks.here(order[other].task, i);
+                 other++) {
+                const std::size_t j = order[other].task;
+                due[j] |= j != i && tasks.above(i, j);
+            }
+            mark(i, due);
+        }
+    }
+    if (!bounds.empty()) {
+        std::ranges::copy(response, bounds.begin());
+    }
+    return analysis::kAccepted;
 }
+
+// Jobs of every other task that are pending at some time while one of i is, by their responses:
+// ceil((R_i + R_j) / T_j). Responses grow often, this seldom: it is kept.
+class Jobs {
+  public:
+    Jobs(std::span<const Task> tasks, const std::vector<Time>& response)
+        : tasks_(tasks), response_(response) {
+        if (tasks.size() < 512) {
+            count_.resize(tasks.size() * tasks.size());
+            most_.resize(count_.size(), std::numeric_limits<Time>::max());
+        }
+    }
+
+    // 0 of the task itself.
+    Wide of(std::size_t i, std::size_t j) {
+        const Time window = response_[i] + response_[j], period = tasks_[j].period;
+        if (i == j || count_.empty()) {
+            return i == j ? 0 : (window + period - 1) / period;
+        }
+        const std::size_t place = i * tasks_.size() + j;
+        if (count_[place] == 0 || window > most_[place]) {
+            count_[place] = (window + period - 1) / period;
+            most_[place] = count_[place] * period;
+        }
+        return count_[place];
+    }
+
+    // Those for whom there are more than `of` last said, as the response of i has grown.
+    void mark(std::size_t i, std::vector<char>& due) const {
+        if (count_.empty()) {
+            std::ranges::fill(due, 1);
+            return;
+        }
+        const std::size_t n = tasks_.size();
+        char mine = 0;
+        for (std::size_t j = 0; j < n; j++) {
+            const Time window = response_[i] + response_[j];
+            due[j] = static_cast<char>(due[j] | (window > most_[j * n + i]));
+            mine = static_cast<char>(mine | (window > most_[i * n + j]));
+        }
+        due[i] = static_cast<char>(due[i] | mine);
+    }
+
+  private:
+    std::span<const Task> tasks_;
+    const std::vector<Time>& response_;
+    // Of pairs: windows of up to `most_` have so many; 0: not asked.
+    std::vector<Time> count_, most_;
+};
 
 // What `Bound`, made with `more`, says of tasks with D <= T that find a place.
 template <class Bound, class... More>

@@ -468,7 +468,7 @@ class Bound {
     const System& system_;
     const std::vector<std::int64_t>& urgency_;
     const std::vector<std::int32_t>& home_;
-    const std::vector<std::vector<Section>>& sections_;
+    const std::vector<std::span<const Section>>& sections_;
     Steps steps_;
     Vector<std::int64_t> counts_;  // of requests of a job, by task and lock
     Vector<std::int64_t> ceiling_;

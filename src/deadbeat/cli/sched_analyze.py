@@ -197,11 +197,20 @@ class Waits:
         )
         for other in others:
             for place, section in enumerate(self.system.tasks[other].sections):
-                most = longest_accepted(self.system, other, place, **self.settings)
-                if most is not None and most < section.length:
-                    which = f"{self.system.label(other)} on {section.lock}"
-                    least = f"at most {most}, not {section.length}"
-                    yield f"accepted if the section of {which} is {least}"
+                gone = longest_accepted(self.system, other, place, kept=False, **self.settings)
+                if gone is None or gone >= section.length:
+                    continue
+                kept = longest_accepted(self.system, other, place, kept=True, **self.settings)
+                which = f"{self.system.label(other)} on {section.lock}"
+                start = f"accepted if the section of {which} is at most"
+                if kept is None:
+                    aside = "what is taken out of it is gone; to move it out is not enough"
+                    yield f"{start} {gone}, not {section.length}, and {aside}"
+                elif kept == gone:
+                    yield f"{start} {kept}, not {section.length}"
+                else:
+                    aside = "the rest moved out of it"
+                    yield f"{start} {kept}, not {section.length}, {aside}; or {gone}, the rest gone"
 
     def plain(self) -> dict[str, Json]:
         label, simulated = self.system.label, self.worst_simulated

@@ -42,14 +42,17 @@ EXTRAS = ("jitter", "suspension", "np_max", "np_last")
 
 
 def section_rows(system: TaskSystem) -> NDArray[np.int64]:
-    """Shape (sections, 4): task, lock, count and length, as ``CriticalSection`` of the core."""
+    """Shape (sections, 5): task, lock, count, length and the processor that serves the lock, -1
+    where none is named, as ``Section`` of the core."""
     places = {lock.name: place for place, lock in enumerate(system.locks)}
+    servers = [-1 if lock.processor is None else lock.processor for lock in system.locks]
     rows = [
-        (index, places[each.lock], each.count, each.length)
+        (index, place, each.count, each.length, servers[place])
         for index, task in enumerate(system.tasks)
         for each in task.sections
+        for place in [places[each.lock]]
     ]
-    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return np.array(rows, dtype=np.int64).reshape(-1, 5)
 
 
 def extra_rows(system: TaskSystem) -> NDArray[np.int64]:
@@ -85,6 +88,7 @@ def task_of(row: NDArray[np.int64], extra: Iterable[int] = ()) -> TimedTask:
 
 
 _NO_ROWS = np.zeros((0, 4), dtype=np.int64)
+_NO_SECTIONS = np.zeros((0, 5), dtype=np.int64)
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -108,7 +112,7 @@ class TaskBatch:
     tasks: NDArray[np.int64] = field(eq=False)
     starts: NDArray[np.int64] = field(eq=False)
     processors: NDArray[np.int32] = field(eq=False)
-    sections: NDArray[np.int64] = field(eq=False, default=_NO_ROWS)
+    sections: NDArray[np.int64] = field(eq=False, default=_NO_SECTIONS)
     section_starts: NDArray[np.int64] = field(eq=False, default=_NONE)
     extras: NDArray[np.int64] = field(eq=False, default=_NO_ROWS)
     locks: tuple[tuple[Lock, ...], ...] = ()
@@ -127,7 +131,7 @@ class TaskBatch:
             tasks=task_rows(task for system in known for task in system.tasks),
             starts=_starts([len(system.tasks) for system in known]),
             processors=np.array([system.processors for system in known], dtype=np.int32),
-            sections=np.concatenate([_NO_ROWS, *held]),
+            sections=np.concatenate([_NO_SECTIONS, *held]),
             section_starts=_starts([len(rows) for rows in held]),
             extras=np.array(extras, dtype=np.int64) if any(map(any, extras)) else _NO_ROWS,
             locks=tuple(system.locks for system in known),
@@ -173,7 +177,7 @@ class TaskBatch:
 
     def independent(self) -> TaskBatch:
         """The same systems without their locks."""
-        return evolve(self, sections=_NO_ROWS, section_starts=_NONE, locks=())
+        return evolve(self, sections=_NO_SECTIONS, section_starts=_NONE, locks=())
 
     def system(self, index: int) -> TaskSystem:
         rows = slice(self.starts[index], self.starts[index + 1])
@@ -182,7 +186,7 @@ class TaskBatch:
         locks = self.locks[index] if self.locks else ()
         if locks:
             held = self.sections[self.section_starts[index] : self.section_starts[index + 1]]
-            for task, lock, count, length in held.tolist():
+            for task, lock, count, length, _ in held.tolist():
                 section = CriticalSection(lock=locks[lock].name, count=count, length=length)
                 tasks[task] = evolve(tasks[task], sections=(*tasks[task].sections, section))
             locks = tuple(locks[place] for place in dict.fromkeys(held[:, 1].tolist()))

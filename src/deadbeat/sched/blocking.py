@@ -85,22 +85,30 @@ def worst_simulated(system: TaskSystem, priorities: str) -> WorstSimulated | Non
 
 
 def longest_accepted(
-    system: TaskSystem, task: int, place: int, **settings: Unpack[TestSettings]
+    system: TaskSystem, task: int, place: int, *, kept: bool, **settings: Unpack[TestSettings]
 ) -> int | None:
     """The greatest length of a section (the ``place``-th of ``task``) with which pinned threads are
-    accepted, by bisection: a longer section never lowers a bound. None: not even with 1."""
+    accepted, by bisection: a longer section never lowers a bound. ``kept``: what is taken out of it
+    is still executed, outside; else it is gone. None: not even with 1."""
 
     def holds(length: int) -> bool:
-        mine = system.tasks[task]
-        sections = list(mine.sections)
-        less = (sections[place].length - length) * sections[place].count
-        sections[place] = evolve(sections[place], length=length)
-        tasks = list(system.tasks)
-        tasks[task] = evolve(mine, sections=tuple(sections), wcet=mine.wcet - less)
-        changed = evolve(system, tasks=tuple(tasks))
+        changed = with_section(system, task, place, length, kept=kept)
         return analyze(changed, names=[PINNED], **settings).results[0].answer == "accepted"
 
     return last(system.tasks[task].sections[place].length, holds) or None
+
+
+def with_section(
+    system: TaskSystem, task: int, place: int, length: int, *, kept: bool
+) -> TaskSystem:
+    """``system`` with another length of a section, as `longest_accepted` has it."""
+    mine = system.tasks[task]
+    sections = list(mine.sections)
+    less = 0 if kept else (sections[place].length - length) * sections[place].count
+    sections[place] = evolve(sections[place], length=length)
+    tasks = list(system.tasks)
+    tasks[task] = evolve(mine, sections=tuple(sections), wcet=mine.wcet - less)
+    return evolve(system, tasks=tuple(tasks))
 
 
 def wait_words(system: TaskSystem, parts: Sequence[BlockingShare], task: int) -> str:

@@ -352,6 +352,11 @@ def _lock_defects(document: Any) -> Iterator[Defect]:
                 where = ("tasks", index, key)
                 yield Defect(where, f"{task[key]} of a wcet of {task['wcet']}", "part of the wcet")
     names = [lock["name"] for lock in document.get("locks", [])]
+    for index, lock in enumerate(document.get("locks", [])):
+        if lock.get("processor", 0) >= document["processors"]:
+            found = f"{lock['processor']} with processors = {document['processors']}"
+            hint = f"counted from 0: at most {document['processors'] - 1}"
+            yield Defect(("locks", index, "processor"), found, hint)
     for index, name in enumerate(names):
         if name in names[:index]:
             yield Defect(("locks", index), f"a second lock {shown(name)}", "keep one")
@@ -415,12 +420,12 @@ def _pairs(values: Any) -> tuple[tuple[int, int], ...]:
 
 def _system(document: Any) -> TaskSystem:
     tasks = []
-    protocols = {each["name"]: each.get("protocol", "any") for each in document.get("locks", [])}
+    locks = {each["name"]: Lock(**each) for each in document.get("locks", [])}
     for entry in document["tasks"]:
         values = {key: int(entry[key]) for key in (*FIELDS, *EXTRAS, "bcet") if key in entry}
         values.setdefault("deadline", values["period"])
         sections = tuple(CriticalSection(**each) for each in entry.get("sections", []))
-        protocols |= {each.lock: "any" for each in sections if each.lock not in protocols}
+        locks |= {each.lock: Lock(name=each.lock) for each in sections if each.lock not in locks}
         if "dag" in entry:
             graph = entry["dag"]
             dag = Dag(nodes=tuple(graph["nodes"]), edges=_pairs(graph.get("edges", ())))
@@ -438,7 +443,7 @@ def _system(document: Any) -> TaskSystem:
             )
         )
     return TaskSystem(
-        locks=tuple(Lock(name=name, protocol=word) for name, word in protocols.items()),
+        locks=tuple(locks.values()),
         chains=tuple(
             Chain(**{**each, "tasks": tuple(each["tasks"])}) for each in document.get("chains", ())
         ),

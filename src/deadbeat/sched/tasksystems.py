@@ -12,7 +12,7 @@ from typing import Any
 from attrs import asdict
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.systems import TaskSystem, TimedTask
+from deadbeat.base.model.systems import Lock, TaskSystem, TimedTask
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import atomic_write
 
@@ -45,8 +45,9 @@ def task_system_text(system: TaskSystem) -> str:
     head = {key: value for key, value in (("name", system.name), ("unit", system.unit)) if value}
     lines = [f"  {_json(key)}: {_json(value)}," for key, value in head.items()]
     lines += [f'  "processors": {system.processors},', '  "tasks": [']
-    if any(lock.protocol != "any" for lock in system.locks):
-        locks = [{"name": lock.name, "protocol": lock.protocol} for lock in system.locks]
+    used = dict.fromkeys(section.lock for task in system.tasks for section in task.sections)
+    if system.locks != tuple(Lock(name=name) for name in used):  # as they are found without
+        locks = [asdict(lock, filter=lambda _, v: v is not None) for lock in system.locks]
         lines.insert(-1, f'  "locks": {_json(locks)},')
     if system.chains:
         chains = [asdict(each, filter=lambda _, v: v not in ("", None)) for each in system.chains]

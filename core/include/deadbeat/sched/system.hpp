@@ -34,8 +34,13 @@ inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(inde
 struct Section {
     std::int64_t task, lock, count;
     Time length;
+    std::int64_t server = -1;  // processor that serves the lock, where one does; -1: lock modulo m
+
+    std::int32_t served_on(std::int32_t processors) const {
+        return static_cast<std::int32_t>(server >= 0 ? server : lock % processors);
+    }
 };
-inline constexpr std::size_t kSectionFields = 4;
+inline constexpr std::size_t kSectionFields = 5;
 static_assert(sizeof(Section) == kSectionFields * sizeof(Time));
 
 // What else a task is.

@@ -36,10 +36,12 @@ def bandwidth(runtime: int, period: int) -> int:
 
 @frozen(kw_only=True)
 class Lock:
-    """A lock by ``name``; ``protocol``: one of PROTOCOLS."""
+    """A lock by ``name``; ``protocol``: one of PROTOCOLS; ``processor`` serves it, where one does
+    (dpcp); None: its place modulo the processors."""
 
     name: str
     protocol: str = "any"
+    processor: int | None = None
 
 
 @frozen(kw_only=True)
