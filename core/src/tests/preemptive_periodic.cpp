@@ -1,0 +1,262 @@
+// Periodic tasks, each job late by at most its jitter, preempted under global fixed priorities or
+// EDF, at whole instants: exactly, by exploration of all schedules (compare Gohari, Voeten and
+// Nasri, ECRTS 2024, whose intervals bound what is explored here).
+//
+// A state is an instant, how many jobs of each task have been released, and what each has left.
+// Jobs take C: where a job's priority does not change and releases are what they are, no job ends
+// later where others need less (Ha and Liu, ICDCS 1994). So it is releases alone that are tried,
+// and of two states of one instant with the same jobs released the one in which each has as much
+// left or more stands for both: from it on, whatever is released next, every job ends as late or
+// later. Graphs are not so, as the end of a node is a release: theirs are one only where equal, and
+// their nodes take what the file says.
+//
+// Jobs are released at every instant of their jitter. Releases at the first and the last one alone
+// come first: a miss among those is a miss.
+#include <map>
+
+#include "periodic.hpp"
+
+namespace deadbeat::sched::preemptive_periodic {
+
+namespace {
+
+using namespace periodic;
+
+constexpr std::size_t kOpen = 16;  // jobs that may be released at an instant: 2^16 successors
+
+class Exploration {
+  public:
+    Exploration(const Jobs& jobs, std::int32_t processors, const TestOptions& options, bool ends)
+        : jobs_(jobs),
+          ends_(ends),
+          m_(at(processors)),
+          n_(jobs.tasks.size()),
+          width_(n_ + jobs.nodes.size()),
+          worst_(n_, 0),
+          steps_(options) {}
+
+    Seen run() {
+        then_.assign(width_, 0);
+        keep(0);
+        while (!layers_.empty()) {
+            auto taken = layers_.extract(layers_.begin());
+            Layer& layer = taken.mapped();
+            for (std::size_t i = 0; i < layer.size(); i++) {
+                expand(taken.key(), layer.state(i));
+                if (late_) {
+                    return Seen::late;
+                }
+                if (!steps_.spend(0)) {
+                    return Seen::budget;
+                }
+            }
+            layer.clear();
+            spare_.push_back(std::move(layer));
+        }
+        return Seen::fits;
+    }
+    const std::vector<Time>& worst() const { return worst_; }
+
+  private:
+    // All ways to release jobs now, that of no more than must be first.
+    void expand(Time now, const Time* state) {
+        may_.clear();
+        now_.assign(state, state + width_);
+        for (std::size_t i = 0; i < n_; i++) {
+            const Time arrival = jobs_.arrival(i, state[i]);
+            if (arrival >= jobs_.end || arrival > now) {
+                continue;
+            }
+            if (arrival + jobs_.jitter[i] == now) {
+                release(i);
+            } else if (!ends_ || arrival == now) {
+                may_.push_back(i);
+            }
+        }
+        if (may_.size() > kOpen) {
+            steps_.spend(kMost);
+            return;
+        }
+        const std::vector<Time> base = now_;
+        for (std::uint32_t some = 0; some < 1U << may_.size() && !late_; some++) {
+            now_ = base;
+            for (std::size_t k = 0; k < may_.size(); k++) {
+                if ((some >> k & 1U) != 0) {
+                    release(may_[k]);
+                }
+            }
+            advance(now);
+            if (!steps_.spend(width_)) {
+                return;
+            }
+        }
+    }
+
+    void release(std::size_t task) {
+        now_[task]++;
+        for (std::size_t x = jobs_.first[task]; x < jobs_.first[task + 1]; x++) {
+            now_[n_ + x] = jobs_.nodes[x].most;
+        }
+    }
+
+    // Until a job can be released or a node ends.
+    void advance(Time now) {
+        choose();
+        Time until = kNever;
+        for (const std::size_t x : running_) {
+            until = std::min(until, now + now_[n_ + x]);
+        }
+        for (std::size_t i = 0; i < n_; i++) {
+            const Time arrival = jobs_.arrival(i, now_[i]);
+            if (arrival < jobs_.end) {
+                const Time open = ends_ ? arrival + jobs_.jitter[i] : now + 1;
+                until = std::min(until, arrival > now ? arrival : open);
+            }
+        }
+        if (until == kNever) {
+            return;
+        }
+        then_ = now_;
+        for (const std::size_t x : running_) {
+            then_[n_ + x] -= until - now;
+        }
+        for (std::size_t i = 0; i < n_; i++) {
+            const Time response = until - jobs_.arrival(i, now_[i] - 1);
+            const auto pending = [&](const std::vector<Time>& words) {
+                const auto first = words.begin() + static_cast<std::ptrdiff_t>(n_);
+                return std::any_of(first + static_cast<std::ptrdiff_t>(jobs_.first[i]),
+                                   first + static_cast<std::ptrdiff_t>(jobs_.first[i + 1]),
+                                   [](Time left) { return left > 0; });
+            };
+            if (!pending(now_)) {
+                continue;
+            }
+            const bool still = pending(then_);
+            late_ = late_ || response + still > jobs_.tasks[i].deadline;
+            if (!still) {
+                worst_[i] = std::max(worst_[i], response);
+            }
+        }
+        keep(until);
+    }
+
+    // The most urgent nodes that are ready.
+    void choose() {
+        running_.clear();
+        const auto urgency = [&](std::size_t x) {
+            const Node& node = jobs_.nodes[x];
+            return jobs_.urgency(node, jobs_.arrival(node.task, now_[node.task] - 1));
+        };
+        for (std::size_t x = 0; x < jobs_.nodes.size(); x++) {
+            const auto left = [&](std::size_t before) { return now_[n_ + before] > 0; };
+            if (!left(x) || std::ranges::any_of(jobs_.nodes[x].before, left)) {
+                continue;
+            }
+            auto place = running_.end();
+            while (place != running_.begin() && urgency(x) < urgency(*(place - 1))) {
+                place--;
+            }
+            running_.insert(place, x);
+            running_.resize(std::min(running_.size(), m_));
+        }
+    }
+
+    void keep(Time now) {
+        auto place = layers_.find(now);
+        if (place == layers_.end()) {
+            if (spare_.empty()) {
+                spare_.emplace_back(width_);
+            }
+            place = layers_.emplace(now, std::move(spare_.back())).first;
+            spare_.pop_back();
+        }
+        steps_.spend(2 * width_);
+        place->second.add(then_.data(), jobs_.graphs ? width_ : n_,
+                          [this](Time* kept, std::size_t) { return covered(kept); });
+    }
+
+    bool covered(Time* kept) {
+        steps_.spend(1);
+        bool more = true, less = true;
+        for (std::size_t k = n_; k < width_; k++) {
+            more = more && kept[k] >= then_[k];
+            less = less && kept[k] <= then_[k];
+        }
+        if (less && !more) {
+            std::ranges::copy(then_, kept);
+        }
+        return more || less;
+    }
+
+    static constexpr std::size_t kMost = std::size_t{1} << 62;
+
+    const Jobs& jobs_;
+    const bool ends_;
+    const std::size_t m_, n_, width_;
+    // A state: jobs of each task that have been released, and what nodes of the last ones have
+    // left.
+    std::vector<Time> now_, then_, worst_;
+    std::map<Time, Layer> layers_;
+    std::vector<Layer> spare_;
+    std::vector<std::size_t> may_, running_;
+    Steps steps_;
+    bool late_ = false;
+};
+
+TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds,
+                 bool edf) {
+    if ((beyond(system) & kDag) != 0 && (beyond(system) & kShorter) != 0) {
+        return not_applicable("nodes of graphs take what they may, as none is shorter");
+    }
+    Jobs jobs;
+    if (const auto made = make(system, options, edf, jobs); made.answer != TestAnswer::accepted) {
+        return made;
+    }
+    for (const bool ends : {true, false}) {
+        Exploration exploration(jobs, system.processors, options, ends);
+        const Seen seen = exploration.run();
+        const bool all = !ends || std::ranges::max(jobs.jitter) <= 1;
+        if (seen == Seen::late) {
+            return refuted("a job misses");
+        }
+        if (seen == Seen::fits && all) {
+            std::ranges::copy_n(exploration.worst().begin(),
+                                static_cast<std::ptrdiff_t>(bounds.size()), bounds.begin());
+            return kAccepted;
+        }
+    }
+    return kBudget;
+}
+
+TestVerdict fp(const System& system, const TestOptions& options, std::span<Time> bounds) {
+    return test(system, options, bounds, false);
+}
+
+TestVerdict edf(const System& system, const TestOptions& options, std::span<Time> bounds) {
+    return test(system, options, bounds, true);
+}
+
+TestInfo info(const char* name, const char* title, const char* scheduler) {
+    return {.name = name,
+            .title = title,
+            .reference = "Gohari, Voeten and Nasri, ECRTS 2024; Ha and Liu, ICDCS 1994",
+            .scheduler = scheduler,
+            .model = "periodic-offset",
+            .ties = "given",
+            .deadlines = "constrained",
+            .kind = TestKind::exact,
+            .cost = 60,
+            .whole_instants = true,
+            .models = kJitter | kShorter | kDag};
+}
+
+const TestRegistrar registrar_fp(info("periodic-fp", "Global fixed priorities, all schedules",
+                                      "g-fp+periodic"),
+                                 fp);
+const TestRegistrar registrar_edf(info("periodic-edf", "Global EDF, all schedules",
+                                       "g-edf+periodic"),
+                                  edf);
+
+}  // namespace
+
+}  // namespace deadbeat::sched::preemptive_periodic
