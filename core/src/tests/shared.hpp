@@ -35,7 +35,8 @@ inline constexpr TestVerdict kOverloaded = not_accepted("utilisation above the p
 // Elementary steps left.
 class Steps {
   public:
-    explicit Steps(const TestOptions& options) : left_(options.budget) {}
+    explicit Steps(const TestOptions& options) : Steps(options.budget) {}
+    explicit Steps(std::int64_t budget) : left_(budget) {}
     bool spend(std::size_t steps) {
         left_ -= static_cast<std::int64_t>(steps);
         return left_ >= 0;
