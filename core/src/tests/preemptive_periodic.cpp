@@ -27,6 +27,9 @@ namespace {
 
 using namespace periodic;
 
+// Parts of the budget: of all instants, before segments are tried, and of those.
+constexpr std::int64_t kCheap = 512, kOfSegments = 64;
+constexpr Time kSegments = 64;
 constexpr std::size_t kOpen = 16;  // jobs that may be released at an instant: 2^16 successors
 
 // Segments of each jitter, or 0: all its instants are tried. Not joined: only where they begin, and
@@ -252,26 +255,30 @@ TestVerdict test(const System& system, const TestOptions& options, std::span<Tim
     if (const auto made = make(system, options, edf, jobs); made.answer != TestAnswer::accepted) {
         return made;
     }
-    const std::int64_t little = options.budget / 64;
-    std::vector<Way> ways{{0, false, little}};
-    for (Time segments = 1; segments <= 64 && !jobs.graphs; segments *= 2) {
-        ways.push_back({segments, true, little});
-    }
-    ways.push_back({1, false, options.budget});
-    ways.push_back({0, false, options.budget});
-    for (const Way& way : ways) {
+    const auto explored = [&](const Way& way) {
         Exploration exploration(jobs, system.processors, way);
         const Seen seen = exploration.run();
-        if (seen == Seen::late && !way.joined) {
-            return refuted("a job misses");
-        }
         if (seen == Seen::fits && (way.joined || way.segments == 0)) {
             std::ranges::copy_n(exploration.worst().begin(),
                                 static_cast<std::ptrdiff_t>(bounds.size()), bounds.begin());
+        }
+        return seen;
+    };
+    Seen every = explored({0, false, options.budget / kCheap});
+    for (Time segments = 1; every == Seen::budget && !jobs.graphs && segments <= kSegments;
+         segments *= 2) {
+        if (explored({segments, true, options.budget / kOfSegments}) == Seen::fits) {
             return kAccepted;
         }
     }
-    return kBudget;
+    if (every == Seen::budget) {
+        every = explored({1, false, options.budget}) == Seen::late
+                    ? Seen::late
+                    : explored({0, false, options.budget});
+    }
+    return every == Seen::fits   ? kAccepted
+           : every == Seen::late ? refuted("a job misses")
+                                 : kBudget;
 }
 
 TestVerdict fp(const System& system, const TestOptions& options, std::span<Time> bounds) {

@@ -37,6 +37,7 @@ class Steps {
   public:
     explicit Steps(const TestOptions& options) : Steps(options.budget) {}
     explicit Steps(std::int64_t budget) : left_(budget) {}
+    std::int64_t left() const { return left_; }
     bool spend(std::size_t steps) {
         left_ -= static_cast<std::int64_t>(steps);
         return left_ >= 0;
