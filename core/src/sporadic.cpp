@@ -71,7 +71,7 @@ Proof accepting_test(const System& system, const std::string& policy, const Opti
     how.ties = options.ties;
     for (const TestEntry& test : schedulability_tests()) {
         const TestInfo& info = test.info;
-        if (info.scheduler != policy || info.model != "sporadic" ||
+        if (info.scheduler != policy || info.model != "sporadic" || info.cost >= kAskedOnly ||
             info.whole_instants != whole_instants ||
             (info.ties != "any" && info.ties != "given" && info.ties != options.ties) ||
             (info.kind != TestKind::sufficient && info.kind != TestKind::exact) ||
@@ -258,14 +258,6 @@ std::string releases_text(const std::vector<std::vector<Time>>& releases) {
     return text;
 }
 
-Time grain_of(const Part& part) {
-    Time grain = 0;
-    for (const Task& task : part.global.tasks) {
-        grain = std::gcd(grain, std::gcd(task.wcet, std::gcd(task.period, task.deadline)));
-    }
-    return grain;
-}
-
 // The schedule of listed releases: up to the first miss, or past it up to the last deadline.
 Result replay(const System& system, const Options& options,
               const std::vector<std::vector<Time>>& releases, Time first_miss) {
@@ -303,28 +295,6 @@ bool deny_explored(const System& system, const Part& part, const Options& option
     return true;
 }
 
-// Explores `part`, `states` in all; adds to `used`. A miss on the grid of the parameters' common
-// divisor is a miss at integer instants; only all of these instants decide that there is none.
-Exploration explore_part(const Part& part, std::int64_t states, std::int64_t& used) {
-    Exploration seen;
-    seen.found = Exploration::Found::too_large;
-    if (!constrained(part.system())) {
-        return seen;
-    }
-    std::vector<Time> grains = {grain_of(part)};
-    if (grains.front() > 1) {
-        grains.push_back(1);
-    }
-    for (const Time grain : grains) {
-        seen = explore(part.global, grain, states - used);
-        used += seen.states;
-        if (seen.found != Exploration::Found::no_miss) {
-            break;
-        }
-    }
-    return seen;
-}
-
 void accept(Verdict& verdict, Proof proof) {
     verdict.answer = Answer::yes;
     verdict.proved = true;
@@ -340,7 +310,7 @@ std::string explore_parts(const System& system, const std::vector<Part>& open,
                           Verdict& verdict) {
     using Found = Exploration::Found;
     for (const Part& part : open) {
-        const Exploration seen = explore_part(part, states, verdict.states);
+        const Exploration seen = explore(part.global, states, verdict.states);
         switch (seen.found) {
             case Found::miss:
                 return deny_explored(system, part, options, seen, verdict)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
@@ -223,8 +224,26 @@ class Explorer {
 
 }  // namespace
 
-Exploration explore(const SporadicGlobal& system, Time grain, std::int64_t budget) {
-    return Explorer(system, grain, budget).run();
+// A miss on the grid of the parameters' common divisor is a miss at integer instants; only all of
+// these instants decide that there is none.
+Exploration explore(const SporadicGlobal& system, std::int64_t budget, std::int64_t& used) {
+    Exploration seen;
+    seen.found = Exploration::Found::too_large;
+    Time divisor = 0;
+    for (const Task& task : system.tasks) {
+        if (task.deadline > task.period) {
+            return seen;
+        }
+        divisor = std::gcd(divisor, std::gcd(task.wcet, std::gcd(task.period, task.deadline)));
+    }
+    for (const Time grain : {divisor, Time{1}}) {
+        seen = Explorer(system, grain, budget - used).run();
+        used += seen.states;
+        if (seen.found != Exploration::Found::no_miss || divisor == 1) {
+            break;
+        }
+    }
+    return seen;
 }
 
 }  // namespace deadbeat::sched

@@ -29,7 +29,8 @@ struct Exploration {
     std::vector<std::vector<Time>> releases;  // of every task, in a sequence that misses then
 };
 
-// Releases at multiples of `grain`, which divides all parameters; at most `budget` states.
-Exploration explore(const SporadicGlobal& system, Time grain, std::int64_t budget);
+// Releases at integer instants; at most `budget` states, less those `used`, to which it adds. Any
+// deadlines: those beyond periods are too large.
+Exploration explore(const SporadicGlobal& system, std::int64_t budget, std::int64_t& used);
 
 }  // namespace deadbeat::sched

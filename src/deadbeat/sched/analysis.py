@@ -34,6 +34,8 @@ ANY_SCHEDULER = "any"
 GIVEN_TIES = "given"
 #: What tests are made for, and left out where a system has none.
 _SPECIAL = {"arrival curves", "DAGs", "shorter jobs"}
+#: Costs from which on a test is run where it is named, only.
+ASKED_ONLY = 100
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -43,10 +45,11 @@ class TestFacts:
 
     Attributes:
         scheduler: The policy it is about, or ``any``.
-        model: ``sporadic`` (an acceptance then holds for periodic releases at any offsets).
+        model: ``sporadic`` (an acceptance then holds for periodic releases at any offsets), or
+            ``periodic-offset``: releases at the offsets of the system.
         ties: ``any``, or ``given``: the rule it was run with, which orders equal priorities.
         deadlines: The widest class it takes: implicit, constrained or arbitrary.
-        cost: Order of costs, cheapest first.
+        cost: Order of costs, cheapest first; from 100 on it is run where it is named, only.
         whole_instants: It counts whole instants of the system's unit: an acceptance is for releases
             and execution times at these only. In a finer unit the system may miss.
         models: What it takes account of beside tasks that compute, of BEYOND; of a system with
@@ -214,6 +217,8 @@ def analyze(
             raise UsageError(
                 f'{asked}: not about the policy "{scheduler}"', "leave out the one or the other"
             )
+    if names is None:
+        chosen = [facts for facts in chosen if facts.cost < ASKED_ONLY]
     if not (names or scheduler):
         chosen = [facts for facts in chosen if _is_for(system, facts, options)]
     results = tuple(run_test(system, facts, options) for facts in chosen)

@@ -37,12 +37,15 @@ struct TestOptions {
     std::int64_t budget = 50'000'000;  // elementary steps after which it is `undecided`
 };
 
+// Costs from which on a test is run where it is named, only.
+inline constexpr int kAskedOnly = 100;
+
 struct TestInfo {
     std::string name;       // gfb
     std::string title;      // GFB / density bound
     std::string reference;  // Goossens, Funk and Baruah, Real-Time Systems 25, 2003
     std::string scheduler;  // the policy it is about: g-edf; "any": every one
-    std::string model;      // sporadic (implies periodic, any offsets), or periodic-sync
+    std::string model;      // sporadic (implies periodic, any offsets), or periodic-offset
     std::string ties;       // "any", or "given": the rule of the options, which orders priorities
     std::string deadlines;  // the widest class it takes: implicit, constrained, arbitrary
     TestKind kind;

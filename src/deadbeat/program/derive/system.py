@@ -10,7 +10,7 @@ from deadbeat.base.model.systems import Chain, CriticalSection, Lock, TaskSystem
 from deadbeat.base.model.words import count_of, time_text
 from deadbeat.program.derive.outside import REAL_TIME
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedLock, DerivedSet, DerivedTask
-from deadbeat.sched.analysis import TestResult, analyze, tests
+from deadbeat.sched.analysis import ASKED_ONLY, TestResult, analyze, tests
 
 #: A jitter or suspension below this is that of switches and of tracing.
 RESOLUTION_NS = 20_000
@@ -289,7 +289,8 @@ def _results(system: TaskSystem, policies: Mapping[str, str]) -> list[TestResult
     chosen = [
         facts.name
         for facts in tests().values()
-        if facts.kind in ("sufficient", "exact") and (system.locks or "+" not in facts.scheduler)
+        if facts.kind in ("sufficient", "exact") and facts.cost < ASKED_ONLY
+        if system.locks or "+" not in facts.scheduler
         if facts.scheduler.partition("+")[0] in names
     ]
     return list(analyze(system, names=chosen, priorities="given", budget=_STEPS_MAX).results)

@@ -205,6 +205,7 @@ _ANSWERS = (
     said("sets", attrgetter("count.total"), format=str),
     said("schedulable", attrgetter("count.yes"), format=str),
     said("share [95 %]", lambda row: _percent(row.count)),
+    said("of schedulable [95 %]", lambda row: _percent(row.of_schedulable), spare=True),
     said("weighted", _weighted, spare=True),
     said("undecided", attrgetter("undecided"), format=str, spare=True),
     said("not placed", _not_placed, format=str, spare=True),
@@ -289,6 +290,7 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
                 "low": row.count.interval.low,
                 "high": row.count.interval.high,
                 "undecided": row.undecided,
+                **_found(row.of_schedulable),
             }
             for row in _whole(results)
         ],
@@ -305,6 +307,13 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
         "conclusions": plain_conclusions(found.judgements),
         "open": list(open_cases(results)),
     }
+
+
+def _found(count: Count) -> dict[str, Json]:
+    """Beside an exact test: what a sufficient one accepts of the schedulable sets."""
+    keys = ("share", "low", "high")
+    values = (count.share, count.interval.low, count.interval.high) if count.total else ()
+    return {f"{key}_of_schedulable": value for key, value in zip(keys, values, strict=False)}
 
 
 def so_far(store: StudyStore, spec: StudySpec) -> Table:

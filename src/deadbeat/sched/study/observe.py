@@ -32,6 +32,12 @@ class PartOfSets:
         total = self.results.sets(decided & self.inside)
         return self.results.sets(yes & self.inside) / total if total else None
 
+    @property
+    def of_schedulable(self) -> float | None:
+        """Share that a sufficient test accepts, of those that an exact one does."""
+        count = self.results.of_schedulable(self.label, self.inside)
+        return count.share if count.total else None
+
 
 METRICS = (
     Metric(
@@ -44,6 +50,17 @@ METRICS = (
         higher_is_better=True,
         cellwise=True,
         of=attrgetter("schedulable"),
+    ),
+    Metric(
+        name="share_of_schedulable",
+        title="Accepted share of the schedulable sets",
+        text="accepted share of the schedulable sets",
+        unit="share",
+        minimum=0.01,
+        log=False,
+        higher_is_better=True,
+        cellwise=True,
+        of=attrgetter("of_schedulable"),
     ),
 )
 WORDS = Vocabulary(

@@ -156,6 +156,25 @@ class StudyResults:
         """A column of the simulation, ``migrations`` for example."""
         return np.asarray(self.rows[f"{self._place[label]}.{name}"])
 
+    def exact_tests(self, label: str) -> tuple[str, ...]:
+        """Exact tests of what ``label``, a sufficient one, is about."""
+        asked = {name: self.spec.test(name) for name in self._test}
+        facts = {name: test_facts()[of] for name, (of, _) in asked.items()}
+        if label not in facts or facts[label].kind != "sufficient":
+            return ()
+        return tuple(
+            name
+            for name, it in facts.items()
+            if (it.kind, it.scheduler) == ("exact", facts[label].scheduler)
+            if (asked[name][1], WITHOUT_LOCKS in name) == (asked[label][1], WITHOUT_LOCKS in label)
+        )
+
+    def of_schedulable(self, label: str, mask: Mask) -> Count:
+        """Sets in ``mask`` that a sufficient test accepts, of those that an exact one does."""
+        exact = [self.yes(name) for name in self.exact_tests(label)]
+        inside = mask & self.decided(label) & np.any(exact, axis=0) if exact else ~self.everything
+        return Count(self.sets(inside & self.yes(label)), self.sets(inside))
+
     def count(self, label: str, mask: Mask) -> Count:
         """Yes of all decided sets in ``mask``."""
         inside = mask & self.decided(label)
@@ -193,6 +212,10 @@ class Answered:
     @cached_property
     def count(self) -> Count:
         return self.results.count(self.label, self.results.everything)
+
+    @cached_property
+    def of_schedulable(self) -> Count:
+        return self.results.of_schedulable(self.label, self.results.everything)
 
     @property
     def scheduler(self) -> Scheduler | None:
@@ -346,6 +369,14 @@ _METRICS = (
 )
 
 
+#: Of studies with an exact test beside a sufficient one of the same scheduler.
+_FOUND = (
+    _figure(
+        "share_of_schedulable",
+        lambda row: row.of_schedulable.share if row.of_schedulable.total else None,
+    ),
+)
+
 #: Of studies that simulate past misses.
 LATE = ("miss_ratio", "response_mean", "response_max", "tardiness_mean", "tardiness_max")
 _LATE = tuple(_figure(name, methodcaller("late", name)) for name in LATE)
@@ -358,7 +389,8 @@ def columns_of(spec: StudySpec) -> tuple[Column, ...]:
         name = "lcm_limit" if key == "bound" else key
         return (_figure(name, lambda row: values[row.cell.source]),) * several
 
-    more = (*(_METRICS if spec.metrics else ()), *(_LATE if spec.run_on else ()))
+    exact = any(StudyResults(spec, np.zeros(0)).exact_tests(name) for name in spec.tests)
+    more = (*_FOUND * exact, *(_METRICS if spec.metrics else ()), *(_LATE if spec.run_on else ()))
     return (*COLUMNS, *drawn("periods"), *drawn("bound"), *more)
 
 
