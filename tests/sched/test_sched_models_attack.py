@@ -3,30 +3,16 @@ preempted passes the bound of an accepted set; without what makes them special i
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from attrs import evolve
 from helpers import seldom
+from oracles.ticks import Job, finish
 
 from deadbeat import sched
 from deadbeat.base.model.systems import CriticalSection, Dag, Lock, TaskSystem, TimedTask
 from deadbeat.sched.sensitivity import MONOTONE, scaled
-
-#: Release, time, rank (less is more urgent), and the jobs that end before it starts.
-Job = tuple[int, int, tuple[float, ...], set[int]]
-
-
-def finish(jobs: Sequence[Job], processors: int = 1, *, preemptive: bool = True) -> dict[int, int]:
-    left, found, now, running = {i: job[1] for i, job in enumerate(jobs)}, {}, 0, list[int]()
-    while left:
-        ready = {i for i in left if jobs[i][0] <= now and jobs[i][3] <= found.keys()}
-        kept = [] if preemptive else [i for i in running if i in left]
-        running = [*kept, *sorted(ready - {*kept}, key=lambda i: jobs[i][2])][:processors]
-        now += 1
-        left |= {i: left[i] - 1 for i in running}
-        found |= {i: now for i in running if not left[i]}
-        left = {i: rest for i, rest in left.items() if rest}
-    return found
 
 
 def arrivals(task: TimedTask, rng: Random, late: int) -> list[int]:
@@ -57,13 +43,22 @@ def drawn(rng: Random, models: Iterable[str], processors: int = 1) -> TaskSystem
             "arrival curves": {"arrivals": ((1, first), (rng.randint(2, 8), first + 1))},
             "locks": {"sections": (CriticalSection(lock="a", length=rng.randint(1, wcet)),)},
             "shorter jobs": {"bcet": rng.randint(1, wcet)},
+            "DAGs": parts(rng) if "DAGs" in models else {},
         }
         due = rng.randint(period // 2, 2 * period) if "arrival curves" in models else period
         task = TimedTask(wcet=wcet, period=period, deadline=due, priority=-i, home=i % processors)
         for word in models:
             task = evolve(task, **(some.get(word, {}) if rng.random() < 0.7 else {}))
-        tasks.append(task)
+        tasks.append(evolve(task, bcet=0) if task.dag else task)
     return TaskSystem(processors=processors, tasks=tuple(tasks), locks=(Lock(name="a"),))
+
+
+def parts(rng: Random) -> dict[str, Any]:
+    """A job in nodes, for the most part one."""
+    nodes = tuple(rng.randint(1, 3) for _ in range(rng.choice((1, 1, 1, 2, 3, 4))))
+    pairs = [(a, b) for b in range(len(nodes)) for a in range(b) if rng.random() < 0.4]
+    dag = Dag(nodes=nodes, edges=tuple(pairs)) if len(nodes) > 1 else None
+    return {"dag": dag, "wcet": sum(nodes), "bcet": 0} if dag else {}
 
 
 def graph(rng: Random) -> TaskSystem:
@@ -76,21 +71,32 @@ def graph(rng: Random) -> TaskSystem:
 
 def worst(system: TaskSystem, test: str, rng: Random, late: int) -> list[int]:
     """The longest response of each task in one pattern; ``late`` 0: the most, at once."""
-    if dag := system.tasks[0].dag:
+    if test == "dag-graham":
+        dag = system.tasks[0].dag
         nodes = [rng.choice((node, rng.randint(1, node))) for node in dag.nodes]
         before = [{a for a, b in dag.edges if b == node} for node in range(len(nodes))]
         jobs = [(0, cost, (rng.random(),), them) for cost, them in zip(nodes, before, strict=True)]
         return [max(finish(jobs, system.processors).values())]
-    listed = []
+    jobs: list[Job] = []
+    of: list[tuple[int, int]] = []
     for i, task in enumerate(system.tasks):
-        for at in arrivals(task, rng, 0 if "np" in test else late):
+        for at in arrivals(task, rng, 0 if "periodic" in test else late):
             wait = rng.randint(0, task.jitter) if late else task.jitter * (at == 0)
-            cost = rng.choice((task.bcet or task.wcet, task.wcet)) if late else task.wcet
             rank = (at + task.deadline, i) if "edf" in test else (-task.priority, at)
-            listed.append((i, at, (at + wait, cost, rank, set[int]())))
-    found = finish([job for _, _, job in listed], preemptive="np" not in test)
-    responses = [(i, found[n] - at) for n, (i, at, _) in enumerate(listed)]
+            first = len(jobs)
+            for n, most in enumerate(task.dag.nodes if task.dag else (task.wcet,)):
+                least = most if task.dag else task.bcet or most
+                before = {first + a for a, b in (task.dag.edges if task.dag else ()) if b == n}
+                cost = rng.choice((least, most)) if late else most
+                jobs.append((at + wait, cost, (*rank, n), before))
+                of.append((i, at))
+    found = finish(jobs, system.processors, preemptive="np" not in test)
+    responses = [(i, found[n] - at) for n, (i, at) in enumerate(of)]
     return [max(time for i, time in responses if i == task) for task in range(len(system.tasks))]
+
+
+#: Processors: of tests of one, and of others.
+M = ((1,), (1, 1, 2, 3))
 
 
 def bounds_of(system: TaskSystem, test: str) -> Sequence[int | None]:
@@ -110,6 +116,8 @@ def exceed(seen: Iterable[int], bounds: Iterable[int | None]) -> bool:
         ("edf-arrival-curve", lambda _: {"arrivals": ()}),
         ("np-periodic-fp", lambda _: {"jitter": 0}),
         ("np-periodic-edf", lambda _: {"jitter": 0}),
+        ("periodic-fp", lambda _: {"jitter": 0}),
+        ("periodic-edf", lambda _: {"jitter": 0}),
         ("dag-graham", lambda task: {"dag": evolve(task.dag, edges=())}),
     ],
 )
@@ -117,7 +125,10 @@ def test_no_response_passes_the_bound(test, without, sets):
     rng, left, attained, refuted = Random(31), sets, 0, 0
     models = sched.tests()[test].models
     while left:
-        system = graph(rng) if "DAGs" in models else drawn(rng, models)
+        periodic = "periodic" in test
+        system = graph(rng) if test == "dag-graham" else drawn(rng, models, rng.choice(M[periodic]))
+        if test.startswith("periodic") and any(task.dag for task in system.tasks):
+            system = evolve(system, tasks=tuple(evolve(task, bcet=0) for task in system.tasks))
         patterns = (worst(system, test, rng, late) for late in (0, *[20] * 15))
         if bounds := bounds_of(system, test):
             left -= 1
@@ -126,7 +137,7 @@ def test_no_response_passes_the_bound(test, without, sets):
             attained += tuple(seen) == bounds
             plain = [evolve(task, **without(task)) for task in system.tasks]
             refuted += exceed(seen, bounds_of(evolve(system, tasks=tuple(plain)), test))
-        elif "np" in test and left > sets - 40:  # exact: some schedule misses; a few are rare
+        elif periodic and left > sets - 40:  # exact: some schedule misses; a few are rare
             due, more = [t.deadline for t in system.tasks], (20 for _ in range(600))
             assert any(exceed(worst(system, test, rng, late), due) for late in (0, *more)), system
     assert min(attained, refuted) > sets / 10

@@ -220,7 +220,6 @@ def test_necessary_conditions() -> None:
 #: Tests of one processor.
 UNI = ("ll-rm", "hyperbolic", "qpa", "uni-rta", "fp-suspension", "edf-response")
 UNI += ("fifo-response", "fp-in-reservation", "fp-arrival-curve", "edf-arrival-curve")
-UNI += ("np-periodic-fp", "np-periodic-edf")
 OTHERS_FIT = "this placement fails, another meets all deadlines"
 CONSTRAINED = [(1, 4, 3), (1, 5, 4)]
 ARBITRARY = [(1, 4, 5), (1, 5, 4)]
@@ -241,7 +240,7 @@ def test_facts_are_complete(name: str) -> None:
     facts = sched.tests()[name]
     assert facts.title
     assert facts.reference
-    assert facts.model == ("periodic-sync" if "np-periodic" in name else "sporadic")
+    assert facts.model == ("periodic-offset" if "periodic" in name else "sporadic")
     assert facts.ties in ("any", "given")
     assert facts.scheduler == ANY_SCHEDULER or facts.scheduler.split("+")[0] in sched.policies()
 
@@ -250,7 +249,8 @@ def test_facts_are_complete(name: str) -> None:
     "name",
     [
         *("bcl-iter", "rta-edf", "rta-fp", "rta-fp-guan", "bar", "ff-dbf", "msrp", "msrp-holistic"),
-        *("mpcp-virtual-spin", "dpcp", "global-fifo-pi", "omlp-global"),
+        *("mpcp-virtual-spin", "dpcp", "global-fifo-pi", "omlp-global", "np-periodic-fp"),
+        *("np-periodic-edf", "periodic-fp", "periodic-edf", "sporadic-fp", "sporadic-edf"),
     ],
 )
 def test_a_used_up_budget_is_undecided(name: str) -> None:

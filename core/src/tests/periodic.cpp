@@ -5,7 +5,8 @@ namespace deadbeat::sched::periodic {
 namespace {
 
 // The first instant from all first arrivals on that lies within no job's time; kNever: none does.
-Time quiet_instant(std::span<const Task> tasks, Time cycle, Steps& steps) {
+// Nothing: the budget was used up.
+std::optional<Time> quiet_instant(std::span<const Task> tasks, Time cycle, Steps& steps) {
     Time instant = 0;
     for (const Task& task : tasks) {
         instant = std::max(instant, task.offset);
@@ -20,8 +21,11 @@ Time quiet_instant(std::span<const Task> tasks, Time cycle, Steps& steps) {
                 moved = true;
             }
         }
-        if (instant > last || !steps.spend(tasks.size())) {
+        if (instant > last) {
             return kNever;
+        }
+        if (!steps.spend(tasks.size())) {
+            return std::nullopt;
         }
     }
     return instant;
@@ -93,11 +97,14 @@ TestVerdict make(const System& system, const TestOptions& options, bool edf, Job
         return kTooLarge;
     }
     Steps steps(options);
-    const Time quiet = quiet_instant(system.tasks, *cycle, steps);
-    if (quiet == kNever) {
+    const auto quiet = quiet_instant(system.tasks, *cycle, steps);
+    if (!quiet) {
+        return kBudget;
+    }
+    if (*quiet == kNever) {
         return not_applicable("with these offsets some job is always due");
     }
-    jobs.end = quiet + *cycle;
+    jobs.end = *quiet + *cycle;
     return kAccepted;
 }
 

@@ -42,7 +42,7 @@ TestVerdict test(const System& system, const TestOptions& options, bool edf) {
         case Exploration::Found::miss:
             return refuted("some releases miss");
         case Exploration::Found::too_large:
-            return not_applicable("more than 16 tasks, or times too large");
+            return undecided("more than 16 tasks, or times too large: not explored");
         case Exploration::Found::budget:
             break;
     }
