@@ -359,8 +359,9 @@ TestVerdict test(const System& system, const TestOptions& options, std::span<Tim
         }
         return std::pair(seen, exploration.steps());
     };
-    const TestVerdict misses = jobs.relaxed ? undecided("only jobs whose nodes are all short miss")
-                                            : refuted("a job misses");
+    const TestVerdict misses =
+        jobs.relaxed ? undecided("a schedule misses whose nodes may take less than the bcet")
+                     : refuted("a job misses");
     const auto [seen, steps] = explored(How::intervals, options.budget);
     if (system.processors == 1) {
         return seen == Seen::fits ? kAccepted : seen == Seen::late ? misses : kBudget;

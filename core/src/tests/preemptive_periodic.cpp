@@ -249,7 +249,7 @@ class Exploration {
 TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds,
                  bool edf) {
     if ((beyond(system) & kDag) != 0 && (beyond(system) & kShorter) != 0) {
-        return not_applicable("nodes of graphs take what they may, as none is shorter");
+        return not_applicable("beside graphs it ignores bcet");
     }
     Jobs jobs;
     if (const auto made = make(system, options, edf, jobs); made.answer != TestAnswer::accepted) {
