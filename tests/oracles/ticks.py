@@ -24,10 +24,10 @@ def finish(jobs: Sequence[Job], processors: int = 1, *, preemptive: bool = True)
 
 
 def schedules(system: TaskSystem, *, edf: bool, preemptive: bool, most: int) -> Iterator[list[int]]:
-    """The worst response of each task in every schedule of the jobs that arrive before the last
-    offset and a hyper-period; nodes of graphs take what the file says. None of more than ``most``.
-    """
-    end = lcm(*(task.period for task in system.tasks)) + max(task.offset for task in system.tasks)
+    """The worst response of each task in every schedule of the jobs that arrive within a
+    hyper-period, or two from the last offset on. None of more than ``most``."""
+    latest = max(task.offset for task in system.tasks)
+    end = lcm(*(task.period for task in system.tasks)) * (2 if latest else 1) + latest
     nodes, lates = [], []
     for i, task in enumerate(system.tasks):
         costs = task.dag.nodes if task.dag else (task.wcet,)
@@ -36,13 +36,18 @@ def schedules(system: TaskSystem, *, edf: bool, preemptive: bool, most: int) -> 
             first = len(nodes)
             for n, cost in enumerate(costs):
                 before = {first + a for a, b in (task.dag.edges if task.dag else ()) if b == n}
-                least = cost if task.dag else task.bcet or cost
+                least = max(1, cost - task.wcet + (task.bcet or task.wcet))
                 rank = (arrival + task.deadline, i, n) if edf else (-task.priority, arrival, n)
                 nodes.append((i, len(lates) - 1, arrival, range(least, cost + 1), rank, before))
     if prod(map(len, [*lates, *(node[3] for node in nodes)])) > most:
         return
     for late in product(*lates):
         for costs in product(*(node[3] for node in nodes)):
+            taken = [0] * len(lates)
+            for (_, job, *_), cost in zip(nodes, costs, strict=True):
+                taken[job] += cost
+            if any(taken[job] < system.tasks[i].bcet for i, job, *_ in nodes):
+                continue
             jobs = [
                 (arrival + late[job], cost, rank, before)
                 for (_, job, arrival, _, rank, before), cost in zip(nodes, costs, strict=True)

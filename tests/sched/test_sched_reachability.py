@@ -37,13 +37,12 @@ def drawn(rng: Random, *, preemptive: bool) -> TaskSystem:
             deadline=rng.choice((period, rng.randint(min(wcet, period), period))),
             priority=-i,
             jitter=rng.choice((0, rng.randint(0, 3))),
-            bcet=0 if dag or (graphs and preemptive) else rng.choice((0, rng.randint(1, wcet))),
+            bcet=0 if graphs and preemptive else rng.choice((0, rng.randint(1, wcet))),
             dag=dag,
         )
         tasks.append(task)
-    if rng.random() < 0.2:  # all alike, or no instant is free of jobs that are due
-        tasks = [evolve(task, offset=rng.randint(0, 3), deadline=1, jitter=0) for task in tasks[:3]]
-        tasks = [evolve(task, wcet=1, bcet=0, dag=None) for task in tasks]
+    if rng.random() < 0.3:  # due early: else no instant is without a job that is due
+        tasks = [evolve(it, offset=rng.randint(0, 3), deadline=2, jitter=0) for it in tasks]
     return TaskSystem(processors=rng.randint(1, 3), tasks=tuple(tasks))
 
 
@@ -67,10 +66,17 @@ def test_every_schedule_of_tiny_systems(test, sets):
         left -= 1
         worst = tuple(np.max(every, axis=0).tolist())
         fits = all(a <= task.deadline for a, task in zip(worst, system.tasks, strict=True))
+        vague = any(task.dag and task.bcet for task in system.tasks)
+        if found.answer == "undecided":
+            assert vague, system
+            continue
         assert found.answer == ("accepted" if fits else "refuted"), system
-        assert found.bounds == (worst if fits else (None,) * len(worst)), system
+        if fits and vague:
+            assert all(a >= b for a, b in zip(found.bounds, worst, strict=True)), system
+        else:
+            assert found.bounds == (worst if fits else (None,) * len(worst)), system
         seen.add((system.processors, fits))
-        for budget in (50, 500, 2000, 5000):
+        for budget in (300, 1000, 3000, 10_000):
             little = asked(system, test, budget)
             assert little.answer in (found.answer, "undecided"), (budget, system)
             if little.answer == "accepted":
