@@ -14,11 +14,11 @@
 // intervals leave no gap: that is exact. On several, instants of one interval come together with
 // some of another only, so that what is explored is more than what happens: it proves that no job
 // misses. Where one may, every start and end takes a state of its own: first the earliest and the
-// latest ones, to find a schedule that misses, then all, which is exact. When x starts at s, more
-// urgent jobs are released later, and others, if a processor was free before, not earlier. Those
-// that start next do so later than s, or at s, and then could have started in either order: nothing
-// of this need be kept. Jobs' releases have nothing to do with each other, so every choice that is
-// left to each happens.
+// latest ones, to find a schedule that misses, then all, which is exact. What the releases of jobs
+// that have not started are known to be is then in the last start, of x at s: more urgent ones come
+// later than s; others, if a processor was free before s, not earlier than s. Both matter only if
+// another processor is free at s, and the second to nothing, as no start is before s. Different
+// jobs' releases have nothing to do with each other, so every choice that is left to each happens.
 #include "periodic.hpp"
 
 namespace deadbeat::sched::np_periodic {
@@ -54,13 +54,15 @@ class Exploration {
                 words += kSlot;
             }
         }
-        width_ = words;
+        last_ = words;
+        width_ = words + 2;
         worst_.assign(n, 0);
     }
 
     Seen run() {
         Layer layer(width_), next(width_);
-        const std::vector<Time> root(width_, 0);
+        std::vector<Time> root(width_, 0);
+        root[last_] = root[last_ + 1] = -1;
         layer.add(root.data(), width_, [](Time*, std::size_t) { return false; });
         while (layer.size() > 0) {
             next.clear();
@@ -180,6 +182,9 @@ class Exploration {
             const Time before = grouped ? certain(state, x) : urgent;
             urgent = std::min(urgent, one.sure);
             Interval start{std::max(free[0], one.early), std::min(any, before - 1)};
+            if (one.urgency < std::pair(state[last_], state[last_ + 1])) {
+                start.first = std::max(start.first, free[0] + 1);
+            }
             if (start.first > start.last) {
                 continue;
             }
@@ -212,7 +217,7 @@ class Exploration {
         const Node& node = jobs_.nodes[one.node];
         then_.assign(state, state + width_);
         std::size_t freed = 0;
-        for (std::size_t slot = ends_; slot < width_; slot += kSlot) {
+        for (std::size_t slot = ends_; slot < last_; slot += kSlot) {
             then_[slot + 2] &= start.last < then_[slot];
         }
         for (const std::size_t before : node.before) {
@@ -232,9 +237,12 @@ class Exploration {
         } else {
             progress(one.node, mask);
         }
+        const bool at_once = how_ != How::intervals && then_[free_] <= start.first;
+        then_[last_] = at_once ? one.urgency.first : -1;
+        then_[last_ + 1] = at_once ? one.urgency.second : -1;
         steps_.spend(4 * width_);
         if (how_ != How::intervals) {
-            for (std::size_t slot = ends_; slot < width_; slot += kSlot) {
+            for (std::size_t slot = ends_; slot < last_; slot += kSlot) {
                 if (then_[slot] <= then_[free_]) {  // whatever is next starts later
                     then_[slot] = then_[slot + 1] = 0;
                 }
@@ -297,7 +305,7 @@ class Exploration {
         for (std::size_t k = free_; k < ends_; k += 2) {
             meet(k);
         }
-        for (std::size_t slot = ends_; slot < width_; slot += kSlot) {
+        for (std::size_t slot = ends_; slot < last_; slot += kSlot) {
             meet(slot);
             wider = wider && kept[slot + 2] <= then_[slot + 2];
             narrower = narrower && kept[slot + 2] >= then_[slot + 2];
@@ -311,7 +319,7 @@ class Exploration {
         for (std::size_t k = free_; k < ends_; k += 2) {
             unite(kept + k, k);
         }
-        for (std::size_t slot = ends_; slot < width_; slot += kSlot) {
+        for (std::size_t slot = ends_; slot < last_; slot += kSlot) {
             unite(kept + slot, slot);
             kept[slot + 2] = std::min(kept[slot + 2], then_[slot + 2]);
         }
@@ -328,9 +336,9 @@ class Exploration {
     const std::int64_t budget_;
     Steps steps_;
     // Words of a state: the job of each task, what of it has started (of graphs), when processors
-    // are free, and ends of nodes.
+    // are free, ends of nodes, and the urgency of the last one to start or -1.
     std::vector<std::size_t> masks_, slots_;  // of tasks, of nodes; 0: none
-    std::size_t free_ = 0, ends_ = 0, width_ = 0;
+    std::size_t free_ = 0, ends_ = 0, last_ = 0, width_ = 0;
     std::vector<Candidate> candidates_;  // most urgent first
     std::vector<Time> then_, early_, late_ends_, worst_;
     bool late_ = false;

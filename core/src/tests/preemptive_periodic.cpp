@@ -90,9 +90,10 @@ class Exploration {
             if (arrival >= jobs_.end || arrival > now) {
                 continue;
             }
-            if (now == last || (way_.joined && now + apart_[i] > last)) {
+            const bool begins = (now - arrival) % apart_[i] == 0;
+            if (now == last || (way_.joined && begins && now + apart_[i] > last)) {
                 release(now, i);
-            } else if ((now - arrival) % apart_[i] == 0) {
+            } else if (begins) {
                 may_.push_back(i);
             }
         }
