@@ -37,7 +37,7 @@ def schedules(system: TaskSystem, *, edf: bool, preemptive: bool, most: int) -> 
             for n, cost in enumerate(costs):
                 before = {first + a for a, b in (task.dag.edges if task.dag else ()) if b == n}
                 least = max(1, cost - task.wcet + (task.bcet or task.wcet))
-                rank = (arrival + task.deadline, i, n) if edf else (-task.priority, arrival, n)
+                rank = (arrival + task.deadline, i, n) if edf else (-task.priority, i, n)
                 nodes.append((i, len(lates) - 1, arrival, range(least, cost + 1), rank, before))
     if prod(map(len, [*lates, *(node[3] for node in nodes)])) > most:
         return
