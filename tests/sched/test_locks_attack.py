@@ -183,6 +183,9 @@ ATTACKS = {
     "fmlp-plus": ("p-fp", "fmlp+", SHARED),
     "msrp": ("p-fp", "msrp", SHARED),
     "msrp-holistic": ("p-fp", "msrp", SHARED),
+    "msrp-lp": ("p-fp", "msrp", SHARED),
+    "fmlp-plus-lp": ("p-fp", "fmlp+", SHARED),
+    "dpcp-lp": ("p-fp", "dpcp", SHARED),
     "uni-rta": (
         "p-fp",
         "srp",
@@ -256,8 +259,9 @@ BLIND: dict[str, Callable[[TimedTask, TimedTask], dict[str, Any]]] = {
     "stretches": lambda own, t: {} if t is own else {"np_max": 0, "np_last": 0},
 }
 _JITTER = ("fp-in-reservation", "fp-arrival-curve")
-_SPIN = ("msrp", "msrp-holistic", "omlp-clustered")
-_BOOSTED = ("mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", *_SPIN)
+_SPIN = ("msrp", "msrp-holistic", "msrp-lp", "omlp-clustered")
+_LINEAR = ("fmlp-plus-lp", "dpcp-lp")
+_BOOSTED = ("mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", *_SPIN, *_LINEAR)
 MUTANTS = [
     *((case, "boost") for case in _BOOSTED),
     *((case, "held") for case in (*_BOOSTED, "global-fifo-pi", "omlp-global")),
