@@ -109,8 +109,8 @@ def test_no_pattern_of_releases_is_beyond_a_bound(seeds: range) -> None:
 
 
 def test_what_is_in_the_way_of_a_graph_is_counted(tmp_path: Path, capsys: Capture) -> None:
-    """By hand: a forks, length 4, volume 6: alone 4 + 2 / 2. Of a, whose first job may be late, two jobs
-    are in the way of b: 6 + (6 + 6) / 2."""
+    """By hand: a forks, length 4, volume 6: alone 4 + 2 / 2. Its first job may be late, so two of
+    its jobs are in the way of b: 6 + (6 + 6) / 2."""
     graph = {"nodes": [2, 2, 2], "edges": [[0, 1], [0, 2]]}
     tasks: list[dict[str, Any]] = [
         {"name": "a", "wcet": 6, "period": 10, "dag": graph},
