@@ -40,6 +40,7 @@ class Machine {
         locks_.resize(count);
         for (Lock& lock : locks_) {
             lock.outside.assign(local_.size(), kNone);
+            lock.inside.assign(local_.size(), kNone);
         }
         for (const Section& section : system.sections) {
             const Task& task = system.tasks[at(section.task)];
@@ -47,9 +48,8 @@ class Machine {
             lock.ceiling = std::max(lock.ceiling, level(task));
             lock.server = at(section.served_on(static_cast<std::int32_t>(local_.size())));
             for (std::size_t k = 0; k < lock.outside.size(); k++) {
-                if (k != cluster(task)) {
-                    lock.outside[k] = std::max(lock.outside[k], task.priority);
-                }
+                auto& its = k == cluster(task) ? lock.inside : lock.outside;
+                its[k] = std::max(its[k], task.priority);
             }
         }
         for (std::size_t i = 0; i < system.tasks.size(); i++) {
@@ -66,17 +66,18 @@ class Machine {
         std::size_t next = 0;
         for (Time now = 0; next < pattern.jobs.size() || busy_ > 0;) {
             settle(now);
+            help();
             const Time then = next_event(now, next);
             if (log != nullptr) {
                 write(*log, now, then);
             }
-            for (const std::size_t i : running_) {
+            for (const std::size_t i : executed_) {
                 if (i != kNobody && progresses(i)) {
                     active_[i].left -= then - now;
                 }
             }
             now = then;
-            for (const std::size_t i : running_) {
+            for (const std::size_t i : executed_) {
                 if (i != kNobody && progresses(i) && active_[i].left == 0) {
                     end_part(i, now);
                 }
@@ -104,7 +105,8 @@ class Machine {
         std::size_t first = 0;              // omlp, global: of these; the others by priority
         std::size_t server = 0;             // processor that serves it, where one does
         std::int64_t ceiling = kNone;       // most urgent user,
-        std::vector<std::int64_t> outside;  // and the one outside of each processor
+        std::vector<std::int64_t> inside;   // the one of each processor,
+        std::vector<std::int64_t> outside;  // and the one outside of it
     };
 
     // The job that a task executes.
@@ -242,6 +244,17 @@ class Machine {
         return part(i).what < 0 || active_[i].inside || ahead(i, kNobody) < size_;
     }
 
+    // Who spins executes the section that it waits for, if nobody does.
+    void help() {
+        executed_ = running_;
+        for (std::size_t& i : executed_) {
+            if (protocol_.rule == Rule::help && i != kNobody && active_[i].waiting) {
+                const std::size_t owner = locks_[at(part(i).what)].owner;
+                i = std::ranges::find(executed_, owner) == executed_.end() ? owner : i;
+            }
+        }
+    }
+
     bool progresses(std::size_t i) const { return !active_[i].waiting; }
 
     Urgency urgency(std::size_t i) const {
@@ -250,6 +263,9 @@ class Machine {
         const std::int64_t what = part(i).what;
         if (own.waiting && protocol_.rule == Rule::spin) {
             return {2, 0};
+        }
+        if (protocol_.rule == Rule::help && requested(i)) {
+            return {0, locks_[at(what)].inside[cluster(task)]};
         }
         if (!own.inside) {
             return {own.away ? 1 : 0, donates() ? effective(i) : base(i)};
@@ -262,6 +278,7 @@ class Machine {
         std::int64_t most = base(i);
         switch (protocol_.rule) {
             case Rule::plain:
+            case Rule::help:
                 break;
             case Rule::omlp:
                 if (!global_) {
@@ -490,7 +507,7 @@ class Machine {
                 then = std::min(then, active_[i].wakes);
             }
         }
-        for (const std::size_t i : running_) {
+        for (const std::size_t i : executed_) {
             if (i != kNobody && progresses(i)) {
                 then = std::min(then, now + active_[i].left);
             }
@@ -506,12 +523,13 @@ class Machine {
         }
         for (const auto& [i, before] : ran_) {
             if (i != kNobody && pending(i) && job(i) == before && ready(i, now) &&
-                std::ranges::find(running_, i) == running_.end()) {
+                std::ranges::find(running_, i) == running_.end() &&
+                std::ranges::find(executed_, i) == executed_.end()) {
                 log.tasks[i].preemptions++;
             }
         }
         for (std::size_t p = 0; p < running_.size(); p++) {
-            const std::size_t i = running_[p];
+            const std::size_t i = executed_[p];
             ran_[p] = {i, i == kNobody ? kNobody : job(i)};
             if (i != kNobody) {
                 moves(log, i, p);
@@ -539,10 +557,10 @@ class Machine {
         Active& own = active_[i];
         JobRecord& record = log.jobs[job(i)];
         const auto task = static_cast<std::int64_t>(i);
-        const auto found = std::ranges::find(running_, i);
-        if (found != running_.end()) {
+        const auto found = std::ranges::find(executed_, i);
+        if (found != executed_.end()) {
             record.start = std::min(record.start, now);
-            const std::int64_t processor = found - running_.begin();
+            const std::int64_t processor = found - executed_.begin();
             extend(
                 log.segments, own.segment, {task, record.job, processor, now, then},
                 [](const Segment& s) { return std::tuple(s.job, s.processor, s.to); },
@@ -583,8 +601,9 @@ class Machine {
     std::vector<std::vector<std::size_t>> local_;  // tasks of each cluster
     std::size_t size_ = 1;                         // processors of each
     std::vector<Candidate> chosen_;
-    std::vector<std::size_t> fresh_;    // jobs that follow one of their task, of this instant
-    std::vector<std::size_t> running_;  // the task of each processor
+    std::vector<std::size_t> fresh_;     // jobs that follow one of their task, of this instant
+    std::vector<std::size_t> running_;   // the task of each processor,
+    std::vector<std::size_t> executed_;  // or the one that it helps
     std::vector<std::pair<std::size_t, std::size_t>> ran_;  // before, and its job
     std::vector<std::size_t> firsts_;                       // part of each job
     const Pattern* pattern_ = nullptr;

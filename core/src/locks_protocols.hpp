@@ -10,7 +10,7 @@
 
 namespace deadbeat::sched::locks {
 
-enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin, served, omlp };
+enum class Rule { plain, inherit, ceiling, mpcp, fmlp, spin, help, served, omlp };
 
 struct Protocol {
     const char* name;
@@ -34,6 +34,7 @@ inline constexpr std::array kProtocols{
     Protocol{"virtual-spin", Rule::mpcp, false, true, false},
     Protocol{"fmlp+", Rule::fmlp, true, false, false},
     Protocol{"msrp", Rule::spin, true, true, false},
+    Protocol{"mrsp", Rule::help, true, true, false},
     Protocol{"dpcp", Rule::served, false, false, false},
     Protocol{"omlp", Rule::omlp, true, false, false},
 };

@@ -162,7 +162,13 @@ def waiting(it: Program, k: int, mine: CriticalSection, known: set[str]) -> int 
     return None
 
 
-def msrp(system: TaskSystem, response: list[int], i: int) -> tuple[int, int]:
+def mrsp(system: TaskSystem, response: list[int], i: int) -> tuple[int, int]:
+    return msrp(system, response, i, by_ceiling=True)
+
+
+def msrp(
+    system: TaskSystem, response: list[int], i: int, *, by_ceiling: bool = False
+) -> tuple[int, int]:
     """The longest with any one lock on arrival, which a less urgent task here uses."""
     spin = Program(system, response, i, "DA")
     spin.most(lambda kind, x, _: spin.here(x) and (kind == "D" or not spin.less(x)), 0)  # 5, 7
@@ -190,7 +196,7 @@ def msrp(system: TaskSystem, response: list[int], i: int) -> tuple[int, int]:
     for chosen in (None, *spin.locks):  # 2: one lock at most
         users = [x for x in range(len(spin.tasks)) if chosen and spin.asked(x, chosen)]
         low = any(spin.here(x) and spin.less(x) for x in users)
-        reaches = any(not spin.here(x) or not spin.less(x) for x in users)
+        reaches = any(not spin.less(x) if spin.here(x) else not by_ceiling for x in users)
         spin.rows = list(rows)
         for q, k in product(spin.locks, range(spin.m)):
             spin.most(
@@ -201,7 +207,7 @@ def msrp(system: TaskSystem, response: list[int], i: int) -> tuple[int, int]:
     return best, 0
 
 
-PROGRAMS = {"msrp-lp": msrp, "fmlp-plus-lp": fmlp_plus, "dpcp-lp": dpcp}
+PROGRAMS = {"msrp-lp": msrp, "mrsp": mrsp, "fmlp-plus-lp": fmlp_plus, "dpcp-lp": dpcp}
 
 
 def responses(test: str, system: TaskSystem, response: list[int]) -> list[int]:

@@ -40,8 +40,8 @@ class Simulation:
         self.size = m // self.clusters
         self.lends = protocol == "omlp" and self.clusters > 1
         self.lines = protocol == "omlp" and self.clusters == 1
-        self.fifo = protocol in ("fmlp+", "msrp", "omlp")
-        self.stays = protocol in ("msrp", "virtual-spin")
+        self.fifo = protocol in ("fmlp+", "msrp", "mrsp", "omlp")
+        self.stays = protocol in ("msrp", "mrsp", "virtual-spin")
         self.users = [
             [t for t in system.tasks if any(s.lock == lock.name for s in t.sections)]
             for lock in system.locks
@@ -65,7 +65,7 @@ class Simulation:
                     self.start(job)
                 if not self.together:
                     self.settle()
-            running = [job for job in self.settle() if not job.waits]
+            running = self.helped(self.settle())
             now += 1
             for queue in self.released:
                 for job in queue[:1]:
@@ -80,6 +80,15 @@ class Simulation:
                 for job in queue[:1]:
                     self.start(job)
         return found
+
+    def helped(self, chosen: list[Job]) -> list[Job]:
+        """What is executed; mrsp: who spins executes the section that it waits for."""
+        running = [job for job in chosen if not job.waits]
+        for job in chosen if self.protocol == "mrsp" else ():
+            owner = self.owner[job.parts[0][0]] if job.waits else None
+            if owner and owner not in running:
+                running.append(owner)
+        return running
 
     def tick(self, job: Job) -> None:
         what, left = job.parts.pop(0)
@@ -148,6 +157,9 @@ class Simulation:
             return 2, 0
         if self.lends:
             return 0, self.base(job.donor or job)
+        if self.protocol == "mrsp" and (job.waits or (job.inside and what >= 0)):
+            home = self.system.tasks[job.task].home
+            return 0, max(task.priority for task in self.users[what] if task.home == home)
         if not job.inside or self.edf:
             return int(job.away), own
         home = self.system.tasks[job.task].home

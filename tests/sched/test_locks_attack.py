@@ -184,6 +184,7 @@ ATTACKS = {
     "msrp": ("p-fp", "msrp", SHARED),
     "msrp-holistic": ("p-fp", "msrp", SHARED),
     "msrp-lp": ("p-fp", "msrp", SHARED),
+    "mrsp": ("p-fp", "mrsp", SHARED),
     "fmlp-plus-lp": ("p-fp", "fmlp+", SHARED),
     "dpcp-lp": ("p-fp", "dpcp", SHARED),
     "uni-rta": (
@@ -259,7 +260,7 @@ BLIND: dict[str, Callable[[TimedTask, TimedTask], dict[str, Any]]] = {
     "stretches": lambda own, t: {} if t is own else {"np_max": 0, "np_last": 0},
 }
 _JITTER = ("fp-in-reservation", "fp-arrival-curve")
-_SPIN = ("msrp", "msrp-holistic", "msrp-lp", "omlp-clustered")
+_SPIN = ("msrp", "msrp-holistic", "msrp-lp", "mrsp", "omlp-clustered")
 _LINEAR = ("fmlp-plus-lp", "dpcp-lp")
 _BOOSTED = ("mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", *_SPIN, *_LINEAR)
 MUTANTS = [

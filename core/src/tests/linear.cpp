@@ -105,7 +105,12 @@ class Bound {
 // processor is waited for once, however many there are that could. By lock and processor as many
 // requests as those have; of a section as many as are pending while each of them is. When the job
 // arrives a request of a less urgent one is ahead, which spins for one more of each processor.
-class Msrp : public Bound {
+//
+// MrsP: they spin with the ceiling of their processor, so that what is ahead is on a lock of jobs
+// as urgent, and execute the section that they wait for if nobody does, so that each instant of
+// spinning is one of that section. To be moved costs nothing.
+template <bool mrsp>
+class Spinning : public Bound {
   public:
     using Bound::Bound;
 
@@ -154,7 +159,7 @@ class Msrp : public Bound {
                 }
             }
         }
-        ahead = remote || reaches ? ahead : 0;
+        ahead = reaches || (remote && !mrsp) ? ahead : 0;
         Wide sum = 0;
         const auto& users = lock.users;
         for (std::size_t first = 0, last = 0; first < users.size(); first = last) {
@@ -397,7 +402,12 @@ constexpr const char* kSuspend = "Brandenburg, RTAS 2013";
 const TestRegistrar msrp(info("msrp", "msrp-lp",
                               "Multiprocessor stack resource policy, by a linear program", 19,
                               kSpin),
-                         run<Msrp>);
+                         run<Spinning<false>>);
+const TestRegistrar mrsp(
+    info("mrsp", "mrsp", "Multiprocessor resource sharing protocol (MrsP)", 19,
+         "Burns and Wellings, ECRTS 2013, each request once as in Zhao et al., "
+         "RTCSA 2017"),
+    run<Spinning<true>>);
 const TestRegistrar fmlp_plus(info("fmlp+", "fmlp-plus-lp", "FMLP+, by linear programs", 19,
                                    kSuspend),
                               run<FmlpPlus>);

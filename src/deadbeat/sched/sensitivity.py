@@ -27,7 +27,7 @@ else:
 MONOTONE = (
     *("gfb", "uni-rta", "qpa", "edf-response", "fifo-response", "fp-suspension", "p-edf", "p-fp"),
     *("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", "msrp", "msrp-holistic"),
-    *("msrp-lp", "fmlp-plus-lp", "dpcp-lp"),
+    *("msrp-lp", "mrsp", "fmlp-plus-lp", "dpcp-lp"),
     *("fp-in-reservation", "fp-arrival-curve", "edf-arrival-curve"),
 )
 STEPS = 1000

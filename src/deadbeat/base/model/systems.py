@@ -21,6 +21,7 @@ PROTOCOLS = (
     "protect",
     "srp",
     "msrp",
+    "mrsp",
     "mpcp",
     "virtual-spin",
     "fmlp+",
