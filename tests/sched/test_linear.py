@@ -29,3 +29,29 @@ def test_bounds_are_the_optima(test: str, number: int, tmp_path: Path, capsys: C
         bounds = found["bounds"]
         again = linear.responses(test, load_task_system(path).system, bounds)
         assert again == bounds or (test.startswith("m") and all(map(int.__ge__, again, bounds)))
+
+
+@pytest.mark.parametrize(("protocol", "high"), [("mrsp", 10), ("msrp", 14)])
+def test_who_spins_under_mrsp_executes_the_section_that_it_waits_for(
+    protocol: str, high: int, tmp_path: Path, capsys: Capture
+) -> None:
+    """The holder is preempted at its ceiling, and goes on where the other one spins: that one has
+    the same bound as where nobody is preempted."""
+
+    def task(wcet: int, home: int, priority: int, length: int) -> dict[str, object]:
+        used = {"sections": [{"lock": "a", "length": length}]} if length else {}
+        return {"wcet": wcet, "period": 100, "home": home, "priority": priority, **used}
+
+    path = tmp_path / "a.json"
+    tasks = [task(10, 0, 3, 0), task(4, 0, 1, 4), task(2, 1, 2, 2)]
+    path.write_text(json.dumps({"processors": 2, "locks": [{"name": "a"}], "tasks": tasks}))
+    how = ["--priorities", "given", "--json"]
+    name = {"msrp": "msrp-lp"}.get(protocol, protocol)
+    main(["sched", "analyze", str(path), "--test", name, *how])
+    [result] = answer_of(capsys.readouterr().out)["tests"]
+    simulate = ["sched", "simulate", str(path), "--policy", "p-fp", "--protocol", protocol, *how]
+    main([*simulate, "--set", "run-on=true"])
+    seen = [each["response_max"] for each in answer_of(capsys.readouterr().out)["tasks"]]
+    assert seen[0] == high
+    assert seen[2] == result["bounds"][2] == 6
+    assert result["bounds"] == [16 if protocol == "msrp" else 10, 16, 6]
