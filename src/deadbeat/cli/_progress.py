@@ -112,10 +112,10 @@ class Watch:
 
     def _count(self, done: int, total: int, eta_s: float, decided: tuple[int, int] | None) -> None:
         """``decided``: points that are known, of how many, where each stops when it is."""
-        share = done / total if total else 1.0
-        time = duration(eta_s) if eta_s >= 1 else "less than 1 s"
+        share, known = done / total if total else 1.0, math.isfinite(eta_s)
+        time = "less than 1 s" if eta_s < 1 else duration(eta_s) if known else ""
         if decided is None:
-            left, step = f"{done:,} of {total:,} {self.unit}", (int(share * 20), 0)
+            left, step = f"{done:,} of {total:,} {self.unit}", (int(share * 20), int(known))
         else:  # the end is an estimate
             left, step = (
                 f"{decided[0]} of {decided[1]} points known, {done:,} runs",
@@ -124,7 +124,7 @@ class Watch:
             time = f"about {time}"
         # Before the first is done their time is unknown.
         left += f", {self._failures} without a result" if self._failures else ""
-        left += f", {time} left" if 0 < done < total else ""
+        left += f", {time} left" if 0 < done < total and known else ""
         self._draw(self.label, share, left, tell=step != self._told)
         self._told = step
 

@@ -211,7 +211,8 @@ class _Work(Generic[K, R]):
     def _end(self, size: int) -> None:
         if not self.ended:
             self.first_ended, self.at_first = self.clock(), size
-            self.next_s = self.experiment.seconds(1)
+            planned = self.experiment.seconds(1)
+            self.next_s = planned if math.isfinite(planned) else 0.0
         self.ended += size
         if self.ended > self.at_first:
             self.next_s = (self.clock() - self.first_ended) / (self.ended - self.at_first)
@@ -220,7 +221,7 @@ class _Work(Generic[K, R]):
         """Seconds left: by the plan, from a few runs on by the pace since the first ended, which
         may have waited for a build; at most what the budget leaves."""
         left = self._left()
-        paced = self.ended >= _PACED and self.ended > self.at_first
+        paced = self.ended >= max(_PACED, self.at_first + 1) and not self.experiment.paced
         planned = left * self.next_s if paced else self.experiment.seconds(left)
         return min(planned, max(0.0, self.ends - self.clock()))
 

@@ -11,18 +11,24 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.errors import SynthesisError
+from deadbeat.base.model.words import count_of
 from deadbeat.sched import TaskBatch, simulate_batch
 from deadbeat.sched.analysis import test_batch
 from deadbeat.sched.generators import Recipe, generate
 from deadbeat.sched.simulator import Model
 from deadbeat.sched.study.spec import BINS, WITHOUT_LOCKS, StudySpec, cell_seed
+from deadbeat.sched.study.sweep import HELD_MAX
 
 Rows = NDArray[Any]
 
-#: Most sets of a chunk: enough that writing it costs little beside computing it.
+#: Sets that are computed together, and most sets of a chunk of a study of up to `HELD_MAX` sets:
+#: enough that writing it costs little beside computing it.
 CHUNK_SETS = 240
-#: Chunks a small study is cut in, so that an interrupt loses little of it.
-_CHUNKS_WANTED = 24
+#: Chunks a small study is cut in, so that an interrupt loses little of it; and a larger one than
+#: `HELD_MAX`: a folder holds no more files with ease.
+_CHUNKS_WANTED, _CHUNKS_MOST = 24, 4_000
+#: Numbers of parts that are tried to say what is lacking.
+_PARTS_TRIED, _SHOWN_MAX = 1_000, 8
 
 #: Answers of a scheduler, as ``Answer`` of the core; NOT_GENERATED where there was no set.
 NO, YES, UNDECIDED, NOT_GENERATED = 0, 1, 2, -1
@@ -74,6 +80,8 @@ def row_type(spec: StudySpec) -> np.dtype[Any]:
 
 
 def chunk_sets(spec: StudySpec) -> int:
+    if spec.total > HELD_MAX:
+        return math.ceil(spec.total / _CHUNKS_MOST)
     return min(CHUNK_SETS, max(1, math.ceil(spec.total / _CHUNKS_WANTED)))
 
 
@@ -81,10 +89,32 @@ def chunk_count(spec: StudySpec) -> int:
     return math.ceil(spec.total / chunk_sets(spec))
 
 
-def pieces(spec: StudySpec, chunk: int) -> list[Piece]:
-    """What chunk ``chunk`` holds: task sets in the order of cells, cut evenly."""
+def bounds(spec: StudySpec, chunk: int) -> range:
+    """The task sets of chunk ``chunk``, numbered in the order of cells."""
     size = chunk_sets(spec)
-    at, end = chunk * size, min((chunk + 1) * size, spec.total)
+    return range(chunk * size, min((chunk + 1) * size, spec.total))
+
+
+def lacking_words(lacking: Sequence[int], chunks: int, parts: int = 0) -> str:
+    """``lacking`` of a number of chunks, as parts: of so many, or of the fewest that are lacking
+    whole; as chunks where these are too many. Part k of n has the chunks k - 1, k - 1 + n, ...."""
+    numbers, of = np.array(lacking), f"{len(lacking):,} of {count_of(chunks, 'chunk')}"
+    if len(lacking) == chunks and not parts:
+        return of
+    noun, named, whole = "chunk", numbers, ""
+    for count in (parts,) if parts else range(2, min(chunks, _PARTS_TRIED) + 1):
+        found = np.unique(numbers % count)
+        if parts or len(numbers) == sum(len(range(k, chunks, count)) for k in found):
+            noun, named, whole = "part", found + 1, f" of {count}"
+            break
+    runs = np.split(named, np.flatnonzero(np.diff(named) > 1) + 1)
+    words = ", ".join(f"{x[0]}-{x[-1]}" if len(x) > 1 else f"{x[0]}" for x in runs[:_SHOWN_MAX])
+    more = f" and {sum(map(len, runs[_SHOWN_MAX:]))} more" if len(runs) > _SHOWN_MAX else ""
+    return f"{of}: {noun}{'s' * (len(named) > 1)} {words}{more}{whole}"
+
+
+def pieces(spec: StudySpec, at: int, end: int) -> list[Piece]:
+    """The task sets from ``at`` up to ``end`` by their cells."""
     found = []
     while at < end:
         cell, first = divmod(at, spec.sets)
@@ -173,7 +203,10 @@ def counted(rows: Rows) -> Rows:
 def compute_chunk(
     spec: StudySpec, chunk: int, *, wanted: Callable[[], bool] = lambda: True
 ) -> Rows:
-    return compute(spec, pieces(spec, chunk), wanted=wanted)
+    sets = bounds(spec, chunk)
+    steps = (sets[at : at + CHUNK_SETS] for at in range(0, len(sets), CHUNK_SETS))
+    found = (compute(spec, pieces(spec, it.start, it.stop), wanted=wanted) for it in steps)
+    return np.concatenate([*found])
 
 
 def _draw_each(recipe: Recipe, seed: int, part: Piece, rows: Rows) -> TaskBatch:

@@ -36,6 +36,7 @@ from deadbeat.base.store.place import STUDY_FILE
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
 from deadbeat.sched.study.charts import charts
+from deadbeat.sched.study.chunks import Rows
 from deadbeat.sched.study.preset import presets
 from deadbeat.sched.study.results import Answered, StudyResults, answered, columns_of
 from deadbeat.sched.study.runner import load
@@ -316,8 +317,12 @@ def _found(count: Count) -> dict[str, Json]:
     return {f"{key}_of_schedulable": value for key, value in zip(keys, values, strict=False)}
 
 
-def so_far(store: StudyStore, spec: StudySpec) -> Table:
-    return _answers(StudyResults(spec, load(spec, store, sorted(store.finished()))))
+def so_far(store: StudyStore, spec: StudySpec, known: dict[int, Rows]) -> Table:
+    """``known``: the chunks that were read before."""
+    for number in store.finished() - known.keys():
+        known[number] = load(spec, store, [number])
+    rows = np.concatenate([known[number] for number in sorted(known)])
+    return _answers(StudyResults(spec, rows))
 
 
 def files(found: StudyAnswers) -> dict[str, str | dict[str, Json]]:

@@ -6,11 +6,14 @@ or shown when it is complete; another specification begins the next once the las
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
+from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +30,22 @@ from deadbeat.base.store.place import (
     numbered,
     other_parameters,
 )
-from deadbeat.sched.study.chunks import Rows, chunk_count, compute_chunk, counted, pieces, row_type
+from deadbeat.sched.study.chunks import (
+    Rows,
+    bounds,
+    chunk_count,
+    compute_chunk,
+    counted,
+    lacking_words,
+    row_type,
+)
 from deadbeat.sched.study.spec import StudySpec, digest, identity, read_spec, spec_dict
 from deadbeat.sched.study.store import StudyStore
+
+#: Chunks of a thread that are begun or wait for it.
+_WINDOW = 2
+#: Chunks whose time tells that of the others, in an order that the golden ratio spreads evenly.
+_PACED, _GOLDEN = 10, (math.sqrt(5) - 1) / 2
 
 
 class Threads:
@@ -40,69 +56,114 @@ class Threads:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or len(os.sched_getaffinity(0))
+        #: Chunk -> the time it took its thread.
+        self.took_s: dict[int, float] = {}
 
-    def chunks(self, spec: StudySpec, numbers: Sequence[int]) -> Generator[tuple[int, Rows]]:
-        """Yields every chunk of ``numbers`` as it is done, in no order."""
-        stop = threading.Event()
-        pool = ThreadPoolExecutor(self._workers)
+    def chunks(self, spec: StudySpec, numbers: Iterable[int]) -> Generator[tuple[int, Rows]]:
+        """Yields every chunk of ``numbers`` as it is done, in about their order."""
+        stop, left = threading.Event(), iter(numbers)
+        pool = ThreadPoolExecutor(self.workers)
+        work: dict[Future[tuple[Rows, float]], int] = {}
 
         def wanted() -> bool:
             return not stop.is_set()
 
+        def timed(number: int) -> tuple[Rows, float]:
+            began = time.monotonic()
+            return compute_chunk(spec, number, wanted=wanted), time.monotonic() - began
+
         try:
-            work = {pool.submit(compute_chunk, spec, n, wanted=wanted): n for n in numbers}
-            for future in as_completed(list(work)):
-                yield work.pop(future), future.result()
+            while True:
+                for number in islice(left, _WINDOW * self.workers - len(work)):
+                    work[pool.submit(timed, number)] = number
+                if not work:
+                    return
+                for future in wait(work, return_when=FIRST_COMPLETED).done:
+                    number = work.pop(future)
+                    rows, self.took_s[number] = future.result()
+                    yield number, rows
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
 
 
 class StudyExperiment(Experiment[int, tuple[int, Rows]]):
-    unit = "task sets"
+    """``part``: number k of n; of the chunks k - 1, k - 1 + n, ... alone."""
 
-    def __init__(self, spec: StudySpec, store: StudyStore, computer: Threads) -> None:
+    unit, paced = "task sets", True
+
+    def __init__(
+        self, spec: StudySpec, store: StudyStore, computer: Threads, part: tuple[int, int] = (1, 1)
+    ) -> None:
         self._spec, self._store, self._computer = spec, store, computer
-        self._sizes = [sum(p.count for p in pieces(spec, i)) for i in range(chunk_count(spec))]
+        self._mine = range(part[0] - 1, chunk_count(spec), part[1])
         self._lacking: list[int] = []
 
     @property
     def store(self) -> StudyStore:
         return self._store
 
+    def chunks(self) -> dict[str, int]:
+        """How many there are in ``total``, and how many of them are ``left``."""
+        stored = self._store.finished()
+        return {"total": len(self._mine), "left": sum(i not in stored for i in self._mine)}
+
     def todo(self) -> Todo:
         stored = self._store.finished()
-        self._lacking = [i for i in range(len(self._sizes)) if i not in stored]
-        left = sum(self._sizes[i] for i in self._lacking)
-        return Todo(total=self._spec.total, done=self._spec.total - left, left=left)
+        self._lacking = [i for i in self._mine if i not in stored]
+        total, left = (
+            sum(len(bounds(self._spec, i)) for i in of) for of in (self._mine, self._lacking)
+        )
+        return Todo(total=total, done=total - left, left=left)
 
     def seconds(self, runs: int) -> float:
-        """The time of a policy is unknown before it has run."""
-        return 0.0
+        """By the chunks computed on both sides of each that is left; the time of a policy is
+        unknown before it has run."""
+        took = self._computer.took_s
+        left = [number for number in self._lacking if number not in took]
+        if left and len(took) < _PACED:
+            return math.inf
+        known = sorted(took)
+        all_s = float(np.interp(left, known, [took[it] for it in known]).sum()) if left else 0.0
+        sets = max(1, sum(len(bounds(self._spec, number)) for number in left))
+        return all_s / max(1, min(self._computer.workers, len(left))) * runs / sets
 
     def measure(self, tell: Watcher) -> Generator[tuple[int, Rows]]:
         if self._lacking:
-            with closing(self._computer.chunks(self._spec, self._lacking)) as chunks:
+            many = len(self._lacking)
+            step = next(k for k in count(max(1, round(_GOLDEN * many))) if math.gcd(k, many) == 1)
+            order = (self._lacking[k * step % many] for k in range(many))
+            with closing(self._computer.chunks(self._spec, order)) as chunks:
                 yield from chunks
 
     def kept(self) -> str:
-        return f"{len(self._store.finished())} of {len(self._sizes)} chunks"
+        found = self.chunks()
+        return f"{found['total'] - found['left']} of {found['total']} chunks"
 
     def keep(self, result: tuple[int, Rows]) -> Kept[int]:
         number, rows = result
         self._store.commit(number, rows)
-        return Kept(number, size=self._sizes[number])
+        return Kept(number, size=len(bounds(self._spec, number)))
+
+
+def lacking(spec: StudySpec, store: StudyStore) -> list[int]:
+    """The chunks that are not stored."""
+    return sorted({*range(chunk_count(spec))} - store.finished())
 
 
 def load(spec: StudySpec, store: StudyStore, chunks: Iterable[int] | None = None) -> Rows:
     """Every row of a complete study, in the order of cells; or of some ``chunks``. A sweep that
     only counts has a row per cell and combination of answers, of a chunk. Raises DataError: a chunk
     is missing or damaged."""
+    if chunks is None and (open_ones := lacking(spec, store)):
+        raise DataError(
+            f"{store.path} lacks {lacking_words(open_ones, chunk_count(spec))}",
+            "copy them there, or repeat its command, with --part for one part alone",
+        )
     kind, every = row_type(spec), range(chunk_count(spec))
-    counts = not (spec.preset or spec.metrics or spec.run_on)
     found = (store.rows(i, kind) for i in (every if chunks is None else chunks))
-    return np.concatenate([counted(rows) if counts else rows for rows in found])
+    return np.concatenate([counted(rows) if spec.counts else rows for rows in found])
 
 
 def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:

@@ -30,7 +30,7 @@ from deadbeat.sched.analysis import TestSettings, placements
 from deadbeat.sched.analysis import tests as known_tests
 from deadbeat.sched.generators import OF_LOCKS, Laws, Recipe
 from deadbeat.sched.simulator import option_words
-from deadbeat.sched.study.sweep import SETS_MAX
+from deadbeat.sched.study.sweep import HELD_MAX, SETS_MAX
 
 #: Bins of the histogram of task utilisations: twentieths of 1.
 BINS = 20
@@ -122,6 +122,11 @@ class StudySpec:
     @property
     def total(self) -> int:
         return len(self.cells) * self.sets
+
+    @property
+    def counts(self) -> bool:
+        """Whether its sets are only counted."""
+        return not (self.preset or self.metrics or self.run_on)
 
     def test(self, label: str) -> tuple[str, TestSettings]:
         """Name and settings of one of ``tests``."""
@@ -246,9 +251,11 @@ def _scope(spec: StudySpec) -> Iterator[Problem]:
         yield Problem("policies", "neither a policy nor a test", "name one, for example g-edf")
     if min(spec.sets, spec.budget, *(cell.processors for cell in spec.cells)) < 1:
         yield Problem("sets", "sets, budget and processors are not all above 0", "1 or more")
-    if spec.total > SETS_MAX:
-        found = f"{len(spec.cells)} cells of {spec.sets} are more than {SETS_MAX} task sets"
-        yield Problem("sets", found, "fewer sets or a coarser grid")
+    most = SETS_MAX if spec.counts else HELD_MAX
+    if spec.total > most:
+        found = f"{len(spec.cells)} cells of {spec.sets} are more than {most} task sets"
+        hint = ", or no preset, --metrics or --run-on" * (spec.total <= SETS_MAX)
+        yield Problem("sets", found, f"fewer sets or a coarser grid{hint}")
 
 
 def _sources(spec: StudySpec) -> Iterator[Problem]:
