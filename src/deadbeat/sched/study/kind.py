@@ -93,7 +93,8 @@ def begin(asked: Begin) -> Begun:
     cells = f"{spec.total} task sets in {count_of(len(spec.cells), 'cell')} of {spec.sets}"
     cells = f"part {part[0]} of {part[1]} of {cells}" if part[1] > 1 else cells
     experiment = StudyExperiment(spec, store, Threads(asked.given.get("workers")), part)
-    asked.announce(place, **experiment.chunks(), unit="chunks", details=cells)
+    total, left = experiment.chunks()
+    asked.announce(place, total=total, left=left, unit="chunks", details=cells)
 
     def report(figures: bool) -> Shown:
         path, open_ones = store.path, lacking(spec, store)

@@ -104,10 +104,10 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
     def store(self) -> StudyStore:
         return self._store
 
-    def chunks(self) -> dict[str, int]:
-        """How many there are in ``total``, and how many of them are ``left``."""
+    def chunks(self) -> tuple[int, int]:
+        """How many there are, and how many of them are left."""
         stored = self._store.finished()
-        return {"total": len(self._mine), "left": sum(i not in stored for i in self._mine)}
+        return len(self._mine), sum(i not in stored for i in self._mine)
 
     def todo(self) -> Todo:
         stored = self._store.finished()
@@ -138,8 +138,8 @@ class StudyExperiment(Experiment[int, tuple[int, Rows]]):
                 yield from chunks
 
     def kept(self) -> str:
-        found = self.chunks()
-        return f"{found['total'] - found['left']} of {found['total']} chunks"
+        total, left = self.chunks()
+        return f"{total - left} of {total} chunks"
 
     def keep(self, result: tuple[int, Rows]) -> Kept[int]:
         number, rows = result
