@@ -148,7 +148,7 @@ class Experiment(ABC, Generic[K, R]):
         unit: What is counted.
         budget_s: What all of this call may take; what comes before the first run takes a part of
             it. None: as long as it takes. ``left_s``: what is left of it for runs.
-        paced: `seconds` goes by what was measured so far; infinite: nobody knows yet.
+        paced: `seconds` goes by what was measured so far; infinite: unknown yet.
     """
 
     unit = "runs"

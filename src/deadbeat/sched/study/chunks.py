@@ -96,7 +96,7 @@ def bounds(spec: StudySpec, chunk: int) -> range:
 
 
 def lacking_words(lacking: Sequence[int], chunks: int, parts: int = 0) -> str:
-    """``lacking`` of a number of chunks, as parts: of so many, or of the fewest that are lacking
+    """``lacking`` of a number of chunks, as parts: of ``parts``, or of the fewest that are lacking
     whole; as chunks where these are too many. Part k of n has the chunks k - 1, k - 1 + n, ...."""
     numbers, of = np.array(lacking), f"{len(lacking):,} of {count_of(chunks, 'chunk')}"
     if len(lacking) == chunks and not parts:

@@ -46,7 +46,7 @@ FOLDERS = Folders(kind=STUDY, store=StudyStore, stand=_stand)
 
 
 def _part(text: str, chunks: int) -> tuple[int, int]:
-    """Number and count of K/N. Raises UsageError: it is none of a study of so many chunks."""
+    """Number and count of K/N. Raises UsageError: it is none of a study of ``chunks`` chunks."""
     found = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", text.strip())
     if not found:
         raise UsageError(f"--part: {shown(text)} is not K/N", "write it like 3/40")

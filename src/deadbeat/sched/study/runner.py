@@ -44,7 +44,7 @@ from deadbeat.sched.study.store import StudyStore
 
 #: Chunks of a thread that are begun or wait for it.
 _WINDOW = 2
-#: Chunks whose time tells that of the others, in an order that the golden ratio spreads evenly.
+#: Number of chunks that tell the time of the others; the golden ratio spreads them evenly.
 _PACED, _GOLDEN = 10, (math.sqrt(5) - 1) / 2
 
 

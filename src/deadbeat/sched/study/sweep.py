@@ -12,7 +12,7 @@ from deadbeat.base.model.rules import Ratio, ReadBy, Whole, ascending, each, ite
 from deadbeat.base.model.specification import keyed
 from deadbeat.base.model.words import Json, shown
 
-#: Task systems of one study; and of one whose figures are of single sets, which memory must hold.
+#: Task systems of one study; and of one with figures of single sets, which memory must hold.
 SETS_MAX, HELD_MAX = 1_000_000_000, 2_000_000
 #: Fields of a source, or of a scheduler, as words or numbers.
 Written = Mapping[str, Json]
