@@ -239,9 +239,16 @@ class Machine {
         return most;
     }
 
-    // What is no request, or by one of the most urgent jobs of its cluster.
+    // What is no request, or by one of the most urgent pending jobs of its cluster, donors too, by
+    // their own priorities (Brandenburg and Anderson, EMSOFT 2011, D1).
     bool may_request(std::size_t i) const {
-        return part(i).what < 0 || active_[i].inside || ahead(i, kNobody) < size_;
+        const std::pair own(base(i), -order(i));
+        return part(i).what < 0 || active_[i].inside ||
+               at(std::ranges::count_if(
+                   local_[cluster(system_.tasks[i])],
+                   [&](std::size_t j) {
+                       return j != i && pending(j) && std::pair(base(j), -order(j)) > own;
+                   })) < size_;
     }
 
     // Who spins executes the section that it waits for, if nobody does.

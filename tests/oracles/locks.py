@@ -121,8 +121,11 @@ class Simulation:
             if any(own >= min(task.deadline for task in users) for users in held):
                 return False
         asks = job.parts and job.parts[0][0] >= 0 and not (job.inside or job.waits)
-        if self.lends and asks and job not in self.first(job)[: self.size]:
-            return False
+        if self.lends and asks:  # one of the most urgent that are pending, donors too
+            here = [q[0] for q in self.released if q and self.place(q[0]) == self.place(job)]
+            here.sort(key=lambda j: (self.base(j), -j.number), reverse=True)
+            if job not in here[: self.size]:
+                return False
         return not job.asleep and not job.donee and (self.stays or not job.waits)
 
     def first(self, job: Job) -> list[Job]:
