@@ -12,7 +12,7 @@ import pytest
 
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.published import nearest_preset, published
-from deadbeat.sched.study.chunks import chunk_count, pieces
+from deadbeat.sched.study.chunks import bounds, chunk_count, pieces
 from deadbeat.sched.study.preset import Preset, find_preset, presets, specify
 from deadbeat.sched.study.spec import cell_seed, read_spec, spec_dict
 
@@ -65,7 +65,8 @@ def test_every_set_is_in_one_chunk() -> None:
     found = [
         (piece.cell, piece.first + k)
         for number in range(chunk_count(spec))
-        for piece in pieces(spec, number)
+        for sets in [bounds(spec, number)]
+        for piece in pieces(spec, sets.start, sets.stop)
         for k in range(piece.count)
     ]
     assert found == [(cell, k) for cell in range(len(spec.cells)) for k in range(spec.sets)]
