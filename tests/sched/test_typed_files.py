@@ -152,3 +152,51 @@ def test_the_longest_job_of_loops_is_that_of_executing_them(
     (tmp_path / "a.json").write_text(json.dumps({"tasks": {"a": thread}}))
     (task,) = converted(capsys, tmp_path / "a.json")[0]["tasks"]
     assert task["wcet"] == executed(phases, 1 if loop == 1 else 3)
+
+
+MAST = """Model (Model_Name => X);
+Processing_Resource (Type => Regular_Processor, Name => CPU, Speed_Factor => {speed});
+Operation (Type => Simple, Name => o, Worst_Case_Execution_Time => 2,
+  Shared_Resources_List => ({locks}));
+Transaction (Type => Regular, Name => t, External_Events => ((Type => Periodic, Period => 10)),
+  Event_Handlers => ((Type => Activity, Activity_Operation => o)));
+"""
+
+
+def test_a_phase_without_an_end_is_a_job_a_round(tmp_path: Path, capsys: Capture) -> None:
+    phase = {"loop": -1, "run": 2000, "yield": ""}
+    thread = {"policy": "SCHED_DEADLINE", "dl-period": 10000, "phases": {"p": phase}}
+    (tmp_path / "a.json").write_text(json.dumps({"tasks": {"a": thread}}))
+    (task,) = converted(capsys, tmp_path / "a.json")[0]["tasks"]
+    assert (task["wcet"], task["period"]) == (2000, 10000)
+
+
+def test_a_resource_of_mast_is_held_for_all_of_an_operation(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "a.txt").write_text(MAST.format(speed="1.00", locks="d"))
+    (task,) = converted(capsys, tmp_path / "a.txt")[0]["tasks"]
+    assert [(each["lock"], each["length"]) for each in task["sections"]] == [("d", 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MAST.format(speed="2.0", locks="d"), 'speed_factor "2.0" (only speed 1)'),
+        (MAST.format(speed="1", locks="d, e"), "d, e are held together"),
+        ("Transaction (Name => t, External_Events => (x), Event_Handlers => (y));", "0 external"),
+        ("Model " + "(" * 5000, "nested too deeply"),
+        ("Model (a => b;", "is not MAST's grammar"),
+        ('<taskset><task period="9" wcet="2" partition="x"/></taskset>', 'tasks[0].home: "x"'),
+        (
+            '<taskset><task period="9" wcet="2"><requirement max_writes="x"/></task></taskset>',
+            'tasks[0].sections[0].count: "x"',
+        ),
+    ],
+)
+def test_a_file_of_others_that_is_wrong_is_a_line(
+    text: str, said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "a").write_text(text)
+    assert main(["sched", "convert", "--processors", "2", str(tmp_path / "a"), "-"]) == 2
+    assert said in capsys.readouterr().err

@@ -74,27 +74,28 @@ def read_xml(
 
 
 def _schedcat(root: ElementTree.Element, found: _Found) -> Any:
-    keys = {"wcet": "wcet", "period": "period", "deadline": "deadline", "partition": "home"}
     tasks, homes = [], [0]
     for task in root.iter("task"):
-        entry: dict[str, Any] = {ours: _number(task.get(theirs)) for theirs, ours in keys.items()}
-        entry = {key: value for key, value in entry.items() if value is not None}
+        times = {key: _number(task.get(key)) for key in ("wcet", "period", "deadline")}
+        entry: dict[str, Any] = {key: value for key, value in times.items() if value is not None}
         entry["name"] = task.get("id", "")
+        if (partition := task.get("partition")) is not None:
+            entry["home"] = number(partition)
         sections = []
         for each in task.iter("requirement"):
             for kind in ("read", "write"):
-                count = _number(each.get(f"max_{kind}s", "1" if kind == "write" else "0"))
+                count = number(each.get(f"max_{kind}s", "1" if kind == "write" else "0"))
                 length = _number(each.get(f"max_{kind}_length", "1" if kind == "write" else "0"))
                 if count and length:
                     lock = f"r{each.get('res_id', 0)}"
-                    sections.append({"lock": lock, "length": length, "count": int(count)})
+                    sections.append({"lock": lock, "length": length, "count": count})
                     if kind == "read":
                         found.remarks.append("reads are taken for exclusive sections")
         if sections:
             entry["sections"] = sections
         if task.get("wss"):
             found.remarks.append("wss, the working set, is left out")
-        homes.append(int(entry.get("home", 0)))
+        homes += [home] if isinstance(home := entry.get("home"), int) else []
         tasks.append(entry)
     found.remarks.append("times have no unit in files of SchedCAT")
     return {"tasks": tasks} | ({"processors": max(homes) + 1} if max(homes) else {})

@@ -30,66 +30,83 @@ def is_mast(text: str) -> bool:
 def read_mast(text: str, source: str) -> tuple[Any, list[str]]:
     """A document for `documents.build` and remarks.
     Raises UsageError: not MAST's grammar, or what has no counterpart here: all of it named."""
+    try:
+        statements = _statements(text, source)
+    except RecursionError:
+        raise UsageError(f"{source}: nested too deeply", "export it again") from None
     kinds: dict[str, dict[str, Any]] = {}
-    transactions = []
-    for kind, value in _statements(text, source):
-        if kind == "transaction":
-            transactions.append(value)
+    for kind, value in statements:
         kinds.setdefault(kind, {})[str(value.get("name", "")).lower()] = value
-    errors, remarks, tasks = [], ["times have no unit in files of MAST"], []
-    places = {name: place for place, name in enumerate(kinds.get("processing_resource", {}))}
-    for value in transactions:
-        name = value.get("name", "")
-        events, handlers = value.get("external_events", []), value.get("event_handlers", [])
-        if (
-            len(events) != 1
-            or len(handlers) != 1
-            or handlers[0].get("type", "").lower() != "activity"
-        ):
-            count = f"{len(events)} external events and {len(handlers)} event handlers"
-            errors.append(f"transaction {name}: {count} (a task has one activity of one event)")
-            continue
-        event, server = (
-            events[0],
-            _named(kinds, "scheduling_server", handlers[0].get("activity_server")),
-        )
-        operation = _named(kinds, "operation", handlers[0].get("activity_operation"))
-        period = event.get("period", event.get("min_interarrival"))
-        wcet = operation.get("worst_case_execution_time")
-        if period is None or wcet is None:
-            lacks = "a period" if period is None else "a Worst_Case_Execution_Time"
-            errors.append(f"transaction {name}: {lacks} is missing")
-            continue
-        policy = server.get("server_sched_parameters", {})
-        deadlines = [
-            each.get("deadline")
-            for inner in value.get("internal_events", [])
-            for each in _listed(inner.get("timing_requirements", []))
-        ]
-        entry = {"name": name, "wcet": _number(wcet), "period": _number(period)}
-        entry["deadline"] = _number(deadlines[0] if deadlines and deadlines[0] else period)
-        optional = {"jitter": event.get("max_jitter"), "offset": event.get("phase")}
-        entry |= {key: _number(each) for key, each in optional.items() if each is not None}
-        if "the_priority" in policy:
-            entry["priority"] = number(policy["the_priority"])
-        host = server.get("server_processing_resource")
-        scheduler = _named(kinds, "scheduler", server.get("scheduler"))
-        host = str(host or scheduler.get("host", "")).lower()
-        if host in places:
-            entry["home"] = places[host]
-        for lock in operation.get("shared_resources_list", []):
-            entry.setdefault("sections", []).append({"lock": lock, "length": _number(wcet)})
-        tasks.append(entry)
+    processors = kinds.get("processing_resource", {})
+    errors = [
+        f"processing_resource {name}: speed_factor {shown(each['speed_factor'])} (only speed 1)"
+        for name, each in processors.items()
+        if _number(each.get("speed_factor", "1")) != 1
+    ]
+    places = {name: place for place, name in enumerate(processors)}
+    tasks = []
+    for kind, value in statements:
+        if kind == "transaction":
+            entry = _task(value, kinds, places)
+            if isinstance(entry, str):
+                errors.append(f"transaction {value.get('name', '')}: {entry}")
+            else:
+                tasks.append(entry)
+    if errors:
+        raise refusal(source, errors)
     costs = set()
     for each in (each for named in kinds.values() for each in named.values()):
         policy = each.get("policy")
         for key, cost in {**each, **(policy if isinstance(policy, dict) else {})}.items():
             if re.fullmatch("worst_.*(switch|overhead)", key) and _number(cost):
                 costs.add(key)
-    remarks += [f"{key} is left out: --set cost-context-switch" for key in sorted(costs)]
-    if errors:
-        raise refusal(source, errors)
-    return {"processors": max(len(places), 1), "tasks": tasks}, remarks
+    remarks = [f"{key} is left out: --set cost-context-switch" for key in sorted(costs)]
+    found = {"processors": max(len(places), 1), "tasks": tasks}
+    return found, ["times have no unit in files of MAST", *remarks]
+
+
+def _task(value: Any, kinds: Any, places: Any) -> Any:
+    """A transaction as a task; or why it is none."""
+    events, handlers = _objects(value, "external_events"), _objects(value, "event_handlers")
+    kind = str(handlers[0].get("type", "")).lower() if handlers else ""
+    if len(events) != 1 or len(handlers) != 1 or kind != "activity":
+        count = f"{len(events)} external events and {len(handlers)} event handlers"
+        return f"{count} (a task has one activity of one event)"
+    (event,) = events
+    server = _named(kinds, "scheduling_server", handlers[0].get("activity_server"))
+    operation = _named(kinds, "operation", handlers[0].get("activity_operation"))
+    period = event.get("period", event.get("min_interarrival"))
+    wcet = operation.get("worst_case_execution_time")
+    if period is None or wcet is None:
+        return f"{'a period' if period is None else 'a Worst_Case_Execution_Time'} is missing"
+    deadlines = [
+        each["deadline"]
+        for inner in _objects(value, "internal_events")
+        for each in _objects(inner, "timing_requirements")
+        if "deadline" in each
+    ]
+    times = {
+        "wcet": wcet,
+        "period": period,
+        "deadline": (*deadlines, period)[0],
+        "jitter": event.get("max_jitter"),
+        "offset": event.get("phase"),
+    }
+    entry = {key: _number(each) for key, each in times.items() if each is not None}
+    entry["name"] = value.get("name", "")
+    policies = _objects(server, "server_sched_parameters")
+    if policies and isinstance(priority := policies[0].get("the_priority"), str):
+        entry["priority"] = number(priority)
+    scheduler = _named(kinds, "scheduler", server.get("scheduler"))
+    host = str(server.get("server_processing_resource") or scheduler.get("host", "")).lower()
+    if host in places:
+        entry["home"] = places[host]
+    locks = operation.get("shared_resources_list", [])
+    if len(locks) > 1:
+        return f"{', '.join(map(str, locks))} are held together (a task holds one lock)"
+    if locks:  # for all of the operation
+        entry["sections"] = [{"lock": locks[0], "length": _number(wcet)}]
+    return entry
 
 
 def _named(kinds: Any, kind: str, name: Any) -> Any:
@@ -97,8 +114,12 @@ def _named(kinds: Any, kind: str, name: Any) -> Any:
     return found if isinstance(found, dict) else {}
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _objects(entry: Any, key: str) -> list[Any]:
+    """One or several."""
+    value = entry.get(key, [])
+    return [
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+    ]
 
 
 def _number(value: Any) -> Any:

@@ -96,9 +96,10 @@ class _Thread:
                 for word, value in events:
                     self._event(word, value)
                 if len(self.jobs) == before:  # the job goes on: more of the same
-                    self.job.run += (times - 1) * (self.job.run - start.run)
-                    self.job.sleep += (times - 1) * (self.job.sleep - start.sleep)
-                    self.job.sections += (times - 1) * self.job.sections[sections:]
+                    more = max(times, 1) - 1  # without an end: a round is a job
+                    self.job.run += more * (self.job.run - start.run)
+                    self.job.sleep += more * (self.job.sleep - start.sleep)
+                    self.job.sections += more * self.job.sections[sections:]
                     break
             if times < 0:
                 return False
