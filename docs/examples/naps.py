@@ -41,8 +41,9 @@ from deadbeat.base.model.rules import duration_text
 from deadbeat.base.model.run import StoredRun
 from deadbeat.base.model.specification import keyed, read
 from deadbeat.base.report.document import Column, Document, Section, Sentence, Table
+from deadbeat.base.store.folder import EXPERIMENT_FILE
 from deadbeat.base.store.place import FolderKind
-from deadbeat.base.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.base.store.runfolder import RunFolder, run_converter
 
 
 @frozen

@@ -17,7 +17,9 @@ WORDS = ["naps", "--naps", "100us,200us", "--repeats", "3"]
 @pytest.fixture(autouse=True)
 def _kind(monkeypatch: pytest.MonkeyPatch, in_a_folder: None) -> None:
     monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.setitem(KINDS, "naps", ("naps", "Measure how late a sleep ends."))
+    monkeypatch.setitem(
+        KINDS, "naps", ("naps", "experiment.json", "Measure how late a sleep ends.")
+    )
 
 
 def answer(capsys: Capture, *words: str) -> str:

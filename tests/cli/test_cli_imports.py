@@ -12,7 +12,7 @@ from inspect import signature
 import click
 
 from deadbeat.cli._options import HOW, Declared
-from deadbeat.cli.main import root
+from deadbeat.cli.main import main, root
 
 HEAVY = (
     *("numpy", "matplotlib", "rich", "attrs", "attr", "cattrs", "pandas"),
@@ -99,9 +99,26 @@ def test_every_command_does_something_that_takes_its_options() -> None:
             signature(command.function()).bind(**options)
 
 
-def test_the_count_sees_what_is_heavy() -> None:
-    modules = imported("list --json")["list --json"]
-    assert "attrs" in modules and "numpy" in modules
+#: Houses and libraries that only some results need.
+MUCH = ("numpy", "scipy", "matplotlib", "rich", "cattrs", "pandas", "deadbeat.base.report.document")
+KINDS = ("deadbeat.tasksets", "deadbeat.program", "deadbeat.sched.study")
+DRAWING = ("matplotlib", "scipy.special", *KINDS)
+#: Command -> what it imports not, and what it does: the count sees that.
+NEEDS = {
+    "--version": (("attr", *MUCH, *KINDS, "deadbeat.latencies"), "importlib.metadata"),
+    "list": ((*MUCH, *KINDS, "deadbeat.latencies"), "attr"),
+    "show tiny": (DRAWING, "numpy"),
+    "page tiny": (DRAWING, "scipy"),
+    "page tiny --figures": (KINDS, "matplotlib"),
+}
+
+
+def test_a_verb_imports_what_its_answer_needs(in_a_folder: None) -> None:
+    assert main(("load", "--simulated", "--quick", "--name", "tiny")) == 0
+    for line, modules in imported(*NEEDS).items():
+        without, needed = NEEDS[line]
+        assert [name for name in without if name in modules] == [], line
+        assert needed in modules, line
 
 
 def test_answers_for_programs_draw_no_tables() -> None:

@@ -16,8 +16,7 @@ from rich.console import Console
 from deadbeat.base.experiment.base import Phase, RunDone, RunFailed, Started
 from deadbeat.base.model.words import duration, size
 from deadbeat.base.report.document import CellMap
-from deadbeat.base.report.lines import broken, table_lines
-from deadbeat.base.report.terminal import print_table
+from deadbeat.base.report.lines import broken, print_table, table_lines
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.cli.main import main

@@ -11,7 +11,7 @@ from quality_rules import nodes
 from deadbeat.base.kinds import KINDS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-ROOMS = tuple(module.removesuffix(".kind") for module, _ in KINDS.values())
+ROOMS = tuple(module.removesuffix(".kind") for module, *_ in KINDS.values())
 #: A bound that may only fall: what is left of what the design wants gone.
 SUPPRESSED_IMPORTS_MAX = 18
 

@@ -13,8 +13,10 @@ from typing import Any
 from attrs import evolve, frozen
 
 from deadbeat.base.experiment.base import Experiment, Outcome
-from deadbeat.base.kinds.base import MADE_UP, Begin, Begun, ExperimentKind, Shown
-from deadbeat.base.kinds.registry import all_kinds, kind_of
+from deadbeat.base.kinds import KINDS
+from deadbeat.base.kinds.base import MADE_UP, Begin, Begun, ExperimentKind
+from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.platform import target_option
 from deadbeat.base.model.specification import Layer, names_in_file
@@ -27,6 +29,7 @@ from deadbeat.cli._errors import explain_error
 from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
 from deadbeat.cli._output import agree, print_shown, say
 from deadbeat.cli._progress import Watch
+from deadbeat.cli._runs import drawn
 from deadbeat.cli._signals import Reported
 from deadbeat.machine.targets.base import LOCAL
 from deadbeat.machine.targets.guarded import found
@@ -248,8 +251,7 @@ def _there(shown: Shown, target: str | None) -> Shown:
     option = target_option(target)
     if shown.document is None or not option:
         return shown
-    verbs = (*_OF_TARGETS, *(verb for kind in all_kinds() for verb in kind.verbs or (kind.name,)))
-    there = rf"deadbeat ({'|'.join(verbs)})\b(?!.*--target)"
+    there = rf"deadbeat ({'|'.join((*_OF_TARGETS, *KINDS))})\b(?!.*--target)"
     steps = [
         (f"{step}{option}" if re.match(there, step) else step, why)
         for step, why in shown.document.steps
@@ -316,10 +318,10 @@ def _say_kept(experiment: Experiment[Any, Any] | None, words: Sequence[str]) -> 
 
 
 def report(kind: ExperimentKind, begun: Begun, figures: bool | None) -> Shown:
-    """Everything derived, and where it is. Figures of None: those that are there are drawn again.
+    """Everything derived, and where it is; figures as `drawn` has it.
     Raises DeadbeatError: it cannot be derived; what was measured is kept."""
     path = begun.experiment.store.path
-    draw = (path / "figures").is_dir() if figures is None else figures
+    draw = drawn(path, figures)
     with summarising(path, kind):
         return begun.report(draw) if begun.report is not None else kind.report(path, draw)
 

@@ -142,11 +142,12 @@ RUNS = opt(
     envvar="DEADBEAT_RUNS",
     callback=use_runs,
 )
-#: Drawing takes longer than all else after a run, and the page saves each of its figures.
+#: Drawing takes longer than all else after a run, and the page saves each of its figures. None:
+#: those that are there are drawn again (`drawn`).
 FIGURES = click.Option(
     ["--figures/--no-figures"],
     default=None,
-    help="Draw figures as PNG, SVG and PDF too; report does, later.  [no]",
+    help="Draw figures as PNG, SVG and PDF too.  [where drawn before]",
 )
 
 

@@ -7,18 +7,25 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import asdict
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.lazy import Later
 from deadbeat.base.model.words import Json
-from deadbeat.base.report import machines, terminal
-from deadbeat.base.report.lines import echo
+from deadbeat.base.report.lines import echo, print_table
 from deadbeat.base.store.files import atomic_write
+
+if TYPE_CHECKING:
+    from deadbeat.base.report import machines, terminal
+else:  # an answer of few words needs neither
+    machines, terminal = (
+        Later(f"deadbeat.base.report.{name}") for name in ("machines", "terminal")
+    )
 
 #: Of an answer: a line, or what prints a part of it.
 Part = str | Callable[[], None]
@@ -51,8 +58,8 @@ def print_json(value: Any) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], **more: Any) -> Part:
-    """A table as a part of an answer; arguments as for `terminal.print_table`."""
-    return lambda: terminal.print_table(columns, rows, **more)
+    """A table as a part of an answer; arguments as for `print_table`."""
+    return lambda: print_table(columns, rows, **more)
 
 
 #: Version of what ``--json`` prints, as docs/reference/answer.schema.json has it.
@@ -138,7 +145,8 @@ def print_shown(
                 echo(line, "  ")
     for each in shown.tables:
         terminal.print_part(each)
-    terminal.print_findings(shown.findings)
+    if shown.findings:
+        terminal.print_findings(shown.findings)
     for line in shown.lines:
         echo(line)
     if document is not None and document.answer:

@@ -45,6 +45,11 @@ def caller(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | Non
     return int(ids[0]), int(ids[1])
 
 
+def drawn(folder: Path, figures: bool | None) -> bool:
+    """Whether figures of a result are drawn on paper; None: those that are there, again."""
+    return (folder / "figures").is_dir() if figures is None else figures
+
+
 def check_own(folder: Path) -> None:
     """Refuse to write into the result of another user.
     Raises UsageError: it belongs neither to this user nor to who called sudo."""

@@ -32,7 +32,7 @@ class Verbs(click.Group):
     """
 
     def __init__(
-        self, name: str, kinds: Mapping[str, tuple[str, str]] | None = None, **more: Any
+        self, name: str, kinds: Mapping[str, tuple[str, str, str]] | None = None, **more: Any
     ) -> None:
         text = text_of(name)
         super().__init__(name, invoke_without_command=True, callback=self._alone, help=text, **more)
@@ -43,7 +43,7 @@ class Verbs(click.Group):
     def verbs(self) -> dict[str, tuple[str, str]]:
         """Every command: what does it, or the name of another that does, and what lists say of
         it."""
-        made = {kind: ("measuring", line) for kind, (_, line) in self._kinds.items() if line}
+        made = {kind: ("measuring", line) for kind, (_, _, line) in self._kinds.items() if line}
         return {**cast(Any, row_of(str(self.name))["verbs"]), **made}
 
     def _alone(self, **options: Any) -> None:
@@ -51,7 +51,9 @@ class Verbs(click.Group):
         ctx = click.get_current_context()
         if ctx.invoked_subcommand is None:
             if options.get("version"):
-                ctx.invoke(cast(click.Command, self.get_command(ctx, "version")), as_json=False)
+                from importlib.metadata import version  # noqa: PLC0415  help needs it not
+
+                click.echo(f"deadbeat {version('deadbeat')}")
             else:
                 click.echo(ctx.get_help())
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from deadbeat.base.kinds.base import Shown
-from deadbeat.base.store.derived import DERIVED, Derived, InputFolder, read_derived
+from deadbeat.base.kinds.shown import Shown
+from deadbeat.base.store.derived import Derived, InputFolder, read_derived
+from deadbeat.base.store.place import DERIVED
 from deadbeat.cli._output import envelope, findings_of, print_shown
 
 _STATES = {"changed": "changed since", "gone": "is gone"}

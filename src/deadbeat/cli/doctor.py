@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.report.lines import echo
 from deadbeat.base.report.machines import CaseVerdict, Verdicted, openmetrics

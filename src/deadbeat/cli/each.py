@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.cli._output import Part, print_shown

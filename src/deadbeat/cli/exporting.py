@@ -11,8 +11,9 @@ from pathlib import Path
 from attrs import evolve
 
 from deadbeat.base.experiment.columns import Columns
-from deadbeat.base.kinds.base import ExperimentKind, Shown
+from deadbeat.base.kinds.base import ExperimentKind
 from deadbeat.base.kinds.registry import find
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.store.files import atomic_write, file_hash, make_folder, storing
 from deadbeat.base.store.place import PROGRAM

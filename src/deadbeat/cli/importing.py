@@ -11,8 +11,9 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.base import Begin
 from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.specification import Layer
 from deadbeat.base.store.texts import shown

@@ -10,8 +10,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from deadbeat.base.kinds.base import Begin, ExperimentKind, Shown
+from deadbeat.base.kinds.base import Begin, ExperimentKind
 from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.specification import Layer
 from deadbeat.base.model.words import inside, nearest, shown

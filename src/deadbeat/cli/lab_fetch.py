@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.base.model.words import Json, count_of, duration, size
 from deadbeat.cli._output import say, table

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import click
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import explanations
 from deadbeat.base.model.published import offered

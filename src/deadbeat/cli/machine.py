@@ -10,12 +10,13 @@ from typing import Any, Unpack
 
 import attrs
 
-from deadbeat.base.kinds.base import MachineOptions, Shown
+from deadbeat.base.kinds.base import MachineOptions
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import BuildError, TargetError, UsageError
 from deadbeat.base.model.platform import target_option
 from deadbeat.base.model.words import Json, duration, time_text
 from deadbeat.base.store.files import storing
-from deadbeat.base.store.place import CAMPAIGN
+from deadbeat.base.store.place import CAMPAIGN, LATEST
 from deadbeat.base.store.serial import to_plain
 from deadbeat.cli._measure import say_simulated
 from deadbeat.cli._output import Part, say, table
@@ -25,7 +26,6 @@ from deadbeat.machine.targets.base import LOCAL
 from deadbeat.machine.targets.opening import open_target
 from deadbeat.tasksets.catalog import Catalog, lacking, load_catalog
 from deadbeat.tasksets.contention.emitting import emit_tree
-from deadbeat.tasksets.contention.place import LATEST
 from deadbeat.tasksets.contention.spec import specify
 from deadbeat.tasksets.executors import controls
 from deadbeat.tasksets.executors.abilities import RUNS_AS, Ability, abilities

@@ -64,7 +64,7 @@ class Measuring:
 
 def command(name: str) -> click.Command:
     """The command ``name``: by its file, or that of a kind that has none."""
-    line = KINDS.get(name, ("", ""))[1]
+    line = KINDS.get(name, ("", "", ""))[2]
     row: Any = row_of(name) if not line else {"kind": name, "text": line, "machine": ["SIMULATED"]}
     own = Measuring(**row)
     taken = [*options_in(own.options)]

@@ -12,8 +12,9 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.base import Begin
 from deadbeat.base.kinds.registry import find
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.comparison import Comparison, Lineup
 from deadbeat.base.model.conclusion import CONFIRMED, NOT_CONFIRMED, Judgement
 from deadbeat.base.model.errors import UsageError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Shown
 from deadbeat.base.kinds.registry import find
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.html import write_page

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from attrs import asdict, filters, frozen
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import Json

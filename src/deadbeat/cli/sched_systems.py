@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 from attrs import asdict, evolve
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.store.texts import shown, text_of
 from deadbeat.cli._output import say, table

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.base import Begin
 from deadbeat.base.kinds.registry import find
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.store.place import family
 from deadbeat.cli._measure import Ended, Order, measured

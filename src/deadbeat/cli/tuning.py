@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.platform import target_option
 from deadbeat.base.model.tuning import Applied

@@ -17,13 +17,13 @@ from attrs import evolve, field, frozen
 
 from deadbeat.base.experiment.base import Experiment
 from deadbeat.base.experiment.columns import Columns
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.comparison import Comparable
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.platform import EXTRAPOLATED
 from deadbeat.base.model.words import Json, duration, nearest, shown, size
 from deadbeat.base.report.document import CellMap, Document, Table, records
-from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.notebook import Drawing, glance
 from deadbeat.base.report.paper import Words
 from deadbeat.base.store.files import free_bytes
@@ -41,50 +41,6 @@ class MachineOptions(TypedDict):
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-@frozen(kw_only=True)
-class Shown:
-    """What a command answers, or says of a folder.
-
-    Attributes:
-        plain: For ``--json``: the results, without what the next four say.
-        kind: Sort of answer: a kind of experiment, or the command.
-        state: How far an experiment is.
-        headline: The answer in a sentence or two.
-        unsaid: Raised instead where there is nothing for a person to read.
-        document: Shows a result: its first screen, with the path of its ``page`` if that is
-            there; its tables and sentences before that where it is wanted ``whole``, or has no
-            short answer.
-        parts: What follows: lines, or what prints one; then ``tables`` and ``lines``.
-        doubts: What makes the answer doubtful, where no document says so; ``findings``: the ones
-            are printed here.
-        status: Exit status of the command.
-        empty: Nothing counts: the question of a measurement has no answer.
-        invalid: Runs that count nowhere.
-        cases: What passed or failed, for a CI's own format. ``--fail-on WORD`` is about those of a
-            group that ends with ``.WORD``.
-        metrics: The figures as OpenMetrics text.
-    """
-
-    plain: Any
-    kind: str = ""
-    state: str = ""
-    headline: str = ""
-    unsaid: UsageError | None = None
-    document: Document | None = None
-    page: Path | None = None
-    whole: bool = False
-    parts: Sequence[str | Callable[[], None]] = ()
-    tables: Sequence[Table] = ()
-    findings: Sequence[Finding] = ()
-    doubts: Sequence[Finding] = ()
-    lines: Sequence[str] = ()
-    status: int = 0
-    empty: bool = False
-    invalid: int = 0
-    cases: Sequence[Verdicted] = ()
-    metrics: Callable[[], str] | None = None
 
 
 @frozen(kw_only=True)
@@ -254,7 +210,6 @@ class ExperimentKind:
             that say which row it is.
         begin: Makes or continues a folder; whatever can be refused is refused before.
         comparable: How two of its results are compared; None: they are not.
-        verbs: The commands that measure it on a ``--target``; empty: that of its name.
         follow: How the same is asked of a further machine, where the first has it in a folder.
         spec: For a kind with a command made of this alone: the class of its specification, with
             options in its fields.
@@ -274,7 +229,6 @@ class ExperimentKind:
     keys: tuple[str, ...] = ()
     begin: Callable[[Begin], Begun]
     comparable: Comparable[Any] | None = None
-    verbs: tuple[str, ...] = field(factory=tuple)
     follow: Callable[[Begin, Path], Begin] = lambda asked, first: asked
     spec: type[Any] | None = None
     simulates: bool = False

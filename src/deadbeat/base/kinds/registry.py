@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deadbeat.base.kinds import KINDS
-from deadbeat.base.kinds.base import ExperimentKind
-from deadbeat.base.store.place import no_result
+from deadbeat.base.store.folder import EXPERIMENT_FILE
+from deadbeat.base.store.place import FolderKind, no_result
 
-
-def all_kinds() -> list[ExperimentKind]:
-    """Every kind."""
-    return [kind_of(name) for name in KINDS]
+if TYPE_CHECKING:  # a kind is imported with the first of its folders
+    from deadbeat.base.kinds.base import ExperimentKind
 
 
 def kind_of(name: str) -> ExperimentKind:
     """The kind of a row of `KINDS`."""
-    kind = import_module(KINDS[name][0]).KIND
-    assert isinstance(kind, ExperimentKind)
+    kind: ExperimentKind = import_module(KINDS[name][0]).KIND
     return kind
+
+
+def folders_of(name: str) -> FolderKind:
+    """What tells the folders of a row of `KINDS` from others."""
+    file = KINDS[name][1]
+    return FolderKind(file, name, name if file == EXPERIMENT_FILE else "")
 
 
 def open_folder(path: Path | str) -> Any:
@@ -31,10 +34,8 @@ def open_folder(path: Path | str) -> Any:
         DataError: No results are there, or they are damaged.
     """
     folder = Path(path)
-    for kind in all_kinds():
-        if kind.folder.holds(folder):
-            return kind.open(folder)
-    return all_kinds()[0].open(folder)  # which says what is wrong
+    found = (name for name in KINDS if folders_of(name).holds(folder))
+    return kind_of(next(found, "contention")).open(folder)  # which says what is wrong
 
 
 def find(
@@ -48,8 +49,8 @@ def find(
     Raises:
         UsageError: There is none.
     """
-    for kind in all_kinds():
-        path = kind.folder.find(runs, text)
+    for name in KINDS:
+        path = folders_of(name).find(runs, text)
         if path is not None:
-            return kind, path
+            return kind_of(name), path
     raise no_result(runs, text, others())

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar, cast
 from attrs import evolve, frozen
 
 from deadbeat.base.experiment.folders import Folders, RunFolders
-from deadbeat.base.kinds.base import Begin, Begun, ExperimentKind, Shown, Stored
+from deadbeat.base.kinds.base import Begin, Begun, ExperimentKind, Stored
 from deadbeat.base.kinds.observed import more_figures
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.comparison import Comparable
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
@@ -23,6 +24,7 @@ from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.place import REPORT_FILE, FolderState
 from deadbeat.base.store.runfolder import RunFolder
+from deadbeat.base.store.standing import keep_state
 
 S = TypeVar("S", bound=RunFolder[Any, Any])
 W = TypeVar("W", bound=OwnedFolder)
@@ -194,6 +196,7 @@ class TableKind(Generic[W, F]):
             made = cast(Document, said.document)
             drawn = made.charts if figures and self.write is None else ()
             write_result(store, made, files, words=self.words(found), charts=drawn)
+        keep_state(self.name, self.folders.state_of(store.path))
         return self.answered(store, found)
 
     def _more(self, path: Path) -> Table | None:

@@ -10,7 +10,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 from unicodedata import category, east_asian_width
 
 import click
@@ -185,3 +185,12 @@ def cell_len(text: str) -> int:
     """Columns of a terminal that ``text`` takes."""
     wide = sum(east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(category(c) in ("Mn", "Me") for c in text)
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", **more: Any
+) -> None:
+    """A table on stdout under its title; further arguments as for `table_lines`."""
+    if title:
+        echo(title)
+    click.echo("\n".join(table_lines(columns, rows, width=width_of(sys.stdout), **more)))

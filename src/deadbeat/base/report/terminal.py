@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 from attrs import evolve
@@ -195,12 +194,3 @@ def print_findings(findings: Iterable[Finding]) -> None:
     for finding in ordered(findings):
         if finding.severity in ("serious", "warning"):
             echo(finding_line(finding), "    ")
-
-
-def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", **more: Any
-) -> None:
-    """A table on stdout under its title; further arguments as for `table_lines`."""
-    if title:
-        echo(title)
-    click.echo("\n".join(table_lines(columns, rows, width=width_of(sys.stdout), **more)))

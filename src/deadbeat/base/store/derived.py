@@ -16,11 +16,9 @@ from deadbeat.base.model.errors import DataError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import PART_SUFFIX, file_hash, read_json, write_json
-from deadbeat.base.store.place import HEADS, FolderKind, FolderState
+from deadbeat.base.store.place import DERIVED_FILE, HEADS, FolderState
 from deadbeat.base.store.serial import plain_converter, structure
 
-DERIVED_FILE = "derived.json"
-DERIVED = FolderKind(DERIVED_FILE, "derived result")
 _HINT = "repeat the command that made it"
 #: In a result: what is drawn of its runs.
 _DRAWN = "figures"

@@ -29,6 +29,8 @@ from deadbeat.base.store.files import (
     write_json,
 )
 
+#: Head of the folders of every kind that has no name of its own for it.
+EXPERIMENT_FILE = "experiment.json"
 HEAD_HINT = "restore it from a backup, or start again with --fresh"
 LOCK_NAME = ".lock"
 _GUARD = threading.Lock()

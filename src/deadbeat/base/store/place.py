@@ -27,7 +27,7 @@ from deadbeat.base.store.files import (
     storing,
     sync,
 )
-from deadbeat.base.store.runfolder import EXPERIMENT_FILE
+from deadbeat.base.store.folder import EXPERIMENT_FILE
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
@@ -35,6 +35,8 @@ REPORT_FILE = "report.html"
 ORIGIN_FILE = "origin.json"
 #: In the folder of a result: when the program beside its runs ended, how, and its starts.
 BESIDE_LOG = "beside.log"
+#: The link to the last result.
+LATEST = "latest"
 LIST_HINT = "deadbeat list results lists them"
 CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
 
@@ -124,6 +126,9 @@ LOAD_TEST = FolderKind(LOAD_FILE, "load test")
 STUDY = FolderKind(STUDY_FILE, "study")
 BREAKDOWN = FolderKind("breakdown.json", "breakdown search")
 PROGRAM = FolderKind("program.json", "measured program")
+#: Results of results (`deadbeat.base.store.derived`).
+DERIVED_FILE = "derived.json"
+DERIVED = FolderKind(DERIVED_FILE, "derived result")
 #: A folder of results holds one of them.
 HEADS = (
     *(kind.file for kind in (CAMPAIGN, MATRIX, LOAD_TEST, STUDY, BREAKDOWN, PROGRAM)),
@@ -244,7 +249,7 @@ def point_latest(runs_root: Path, name: str) -> Path:
         UsageError: ``latest`` exists and is not a link.
         DeadbeatError: The link cannot be written.
     """
-    link = runs_root / "latest"
+    link = runs_root / LATEST
     if link.exists() and not link.is_symlink():
         raise UsageError(
             f"{link} is not a link", "rename it: deadbeat keeps its last campaign there"

@@ -34,12 +34,10 @@ from deadbeat.base.store.files import (
     read_json,
     write_json,
 )
-from deadbeat.base.store.folder import HEAD_HINT, Head, OwnedFolder
+from deadbeat.base.store.folder import EXPERIMENT_FILE, HEAD_HINT, Head, OwnedFolder
 from deadbeat.base.store.serial import exact_converter, structure
 from deadbeat.base.store.serial import to_plain as platform_to_plain
 
-#: Head of the folders of every kind that has no name of its own for it.
-EXPERIMENT_FILE = "experiment.json"
 #: What ``deadbeat doctor`` said of the machine when the experiment was begun.
 DOCTOR_FILE = "doctor.json"
 RUNS, FAILED, SET_ASIDE = "runs", "failed", "set-aside"

@@ -13,7 +13,8 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Begin, Shown
+from deadbeat.base.kinds.base import Begin
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.comparison import Comparable, ComparisonResult, Lineup
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.observations import Metric

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.kinds.registry import find
+from deadbeat.base.kinds.registry import find, kind_of
 from deadbeat.base.model.comparison import (
     Comparable,
     Comparison,
@@ -31,7 +31,6 @@ from deadbeat.base.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_
 from deadbeat.base.verdicts.pairs import IN_TURNS
 from deadbeat.base.verdicts.words import size_text, some, words_list
 from deadbeat.cli.compare.trend import change_points
-from deadbeat.tasksets.contention.observe import COMPARABLE as CAMPAIGNS
 
 MIXED_LABEL = "simulated and measured"
 UNGATED_LABEL = "ungated: no A/A repeats"
@@ -331,7 +330,8 @@ def all_found(runs: Path, names: Sequence[str]) -> tuple[Comparable[Any], tuple[
     """The kind that all ``names`` are of, and their folders; campaigns where there is no name.
     Raises UsageError: one means nothing, or is of another kind."""
     places = [found(runs, name) for name in names]
-    first = places[0][0] if places else CAMPAIGNS
+    first = places[0][0] if places else kind_of("contention").comparable
+    assert first is not None
     for name, (kind, _) in zip(names, places, strict=True):
         if kind is not first:
             raise UsageError(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from attrs import asdict, evolve, frozen
 
-from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import TargetError, UsageError
 from deadbeat.base.model.finding import counts_text

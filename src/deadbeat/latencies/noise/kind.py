@@ -39,8 +39,9 @@ from deadbeat.base.report.document import (
     Table,
     machine_facts,
 )
+from deadbeat.base.store.folder import EXPERIMENT_FILE
 from deadbeat.base.store.place import FolderKind
-from deadbeat.base.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.base.store.runfolder import RunFolder, run_converter
 from deadbeat.latencies.gaps import CAUSES, CpuGaps, FoundGaps, GapRun
 
 WHAT = "A thread looked at a clock without a pause: a gap is no wake-up latency."

@@ -8,7 +8,8 @@ from operator import itemgetter
 from attrs import define, evolve
 
 from deadbeat.base.experiment.base import FolderExperiment
-from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding, finding

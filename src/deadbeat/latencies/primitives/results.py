@@ -16,8 +16,8 @@ from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.histogram import Histogram, pool
 from deadbeat.base.model.specification import read
 from deadbeat.base.stats.intervals import Interval, mean_interval
+from deadbeat.base.store.folder import EXPERIMENT_FILE
 from deadbeat.base.store.place import FolderKind
-from deadbeat.base.store.runfolder import EXPERIMENT_FILE
 from deadbeat.latencies.primitives.cases import PrimitiveCase, cases, held_bytes, plan, where
 from deadbeat.latencies.primitives.lines import REPEATS_LEAST, Line, contradictions, lines_of
 from deadbeat.latencies.primitives.runs import LateSample, PrimitiveRun, PrimitivesStore, ThreadRun

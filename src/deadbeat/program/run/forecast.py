@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import asdict, evolve, frozen
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.words import count_of, nearest, shown, time_text

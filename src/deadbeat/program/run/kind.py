@@ -16,7 +16,8 @@ import numpy as np
 from attrs import define, evolve, field
 
 from deadbeat.base.experiment.base import FolderExperiment, Lost, Phase, Watcher
-from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.finding import Finding, Severity

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from deadbeat.base.experiment.folders import Folders
-from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.base import Begin, Begun
 from deadbeat.base.kinds.observed import comparable
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import count_of, shown

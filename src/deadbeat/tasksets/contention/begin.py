@@ -12,17 +12,18 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from deadbeat.base.kinds.base import Begin, Begun, Shown
+from deadbeat.base.kinds.base import Begin, Begun
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.platform import EXTRAPOLATED
 from deadbeat.base.model.rules import Cpus, Name
 from deadbeat.base.model.specification import parsed
 from deadbeat.base.model.words import Json, duration
 from deadbeat.base.report.document import CellMap
+from deadbeat.base.store.place import LATEST
 from deadbeat.tasksets.contention.figures import run_figures
 from deadbeat.tasksets.contention.headline import strength_of
 from deadbeat.tasksets.contention.place import (
-    LATEST,
     choose,
     find_campaign,
     origin_of,

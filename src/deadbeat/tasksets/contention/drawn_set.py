@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.jobs import JOB_DTYPE
 from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.base.model.words import Json, count_of, us_text

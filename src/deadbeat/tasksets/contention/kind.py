@@ -15,7 +15,7 @@ from pathlib import Path
 import attrs
 from attrs import evolve
 
-from deadbeat.base.kinds.base import Shown
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import counts_text
@@ -447,6 +447,5 @@ KIND = _TABLE.kind(
     why=_why,
     perfetto=_perfetto,
     open=lambda path: CampaignView(CampaignStore.open(path), _TABLE.show),
-    verbs=("contention",),
     follow=follow,
 )

@@ -45,8 +45,6 @@ from deadbeat.tasksets.store.origin import Origin
 from deadbeat.tasksets.store.programs import Program
 from deadbeat.tasksets.synthesis import Synthesiser
 
-LATEST = "latest"
-
 
 @frozen(kw_only=True)
 class CampaignState(FolderState):

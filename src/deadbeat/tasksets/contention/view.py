@@ -13,7 +13,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.experiment.columns import Columns, pandas
-from deadbeat.base.kinds.base import OpenedResult, Shown
+from deadbeat.base.kinds.base import OpenedResult
+from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.finding import Finding, finding

@@ -17,8 +17,9 @@ from deadbeat.base.model.specification import read
 from deadbeat.base.model.words import LAB, LABELLED
 from deadbeat.base.stats.correlate import leaf_order
 from deadbeat.base.stats.intervals import Interval, ratio_interval
+from deadbeat.base.store.folder import EXPERIMENT_FILE
 from deadbeat.base.store.place import FolderKind
-from deadbeat.base.store.runfolder import EXPERIMENT_FILE, RunFolder, run_converter
+from deadbeat.base.store.runfolder import RunFolder, run_converter
 from deadbeat.tasksets.interfere.spec import (
     OTHERS,
     InterfereKey,
