@@ -22,7 +22,7 @@ from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.paper import Words
 from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.folder import OwnedFolder
-from deadbeat.base.store.place import REPORT_FILE, FolderState
+from deadbeat.base.store.place import REPORT_FILE, FolderState, stage
 from deadbeat.base.store.runfolder import RunFolder
 from deadbeat.base.store.standing import keep_state
 
@@ -137,10 +137,10 @@ class TableKind(Generic[W, F]):
             **{**usual, **more},
         )
 
-    def answered(self, store: W, found: F) -> Shown:
+    def answered(self, store: W, found: F, state: FolderState) -> Shown:
         """What ``found`` says."""
         path = store.path
-        state, page = self.folders.state_of(path), path / REPORT_FILE
+        page = path / REPORT_FILE
         usual = {"name": path.name, "path": str(path), "report": str(page)}
         document, plain = self.document(found, store), self.plain(found, store)
         if more := self._more(path):
@@ -171,8 +171,9 @@ class TableKind(Generic[W, F]):
         """Show a result; see `ExperimentKind.show`."""
         store = self.folders.store.open(path)
         found = self.summarise(store)
-        said = evolve(self.answered(store, found), whole=True)
-        return self.shown(found, store, self.folders.state_of(path), said)
+        state = self.folders.state_of(path)
+        said = evolve(self.answered(store, found, state), whole=True)
+        return self.shown(found, store, state, said)
 
     def _why(self, path: Path, worst: int) -> Shown:
         return evolve(self.show(path), lines=self.lines)
@@ -185,7 +186,8 @@ class TableKind(Generic[W, F]):
 
     def written(self, store: W, found: Any, figures: bool) -> Shown:
         """What ``found`` says, and the files of it that are not written yet."""
-        said = self.answered(store, found)
+        state = self.folders.state_of(store.path)
+        said = self.answered(store, found, state)
         files: dict[str, str | dict[str, Json]] = {}
         if table := self._more(store.path):
             files["figures.csv"] = csv_of(table.columns, table.rows)
@@ -196,8 +198,10 @@ class TableKind(Generic[W, F]):
             made = cast(Document, said.document)
             drawn = made.charts if figures and self.write is None else ()
             write_result(store, made, files, words=self.words(found), charts=drawn)
-        keep_state(self.name, self.folders.state_of(store.path))
-        return self.answered(store, found)
+        if state.state == "measured":
+            state = evolve(state, state=stage(store.path, complete=True))
+        keep_state(self.name, state)
+        return self.answered(store, found, state)
 
     def _more(self, path: Path) -> Table | None:
         return more_figures(self.comparable, path) if self.comparable else None
