@@ -344,8 +344,8 @@ class Exploration {
     bool late_ = false;
 };
 
-TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds,
-                 bool edf) {
+template <bool edf>
+TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds) {
     Jobs jobs;
     if (const auto made = make(system, options, edf, jobs); made.answer != TestAnswer::accepted) {
         return made;
@@ -379,37 +379,16 @@ TestVerdict test(const System& system, const TestOptions& options, std::span<Tim
     return every == Seen::fits ? kAccepted : every == Seen::late ? misses : kBudget;
 }
 
-TestVerdict fp(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    return test(system, options, bounds, false);
-}
-
-TestVerdict edf(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    return test(system, options, bounds, true);
-}
-
-TestInfo info(const char* name, const char* title, const char* scheduler) {
-    return {.name = name,
-            .title = title,
-            .reference =
-                "Nasri and Brandenburg, RTSS 2017; Nasri, Nelissen and Brandenburg, "
-                "ECRTS 2018 and 2019",
-            .scheduler = scheduler,
-            .model = "periodic-offset",
-            .ties = "given",
-            .deadlines = "constrained",
-            .kind = TestKind::exact,
-            .cost = 60,
-            .whole_instants = true,
-            .models = kJitter | kShorter | kDag};
-}
+constexpr const char* kReference =
+    "Nasri and Brandenburg, RTSS 2017; Nasri, Nelissen and Brandenburg, ECRTS 2018 and 2019";
 
 const TestRegistrar registrar_fp(info("np-periodic-fp",
                                       "Non-preemptive fixed priorities, all schedules",
-                                      "g-np-fp+periodic"),
-                                 fp);
+                                      "g-np-fp+periodic", kReference),
+                                 test<false>);
 const TestRegistrar registrar_edf(info("np-periodic-edf", "Non-preemptive EDF, all schedules",
-                                       "g-np-edf+periodic"),
-                                  edf);
+                                       "g-np-edf+periodic", kReference),
+                                  test<true>);
 
 }  // namespace
 

@@ -110,6 +110,21 @@ class Layer {
     std::vector<std::uint64_t> hashes_;
 };
 
+inline TestInfo info(const char* name, const char* title, const char* scheduler,
+                     const char* reference) {
+    return {.name = name,
+            .title = title,
+            .reference = reference,
+            .scheduler = scheduler,
+            .model = "periodic-offset",
+            .ties = "given",
+            .deadlines = "constrained",
+            .kind = TestKind::exact,
+            .cost = 60,
+            .whole_instants = true,
+            .models = kJitter | kShorter | kDag};
+}
+
 // What exploring some or all schedules shows.
 enum class Seen { fits, late, budget };
 

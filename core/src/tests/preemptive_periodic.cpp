@@ -247,8 +247,8 @@ class Exploration {
     bool late_ = false;
 };
 
-TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds,
-                 bool edf) {
+template <bool edf>
+TestVerdict test(const System& system, const TestOptions& options, std::span<Time> bounds) {
     if ((beyond(system) & kDag) != 0 && (beyond(system) & kShorter) != 0) {
         return not_applicable("beside graphs it ignores bcet");
     }
@@ -282,34 +282,14 @@ TestVerdict test(const System& system, const TestOptions& options, std::span<Tim
                                  : kBudget;
 }
 
-TestVerdict fp(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    return test(system, options, bounds, false);
-}
-
-TestVerdict edf(const System& system, const TestOptions& options, std::span<Time> bounds) {
-    return test(system, options, bounds, true);
-}
-
-TestInfo info(const char* name, const char* title, const char* scheduler) {
-    return {.name = name,
-            .title = title,
-            .reference = "Gohari, Voeten and Nasri, ECRTS 2024; Ha and Liu, ICDCS 1994",
-            .scheduler = scheduler,
-            .model = "periodic-offset",
-            .ties = "given",
-            .deadlines = "constrained",
-            .kind = TestKind::exact,
-            .cost = 60,
-            .whole_instants = true,
-            .models = kJitter | kShorter | kDag};
-}
+constexpr const char* kReference = "Gohari, Voeten and Nasri, ECRTS 2024; Ha and Liu, ICDCS 1994";
 
 const TestRegistrar registrar_fp(info("periodic-fp", "Global fixed priorities, all schedules",
-                                      "g-fp+periodic"),
-                                 fp);
+                                      "g-fp+periodic", kReference),
+                                 test<false>);
 const TestRegistrar registrar_edf(info("periodic-edf", "Global EDF, all schedules",
-                                       "g-edf+periodic"),
-                                  edf);
+                                       "g-edf+periodic", kReference),
+                                  test<true>);
 
 }  // namespace
 

@@ -13,7 +13,8 @@ using namespace analysis;
 
 constexpr std::int64_t kStateSteps = 100;  // of the budget
 
-TestVerdict test(const System& system, const TestOptions& options, bool edf) {
+template <bool edf>
+TestVerdict test(const System& system, const TestOptions& options, std::span<Time>) {
     if (!constrained(system)) {
         return kNotConstrained;
     }
@@ -49,14 +50,6 @@ TestVerdict test(const System& system, const TestOptions& options, bool edf) {
     return kBudget;
 }
 
-TestVerdict fp(const System& system, const TestOptions& options, std::span<Time>) {
-    return test(system, options, false);
-}
-
-TestVerdict edf(const System& system, const TestOptions& options, std::span<Time>) {
-    return test(system, options, true);
-}
-
 TestInfo info(const char* name, const char* title, const char* scheduler) {
     return {.name = name,
             .title = title,
@@ -74,8 +67,9 @@ TestInfo info(const char* name, const char* title, const char* scheduler) {
 
 const TestRegistrar registrar_fp(info("sporadic-fp", "Global fixed priorities, all releases",
                                       "g-fp"),
-                                 fp);
-const TestRegistrar registrar_edf(info("sporadic-edf", "Global EDF, all releases", "g-edf"), edf);
+                                 test<false>);
+const TestRegistrar registrar_edf(info("sporadic-edf", "Global EDF, all releases", "g-edf"),
+                                  test<true>);
 
 }  // namespace
 
