@@ -12,17 +12,17 @@ namespace deadbeat::sched {
 // Level of every task: smaller is more urgent, equal ones are ties. Nothing for an unknown rule.
 inline std::optional<std::vector<std::int64_t>> priority_levels(const System& system,
                                                                 const std::string& rule) {
-    std::vector<std::int64_t> levels;
-    for (const Task& task : system.tasks) {
-        if (rule == "rm") {
-            levels.push_back(task.period);
-        } else if (rule == "dm") {
-            levels.push_back(task.deadline);
-        } else if (rule == "given") {
-            levels.push_back(~task.priority);  // falls as the priority rises; cannot overflow
-        } else {
-            return std::nullopt;
-        }
+    const auto field = rule == "rm"      ? &Task::period
+                       : rule == "dm"    ? &Task::deadline
+                       : rule == "given" ? &Task::priority
+                                         : nullptr;
+    if (field == nullptr) {
+        return std::nullopt;
+    }
+    std::vector<std::int64_t> levels(system.tasks.size());
+    std::ranges::transform(system.tasks, levels.begin(), field);
+    for (std::int64_t& level : levels) {  // falls as a given priority rises; cannot overflow
+        level = rule == "given" ? ~level : level;
     }
     return levels;
 }

@@ -11,8 +11,6 @@
 // C contains a task's own sections, as everywhere in the file: as work on its own processor they
 // are counted where they need not be, and with z = x + R - C and n = ceil(z / T) the work there of
 // C - S in each job is at most n (C - S) + S <= n C.
-#include <limits>
-
 #include "pinned.hpp"
 
 namespace deadbeat::sched::dpcp {
@@ -26,34 +24,35 @@ class Bound {
     Bound(const pinned::Tasks& tasks, const TestOptions& options)
         : tasks_(tasks),
           steps_(options),
-          jobs_(tasks.system.tasks, response_),
-          served_(at(tasks.system.processors)),
-          mine_(tasks.size() * served_.size()) {
-        std::vector<std::int64_t> ceiling(at(tasks.locks),
-                                          std::numeric_limits<std::int64_t>::min());
-        for (const Section& section : tasks.system.sections) {
-            std::int64_t& its = ceiling[at(section.lock)];
-            its = std::max(its, tasks.urgency[at(section.task)]);
-        }
-        std::vector<Wide> work(served_.size());
-        for (std::size_t i = 0; i < tasks.size(); i++) {
-            response_.push_back(tasks.system.tasks[i].wcet);
-            std::ranges::fill(work, 0);
-            for (const Section& section : tasks.sections[i]) {
-                const std::size_t k = processor(section);
-                mine_[i * served_.size() + k] += section.count;
-                work[k] += Wide{section.count} * section.length;
-                served_[k].sections.push_back({section, ceiling[at(section.lock)]});
-            }
-            for (std::size_t k = 0; k < work.size(); k++) {
-                if (work[k] > 0) {
-                    served_[k].users.push_back({i, work[k]});
+          response_(tasks.wcets()),
+          jobs_(tasks, response_),
+          ceilings_(tasks.ceilings()),
+          served_(tasks.rows(
+              tasks.system.sections, at(tasks.system.processors),
+              [m = tasks.system.processors](const Section& one) { return at(one.served_on(m)); },
+              [](const Section& a, const Section& b) { return a.length > b.length; })),
+          users_(tasks.arena),
+          there_(served_.size(), tasks.arena),
+          mine_(tasks.size() * served_.size(), tasks.arena) {
+        const auto urgent = [&](const User& a, const User& b) {
+            return tasks_.urgency[a.task] > tasks_.urgency[b.task];
+        };
+        pinned::Vector<std::size_t> places(tasks.size(), tasks.arena);
+        users_.reserve(tasks.system.sections.size());
+        for (std::size_t k = 0; k < served_.size(); k++) {
+            const std::size_t first = users_.size();
+            for (const Section& section : served_[k]) {
+                const std::size_t i = at(section.task);
+                Wide& mine = mine_[i * served_.size() + k];
+                if (mine == 0) {
+                    places[i] = users_.size();
+                    users_.push_back({i, 0});
                 }
+                users_[places[i]].work += Wide{section.count} * section.length;
+                mine += section.count;
             }
-        }
-        for (Served& served : served_) {
-            std::ranges::sort(served.sections, std::greater(),
-                              [](const Ceiling& each) { return each.section.length; });
+            std::sort(users_.begin() + static_cast<std::ptrdiff_t>(first), users_.end(), urgent);
+            there_[k] = std::span(users_).subspan(first);
         }
     }
 
@@ -61,13 +60,18 @@ class Bound {
         const TestVerdict found = pinned::least(
             tasks_, response_, bounds, steps_,
             [&](std::size_t i) {
-                Wide remote = 0;
+                const std::size_t home = at(tasks_.home[i]);
+                Wide remote = 0, here = 0;
                 for (std::size_t k = 0; k < served_.size(); k++) {
-                    remote += k == at(tasks_.home[i]) ? Wide{0} : waiting(i, k);
+                    const Wide mine = mine_[i * served_.size() + k];
+                    remote += k == home || mine == 0 ? Wide{0} : waiting(i, k, mine);
                 }
-                return pinned::Delay{remote + here(i), remote, 0};
+                for (const auto& [j, work] : there_[home]) {
+                    here += jobs_.of(i, j) * work;
+                }
+                return pinned::Delay{remote + here, remote, 0};
             },
-            [&](std::size_t i, std::vector<char>& due) { jobs_.mark(i, due); });
+            [&](std::size_t i, pinned::Due& due) { jobs_.mark(i, due); });
         return found.answer == TestAnswer::accepted
                    ? TestVerdict{found.answer,
                                  "a lock without a processor is served on its place "
@@ -76,32 +80,25 @@ class Bound {
     }
 
   private:
-    std::size_t processor(const Section& section) const {
-        return at(section.served_on(tasks_.system.processors));
-    }
+    struct User {
+        std::size_t task;
+        Wide work;  // of a job
+    };
 
-    Wide here(std::size_t i) {
+    // Of so many requests of a job to processor k.
+    Wide waiting(std::size_t i, std::size_t k, Wide mine) {
         Wide sum = 0;
-        for (const auto& [j, work] : served_[at(tasks_.home[i])].users) {
+        steps_.spend(served_[k].size());
+        for (const auto& [j, work] : there_[k]) {
+            if (!tasks_.above(j, i)) {
+                break;
+            }
             sum += jobs_.of(i, j) * work;
         }
-        return sum;
-    }
-
-    // On processor k.
-    Wide waiting(std::size_t i, std::size_t k) {
-        Wide mine = mine_[i * served_.size() + k], sum = 0;
-        if (mine == 0) {
-            return 0;
-        }
-        steps_.spend(served_[k].sections.size());
-        for (const auto& [j, work] : served_[k].users) {
-            sum += tasks_.above(j, i) ? jobs_.of(i, j) * work : Wide{0};
-        }
-        for (const auto& [section, ceiling] : served_[k].sections) {
+        for (const Section& section : served_[k]) {
             const auto j = at(section.task);
-            if (ceiling >= tasks_.urgency[i] && !tasks_.above(j, i)) {
-                const Wide count = std::min(mine, jobs_.of(i, j) * section.count);
+            if (ceilings_[at(section.lock)] >= tasks_.urgency[i] && !tasks_.above(j, i)) {
+                const Wide count = std::min(mine, Wide{jobs_.of(i, j)} * section.count);
                 sum += count * section.length;
                 mine -= count;
                 if (mine == 0) {
@@ -112,25 +109,15 @@ class Bound {
         return sum;
     }
 
-    struct User {
-        std::size_t task;
-        Wide work;  // of a job
-    };
-    struct Ceiling {
-        Section section;
-        std::int64_t ceiling;
-    };
-    struct Served {
-        std::vector<User> users;
-        std::vector<Ceiling> sections;  // the longest first
-    };
-
     const pinned::Tasks& tasks_;
     Steps steps_;
-    std::vector<Time> response_;
+    pinned::Vector<Time> response_;
     pinned::Jobs jobs_;
-    std::vector<Served> served_;  // on each processor
-    std::vector<Wide> mine_;      // requests of a job of each task to each processor
+    pinned::Vector<std::int64_t> ceilings_;
+    pinned::Rows<Section> served_;  // on each processor, the longest first
+    pinned::Vector<User> users_;
+    pinned::Rows<User> there_;   // of each processor, the most urgent first
+    pinned::Vector<Wide> mine_;  // requests of a job of each task to each processor
 };
 
 TestVerdict dpcp(const System& system, const TestOptions& options, std::span<Time> bounds) {

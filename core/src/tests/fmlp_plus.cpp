@@ -20,82 +20,63 @@ class Bound {
     Bound(const pinned::Tasks& tasks, const TestOptions& options)
         : tasks_(tasks),
           steps_(options),
-          jobs_(tasks.system.tasks, response_),
-          users_(at(tasks.locks)),
-          there_(at(tasks.system.processors)) {
-        for (std::size_t i = 0; i < tasks.size(); i++) {
-            response_.push_back(tasks.system.tasks[i].wcet);
-            if (!tasks.sections[i].empty()) {
-                there_[at(tasks.home[i])].push_back(i);
-            }
-        }
-        for (const Section& section : tasks.system.sections) {
-            users_[at(section.lock)].push_back(&section);
-        }
-        for (auto& users : users_) {
-            std::ranges::sort(users, {},
-                              [&](const Section* user) { return tasks_.home[at(user->task)]; });
-        }
-    }
+          response_(tasks.wcets()),
+          jobs_(tasks, response_),
+          requests_(tasks.requests()),
+          users_(tasks.users()),
+          kept_(at(tasks.system.processors), tasks.arena) {}
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<Wide> kept(at(tasks_.system.processors));
         return pinned::least(
             tasks_, response_, bounds, steps_,
             [&](std::size_t i) {
-                const Wide waits = directly(i, kept);
-                Wide remote = 0;
-                for (std::size_t k = 0; k < kept.size(); k++) {
-                    if (kept[k] > 0) {
-                        for (const std::size_t j : there_[k]) {
-                            remote += longest(i, j, kept[k]);
-                        }
+                const Wide waits = directly(i);
+                Wide remote = 0, local = 0;
+                for (std::size_t k = 0; waits > 0 && k < kept_.size(); k++) {
+                    for (const std::size_t j : tasks_.on[k]) {
+                        remote += longest(i, j, kept_[k]);
                     }
                 }
-                return pinned::Delay{remote + arrivals(i, waits), remote, 0};
+                for (const std::size_t l : tasks_.on[at(tasks_.home[i])]) {
+                    local += tasks_.above(l, i) ? 0 : longest(i, l, waits + 1);
+                }
+                return pinned::Delay{remote + local, remote, 0};
             },
-            [&](std::size_t i, std::vector<char>& due) { jobs_.mark(i, due); });
+            [&](std::size_t i, pinned::Due& due) { jobs_.mark(i, due); });
     }
 
   private:
     // The `most` longest sections of j that fall into the response of i.
     Wide longest(std::size_t i, std::size_t j, Wide most) {
-        const Wide jobs = jobs_.of(i, j);
         Wide sum = 0;
         for (const Section& section : tasks_.sections[j]) {
-            const Wide count = std::min(most, jobs * section.count);
+            if (most == 0) {
+                break;
+            }
+            const Wide jobs = jobs_.of(i, j), count = std::min(most, jobs * section.count);
             sum += count * section.length;
             most -= count;
         }
         return sum;
     }
 
-    // How often a request of i is kept by one from each processor (`kept`), and by any.
-    Wide directly(std::size_t i, std::vector<Wide>& kept) {
-        std::ranges::fill(kept, 0);
+    // How often a request of i is kept by one from each processor (`kept_`), and by any.
+    Wide directly(std::size_t i) {
+        std::ranges::fill(kept_, 0);
         Wide waits = 0;
-        const std::span<const Section> mine = tasks_.sections[i];
-        for (auto first = mine.begin(); first != mine.end(); ++first) {
-            const auto same = [&](const Section& one) { return one.lock == first->lock; };
-            if (std::any_of(mine.begin(), first, same)) {
-                continue;
-            }
-            Wide requests = 0;
-            for (const Section& section : mine) {
-                requests += same(section) ? section.count : 0;
-            }
-            const auto& users = users_[at(first->lock)];
+        for (const auto& [lock, requests] : requests_[i]) {
+            const std::span<const Section> users = users_[at(lock)];
             steps_.spend(users.size());
             Wide all = 0;
             for (std::size_t u = 0; u < users.size();) {
-                const std::int32_t home = tasks_.home[at(users[u]->task)];
+                const std::int32_t home = tasks_.home[at(users[u].task)];
                 Wide from = 0;
-                for (; u < users.size() && tasks_.home[at(users[u]->task)] == home; u++) {
+                for (; u < users.size() && tasks_.home[at(users[u].task)] == home; u++) {
                     if (home != tasks_.home[i]) {
-                        from += jobs_.of(i, at(users[u]->task)) * users[u]->count;
+                        from += Wide{jobs_.of(i, at(users[u].task))} * users[u].count;
                     }
                 }
-                kept[at(home)] += std::min(from, requests);
+                kept_[at(home)] += std::min(from, requests);
                 all += from;
             }
             waits += std::min(all, requests);
@@ -103,22 +84,13 @@ class Bound {
         return waits;
     }
 
-    Wide arrivals(std::size_t i, Wide waits) {
-        Wide sum = 0;
-        for (const std::size_t l : there_[at(tasks_.home[i])]) {
-            if (l != i && !tasks_.above(l, i)) {
-                sum += longest(i, l, waits + 1);
-            }
-        }
-        return sum;
-    }
-
     const pinned::Tasks& tasks_;
     Steps steps_;
-    std::vector<Time> response_;
+    pinned::Vector<Time> response_;
     pinned::Jobs jobs_;
-    std::vector<std::vector<const Section*>> users_;  // of each lock, by processor
-    std::vector<std::vector<std::size_t>> there_;     // those with sections on each processor
+    pinned::Rows<pinned::Requests> requests_;
+    pinned::Rows<Section> users_;
+    pinned::Vector<Wide> kept_;
 };
 
 TestVerdict fmlp_plus(const System& system, const TestOptions& options, std::span<Time> bounds) {

@@ -8,8 +8,6 @@
 // each section, of which some places can be taken by that section or lock alone and some by any,
 // and at most so many together. What fits is a transversal matroid, truncated: taking the longest
 // first is the optimum, and whole (tests/oracles/linear.py solves the programs as published).
-#include <limits>
-
 #include "pinned.hpp"
 
 namespace deadbeat::sched::linear {
@@ -39,36 +37,18 @@ class Bound {
     Bound(const pinned::Tasks& tasks, const TestOptions& options)
         : tasks_(tasks),
           steps_(options),
-          jobs_(tasks.system.tasks, response_),
-          locks_(at(tasks.locks)) {
-        for (const Task& task : tasks.system.tasks) {
-            response_.push_back(task.wcet);
-        }
-        for (const Section& section : tasks.system.sections) {
-            Lock& lock = locks_[at(section.lock)];
-            lock.users.push_back(section);
-            lock.ceiling = std::max(lock.ceiling, tasks.urgency[at(section.task)]);
-        }
-        for (Lock& lock : locks_) {
-            std::ranges::sort(lock.users, [&](const Section& a, const Section& b) {
-                return std::pair(home(a), -a.length) < std::pair(home(b), -b.length);
-            });
-        }
-    }
+          response_(tasks.wcets()),
+          jobs_(tasks, response_),
+          users_(tasks.users()) {}
 
     template <class DelayOf>
     TestVerdict least(std::span<Time> bounds, DelayOf delay) {
         return pinned::least(
             tasks_, response_, bounds, steps_, delay,
-            [](std::size_t, std::vector<char>& due) { std::ranges::fill(due, 1); });
+            [](std::size_t, pinned::Due& due) { std::ranges::fill(due, pinned::kDelay); });
     }
 
   protected:
-    struct Lock {
-        std::vector<Section> users;  // by processor, the longest first
-        std::int64_t ceiling = std::numeric_limits<std::int64_t>::min();
-    };
-
     std::int32_t home(const Section& section) const { return tasks_.home[at(section.task)]; }
     bool here(const Section& section, std::size_t i) const {
         return home(section) == tasks_.home[i];
@@ -77,7 +57,7 @@ class Bound {
     // Requests by `section` that fall into the response of i.
     Wide count(std::size_t i, const Section& section) {
         steps_.spend(1);
-        return jobs_.of(i, at(section.task)) * section.count;
+        return Wide{jobs_.of(i, at(section.task))} * section.count;
     }
 
     // The `most` longest sections of j, of those that are `wanted`, in the response of i.
@@ -96,9 +76,9 @@ class Bound {
 
     const pinned::Tasks& tasks_;
     Steps steps_;
-    std::vector<Time> response_;
+    pinned::Vector<Time> response_;
     pinned::Jobs jobs_;
-    std::vector<Lock> locks_;
+    pinned::Rows<Section> users_;
 };
 
 // What the job and all more urgent ones of its processor spin counts together: a request of another
@@ -126,9 +106,9 @@ class Spinning : public Bound {
 
     Wide spinning(std::size_t i) {
         Wide sum = 0, arrival = 0;
-        for (const Lock& lock : locks_) {
+        for (const std::span<const Section> users : users_) {
             Wide ahead = 0, more = 0;
-            const Wide all = on_lock(i, lock, ahead, more);
+            const Wide all = on_lock(i, users, ahead, more);
             sum += all;
             arrival = std::max(arrival, ahead > 0 ? ahead + more : 0);
         }
@@ -136,11 +116,11 @@ class Spinning : public Bound {
     }
 
     // Without what is ahead on arrival: that section (0: none), and what it spins beside.
-    Wide on_lock(std::size_t i, const Lock& lock, Wide& ahead, Wide& more) {
+    Wide on_lock(std::size_t i, std::span<const Section> users, Wide& ahead, Wide& more) {
         spinners_.clear();
         bool remote = false, reaches = false;
         Wide requests = 0;
-        for (const Section& user : lock.users) {
+        for (const Section& user : users) {
             const std::size_t h = at(user.task);
             if (!here(user, i)) {
                 remote = true;
@@ -161,7 +141,6 @@ class Spinning : public Bound {
         }
         ahead = reaches || (remote && !mrsp) ? ahead : 0;
         Wide sum = 0;
-        const auto& users = lock.users;
         for (std::size_t first = 0, last = 0; first < users.size(); first = last) {
             while (last < users.size() && home(users[last]) == home(users[first])) {
                 last++;
@@ -217,40 +196,26 @@ class FmlpPlus : public Bound {
     using Bound::Bound;
 
     TestVerdict run(std::span<Time> bounds) {
-        own_.resize(locks_.size());
         return least(bounds, [&](std::size_t i) { return delay(i); });
     }
 
   private:
     pinned::Delay delay(std::size_t i) {
-        const std::span<const Section> mine = tasks_.sections[i];
-        const auto requests = [&](std::size_t lock) {
-            Wide sum = 0;
-            for (const Section& section : mine) {
-                sum += at(section.lock) == lock ? section.count : 0;
-            }
-            return sum;
-        };
-        std::vector<Wide> wanted;
-        for (std::size_t lock = 0; lock < locks_.size(); lock++) {
-            wanted.push_back(requests(lock));
-        }
         // How often those of tasks elsewhere, on processor k and without j if there is one, keep i.
         const auto kept = [&](std::int32_t k, std::size_t without) {
             Wide sum = 0;
-            for (std::size_t lock = 0; lock < locks_.size(); lock++) {
+            for (const auto& [lock, wanted] : requests_[i]) {
                 Wide theirs = 0;
-                for (const Section& user : locks_[lock].users) {
-                    if (wanted[lock] > 0 && !here(user, i) && at(user.task) != without &&
-                        (k < 0 || home(user) == k)) {
+                for (const Section& user : users_[at(lock)]) {
+                    if (!here(user, i) && at(user.task) != without && (k < 0 || home(user) == k)) {
                         theirs += count(i, user);
                     }
                 }
-                sum += std::min(wanted[lock], theirs);
+                sum += std::min(wanted, theirs);
             }
             return sum;
         };
-        const Wide waits = mine.empty() ? Wide{0} : kept(-1, i);
+        const Wide waits = kept(-1, i);
         Wide remote = 0, local = 0;
         for (std::size_t j = 0; j < tasks_.size(); j++) {
             if (tasks_.sections[j].empty() || j == i) {
@@ -260,7 +225,10 @@ class FmlpPlus : public Bound {
                 Room room{0, waits > 0 ? kept(tasks_.home[j], i) : Wide{0}};
                 if (room.all > 0) {
                     room.any = kept(tasks_.home[j], j);
-                    own_ = wanted;
+                    std::ranges::fill(own_, 0);
+                    for (const auto& [lock, wanted] : requests_[i]) {
+                        own_[at(lock)] = wanted;
+                    }
                     for (const Section& section : tasks_.sections[j]) {
                         remote +=
                             room.take(count(i, section), own_[at(section.lock)]) * section.length;
@@ -273,7 +241,8 @@ class FmlpPlus : public Bound {
         return {remote + local, remote, 0};
     }
 
-    std::vector<Wide> own_;
+    pinned::Rows<pinned::Requests> requests_ = tasks_.requests();
+    std::vector<Wide> own_ = std::vector<Wide>(users_.size());
 };
 
 // Elsewhere: sections of more urgent tasks as often as they can be asked for while requests of i
@@ -326,7 +295,7 @@ class Dpcp : public Bound {
             if (j != i && server(section) == k) {
                 if (tasks_.above(j, i)) {
                     above.push_back(section);
-                } else if (locks_[at(section.lock)].ceiling >= tasks_.urgency[i]) {
+                } else if (ceilings_[at(section.lock)] >= tasks_.urgency[i]) {
                     below.push_back(section);
                 }
             }
@@ -374,6 +343,8 @@ class Dpcp : public Bound {
         const Time period = tasks_.system.tasks[at(section.task)].period;
         return (window + response_[at(section.task)] + period - 1) / period * section.count;
     }
+
+    pinned::Vector<std::int64_t> ceilings_ = tasks_.ceilings();
 };
 
 template <class Of>

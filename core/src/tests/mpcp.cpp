@@ -12,6 +12,8 @@
 // Virtual spinning: while a task waits, no less urgent one of its processor gets a lock that other
 // processors use. Then waiting counts as execution, and less urgent sections are ahead only when i
 // arrives.
+#include <utility>
+
 #include "pinned.hpp"
 
 namespace deadbeat::sched::mpcp {
@@ -28,19 +30,27 @@ class Bound {
         : tasks_(tasks),
           steps_(options),
           spins_(spins),
-          ceiling_(at(tasks.locks), std::vector<std::int64_t>(at(tasks.system.processors), kNone)) {
-        for (std::size_t lock = 0; lock < ceiling_.size(); lock++) {
-            for (std::size_t k = 0; k < ceiling_[lock].size(); k++) {
-                ceiling_[lock][k] = outside(lock, k);
-            }
+          ceilings_(at(tasks.locks), tasks.arena),
+          users_(tasks.arena),
+          of_(ceilings_.size(), tasks.arena),
+          more_(tasks.arena) {
+        for (const Section& section : tasks.system.sections) {
+            ceilings_[at(section.lock)].add(urgency(section), home(section));
         }
-        for (std::size_t i = 0; i < tasks.size(); i++) {
-            response_.push_back(tasks.system.tasks[i].wcet);
+        users_.reserve(tasks.system.sections.size());
+        const auto users = tasks.users();
+        for (std::size_t lock = 0; lock < users.size(); lock++) {
+            const std::size_t first = users_.size();
+            for (const Section& section : users[lock]) {
+                users_.push_back({at(section.task), section.count, held(section)});
+            }
+            of_[lock] = std::span(users_).subspan(first);
         }
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<pinned::Delay> delays;
+        pinned::Vector<pinned::Delay> delays(tasks_.arena);
+        delays.reserve(tasks_.size());
         for (std::size_t i = 0; i < tasks_.size(); i++) {
             const auto found = waiting(i);
             if (!found) {
@@ -49,42 +59,59 @@ class Bound {
             delays.push_back(spins_ ? pinned::Delay{arrivals(i), 0, *found}
                                     : pinned::Delay{*found + arrivals(i), *found, 0});
         }
+        auto response = tasks_.wcets();
         return pinned::least(
-            tasks_, response_, bounds, steps_, [&](std::size_t i) { return delays[i]; },
-            [](std::size_t, std::vector<char>&) {});
+            tasks_, response, bounds, steps_, [&](std::size_t i) { return delays[i]; },
+            [](std::size_t, pinned::Due&) {});
     }
 
   private:
-    // Most urgent user of `lock` on other processors than `k`.
-    std::int64_t outside(std::size_t lock, std::size_t k) const {
-        std::int64_t most = kNone;
-        for (const Section& section : tasks_.system.sections) {
-            if (at(section.lock) == lock && at(tasks_.home[at(section.task)]) != k) {
-                most = std::max(most, tasks_.urgency[at(section.task)]);
+    // The most urgent user of a lock, and of those on other processors.
+    struct Ceiling {
+        std::int64_t most = kNone, other = kNone;
+        std::int32_t home = -1;
+
+        void add(std::int64_t urgency, std::int32_t its) {
+            if (its != home && urgency > most) {
+                other = std::exchange(most, urgency);
+                home = its;
+            } else {
+                std::int64_t& known = its == home ? most : other;
+                known = std::max(known, urgency);
             }
         }
-        return most;
-    }
+    };
 
+    struct User {
+        std::size_t task;
+        std::int64_t count;
+        Wide held;  // what a section takes once it is
+    };
+
+    std::int64_t urgency(const Section& section) const { return tasks_.urgency[at(section.task)]; }
+    std::int32_t home(const Section& section) const { return tasks_.home[at(section.task)]; }
+
+    // The most urgent user on other processors; kNone: there is none.
     std::int64_t ceiling(const Section& section) const {
-        return ceiling_[at(section.lock)][at(tasks_.home[at(section.task)])];
+        const Ceiling& its = ceilings_[at(section.lock)];
+        return its.home == home(section) ? its.other : its.most;
     }
 
-    // What a section takes once it is held.
     Wide held(const Section& section) const {
-        const auto j = at(section.task);
+        const std::int64_t least = std::max(ceiling(section), kNone + 1);
         Wide sum = section.length;
-        for (std::size_t l = 0; l < tasks_.size(); l++) {
-            Time longest = 0;
-            for (const Section& other : tasks_.sections[l]) {
-                if (l != j && tasks_.here(l, j) && ceiling(other) != kNone &&
-                    ceiling(other) >= ceiling(section)) {
-                    longest = std::max(longest, other.length);
-                }
+        for (const std::size_t l : tasks_.on[at(home(section))]) {
+            if (l != at(section.task)) {
+                sum += longest(l, [&](const Section& one) { return ceiling(one) >= least; });
             }
-            sum += longest;
         }
         return sum;
+    }
+
+    template <class Wanted>
+    Time longest(std::size_t task, Wanted wanted) const {
+        const auto found = std::ranges::find_if(tasks_.sections[task], wanted);
+        return found == tasks_.sections[task].end() ? 0 : found->length;
     }
 
     // Of all requests of a job for locks of others.
@@ -95,32 +122,31 @@ class Bound {
                 continue;
             }
             Wide less = 0;
-            std::vector<std::pair<const Section*, Wide>> more;
-            for (const Section& other : tasks_.system.sections) {
-                const auto j = at(other.task);
-                if (other.lock != mine.lock || j == i) {
+            more_.clear();
+            for (const User& other : of_[at(mine.lock)]) {
+                if (other.task == i) {
                     continue;
                 }
-                if (tasks_.above(j, i)) {
-                    more.emplace_back(&other, held(other));
+                if (tasks_.above(other.task, i)) {
+                    more_.emplace_back(tasks_.system.tasks[other.task].period,
+                                       other.count * other.held);
                 } else {
-                    less = std::max(less, held(other));
+                    less = std::max(less, other.held);
                 }
             }
-            for (Wide w = 1;;) {
+            for (Time w = 1;;) {
                 Wide next = less;
-                for (const auto& [other, length] : more) {
-                    const Time period = tasks_.system.tasks[at(other->task)].period;
-                    next += ((w + period - 1) / period + 1) * other->count * length;
+                for (const auto& [period, length] : more_) {
+                    next += ((w + period - 1) / period + 1) * length;
                 }
                 if (next <= w) {
                     sum += mine.count * next;
                     break;
                 }
-                w = next;
-                if (w > tasks_.system.tasks[i].deadline || !steps_.spend(more.size() + 1)) {
+                if (next > tasks_.system.tasks[i].deadline || !steps_.spend(more_.size() + 1)) {
                     return std::nullopt;
                 }
+                w = static_cast<Time>(next);
             }
         }
         return sum;
@@ -132,34 +158,25 @@ class Bound {
             back += ceiling(mine) != kNone && !spins_ ? mine.count : 0;
         }
         Wide sum = 0;
-        for (std::size_t l = 0; l < tasks_.size(); l++) {
-            if (l == i || !tasks_.here(l, i) || tasks_.above(l, i)) {
-                continue;
+        for (const std::size_t l : tasks_.on[at(tasks_.home[i])]) {
+            if (!tasks_.above(l, i)) {
+                // Also on a lock of this processor alone that a task at least as urgent as i uses.
+                sum += longest(l, [&](const Section& one) {
+                    return ceiling(one) != kNone ||
+                           ceilings_[at(one.lock)].most >= tasks_.urgency[i];
+                });
             }
-            Time longest = 0;
-            for (const Section& section : tasks_.sections[l]) {
-                if (ceiling(section) != kNone || shared_here(section, i)) {
-                    longest = std::max(longest, section.length);
-                }
-            }
-            sum += back * longest;
         }
-        return sum;
-    }
-
-    // On a lock of this processor alone that a task at least as urgent as i uses.
-    bool shared_here(const Section& section, std::size_t i) const {
-        return std::ranges::any_of(tasks_.system.sections, [&](const Section& other) {
-            return other.lock == section.lock && tasks_.here(at(other.task), i) &&
-                   tasks_.above(at(other.task), i);
-        });
+        return back * sum;
     }
 
     const pinned::Tasks& tasks_;
     Steps steps_;
     bool spins_;
-    std::vector<std::vector<std::int64_t>> ceiling_;  // [lock][processor]
-    std::vector<Time> response_;
+    pinned::Vector<Ceiling> ceilings_;  // of locks
+    pinned::Vector<User> users_;
+    pinned::Rows<User> of_;                       // of each lock
+    pinned::Vector<std::pair<Time, Wide>> more_;  // of one
 };
 
 template <bool spins>

@@ -8,9 +8,6 @@
 // least joint fixed point of all responses). Spinning is execution. When i arrives, one section of
 // a less urgent task of its processor is ahead: with its spinning on a lock of several processors,
 // alone on one with a ceiling as urgent.
-#include <limits>
-#include <utility>
-
 #include "pinned.hpp"
 
 namespace deadbeat::sched::msrp {
@@ -25,58 +22,36 @@ class Bound {
         : tasks_(tasks),
           steps_(options),
           holistic_(holistic),
-          jobs_(tasks.system.tasks, response_),
-          locks_(at(tasks.locks)) {
-        for (const Task& task : tasks.system.tasks) {
-            response_.push_back(task.wcet);
-        }
-        for (const Section& section : tasks.system.sections) {
-            Lock& lock = locks_[at(section.lock)];
-            lock.users.push_back(section);
-            lock.ceilings.resize(at(tasks.system.processors), kNone);
-            std::int64_t& ceiling = lock.ceilings[at(tasks.home[at(section.task)])];
-            ceiling = std::max(ceiling, tasks.urgency[at(section.task)]);
-        }
-        for (Lock& lock : locks_) {
-            const auto home = [&](const Section& user) { return tasks.home[at(user.task)]; };
-            std::ranges::sort(lock.users, [&](const Section& a, const Section& b) {
-                return std::pair(home(a), -a.length) < std::pair(home(b), -b.length);
-            });
-            lock.remote =
-                !lock.users.empty() && home(lock.users.front()) != home(lock.users.back());
-            for (std::size_t u = 0; u < lock.users.size(); u++) {
-                if (u == 0 || home(lock.users[u]) != home(lock.users[u - 1])) {
-                    lock.first.push_back(u);
-                    lock.longest += lock.users[u].length;
-                }
+          response_(tasks.wcets()),
+          jobs_(tasks, response_, holistic),
+          requests_(tasks.requests()),
+          users_(tasks.users()),
+          ceilings_(tasks.ceilings()),
+          spins_(users_.size(), tasks.arena),
+          longest_(users_.size() * at(tasks.system.processors), tasks.arena) {
+        for (std::size_t lock = 0; lock < users_.size(); lock++) {
+            for (const Section& user : users_[lock]) {
+                Time& longest = longest_[place(lock, at(user.task))];
+                spins_[lock] += longest == 0 ? user.length : 0;
+                longest = std::max(longest, user.length);
             }
         }
     }
 
     TestVerdict run(std::span<Time> bounds) {
-        std::vector<Wide> ahead;
-        for (std::size_t i = 0; i < tasks_.size(); i++) {
-            ahead.push_back(arrivals(i));
-        }
         return pinned::least(
             tasks_, response_, bounds, steps_,
             [&](std::size_t i) {
                 Wide spins = 0;
-                const std::span<const Section> mine = tasks_.sections[i];
-                for (auto first = mine.begin(); first != mine.end(); ++first) {
-                    const auto same = [&](const Section& one) { return one.lock == first->lock; };
-                    const Lock& lock = locks_[at(first->lock)];
-                    if (lock.remote && std::none_of(mine.begin(), first, same)) {
-                        Wide requests = 0;
-                        for (const Section& section : mine) {
-                            requests += same(section) ? section.count : 0;
-                        }
-                        spins += holistic_ ? spin(i, lock, requests) : requests * once(i, lock);
+                for (const auto& [lock, requests] : requests_[i]) {
+                    if (remote(at(lock))) {
+                        spins +=
+                            holistic_ ? spin(i, at(lock), requests) : requests * once(i, at(lock));
                     }
                 }
-                return pinned::Delay{ahead[i], 0, spins};
+                return pinned::Delay{arrivals(i), 0, spins};
             },
-            [&](std::size_t i, std::vector<char>& due) {
+            [&](std::size_t i, pinned::Due& due) {
                 if (holistic_) {
                     jobs_.mark(i, due);
                 }
@@ -84,39 +59,35 @@ class Bound {
     }
 
   private:
-    static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+    std::size_t place(std::size_t lock, std::size_t i) const {
+        return lock * at(tasks_.system.processors) + at(tasks_.home[i]);
+    }
 
-    struct Lock {
-        std::vector<Section> users;          // by processor, the longest first
-        std::vector<std::size_t> first;      // of each processor
-        std::vector<std::int64_t> ceilings;  // of its users on each processor
-        Wide longest = 0;                    // the longest section of each processor
-        bool remote = false;                 // used by several processors
-    };
+    // Used by several processors.
+    bool remote(std::size_t lock) const {
+        const auto users = users_[lock];
+        return !tasks_.here(at(users.front().task), at(users.back().task));
+    }
 
     // Of one request: the longest section of each other processor.
-    Wide once(std::size_t i, const Lock& lock) const {
-        Wide sum = lock.longest;
-        for (const std::size_t u : lock.first) {
-            const Section& section = lock.users[u];
-            sum -= tasks_.here(at(section.task), i) ? section.length : 0;
-        }
-        return sum;
+    Wide once(std::size_t i, std::size_t lock) const {
+        return spins_[lock] - longest_[place(lock, i)];
     }
 
     // Of so many requests of one job: the longest that each other processor can issue meanwhile.
-    Wide spin(std::size_t i, const Lock& lock, Wide requests) {
-        steps_.spend(lock.users.size());
+    Wide spin(std::size_t i, std::size_t lock, Wide requests) {
+        steps_.spend(users_[lock].size());
         Wide sum = 0, left = 0;
         std::int32_t home = -1;
-        for (const Section& section : lock.users) {
+        for (const Section& section : users_[lock]) {
             const std::int32_t its = tasks_.home[at(section.task)];
             if (its != home) {
                 home = its;
                 left = home == tasks_.home[i] ? Wide{0} : requests;
             }
             if (left > 0) {
-                const Wide count = std::min(left, jobs_.of(i, at(section.task)) * section.count);
+                const Wide jobs = jobs_.of(i, at(section.task));
+                const Wide count = std::min(left, jobs * section.count);
                 sum += count * section.length;
                 left -= count;
             }
@@ -126,14 +97,14 @@ class Bound {
 
     Wide arrivals(std::size_t i) const {
         Wide most = 0;
-        for (std::size_t l = 0; l < tasks_.size(); l++) {
-            if (l == i || !tasks_.here(l, i) || tasks_.above(l, i)) {
+        for (const std::size_t l : tasks_.on[at(tasks_.home[i])]) {
+            if (tasks_.above(l, i)) {
                 continue;
             }
             for (const Section& section : tasks_.sections[l]) {
-                const Lock& lock = locks_[at(section.lock)];
-                if (lock.remote || lock.ceilings[at(tasks_.home[i])] >= tasks_.urgency[i]) {
-                    most = std::max(most, section.length + (lock.remote ? once(l, lock) : 0));
+                const std::size_t lock = at(section.lock);
+                if (remote(lock) || ceilings_[lock] >= tasks_.urgency[i]) {
+                    most = std::max(most, section.length + (remote(lock) ? once(l, lock) : 0));
                 }
             }
         }
@@ -143,9 +114,13 @@ class Bound {
     const pinned::Tasks& tasks_;
     Steps steps_;
     bool holistic_;
-    std::vector<Time> response_;
+    pinned::Vector<Time> response_;
     pinned::Jobs jobs_;
-    std::vector<Lock> locks_;
+    pinned::Rows<pinned::Requests> requests_;
+    pinned::Rows<Section> users_;
+    pinned::Vector<std::int64_t> ceilings_;
+    pinned::Vector<Wide> spins_;    // of each lock, the longest section of each processor
+    pinned::Vector<Time> longest_;  // on each lock of those of each processor
 };
 
 template <bool holistic>

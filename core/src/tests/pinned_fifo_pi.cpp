@@ -15,10 +15,6 @@
 // responses found, until nothing changes. Any joint fixed point is a proof: look at the first job
 // to exceed its bound; until then no other had. The remote part is bounded over the response
 // (window form), or request by request; the smaller one counts.
-#include <array>
-#include <cstddef>
-#include <memory_resource>
-
 #include "pinned.hpp"
 
 namespace deadbeat::sched::pinned {
@@ -46,11 +42,6 @@ struct Issuer {
     std::int64_t requests;
 };
 
-// All that is built for one system, and freed with it.
-using Arena = std::pmr::memory_resource;
-template <class T>
-using Vector = std::pmr::vector<T>;
-
 // Blockers whose sections count once for each hand-over, and `first` times more.
 struct Boost {
     explicit Boost(Arena* arena) : blockers(arena), issuers(arena) {}
@@ -72,24 +63,19 @@ struct View {
 class Bound {
   public:
     Bound(const Tasks& tasks, const TestOptions& options)
-        : system_(tasks.system),
+        : arena_(tasks.arena),
+          system_(tasks.system),
           urgency_(tasks.urgency),
           home_(tasks.home),
           sections_(tasks.sections),
           steps_(options),
-          counts_(tasks.size() * at(tasks.locks), &arena_),
-          ceiling_(at(tasks.locks), std::numeric_limits<std::int64_t>::min(), &arena_) {
-        response_.reserve(tasks.size());
+          counts_(tasks.size() * at(tasks.locks), arena_),
+          ceiling_(tasks.ceilings()),
+          response_(tasks.wcets()),
+          plans_(arena_) {
         plans_.reserve(tasks.size());
         for (const Section& section : system_.sections) {
-            auto& ceiling = ceiling_[at(section.lock)];
-            ceiling = std::max(ceiling, urgency_[at(section.task)]);
-        }
-        for (std::size_t i = 0; i < system_.tasks.size(); i++) {
-            response_.push_back(system_.tasks[i].wcet);
-            for (const Section& section : sections_[i]) {
-                counts_[i * ceiling_.size() + at(section.lock)] += section.count;
-            }
+            counts_[at(section.task) * ceiling_.size() + at(section.lock)] += section.count;
         }
     }
 
@@ -183,13 +169,13 @@ class Bound {
     }
 
     Plan plan(std::size_t i) {
-        Plan plan(&arena_);
+        Plan plan(arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j != i && here(i, j) && urgency_[j] >= urgency_[i]) {
                 plan.local.push_back({j, sections_[j].empty() && urgency_[j] > urgency_[i], 0});
             }
         }
-        Vector<std::int64_t> locks(&arena_);
+        Vector<std::int64_t> locks(arena_);
         for (const Section& section : sections_[i]) {
             if (std::ranges::find(locks, section.lock) == locks.end()) {
                 locks.push_back(section.lock);
@@ -205,12 +191,12 @@ class Bound {
 
     // `once`: of a single request of the one lock.
     View view(std::size_t i, std::span<const std::int64_t> locks, bool once) {
-        View view(&arena_);
+        View view(arena_);
         view.workers.reserve(system_.tasks.size());
         const std::int64_t mine = urgency_[i];
         view.local.first = (once ? 1 : requests(i, locks)) + 1;
         // Processors of other users, and the least priority at which a holder there runs.
-        Vector<std::pair<std::int32_t, std::int64_t>> processors(&arena_);
+        Vector<std::pair<std::int32_t, std::int64_t>> processors(arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (j == i) {
                 continue;
@@ -271,7 +257,7 @@ class Bound {
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             users += home_[j] == k && requests(j, locks) > 0 ? 1 : 0;
         }
-        Boost boost(&arena_);
+        Boost boost(arena_);
         for (std::size_t j = 0; j < system_.tasks.size(); j++) {
             if (home_[j] != k) {
                 continue;
@@ -463,17 +449,16 @@ class Bound {
         return static_cast<Time>(std::min<Wide>(x, kTimeMax));
     }
 
-    std::array<std::byte, 1 << 14> room_;
-    std::pmr::monotonic_buffer_resource arena_{room_.data(), room_.size()};
+    Arena* arena_;
     const System& system_;
-    const std::vector<std::int64_t>& urgency_;
-    const std::vector<std::int32_t>& home_;
-    const std::vector<std::span<const Section>>& sections_;
+    const Vector<std::int64_t>& urgency_;
+    const Vector<std::int32_t>& home_;
+    const Rows<Section>& sections_;
     Steps steps_;
     Vector<std::int64_t> counts_;  // of requests of a job, by task and lock
     Vector<std::int64_t> ceiling_;
-    Vector<Time> response_{&arena_};
-    Vector<Plan> plans_{&arena_};
+    Vector<Time> response_;
+    Vector<Plan> plans_;
 };
 
 TestVerdict pinned_fifo_pi(const System& system, const TestOptions& options,
