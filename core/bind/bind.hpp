@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,17 +49,17 @@ inline void require_sound(const sched::System& system) {
 
 // A numpy array that owns a copy of `count` values.
 template <class T>
-nb::object array_of(const T* values, std::size_t rows, std::size_t columns = 0) {
-    const std::size_t count = rows * (columns == 0 ? 1 : columns);
+nb::object array_of(const T* values, std::size_t rows, std::optional<std::size_t> columns = {}) {
+    const std::size_t count = rows * columns.value_or(1);
     T* copy = new T[count == 0 ? 1 : count];
     if (count > 0) {
         std::memcpy(copy, values, count * sizeof(T));
     }
     nb::capsule owner(copy, [](void* data) noexcept { delete[] static_cast<T*>(data); });
-    if (columns == 0) {
+    if (!columns) {
         return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy, {rows}, owner));
     }
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(copy, {rows, columns}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(copy, {rows, *columns}, owner));
 }
 
 nb::dict verdict_dict(const sched::Verdict& verdict);

@@ -122,7 +122,7 @@ nb::object test_many(const TaskArray& tasks, const Integers& starts, const Count
         nb::gil_scoped_release unlocked;
         answers = test_batch(batch, names, options, threads);
     }
-    return array_of(answers.data(), batch.size(), names.empty() ? 1 : names.size());
+    return array_of(answers.data(), batch.size(), names.size());
 }
 
 }  // namespace

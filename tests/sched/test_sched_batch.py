@@ -175,6 +175,7 @@ def test_a_batch_of_tests_is_the_tests_one_by_one_with_locks(protocol: str) -> N
         results = {it.facts.name: it.answer for it in analyze(batch.system(i), names=names).results}
         assert [TEST_ANSWERS[a] for a in answers[i]] == [results[name] for name in names], i
     assert {0, 1, 3} <= {*answers.ravel().tolist()}
+    assert test_batch(batch, []).shape == (len(batch), 0)
     assert (test_batch(batch.independent(), ["p-fp"])[:40, 0] != 3).all()
     with pytest.raises(UsageError, match="not applicable: pd2 ignores locks"):
         simulate_batch(batch, sched.Scheduler(policy="pd2"))
