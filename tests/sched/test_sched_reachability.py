@@ -167,6 +167,17 @@ def test_what_is_not_explored_is_said(tasks, says, capsys, tmp_path):
     assert (found["answer"], says in found["reason"]) == ("not applicable", True)
 
 
+@pytest.mark.parametrize("test", TESTS)
+def test_what_begins_after_a_hyper_period_is_explored(test, capsys, tmp_path):
+    """By hand: both have jobs at 5, the second one's waits for 1 and is due after 1."""
+    tasks = [{"wcet": 1, "period": 4, "deadline": 1, "offset": at} for at in (1, 5)]
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps({"processors": 1, "tasks": tasks}))
+    main(("sched", "analyze", str(file), "--test", test, "--priorities", "given", "--json"))
+    [found] = answer_of(capsys.readouterr().out)["tests"]
+    assert found["answer"] == "refuted"
+
+
 # --- sporadic: what other tests are measured by ---------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -23,6 +24,14 @@ from deadbeat.sched.simulator import TIME_MAX
 
 #: Most defects shown of one file; a file with more is of another kind altogether.
 _DEFECTS_SHOWN = 1000
+
+#: Unknown keys of one object that are named; one with more is no task.
+_KEYS_SHOWN = 100
+
+#: Of few digits: 1e999999999 would fill the memory.
+_DECIMAL = re.compile(
+    r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
+)
 
 #: Of an arrival curve in its period, as the core has it.
 _ARRIVALS_MAX = 10**6
@@ -80,13 +89,16 @@ class Defect:
     hint: str = ""
 
 
-@frozen
+@frozen(repr=False)
 class Literal:
     """A number that no integer can stand for, as it was written."""
 
     text: str
     found: str
     hint: str
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 Where = Callable[[Path], str]
@@ -131,6 +143,16 @@ def number(text: str) -> int | Literal:
         above = "below every minimum" if match[1] == "-" else "above the maximum of 2^60"
         return Literal(text, f"{shown(text)[1:-1]} is {above}", "choose a coarser unit")
     return int(digits + "0" * exponent) * (-1 if match[1] == "-" else 1)
+
+
+def decimal(text: str) -> Fraction | None:
+    """The exact value of a decimal number, or None."""
+    return Fraction(text) if _DECIMAL.fullmatch(text.strip()) else None
+
+
+def exact(value: Any) -> Any:
+    """The same of any value; what is no number stays as it is, for `build` to name."""
+    return value if not isinstance(value, str) or (found := decimal(value)) is None else found
 
 
 def build(
@@ -277,6 +299,9 @@ def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
 
 def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
     required, known = rule["required"], rule["properties"]
+    if (unknown := len(value.keys() - known.keys())) > _KEYS_SHOWN:
+        yield Defect(path, f"{unknown} unknown keys", f"known are {', '.join(known)}")
+        return
     near = {_near(str(other), required) for other in value if other not in required}
     hints = {
         "processors": 'write "processors": 4, or give --processors 4',

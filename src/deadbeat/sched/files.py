@@ -34,6 +34,8 @@ BYTES_MAX = 64 << 20
 
 _EXAMPLE = '{"processors": 2, "tasks": [{"wcet": 1, "period": 3}]}'
 _COLUMNS = ("name", *FIELDS, *EXTRAS, "bcet")
+#: Far more than a table of tasks has.
+_COLUMNS_MAX = 1000
 
 
 @frozen(kw_only=True)
@@ -126,8 +128,9 @@ def parse_task_system(
 
 #: What a system came to, and what was assumed.
 _Parsed = tuple[TaskSystem, Sequence[str]]
-_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
-_TEXT_OR_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"|,(?=\s*[}\]])', re.DOTALL)
+# What is not closed goes on to the end: else it would be looked for from each beginning.
+_TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
+_TEXT_OR_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"?|,(?=\s*[}\]])', re.DOTALL)
 
 
 def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
@@ -137,7 +140,9 @@ def _parse_json(text: str, source: str, processors: int | None) -> _Parsed:
     try:
         # JSON of libjson-c: blanks for comments and commas behind the last, so that places stay.
         def blank(found: re.Match[str]) -> str:
-            return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
+            is_open = found[0].startswith("/*") and not found[0].endswith("*/")
+            kept = is_open or found[0][0] == '"'
+            return found[0] if kept else re.sub(r"[^\n]", " ", found[0])
 
         plain = _TEXT_OR_COMMA.sub(blank, _TEXT_OR_COMMENT.sub(blank, text))
         document = json.loads(
@@ -195,6 +200,9 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
     if {"job id", "arrival min"} <= {cell.strip().lower() for cell in rows[0]}:
         message = f"{source}: a job set, with the times of every job, and no task system"
         raise UsageError(message, "write a line a task: name,wcet,period,deadline")
+    if len(rows[0]) > _COLUMNS_MAX:
+        message = f"line {numbers[0]}: {len(rows[0])} columns"
+        raise UsageError(f"{source}: {message}", "write one like: wcet,period,deadline")
     remarks: list[str] = []
     if not any(own_word(cell, _COLUMNS)[0] for cell in rows[0]) and any(map(_is_data, rows[0])):
         header, said = ordered(rows, source)

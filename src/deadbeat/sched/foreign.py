@@ -8,7 +8,6 @@ schedulability does not use is named in a remark; what would change the answer i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
@@ -19,14 +18,11 @@ from attrs import frozen
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import Json, shown
-from deadbeat.sched.documents import number, path_text, refusal
+from deadbeat.sched.documents import decimal, exact, number, path_text, refusal
 
 #: Attribute of a task -> our key.
 _TIMES = {"WCET": "wcet", "period": "period", "deadline": "deadline", "activationDate": "offset"}
 _UNITS = ((0, "ms"), (3, "us"), (6, "ns"), (9, "ps"))
-_DECIMAL = re.compile(
-    r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
-)
 #: Attributes that a file of SimSo has and that do not change its periodic tasks.
 _UNUSED = ("preemption_cost", "ACET", "et_stddev")
 
@@ -76,7 +72,7 @@ def read_xml(
 def _schedcat(root: ElementTree.Element, found: _Found) -> Any:
     tasks, homes = [], [0]
     for task in root.iter("task"):
-        times = {key: _number(task.get(key)) for key in ("wcet", "period", "deadline")}
+        times = {key: exact(task.get(key)) for key in ("wcet", "period", "deadline")}
         entry: dict[str, Any] = {key: value for key, value in times.items() if value is not None}
         entry["name"] = task.get("id", "")
         if (partition := task.get("partition")) is not None:
@@ -85,7 +81,7 @@ def _schedcat(root: ElementTree.Element, found: _Found) -> Any:
         for each in task.iter("requirement"):
             for kind in ("read", "write"):
                 count = number(each.get(f"max_{kind}s", "1" if kind == "write" else "0"))
-                length = _number(each.get(f"max_{kind}_length", "1" if kind == "write" else "0"))
+                length = exact(each.get(f"max_{kind}_length", "1" if kind == "write" else "0"))
                 if count and length:
                     lock = f"r{each.get('res_id', 0)}"
                     sections.append({"lock": lock, "length": length, "count": count})
@@ -114,13 +110,13 @@ def _cheddar(root: ElementTree.Element, found: _Found) -> Any:
             found.errors.append(f"tasks[{index}].task_type: {shown(kind)} (periodic or sporadic)")
         fields = {each.tag.strip(): (each.text or "").strip() for each in task}
         entry: dict[str, Any] = {
-            ours: _number(fields[theirs]) for theirs, ours in keys.items() if theirs in fields
+            ours: exact(fields[theirs]) for theirs, ours in keys.items() if theirs in fields
         }
         entry |= {"name": fields.get("name", ""), "priority": number(fields.get("priority", "0"))}
         if fields.get("cpu_name") in places:
             entry["home"] = places[fields["cpu_name"]]
         for key in ("blocking_time", "context_switch_overhead"):
-            if _number(fields.get(key, "0")):
+            if exact(fields.get(key, "0")):
                 found.remarks.append(f"{key} is left out")
         tasks.append(entry)
     for kind in ("resources", "dependencies", "messages", "buffers"):
@@ -128,11 +124,6 @@ def _cheddar(root: ElementTree.Element, found: _Found) -> Any:
             found.remarks.append(f"{kind} are left out: they may delay tasks")
     found.remarks.append("times have no unit in files of Cheddar")
     return {"processors": max(len(places), 1), "tasks": tasks}
-
-
-def _number(text: str | None) -> Fraction | str | None:
-    """Exactly; what is no number stays as it is, for `documents.build` to name."""
-    return text if text is None or (value := _decimal(text)) is None else value
 
 
 def _simso(
@@ -148,7 +139,7 @@ def _simso(
         found.remarks.append(f"execution-time model {etm} is left out: every job executes its WCET")
     scheduler = root.find("./sched")
     if scheduler is not None and any(
-        _decimal(scheduler.get(key, "0"))
+        decimal(scheduler.get(key, "0"))
         for key in ("overhead", "overhead_activate", "overhead_terminate")
     ):
         found.remarks.append("overheads of the scheduler are left out")
@@ -181,12 +172,12 @@ def _processors(root: ElementTree.Element, found: _Found) -> int:
     if not processors:
         found.errors.append("processors: no processor (add <processor .../> in <processors>)")
     for index, processor in enumerate(processors):
-        if _decimal(processor.get("speed", "1")) != 1:
+        if decimal(processor.get("speed", "1")) != 1:
             speed = shown(processor.get("speed"))
             found.errors.append(
                 f"processors[{index}].speed: {speed} (only identical processors, of speed 1)"
             )
-        if any(_decimal(processor.get(key, "0")) for key in ("cs_overhead", "cl_overhead")):
+        if any(decimal(processor.get(key, "0")) for key in ("cs_overhead", "cl_overhead")):
             found.remarks.append("overheads of processors are left out: --set cost-context-switch")
     return len(processors)
 
@@ -204,7 +195,7 @@ def _simso_times(index: int, task: ElementTree.Element, found: _Found) -> dict[s
         successor = shown(task.get("followed_by"))
         found.errors.append(f"{here}.followed_by: {successor} (tasks are independent here)")
     for key in _UNUSED:
-        if _decimal(task.get(key, "0")):
+        if decimal(task.get(key, "0")):
             found.remarks.append(f"{key} is left out: every job executes its WCET")
     if task.get("abort_on_miss", "yes") == "yes":
         found.remarks.append("abort_on_miss is left out: a late job ends the simulation or runs on")
@@ -213,7 +204,7 @@ def _simso_times(index: int, task: ElementTree.Element, found: _Found) -> dict[s
         text = task.get(theirs)
         if text is None and theirs == "activationDate":
             continue
-        value = None if text is None else _decimal(text)
+        value = None if text is None else decimal(text)
         if text is None:
             found.errors.append(f"{here}.{theirs}: missing (a time in ms)")
         elif value is None:
@@ -221,11 +212,6 @@ def _simso_times(index: int, task: ElementTree.Element, found: _Found) -> dict[s
         else:
             values[ours] = value
     return values
-
-
-def _decimal(text: str) -> Fraction | None:
-    """The exact value of a decimal number, or None."""
-    return Fraction(text) if _DECIMAL.fullmatch(text.strip()) else None
 
 
 def _scale(
@@ -237,7 +223,7 @@ def _scale(
 ) -> tuple[int, str]:
     """How many units a ms has, and the unit's name: the coarsest in which every time is whole."""
     if whole_cycles:
-        cycles = _decimal(root.get("cycles_per_ms", "1000000"))
+        cycles = decimal(root.get("cycles_per_ms", "1000000"))
         if cycles is None or cycles.denominator != 1 or cycles < 1:
             wrong = shown(root.get("cycles_per_ms"))
             found.errors.append(f"cycles_per_ms: {wrong} is not a whole number (like 1000)")

@@ -87,7 +87,8 @@ def decide(
     ranks = keys.get(priorities, [task.priority for task in tasks])
     ranked = (evolve(task, priority=rank) for task, rank in zip(tasks, ranks, strict=True))
     rate = sum(1 / task.period for task in tasks)
-    span = horizon or min(_PERIODS * max(task.period for task in tasks), int(_JOBS / rate))
+    longest = max(task.period for task in tasks)
+    span = horizon or min(_PERIODS * longest, int(_JOBS / rate), 1 << 60)
     window = min(sum(task.wcet for task in tasks), 1 << 60)
     arrays = rows(evolve(system, tasks=tuple(ranked)))
     try:

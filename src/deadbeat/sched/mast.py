@@ -8,14 +8,14 @@ several activities is a chain, not a task, and is refused by name.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Any
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import shown
-from deadbeat.sched.documents import number, refusal
+from deadbeat.sched.documents import exact, number, refusal
 
-_TOKEN = re.compile(r'\s*(?:--[^\n]*\n\s*)*(=>|[(),;]|"[^"]*"|[^\s(),;=>]+)')
+_TOKEN = re.compile(r'--[^\n]*|=>|[(),;]|"[^"]*"|(?:(?!--)[^\s(),;=>])+|\S')
+_SIGNS = ("=>", "=", ">", ")", ",", ";")
 _KINDS = (
     r"model|processing_resource|scheduler|scheduling_server|operation|shared_resource|transaction"
 )
@@ -41,7 +41,7 @@ def read_mast(text: str, source: str) -> tuple[Any, list[str]]:
     errors = [
         f"processing_resource {name}: speed_factor {shown(each['speed_factor'])} (only speed 1)"
         for name, each in processors.items()
-        if _number(each.get("speed_factor", "1")) != 1
+        if exact(each.get("speed_factor", "1")) != 1
     ]
     places = {name: place for place, name in enumerate(processors)}
     tasks = []
@@ -58,7 +58,7 @@ def read_mast(text: str, source: str) -> tuple[Any, list[str]]:
     for each in (each for named in kinds.values() for each in named.values()):
         policy = each.get("policy")
         for key, cost in {**each, **(policy if isinstance(policy, dict) else {})}.items():
-            if re.fullmatch("worst_.*(switch|overhead)", key) and _number(cost):
+            if re.fullmatch("worst_.*(switch|overhead)", key) and exact(cost):
                 costs.add(key)
     remarks = [f"{key} is left out: --set cost-context-switch" for key in sorted(costs)]
     found = {"processors": max(len(places), 1), "tasks": tasks}
@@ -92,7 +92,7 @@ def _task(value: Any, kinds: Any, places: Any) -> Any:
         "jitter": event.get("max_jitter"),
         "offset": event.get("phase"),
     }
-    entry = {key: _number(each) for key, each in times.items() if each is not None}
+    entry = {key: exact(each) for key, each in times.items() if each is not None}
     entry["name"] = value.get("name", "")
     policies = _objects(server, "server_sched_parameters")
     if policies and isinstance(priority := policies[0].get("the_priority"), str):
@@ -102,10 +102,11 @@ def _task(value: Any, kinds: Any, places: Any) -> Any:
     if host in places:
         entry["home"] = places[host]
     locks = operation.get("shared_resources_list", [])
+    locks = locks if isinstance(locks, list) else [locks]
     if len(locks) > 1:
         return f"{', '.join(map(str, locks))} are held together (a task holds one lock)"
     if locks:  # for all of the operation
-        entry["sections"] = [{"lock": locks[0], "length": _number(wcet)}]
+        entry["sections"] = [{"lock": locks[0], "length": exact(wcet)}]
     return entry
 
 
@@ -122,16 +123,8 @@ def _objects(entry: Any, key: str) -> list[Any]:
     ]
 
 
-def _number(value: Any) -> Any:
-    """Exactly; what is no number stays as it is, for `documents.build` to name."""
-    try:
-        return Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError):
-        return value
-
-
 def _statements(text: str, source: str) -> list[tuple[str, Any]]:
-    tokens = [(match[1], match.start(1)) for match in _TOKEN.finditer(text)]
+    tokens = [(m[0], m.start()) for m in _TOKEN.finditer(text) if not m[0].startswith("--")]
     place = 0
 
     def wrong() -> UsageError:
@@ -152,6 +145,8 @@ def _statements(text: str, source: str) -> list[tuple[str, Any]]:
         nonlocal place
         if place < len(tokens) and tokens[place][0] == "(":
             return group()
+        if place < len(tokens) and tokens[place][0] in _SIGNS:
+            raise wrong()
         return take().strip('"')
 
     def group() -> Any:
@@ -166,8 +161,11 @@ def _statements(text: str, source: str) -> list[tuple[str, Any]]:
                 pairs[key] = value()
             else:
                 items.append(value())
-            if tokens[place : place + 1] and tokens[place][0] == ",":
-                take(",")
+            if (pairs and items) or not tokens[place : place + 1] or tokens[place][0] != ",":
+                break
+            take(",")
+        if pairs and items:
+            raise wrong()
         take(")")
         return pairs or items
 

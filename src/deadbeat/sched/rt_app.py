@@ -37,6 +37,10 @@ _SERVER = {"dl-period": "server_period", "dl-deadline": "server_deadline"}
 _EVENT = re.compile(r"(run|runtime|exec|sleep|timer|lock|unlock|wait|sync|suspend|barrier"
                     r"|sem_wait|mem|memrun|iorun|fork)(?:\d|_\w)*")  # fmt: skip
 
+_TASKS_MAX = 65535  # of the schema
+#: More than a job has in earnest.
+_SECTIONS_MAX = 1_000_000
+
 _Event = tuple[str, Any]
 
 
@@ -99,6 +103,10 @@ class _Thread:
                     more = max(times, 1) - 1  # without an end: a round is a job
                     self.job.run += more * (self.job.run - start.run)
                     self.job.sleep += more * (self.job.sleep - start.sleep)
+                    if more * (len(self.job.sections) - sections) > _SECTIONS_MAX:
+                        raise UsageError(
+                            f"{self.where}: loop {times} with locks", "shorten the loop"
+                        )
                     self.job.sections += more * self.job.sections[sections:]
                     break
             if times < 0:
@@ -108,9 +116,9 @@ class _Thread:
     def _event(self, word: str, value: Any) -> None:
         time: Any = value.get("period") if word == "timer" and isinstance(value, dict) else value
         if word in ("timer", "sleep", *_RUN) and not (isinstance(time, int) and time >= 0):
-            raise UsageError(
-                f"{self.where}: {word} {getattr(time, 'text', time)}", "write a time in whole us"
-            )
+            raise UsageError(f"{self.where}: {word} {time}", "write a time in whole us")
+        if word in ("lock", "unlock") and not isinstance(value, str):
+            raise UsageError(f"{self.where}: {word} {shown(value)}", "write the name of a mutex")
         if word in _RUN:
             self.job.run += time
             self.held = {lock: length + time for lock, length in self.held.items()}
@@ -162,13 +170,16 @@ def _events(phase: Members) -> list[_Event]:
 def from_rt_app(document: Any, source: str) -> tuple[dict[str, Json], list[str]]:
     """A document of ours, and what was assumed or left out, a line each.
     Raises UsageError: no thread is a periodic task, or one cannot be read as one."""
-    remarks, tasks, cpus = ["times are in us, as rt-app has them"], [], [0]
+    remarks, cpus = ["times are in us, as rt-app has them"], [0]
+    tasks: list[dict[str, Any]] = []
     common = document.get("global", {})
     common = common if isinstance(common, dict) else {}
     why: list[str] = []
     for name, thread in document["tasks"].items():
         entry, said = _task(thread, f"{source}: tasks.{name}", common.get("default_policy"))
         count = _whole(thread.get("instance", 1), f"{source}: tasks.{name}: instance")
+        if len(tasks) + count > _TASKS_MAX:
+            raise UsageError(f"{source}: more than {_TASKS_MAX} tasks", "fewer instances")
         remarks += [f"{name}: {line}" for line in said if entry and count]
         why += [f"{name}: {line}" for line in said if not entry]
         cpus += entry.get("affinity", [entry.get("home", 0)])

@@ -6,6 +6,7 @@ Times are read exactly and come out in the coarsest unit in which all of them ar
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,10 +24,14 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 #: Keys of a task that are times.
 _TIMES = {*FIELDS, *EXTRAS, "bcet"} - {"priority", "home"}
 _PLACES_MAX = 12
+#: Characters of a word that can be a key and its unit.
+_WORD_MAX = 100
 
 
 def own_word(word: str, known: Iterable[str]) -> tuple[str, str]:
     """Our key for what was written, "" if none is known for it, and its unit."""
+    if len(word) > _WORD_MAX:
+        return "", ""
     found = _UNIT.search(word)
     unit = found[1].replace("µ", "u") if found else ""
     for text in (word, _UNIT.sub("", word)):
@@ -53,11 +58,11 @@ def own_keys(document: Any, source: str) -> tuple[Any, dict[str, str], list[str]
         if not isinstance(entry, dict):
             return entry
         read = {key: (key, "") if key in known else own_word(key, known) for key in entry}
-        names = [name for name, _ in read.values()]
+        names = Counter(name for name, _ in read.values())
         out = {}
         for key, value in entry.items():
             name, unit = read[key]
-            sound = name and names.count(name) == 1 and unit in ("", units.get(name, unit))
+            sound = name and names[name] == 1 and unit in ("", units.get(name, unit))
             out[name if sound else key] = value
             if sound and name != key:
                 remarks[f"{key} is read as {name}{f' in {unit}' if unit else ''}"] = None

@@ -277,7 +277,10 @@ def unindented(text: str) -> str:
 #: Lines that begin as an object does, and are tried.
 _TRIES = 20
 _OBJECT = re.compile(r'(?:^|(?<=\}))\{(?=\s*["}])', re.M)
-_NO_NUMBER = re.compile(r'("(?:[^"\\\n]|\\.)*")|(?<![\w.])[-+]?(?:nan|inf(?:inity)?)\b', re.I)
+# A text that is not closed goes on to the end of its line: it is not looked for again.
+_NO_NUMBER = re.compile(
+    r'("(?:[^"\\\n]|\\.)*\\?(?:"|$))|(?<![\w.])[-+]?(?:nan|inf(?:inity)?)\b', re.I | re.M
+)
 
 
 def json_within(text: str) -> tuple[list[Any], str, str]:
