@@ -8,6 +8,7 @@ never wider than 1/1024 of what it holds (G. Tene's HdrHistogram, with the knee 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from attrs import asdict, field, frozen
@@ -139,7 +140,7 @@ class Histogram:
             resolution_ns=resolution_ns,
         )
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Number of values, those without a bucket included."""
         return int(self.counts.sum()) + self.overflow

@@ -69,7 +69,7 @@ class Derived:
     text: tuple[str, ...]
 
     def write(self, folder: Path) -> None:
-        write_json(folder / DERIVED_FILE, asdict(self))
+        write_json(folder / DERIVED_FILE, asdict(self), indent=None)
 
 
 def read_derived(folder: Path) -> Derived:

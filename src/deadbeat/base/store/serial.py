@@ -62,7 +62,7 @@ def _is_tuple(kind: Any) -> bool:
 
 def _tuple(kind: Any, made: Converter) -> Any:
     """Read a list alone: a text or an object has items, too."""
-    alike = get_args(kind)[-1] is ...
+    alike, whole = get_args(kind)[-1] is ..., get_args(kind) == (int, ...)
     hook: Any = (
         homogenous_tuple_structure_factory(kind, made)
         if alike
@@ -72,6 +72,8 @@ def _tuple(kind: Any, made: Converter) -> Any:
     def structured(value: Any, _: Any) -> Any:
         if not isinstance(value, list | tuple):
             raise ValueError(f"expected a list, found {value!r:.80}")
+        if whole and {*map(type, value)} == {int} and max(map(abs, value)) <= NUMBER_MAX:
+            return tuple(value)  # not number by number: there are many
         return hook(value, kind)
 
     return structured

@@ -15,7 +15,7 @@ from attrs import evolve
 
 from deadbeat.base.kinds.base import Begin
 from deadbeat.base.kinds.shown import Shown
-from deadbeat.base.model.comparison import Comparable, ComparisonResult, Lineup
+from deadbeat.base.model.comparison import Comparable, ComparisonResult, Lineup, Subject
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.observations import Metric
 from deadbeat.base.model.words import nearest, shown
@@ -30,7 +30,7 @@ from deadbeat.cli._measure import answered
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import Part, say
 from deadbeat.cli._signals import interruptible
-from deadbeat.cli.compare.page import write_comparison
+from deadbeat.cli.compare.page import OVERLAID, write_comparison
 from deadbeat.cli.compare.results import all_found, compare_results
 from deadbeat.cli.derived import kept
 from deadbeat.program.run.kind import KIND
@@ -93,7 +93,7 @@ def compare(
         result,
         folder,
         formats=FORMATS if figures else (),
-        overlays=functools.partial(kind.overlays, subjects),
+        overlays=functools.partial(kind.overlays, _overlaid(subjects)),
     )
     write_json(folder / "comparison.json", result.plain())
     reasons = list(_failures(result, failing))
@@ -111,6 +111,11 @@ def compare(
         status=1 if reasons else 0,
     )
     return kept(shown, folder, "compare", paths)
+
+
+def _overlaid(subjects: Sequence[Subject]) -> Sequence[Subject]:
+    """The baseline, and the last of the others."""
+    return (subjects[0], *subjects[1:][1 - OVERLAID :])
 
 
 def _programs(names: Sequence[str], runs: Path) -> list[list[str]] | None:

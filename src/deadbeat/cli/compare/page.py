@@ -55,6 +55,8 @@ COMPARE_FILE = "compare.html"
 #: Deadline factors with overlaid distributions on paper; the page has all, and says so.
 _LEVELS = 2
 _NOISE = "smallest effect that could be seen: column “could have shown” of the verdict"
+#: Most results in figures of several over each other: more are not told apart.
+OVERLAID = 12
 #: Figures of the subjects over each other; see `Comparable.overlays`.
 Overlays = Callable[[int | None], list[Chart]]
 
@@ -126,6 +128,9 @@ def comparison_document(
         f"The folder figures/ has {papers} of these {len(charts)} figures: distributions over task"
         " sets at the shortest and the longest deadline factor alone."
     ) * (0 < papers < len(charts))
+    if (several := len(result.campaigns)) > OVERLAID:
+        few = f"Results over each other are the baseline and the last {OVERLAID - 1} of {several}."
+        left_out = f"{few} {left_out}".rstrip()
     words = terms(*filter(None, [result.look.terms]))
     parameters = [(key, value or "none") for key, value in flatten(result.parameters)]
     # The largest differences, all cells are in the figures; and remedies beside each other.

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 
 import numpy as np
 
 from deadbeat.base.model.comparison import ChangePoint, Subject
+from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.base.stats.multiple import holm
 
@@ -55,22 +57,24 @@ def _series(
     tables: Sequence[Observations], metrics: Sequence[Metric]
 ) -> Iterator[tuple[Metric, Cell, Floats]]:
     """Means of each result, of what all have."""
+    known = [
+        grouped((row for row in table.rows if row.value is not None), attrgetter("metric", "cell"))
+        for table in tables
+    ]
     for metric in metrics:
         for cell in tables[0].cells:
-            sides = [
-                [row.value for row in table.rows
-                 if row.cell == cell and row.metric == metric.name and row.value is not None]
-                for table in tables
-            ]  # fmt: skip
+            sides = [each.get((metric.name, cell)) for each in known]
             if all(sides):
-                yield metric, cell, np.array([float(np.mean(side)) for side in sides])
+                means = [np.mean([row.value for row in side]) for side in sides if side]
+                yield metric, cell, np.array(means, float)
 
 
 @cache
 def _null(count: int) -> Floats:
     """The largest score of each of many series in which nothing changes."""
-    scores: Floats = _scores(np.random.default_rng(1).normal(size=(_DRAWS, count))).max(axis=1)
-    return scores
+    random, part = np.random.default_rng(1), _DRAWS // 100  # at once they fill hundreds of MB
+    drawn = (random.normal(size=(part, count)) for _ in range(0, _DRAWS, part))
+    return np.concatenate([_scores(rows).max(axis=1) for rows in drawn])
 
 
 def _scores(rows: Floats) -> Floats:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.histogram import Histogram
@@ -242,3 +243,8 @@ class LatencyRun(StoredRun):
     split: tuple[PathSplit, ...] = ()
     kind: str = "hardware"
     engine_version: str = ""
+
+    def compact(self) -> Self:
+        """Without the maxima of stretches, which figures over time alone show: days have
+        millions."""
+        return evolve(self, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in self.cpus))

@@ -125,7 +125,7 @@ def read_matrix(path: Path) -> Matrix:
     """The matrix in ``path``."""
     store = LatencyStore.open(path)
     spec = read_spec(store.spec)
-    runs = tuple(store.runs())
+    runs = tuple(map(LatencyRun.compact, store.runs()))
     planned = keys(spec)
     left = len(set(planned) - {run.key for run in runs})
     return matrix_of(

@@ -49,11 +49,7 @@ def summarise_latency(
         beside: The program that ran beside all runs, as stored.
         deadlines_ns: Deadlines of which the tail statements are to speak beside the maximum.
     """
-    # without the maxima of stretches, which figures over time alone show: days have millions
-    compact = (
-        evolve(run, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in run.cpus)) for run in runs
-    )
-    ordered = sorted(compact, key=lambda run: run.key)
+    ordered = sorted(map(LatencyRun.compact, runs), key=lambda run: run.key)
     places = grouped(ordered, attrgetter("key.load", "key.engine"))
     cells = tuple(
         _cell(places[place], deadlines_ns)
