@@ -2,8 +2,8 @@
 one that reads most.
 
 Wall time on a busy machine says little: CPU time is what counts, the best of many what can be had.
-Before a kind was imported with its first folder (issue 48): --version 0.40, list 1.1, show 1.0 to 1.2,
-page 2.0 to 14 s; 100 latency matrices took 11.7 s and 555 MB to compare.
+Before a kind was imported with its first folder (issue 48): --version 0.40, list 1.1, show 1.0 to
+1.2, page 2.0 to 14 s; to compare 100 latency matrices took 11.7 s and 555 MB.
 """
 
 from __future__ import annotations
