@@ -216,6 +216,11 @@ class Histogram:
         inside = bucket_of(limit_ns)
         return int(self.counts[self.buckets >= inside].sum()) + self.overflow
 
+    def same(self, other: Histogram) -> bool:
+        """Whether ``other`` counts the same."""
+        arrays = (self.buckets, other.buckets), (self.counts, other.counts)
+        return self == other and all(np.array_equal(*each) for each in arrays)
+
     def __add__(self, other: Histogram) -> Histogram:
         """All values of both; ``resolution_ns`` is the coarser one."""
         return pool([self, other])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +80,7 @@ def ratio_interval(above: Sequence[float], below: Sequence[float]) -> Interval |
     return Interval(math.exp(mean - half), math.exp(mean + half))
 
 
+@lru_cache(4096)
 def t_quantile(probability: float, degrees: float) -> float:
     """Quantile of Student's t for ``probability``."""
     return float(special.stdtrit(degrees, probability))

@@ -25,10 +25,16 @@ _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6
 
 
 def comparison_charts(result: ComparisonResult) -> list[Chart]:
-    panels = []
+    panels, spans = [], {}
     metrics = result.comparisons[0].metrics if result.comparisons else ()
     for metric in metrics:
-        every = _of(result, metric.metric)
+        every = [
+            each for c in result.comparisons for each in c.metrics if each.metric == metric.metric
+        ]
+        # How far the colours of a metric reach, in per cent: the same in every map of it.
+        cells = [cell for each in every for cell in each.cells]
+        sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
+        spans[metric.metric] = 100 * max([*sizes, metric.metric.minimum, 1e-8])
         # Each comparison has a gate of its own where there is no A/A repeat.
         widest = max((each.gate for each in every if each.gate is not None), default=None)
         panels.append(
@@ -50,16 +56,8 @@ def comparison_charts(result: ComparisonResult) -> list[Chart]:
     charts = [overall]
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
-            # How far the colours of a metric reach, in per cent: the same in every map of it.
-            cells = [cell for each in _of(result, metric.metric) for cell in each.cells]
-            sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
-            span = 100 * max([*sizes, metric.metric.minimum, 1e-8])
-            charts += _cell_charts(result, comparison, metric, index, span=span)
+            charts += _cell_charts(result, comparison, metric, index, span=spans[metric.metric])
     return charts
-
-
-def _of(result: ComparisonResult, metric: Metric) -> list[MetricComparison]:
-    return [each for c in result.comparisons for each in c.metrics if each.metric == metric]
 
 
 def effect_axis(metric: Metric) -> str:

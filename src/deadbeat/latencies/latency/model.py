@@ -135,6 +135,11 @@ class CpuLatency:
     cpu_ns: int | None = None
     interval_ns: int | None = None
 
+    def compact(self) -> Self:
+        """See `LatencyRun.compact`."""
+        one = self.corrected is not None and self.corrected.same(self.raw)
+        return evolve(self, block_maxima=(), corrected=self.raw if one else self.corrected)
+
     @property
     def honest(self) -> Histogram:
         """Corrected where that is known, else raw."""
@@ -246,5 +251,5 @@ class LatencyRun(StoredRun):
 
     def compact(self) -> Self:
         """Without the maxima of stretches, which figures over time alone show: days have
-        millions."""
-        return evolve(self, cpus=tuple(evolve(cpu, block_maxima=()) for cpu in self.cpus))
+        millions; histograms that are equal are one."""
+        return evolve(self, cpus=tuple(each.compact() for each in self.cpus))
