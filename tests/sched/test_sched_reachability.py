@@ -22,8 +22,21 @@ def of(processors: int, *tasks: TimedTask) -> TaskSystem:
     return TaskSystem(processors=processors, tasks=tasks)
 
 
-#: Where what a job's start says of the release of others was lost, and of jitter cut in two.
+#: Where what a job's start says of the release of others was lost, and of jitter cut in two; and
+#: where a node ends as another starts, on another processor.
 FOUND = (
+    of(
+        2,
+        TimedTask(wcet=5, period=8, deadline=8, dag=Dag(nodes=(2, 1, 2), edges=((0, 1), (1, 2)))),
+        TimedTask(
+            wcet=5,
+            period=8,
+            deadline=8,
+            dag=Dag(nodes=(1, 2, 1, 1), edges=((0, 1), (1, 3), (2, 3))),
+        ),
+        TimedTask(wcet=4, period=8, deadline=8, dag=Dag(nodes=(1, 1, 2), edges=((0, 1),))),
+        TimedTask(wcet=2, period=8, deadline=8),
+    ),
     of(
         3,
         TimedTask(wcet=2, period=4, deadline=4, jitter=1),
