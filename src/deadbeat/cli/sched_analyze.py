@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from fractions import Fraction
 from functools import partial
+from math import ceil, floor
 from pathlib import Path
 from typing import Any, cast
 
@@ -283,11 +284,12 @@ class Budget:
         if self.factor is None or self.clock is None:
             yield f"{share}: not known, no test tells by how much C may grow; {asked}"
             return
-        word = "fits" if self.fits else "does not fit"
-        yield (
-            f"{share}: {word}; {asked}; {self.test} accepts every C {float(self.factor):.3f} times"
-            f" as long, {float(1 / (1 - self.spare)):.3f} needed: the clock must be at"
-            f" least {100 * self.clock:.1f} % of that at which C was measured"
+        word, needed = "fits" if self.fits else "does not fit", 1 / (1 - self.spare)
+        yield (  # rounded to what is accepted
+            f"{share}: {word}; {asked}; {self.test} accepts every C"
+            f" {floor(1000 * self.factor) / 1000:.3f} times as long, {float(needed):.3f} needed:"
+            f" the clock must be at least {ceil(1000 * needed / self.factor) / 10:.1f} % of that"
+            " at which C was measured"
         )
 
 
@@ -301,7 +303,7 @@ def _sensitivities(analysis: Analysis, grown: Sequence[Sensitivity]) -> Iterator
         if each.scale is None:
             growth = ["not found", "", ""]
         else:
-            percent = float(100 * (each.scale - 1))
+            percent = floor(1000 * (each.scale - 1)) / 10  # down: what is said is accepted
             word = (
                 f"may grow by {percent:.1f} %"
                 if percent >= 0
