@@ -483,3 +483,24 @@ def test_a_matrix_is_found_by_its_name_and_strange_ones_are_refused(tmp_path: Pa
     strange = matrix(tmp_path, "strange", 3, works="crc32:64")
     with pytest.raises(UsageError, match="no pair in common"):
         compare_results(COMPARABLE, Lineup(subjects=(one, strange)))
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(1.2, 0.9, 1.6), (1.01, 0.8, 1.28)])
+def test_as_many_runs_as_are_asked_for_decide_a_pair(value: float, low: float, high: float) -> None:
+    wide = Slowdown(
+        victim=SetWork("futex", 0),
+        aggressor=None,
+        value=value,
+        interval=Interval(low, high),
+        alone_ns=1.0,
+        slots=9,
+        late=0,
+    )
+
+    def after(times: float) -> bool:
+        ends = (value * (end / value) ** times**-0.5 for end in (low, high))
+        return evolve(wide, interval=Interval(*ends)).undecided
+
+    assert wide.undecided
+    assert after(0.99 * wide.runs_needed)
+    assert not after(1.01 * wide.runs_needed)

@@ -26,7 +26,7 @@ from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.store.files import read_toml
 from deadbeat.base.store.place import point_latest
 from deadbeat.cli._errors import explain_error
-from deadbeat.cli._options import budget_seconds, to_repeat, words_typed
+from deadbeat.cli._options import budget_seconds, to_repeat, with_options, words_typed
 from deadbeat.cli._output import agree, print_shown, say
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._runs import drawn
@@ -171,7 +171,7 @@ def measured(asked: Order) -> Ended:
         experiment = begun.experiment
         try:
             say("summarise and draw")
-            shown = _there(report(asked.kind, begun, asked.figures), begin.target)
+            shown = _there(report(asked.kind, begun, asked.figures), begin)
         except KeyboardInterrupt:
             _say_kept(experiment, begin.words)
             raise Reported from None
@@ -244,18 +244,24 @@ def _notes(asked: Order, outcome: Outcome[Any], shown: Shown) -> Iterator[str]:
 
 #: Commands that take a target beside those of kinds.
 _OF_TARGETS = ("doctor", "tune")
+#: A step that asks the same again, in more detail.
+_MORE = re.compile(r"deadbeat \w+ --(repeats|duration|sets|trace|try|deadline)\b")
 
 
-def _there(shown: Shown, target: str | None) -> Shown:
-    """``shown`` with what to do next on ``target``."""
-    option = target_option(target)
-    if shown.document is None or not option:
+def _there(shown: Shown, begin: Begin) -> Shown:
+    """``shown`` with what to do next as it was asked, and on its target."""
+    option = target_option(begin.target)
+    if shown.document is None or begin.simulated:
         return shown
     there = rf"deadbeat ({'|'.join((*_OF_TARGETS, *KINDS))})\b(?!.*--target)"
-    steps = [
-        (f"{step}{option}" if re.match(there, step) else step, why)
-        for step, why in shown.document.steps
-    ]
+    steps = []
+    for step, why in shown.document.steps:
+        own, program, _ = step.partition(" -- ")
+        again = _MORE.match(step) and step.split()[1] == begin.words[0]
+        if again and ("--" in begin.words or not program):
+            steps.append((with_options(begin.words, shlex.split(own)[2:]), why))
+        else:
+            steps.append((f"{step}{option}" if re.match(there, step) else step, why))
     return evolve(shown, document=evolve(shown.document, steps=steps))
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -286,3 +287,13 @@ def to_repeat(words: Sequence[str], *more: str, retrying: bool = False) -> str:
     end = words.index("--") if "--" in words else len(words)
     own = (word for word in words[:end] if word not in left_out)
     return shlex.join(["deadbeat", *own, *more, *words[end:]])
+
+
+def with_options(words: Sequence[str], options: Sequence[str]) -> str:
+    """The command as typed, not in haste, with ``options`` in place of those of the same names."""
+    end = words.index("--") if "--" in words else len(words)
+    own = [word for word in words[:end] if word != "--quick"]
+    for name, value in pairwise([*options, "--"]):
+        while name.startswith("--") and name in own:
+            del own[(at := own.index(name)) : at + 1 + (not value.startswith("--"))]
+    return to_repeat([*own, *words[end:]], *options)

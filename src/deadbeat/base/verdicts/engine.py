@@ -11,6 +11,7 @@ one-sided tests (D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from deadbeat.base.model.comparison import (
     Vocabulary,
 )
 from deadbeat.base.model.observations import Cell, Floats, Metric, Observations
+from deadbeat.base.stats.binomial import chi_squared_low
 from deadbeat.base.stats.intervals import t_quantile
 from deadbeat.base.stats.multiple import holm
 from deadbeat.base.verdicts.pairs import (
@@ -52,6 +54,8 @@ GATE_LEVEL, CELL_GATE_LEVEL = 0.04, 0.01
 EQUAL_LEVEL = 0.05
 #: Power for which a smallest effect is stated.
 POWER = 0.8
+#: Times as many runs that are looked at.
+TIMES = (2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1000)
 #: Fewer runs than this that differ at all say nothing on how much runs differ.
 DIFFERING_MIN = 6
 C = TypeVar("C", bound=ComparedEffect)
@@ -280,10 +284,25 @@ class _Part:
         if effect.degrees < 1:
             return math.inf
         chance = t_quantile(1 - level / 2, effect.degrees) * effect.scatter
-        return max(self.margin, gate, chance) + effect.hidden + max(
-            t_quantile(POWER, effect.degrees) * effect.scatter,
-            t_quantile(POWER, drift.degrees) * drift.own,
-        )  # fmt: skip
+        return max(self.margin, gate, chance) + effect.hidden + _off(effect, drift)
+
+    def times(self, effect: MeanDifference, level: float, gate: float, drift: Drift) -> int | None:
+        """Times as many runs that show with probability POWER that nothing differs, if so, or a
+        difference as the one seen, if that matters; None: not even the last of TIMES."""
+        if effect.degrees < 1:
+            return None
+        # few runs hardly tell how they scatter
+        most = effect.error * math.sqrt(effect.degrees / chi_squared_low(effect.degrees, 1 - POWER))
+        small = abs(effect.mean) <= self.margin
+
+        def decides(times: int) -> bool:
+            more = evolve(effect, error=most).among(times)
+            off = _off(more, drift)
+            more = evolve(more, mean=off if small else max(abs(effect.mean) - off, 0.0))
+            found = self.verdict(more, more.p, level, gate)
+            return found != "undecided" and (found == "equal") == small
+
+        return next(iter(TIMES[bisect_left(TIMES, x=True, key=decides) :]), None)
 
     def judged(self, empty: C, *, p_holm: float, gate_level: float, level: float, many: int) -> C:
         """``empty`` with what the runs say. ``level``: that of ``p_holm``; of the smallest effect
@@ -291,12 +310,14 @@ class _Part:
         sample, effect, drift = self.sample, self.effect, self.drift
         if effect is None:
             return empty
-        verdict, smallest = "undecided", None
+        verdict, smallest, times = "undecided", None, None
         if drift is not None and self.enough:
             gate = drift.at(gate_level)
             found = self.verdict(effect, p_holm, level, gate)
             verdict = found if self.hidden.allows(found) else verdict
             smallest = sample.known(self.smallest(effect, level / many, gate, drift))
+            if verdict == "undecided":
+                times = self.times(effect, level / many, gate, drift)
         low, high = map(sample.known, effect.interval)
         if sample.metric.rare:  # a difference of shares leads neither below 0 nor above 1
             before = float(sample.before[self.mine].mean())
@@ -310,8 +331,17 @@ class _Part:
             p=effect.p,
             p_holm=p_holm,
             smallest_effect=smallest,
+            times_as_many=times,
             verdict=verdict,
         )
+
+
+def _off(effect: MeanDifference, drift: Drift) -> float:
+    """What the runs and the session of the next comparison may take off, but for 1 - POWER."""
+    return max(
+        t_quantile(POWER, effect.degrees) * effect.scatter,
+        t_quantile(POWER, drift.degrees) * drift.own,
+    )
 
 
 @frozen(kw_only=True, eq=False)
@@ -465,7 +495,9 @@ def _metric(
     each = metric.apart or metric.cellwise
     other = any(cell.verdict != "equal" if each else _differs_in(cell) for cell in cells)
     if found.verdict == "equal" and (lacking or other):
-        found = evolve(found, verdict="undecided")  # on average only
+        left = [cell.times_as_many for cell in cells if each and cell.verdict == "undecided"]
+        times = max(filter(None, left), default=None) if all(left) else None
+        found = evolve(found, verdict="undecided", times_as_many=times)  # on average only
     return evolve(found, no_worse=not lacking and part.no_worse())
 
 

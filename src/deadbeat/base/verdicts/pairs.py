@@ -205,6 +205,17 @@ class MeanDifference:
             low, high = min(low, self.mean - half), max(high, self.mean + half)
         return Interval(low, high)
 
+    def among(self, times: int) -> MeanDifference:
+        """Of ``times`` as many runs that are like these."""
+        rates, bound = self.rates, self.bound
+        if rates:
+            rates = evolve(rates, seen=rates.seen * times, of=rates.of * times)
+            bound = max(abs(end - self.mean) for end in rates.interval)
+        elif bound is not None:
+            bound = 1 - (1 - bound) ** (1 / times)
+        error, degrees = self.error / math.sqrt(times), (self.degrees + 1) * times - 1
+        return evolve(self, error=error, degrees=degrees, rates=rates, bound=bound)
+
     @property
     def scatter(self) -> float:
         """Standard error, at least what chance alone makes of counts."""

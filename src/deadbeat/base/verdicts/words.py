@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from deadbeat.base.model.comparison import CellComparison, Comparison, MetricComparison, Vocabulary
@@ -12,7 +11,7 @@ from deadbeat.base.model.words import count_of, ns_text
 
 #: From here on an effect is shown as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0
-#: More repeats than these are never asked for.
+#: More times as many runs are never asked for (`engine.TIMES`).
 _MANY = 1000
 
 
@@ -305,16 +304,12 @@ def _need_of_precision(metric: MetricComparison, pairs: int, words: Vocabulary) 
     if low is None and high is None:
         one = count_of(pairs, words.units.removesuffix("s"))
         return f"{one} a side has no interval: more {words.more}"
-    if low is not None and high is not None and (high < -metric.minimum or low > metric.minimum):
-        return f"a few more {words.more}: {pairs} are hardly enough to be sure of anything"
+    if metric.times_as_many is None:
+        return (
+            f"too close to the minimum effect for {_MANY:,} times as many {words.more}: a quieter"
+            " machine, or another --minimum-effect"
+        )
     if metric.metric.apart:
-        return f"more {words.more}"
-    if metric.smallest_effect is not None and metric.smallest_effect > metric.minimum:
-        wanted = math.ceil((metric.smallest_effect / metric.minimum) ** 2 * pairs)
-        if wanted > _MANY * pairs:
-            return f"a quieter machine: it takes more than {_MANY:,} times as many {words.more}"
-        return f"about {wanted} {words.more} instead of {pairs}"
-    return (
-        f"the effect is too close to the minimum effect: more {words.more}, or"
-        " another --minimum-effect"
-    )
+        return f"{metric.times_as_many} times as much {words.more}, if it is like this"
+    many = f"{metric.times_as_many * pairs} {words.more} instead of {pairs}"
+    return f"{many}, if they are equal or differ as here"

@@ -219,7 +219,7 @@ def _by_cpu(summary: LatencySummary) -> list[Part]:
     ]
 
 
-def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
+def _steps(summary: LatencySummary, asked: Mapping[str, Json]) -> list[tuple[str, str]]:
     labels = {label.lower() for label in summary.labels}
     if "simulated" in labels:
         return [("deadbeat latency --quick", "measure this machine")]
@@ -230,12 +230,14 @@ def _steps(summary: LatencySummary) -> list[tuple[str, str]]:
         other = ("deadbeat list kernels", "kernels to compare it with")
         return [other, ("deadbeat latency --target local", real)]
     why = ("deadbeat latency --trace", "find out where the worst wake-up's time went")
-    if split.cause_lines(summary.cells):
+    known = bool(split.causes_table(summary.cells).rows)
+    if known:
         why = (f"deadbeat why {shlex.quote(summary.name)}", "where the worst wake-ups' time went")
+    more = ("deadbeat latency --duration 10min", "look for rarer ones: ten minutes a run")
     return [
-        why,
+        *[why] * (known or not (asked.get("trace") or asked.get("keep_above"))),
         ("deadbeat doctor", "what on this machine makes wake-ups late"),
-        ("deadbeat latency --duration 10min", "look for rarer ones: ten minutes a run"),
+        *[more] * (max(summary.meta.seconds, default=0) < 600),
     ]
 
 
@@ -404,7 +406,7 @@ def latency_document(
         head=words.head_facts(summary, machine),
         answer=words.short_answer(summary),
         picture=_by_load(summary, machine),
-        steps=_steps(summary),
+        steps=_steps(summary, parameters or {}),
         data_files=CSV_FILE,
         sections=(
             Section("answer", "How late a task wakes up", answer, "Answer"),

@@ -257,16 +257,23 @@ def _remedied(summary: LoadSummary) -> Table:
     )
 
 
+#: Knob of `deadbeat tune` -> what a remedy says that turned it.
+_KNOBS = {
+    "governor": "frequency governor",
+    "preemption=none": "preemption model",
+    "rt-bandwidth": "sched_rt_runtime_us",
+    "fair-server": "fair server off",
+}
+
+
 def _steps(summary: LoadSummary) -> list[tuple[str, str]]:
     if summary.kind == "simulated":
         return [("deadbeat load --quick", "measure this machine")]
-    helped = any(each.verdict == "better" for each in summary.effects)
-    keep = ("deadbeat tune apply realtime --dry-run", "what would keep the remedies that helped")
-    return [
-        *[keep] * helped,
-        ("deadbeat doctor", "what on this machine stands in the way"),
-        ("deadbeat load --repeats 20", "more runs: smaller differences show"),
-    ]
+    better = (each.condition for each in summary.effects if each.verdict == "better")
+    done = "; ".join(summary.changes.get(name, "") for name in better)
+    knobs = "".join(f" --knob {knob}" for knob, words in _KNOBS.items() if words in done)
+    keep = (f"deadbeat tune apply{knobs} --dry-run", "what would keep what helped")
+    return [*[keep] * bool(knobs), ("deadbeat doctor", "what on this machine stands in the way")]
 
 
 def _weight(summary: LoadSummary, cause: Cause, form: str) -> str:

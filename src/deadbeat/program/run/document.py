@@ -222,12 +222,16 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
-    steps += [again] * bool(command and not missed and not found.tried)
+    if command and not (missed or found.tried or (found.spec.repeats >= 5 and "--rep" in again[0])):
+        steps.append(again)
     best = changes.best_first(found.tried)
     steps = [each.last for each in best if each.last[0]][:1] + steps
-    if open_ := ",".join(each.name for each in best if changes.is_open(each)):
-        more = f"deadbeat run --try {open_} --repeats {2 * found.spec.repeats} -- {command}"
-        steps.append((more, "more turns may show it"))
+    open_ = {each.name: times for each in best if (times := changes.turns_needed(each))}
+    open_.pop("version", None)  # its command is not known here
+    if open_ and command:
+        turns = max(open_.values()) * found.spec.repeats
+        more = f"deadbeat run --try {','.join(open_)} --repeats {turns} -- {command}"
+        steps.append((more, "shows misses that differ as here"))
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []

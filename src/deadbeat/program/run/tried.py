@@ -39,6 +39,8 @@ _OPTIONS = CompareOptions(
 _ORDER = {"better": 0, "worse": 1, "equal": 2, "undecided": 3}
 #: A prediction that is off by more of the larger response wants a reason.
 OFF = 0.2
+#: More times as many turns are not asked for.
+_TIMES_MAX = 10
 
 
 def summarised(store: ProgramStore) -> ProgramSummary:
@@ -180,20 +182,17 @@ def best_first(found: Iterable[Tried]) -> list[Tried]:
     return sorted(found, key=key)
 
 
-def is_open(found: Tried) -> bool:
-    """Whether more turns may show what these do not."""
-    each = found.misses
-    if found.verdict != "undecided" or each is None or not each.baseline:
-        return False
-    return abs((each.other or 0.0) - each.baseline) > 0.5 * each.baseline
+def turns_needed(found: Tried) -> int:
+    """Times as many turns that show misses as they differ here; 0: not known, or too many."""
+    times = found.misses.times_as_many if found.misses and found.verdict == "undecided" else None
+    return times if times and times <= _TIMES_MAX else 0
 
 
 def sentences(found: Iterable[Tried]) -> Iterator[str]:
     """What each change did; what showed nothing in one."""
     ordered = [each for each in best_first(found) if each.words]
-    silent = [
-        each for each in ordered if each.verdict == "undecided" and not (is_open(each) or each.left)
-    ]
+    unclear = [each for each in ordered if each.verdict == "undecided" and not each.left]
+    silent = [each for each in unclear if not turns_needed(each)]
     yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
     if names := [each.name for each in silent]:
         yield f"No difference is shown with {', '.join(names)}."

@@ -255,10 +255,7 @@ def breakdown_document(found: Breakdown) -> Document:
     if origin(found.labels) != "measured":
         steps = [("deadbeat breakdown --quick", "measure this machine")]
     else:
-        steps = [
-            ("deadbeat contention --causes", "find out what slows the tasks down"),
-            ("deadbeat breakdown --sets 30", "more task sets: narrower intervals"),
-        ]
+        steps = [("deadbeat contention --causes", "find out what slows the tasks down")]
     return Document(
         title=found.name,
         kind="breakdown",

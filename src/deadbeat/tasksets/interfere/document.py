@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 import attrs
 from attrs import evolve
@@ -46,6 +47,8 @@ _MODEL = (
 )
 #: Pairs that a line names.
 _LISTED = 3
+#: From so many times as many runs on none are asked for.
+_MOST = 10.0
 _VIRTUAL = (
     "This is a virtual machine: other guests may use the same cache and memory; what is found is"
     " what they leave."
@@ -111,7 +114,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
         more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
         said.append(
             f"Undecided {len(left)} of {len(pairs)} pairs, too wide an interval:"
-            f" {', '.join(widest[:_LISTED])}{more}. More --repeats decide them."
+            f" {', '.join(widest[:_LISTED])}{more}."
         )
     if "SIMULATED" in found.labels and said:
         said[0] = f"Simulated: {said[0]}"
@@ -271,9 +274,12 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     if "SIMULATED" in found.labels:
         steps = [("deadbeat interfere --quick", "measure this machine")]
     else:
-        left = sum(cell.undecided for cell in found.cells if cell.aggressor)
-        more = f"deadbeat interfere --repeats {2 * found.spec.repeats}"
-        steps = [(more, f"decide more of the {left} pairs")] if left else []
+        left = [c.runs_needed for c in found.cells if c.aggressor and c.undecided]
+        times, steps = max(2.0, min(left, default=_MOST)), []
+        if times < _MOST:
+            decided = sum(each <= times for each in left)
+            why = f"decides {decided} of {len(left)} pairs, if more runs are like these"
+            steps = [(f"deadbeat interfere --repeats {ceil(times * found.spec.repeats)}", why)]
     return Document(
         title=found.name,
         kind="interfere",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from statistics import geometric_mean
@@ -103,6 +104,15 @@ class Slowdown:
     def undecided(self) -> bool:
         """Whether a slowdown that matters may be there, or not."""
         return not (self.shows or self.free)
+
+    @property
+    def runs_needed(self) -> float:
+        """Times as many that decide it, if they are like these: the interval goes by the root."""
+        if self.interval is None:
+            return math.inf
+        matters = self.value >= self.least
+        end, goal = (self.interval.low, 1.0) if matters else (self.interval.high, self.least)
+        return (math.log(end / self.value) / math.log(goal / self.value)) ** 2
 
     @property
     def free(self) -> bool:
