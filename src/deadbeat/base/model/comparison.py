@@ -77,7 +77,7 @@ class ComparedEffect:
         smallest_effect: Effect that such a comparison finds with a probability of 80 %, given its
             pairs and what sessions differ by; over all cells, the same in each of them. None: no
             effect at all, or too few programs differ to know.
-        times_as_many: So many times as many runs decide it, see `engine`; None: none do.
+        times_as_many: Runs times this number decide it, see `engine`; None: no number does.
     """
 
     metric: Metric

@@ -206,7 +206,7 @@ class MeanDifference:
         return Interval(low, high)
 
     def among(self, times: int) -> MeanDifference:
-        """Of ``times`` as many runs that are like these."""
+        """The same from ``times`` as many runs that are like these."""
         rates, bound = self.rates, self.bound
         if rates:
             rates = evolve(rates, seen=rates.seen * times, of=rates.of * times)

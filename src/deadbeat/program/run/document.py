@@ -214,7 +214,8 @@ def _over_time(each: ThreadResponses) -> Panel:
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
-    again = f"deadbeat run --repeats 5 -- {command}", "how much this moves between runs"
+    turns = max(5, 2 * found.spec.repeats)
+    again = f"deadbeat run --repeats {turns} -- {command}", "how much this moves between runs"
     if of and of.known and not any(task.deadline_ns for task in of.known):
         given = f"deadbeat run --deadline {shlex.quote(traced.offer(of))} -- {command}"
         again = given, "how many jobs took longer"
@@ -222,8 +223,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
     missed = of is not None and of.misses > 0
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
-    if command and not (missed or found.tried or (found.spec.repeats >= 5 and "--rep" in again[0])):
-        steps.append(again)
+    steps += [again] * bool(command and not missed and not found.tried)
     best = changes.best_first(found.tried)
     steps = [each.last for each in best if each.last[0]][:1] + steps
     open_ = {each.name: times for each in best if (times := changes.turns_needed(each))}

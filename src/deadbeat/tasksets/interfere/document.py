@@ -47,7 +47,7 @@ _MODEL = (
 )
 #: Pairs that a line names.
 _LISTED = 3
-#: From so many times as many runs on none are asked for.
+#: Times as many runs from which on none are asked for.
 _MOST = 10.0
 _VIRTUAL = (
     "This is a virtual machine: other guests may use the same cache and memory; what is found is"
