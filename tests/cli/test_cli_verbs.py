@@ -95,6 +95,11 @@ def test_report_draws_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main((*TINY_OPTIONS, *one)) == 0
     assert not Path("runs/tiny/figures").exists()
     assert main(("page",)) == 0
+    assert not Path("runs/tiny/figures").exists()
+    assert main(("page", "--figures")) == 0
+    first = min(Path("runs/tiny/figures").iterdir())
+    first.unlink()
+    assert main(("page",)) == 0 and first.is_file()  # what is there is not left to grow old
     starts = {".png": b"\x89PNG\r\n", ".svg": b"<?xml", ".pdf": b"%PDF-"}
     paths = list(Path("runs/tiny/figures").iterdir())
     assert Counter(path.suffix for path in paths) == dict.fromkeys(starts, len(paths) // 3)

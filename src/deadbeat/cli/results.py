@@ -92,7 +92,9 @@ def report(run: str, runs: Path, figures: bool | None, follow: bool) -> Shown:
         if last.document is not None:
             html.write_page(file, last.document)
         return last
-    return kind.report(path, drawn(path, figures))
+    draw = drawn(path, figures)
+    say(f"summarise {path.name}" + " and draw its figures on paper" * draw)
+    return kind.report(path, draw)
 
 
 def why(run: str, runs: Path, worst: int) -> Shown:
