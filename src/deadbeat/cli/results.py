@@ -93,7 +93,8 @@ def report(run: str, runs: Path, figures: bool | None, follow: bool) -> Shown:
             html.write_page(file, last.document)
         return last
     draw = drawn(path, figures)
-    say(f"summarise {path.name}" + " and draw its figures on paper" * draw)
+    if draw:
+        say(f"draw the figures of {path.name} on paper, too")
     return kind.report(path, draw)
 
 

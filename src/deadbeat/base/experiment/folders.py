@@ -49,8 +49,15 @@ class Folders(Generic[F]):
 
     def state_of(self, path: Path) -> FolderState:
         """State of the experiment in ``path``; damage is a state, not an error."""
+        return self._stood(path, lambda: self.stand(self.store.open(path)))
+
+    def state_in(self, store: F) -> FolderState:
+        """The same of one that is open: what was read of it is not read again."""
+        return self._stood(store.path, lambda: self.stand(store))
+
+    def _stood(self, path: Path, stand: Callable[[], FolderState]) -> FolderState:
         try:
-            return self.stand(self.store.open(path))
+            return stand()
         except DeadbeatError as error:
             return self.state(name=path.name, path=path, state="damaged", problem=str(error))
 

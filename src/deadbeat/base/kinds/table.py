@@ -171,7 +171,7 @@ class TableKind(Generic[W, F]):
         """Show a result; see `ExperimentKind.show`."""
         store = self.folders.store.open(path)
         found = self.summarise(store)
-        state = self.folders.state_of(path)
+        state = self.folders.state_in(store)
         said = evolve(self.answered(store, found, state), whole=True)
         return self.shown(found, store, state, said)
 
@@ -186,7 +186,7 @@ class TableKind(Generic[W, F]):
 
     def written(self, store: W, found: Any, figures: bool) -> Shown:
         """What ``found`` says, and the files of it that are not written yet."""
-        state = self.folders.state_of(store.path)
+        state = self.folders.state_in(store)
         said = self.answered(store, found, state)
         files: dict[str, str | dict[str, Json]] = {}
         if table := self._more(store.path):

@@ -87,6 +87,8 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         self.spec = spec
         self.platform = platform
         self.facts = facts
+        #: Runs that were read -> whether they are stored as invalid.
+        self._stored_invalid: dict[K, bool] = {}
 
     @classmethod
     def create(cls, path: Path, spec: Mapping[str, Json], platform: Platform, **facts: Any) -> Self:
@@ -184,6 +186,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 before = (*old.replaced, Replaced(started=old.started, problems=why))
                 run = attrs.evolve(run, replaced=before)
             write_json(path, {"run": self.to_plain(run)}, indent=None)
+            self._stored_invalid.pop(run.key, None)
         return path
 
     def load(self, key: K) -> R:
@@ -195,18 +198,20 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         Raises:
             DataError: Missing, damaged, or of another key or format.
         """
-        last = self._read(self.run_path(key), key)
+        last, self._stored_invalid[key] = self._read(self.run_path(key), key)
         for number in range(1, len(last.replaced) + 1):
             aside = self._aside(key, number)
-            if aside.is_file() and (run := self._read(aside, key)).valid:
+            if aside.is_file() and (run := self._read(aside, key)[0]).valid:
                 return run
         return last
 
     def _aside(self, key: K, number: int) -> Path:
         return self.path / SET_ASIDE / f"{key.text}.{number}.json"
 
-    def _read(self, path: Path, key: K) -> R:
-        run = self.from_plain(read_json(path, what="run", hint=RUN_HINT).get("run"), path)
+    def _read(self, path: Path, key: K) -> tuple[R, bool]:
+        """The run in a file, and whether it is stored as invalid."""
+        plain = read_json(path, what="run", hint=RUN_HINT).get("run")
+        run = self.from_plain(plain, path)
         if run.key != key:
             raise DataError(f"run {path} is damaged: it is {run.key.text}", RUN_HINT)
         try:
@@ -214,7 +219,7 @@ class RunFolder(OwnedFolder, Generic[K, R]):
                 datetime.fromisoformat(run.started)
         except ValueError as error:
             raise DataError(f"run {path} is damaged: {error}", RUN_HINT) from error
-        return run
+        return run, _stored_invalid(plain)
 
     def invalid(self) -> set[K]:
         """Stored runs that count nowhere.
@@ -225,12 +230,11 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """
         found = set()
         for key in self.committed():
-            plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
-            problems = plain.get("problems") if isinstance(plain, dict) else None
-            listed = problems if isinstance(problems, list) else []
             # Most runs are stored as valid: their figures need not be read.
-            stored = any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
-            if stored and not self.load(key).valid:
+            if key not in self._stored_invalid:
+                plain = read_json(self.run_path(key), what="run", hint=RUN_HINT).get("run")
+                self._stored_invalid[key] = _stored_invalid(plain)
+            if self._stored_invalid[key] and not self.load(key).valid:
                 found.add(key)
         return found
 
@@ -262,6 +266,12 @@ class RunFolder(OwnedFolder, Generic[K, R]):
         """Every stored run in the order of its key, one at a time in memory.
         Raises DataError: see `load`."""
         return (self.load(key) for key in sorted(self.committed()))
+
+
+def _stored_invalid(plain: Any) -> bool:
+    problems = plain.get("problems") if isinstance(plain, dict) else None
+    listed = problems if isinstance(problems, list) else []
+    return any(isinstance(p, dict) and p.get("seriousness") == "invalid" for p in listed)
 
 
 def inventory_in(folder: Path) -> dict[str, str]:
