@@ -121,6 +121,7 @@ def measure(
         quick_s: Time that is promised.
     """
     written = written_in(file, command)
+    given_name = "name" in asked.values
     if named and "name" not in {*written.values, *asked.values}:
         asked.put("name", named, "--name")
     begin = Begin(
@@ -128,6 +129,7 @@ def measure(
         written=written.values,
         typed=asked.values,
         names={**written.names, **asked.names},
+        named=given_name,
         fresh=fresh,
         retry_failed=bool(retry),
         retry_invalid=bool(retry),

@@ -123,7 +123,7 @@ def command(name: str) -> click.Command:
             *taken,
             *([failing, *CI] if own.machine else []),
             *machine,
-            opt("--fresh", "Start a new result instead of continuing."),
+            opt("--fresh", "Start again: a result that --name names is replaced."),
             opt("--time-budget TIME", "End within 30m or 2h; the same command continues."),
             FIGURES,
             RUNS,

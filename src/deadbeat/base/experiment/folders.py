@@ -16,10 +16,12 @@ from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.base.store.place import (
     CONTINUE_HINT,
     LIST_HINT,
+    REPLACE_HINT,
     FolderKind,
     FolderState,
     Place,
     family,
+    given_place,
     has_head,
     numbered,
     other_parameters,
@@ -67,6 +69,7 @@ class Folders(Generic[F]):
         name: str,
         differs: Callable[[F], Iterable[str]],
         *,
+        given: bool = False,
         fresh: bool = False,
         retry: bool = False,
         keep: bool = False,
@@ -76,15 +79,19 @@ class Folders(Generic[F]):
         Args:
             differs: Why what is in a folder is not what is asked now, each as a predicate (``was
                 begun with ...``); only asked of folders that are not damaged.
+            given: Somebody gave the name: it means one folder.
             fresh: Start a new one even where one could be continued.
             retry: Take the last even when it is finished.
             keep: Take the last finished one that does not differ, rather than start again.
 
         Raises:
-            UsageError: The one to continue was begun otherwise; or there is nothing to retry.
+            UsageError: The one to continue was begun otherwise; or there is nothing to retry; or
+                the name was given, and what is there is finished, or something else.
             DataError: It is damaged.
         """
-        known = family(runs, name)
+        if given and not retry and (place := given_place(runs, name, fresh, self.kind.holds)):
+            return place
+        known = {1: runs / name} if given else family(runs, name)
         begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
         own = [known[number] for number in sorted(known, reverse=True)]
         own = [path for path in own if self.kind.holds(path) or not has_head(path)]
@@ -104,6 +111,8 @@ class Folders(Generic[F]):
             if why := list(differs(self.store.open(last))):
                 raise UsageError(f"{last} is {state.state} and {'; it '.join(why)}", CONTINUE_HINT)
             return Place(path=last, resumed=True)
+        if given:
+            raise UsageError(f"{last} is finished", REPLACE_HINT)
         # What was finished once, or was left for another, may lack something of just what is asked.
         for path in earlier:
             undone = self.state_of(path).state in ("unfinished", "measured")
@@ -167,9 +176,7 @@ class RunFolders(Folders[S]):
         platform: Platform,
         *,
         differs: Callable[[S], Iterator[str]] = lambda store: iter(()),
-        fresh: bool = False,
-        retry: bool = False,
-        keep: bool = False,
+        **options: bool,
     ) -> Place:
         """Where ``spec`` (resolved) is to be measured on ``platform``; as `place`. ``differs``:
         what else is not as it was, each as a predicate."""
@@ -179,4 +186,4 @@ class RunFolders(Folders[S]):
             yield from elsewhere(store.platform, platform)
             yield from differs(store)
 
-        return self.place(runs, spec.name, reasons, fresh=fresh, retry=retry, keep=keep)
+        return self.place(runs, spec.name, reasons, **options)

@@ -51,6 +51,7 @@ class Begin:
         runs: Where results are.
         written: What a file asks for; ``typed``: what options do, which win. Both are layers of a
             specification; ``names``: what their keys are called where they were written.
+        named: Somebody gave the name of the result.
         fresh: Start a new one, also where one could be resumed.
         keep: A finished one that answers just this is the answer.
         retry_failed, retry_invalid: Measure again what failed, or is invalid.
@@ -68,6 +69,7 @@ class Begin:
     written: Mapping[str, Json] = field(factory=dict)
     typed: Mapping[str, Json] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
+    named: bool = False
     fresh: bool = False
     keep: bool = False
     retry_failed: bool = False
@@ -97,6 +99,12 @@ class Begin:
             raise UsageError(f"--preset: {shown(name)} is not a choice", nearest(name, presets))
         rest = {key: value for key, value in self.typed.items() if key != "preset"}
         return presets.get(name, {}), rest
+
+    @property
+    def placing(self) -> dict[str, bool]:
+        """What `Folders.place` is asked for."""
+        retry = self.retry_failed
+        return {"given": self.named, "fresh": self.fresh, "retry": retry, "keep": self.keep}
 
     @property
     def left_s(self) -> float | None:

@@ -56,7 +56,7 @@ def begun_store(
     """
     retry = asked.retry_invalid
     place = folders.choose(
-        asked.runs, spec, platform, differs=differs, fresh=asked.fresh, retry=retry, keep=asked.keep
+        asked.runs, spec, platform, differs=differs, **{**asked.placing, "retry": retry}
     )
     store = folders.store.open(place.path) if place.resumed else None
     left = len(store.lacking(planned, retry_invalid=retry)) if store else len(planned)
@@ -72,7 +72,7 @@ def begun_store(
         need=need(left),
     )
     if store is None:
-        store = folders.store.create(place.path, folders.plain(spec), platform, **facts)
+        store = folders.store.create(place.emptied(), folders.plain(spec), platform, **facts)
         made(store)
     return store
 

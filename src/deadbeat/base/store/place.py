@@ -1,14 +1,17 @@
 """Which folder a measurement lives in: resumed while unfinished, a new number once finished.
 
-All of one name are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is continued while it
-lacks runs or its report, after that the last before it that does and was asked the same; after that
-the same command begins the next. No command ever removes or renames one.
+All of a name that nobody gave are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is
+continued while it lacks runs or its report, after that the last before it that does and was asked
+the same; after that the same command begins the next. A name that was given is one folder: the same
+command continues it, ``--fresh`` replaces it, all else is refused.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +30,7 @@ from deadbeat.base.store.files import (
     storing,
     sync,
 )
-from deadbeat.base.store.folder import EXPERIMENT_FILE
+from deadbeat.base.store.folder import EXPERIMENT_FILE, writing
 
 #: Written last: what has it is finished.
 REPORT_FILE = "report.html"
@@ -38,13 +41,18 @@ BESIDE_LOG = "beside.log"
 #: The link to the last result.
 LATEST = "latest"
 LIST_HINT = "deadbeat list results lists them"
+REPLACE_HINT = "--fresh replaces it, or choose another --name"
 CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
 
 
 def entries(runs: Path) -> list[Path]:
     """Folders under ``runs``, links not followed; none where ``runs`` does not exist yet."""
     try:
-        return [path for path in runs.iterdir() if path.is_dir() and not path.is_symlink()]
+        return [
+            path
+            for path in runs.iterdir()
+            if path.is_dir() and not path.is_symlink() and path.suffix != PART_SUFFIX
+        ]
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -70,6 +78,20 @@ def family(runs: Path, name: str) -> dict[int, Path]:
             if begun:
                 found[int(match[1] or 1)] = path
     return found
+
+
+def given_place(runs: Path, name: str, fresh: bool, holds: Callable[[Path], bool]) -> Place | None:
+    """Where what somebody called ``name`` begins; None: what is there may be continued.
+
+    Raises UsageError: what is there is not what ``holds`` says, or with ``fresh`` no result."""
+    path = runs / name
+    if not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir())):
+        return Place(path=path, resumed=False)
+    if path.is_symlink() or not (has_head(path) if fresh else holds(path)):
+        what = "a result of another kind" if has_head(path) else "no result"
+        hint = "--fresh replaces it, or choose" if has_head(path) else "choose"
+        raise UsageError(f"{path} is there, and is {what}", f"{hint} another --name")
+    return Place(path=path, resumed=False, replaces=True) if fresh else None
 
 
 def numbered(name: str, number: int) -> str:
@@ -222,11 +244,23 @@ class Place:
     Attributes:
         resumed: There is something in it to continue.
         finished: It answers already what is asked, and is to be kept.
+        replaces: A result is there that is to go: `emptied`.
     """
 
     path: Path
-    resumed: bool
+    resumed: bool = False
     finished: bool = False
+    replaces: bool = False
+
+    def emptied(self) -> Path:
+        """The folder, without what it replaces. Raises DeadbeatError: that is being written."""
+        if self.replaces:
+            gone = self.path.with_name(f".{self.path.name}{PART_SUFFIX}")
+            with storing(gone), writing(self.path):
+                shutil.rmtree(gone, ignore_errors=True)
+                self.path.rename(gone)
+                shutil.rmtree(gone)
+        return self.path
 
 
 def stage(path: Path, *, complete: bool) -> str:

@@ -23,7 +23,16 @@ from deadbeat.base.model.platform import LOADED_BY, Platform, example_platform
 from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.perfetto import moments_text
-from deadbeat.base.store.place import REPORT_FILE, FolderState, family, numbered
+from deadbeat.base.store.place import (
+    REPLACE_HINT,
+    REPORT_FILE,
+    FolderState,
+    Place,
+    family,
+    given_place,
+    has_head,
+    numbered,
+)
 from deadbeat.base.store.texts import read_text
 from deadbeat.build.programs import put_runtime, toolchain_of
 from deadbeat.latencies.latency import words
@@ -228,15 +237,21 @@ def bring(asked: Begin) -> list[Brought]:
     return found
 
 
-def place_of(asked: Begin, brought: Sequence[Brought]) -> tuple[Path, str, Platform]:
-    """The folder of runs, its name, and where they come from."""
+def place_of(asked: Begin, brought: Sequence[Brought]) -> tuple[Place, str, Platform]:
+    """Where runs go, its name, and where they come from. Raises UsageError: the name was given, and
+    something is there, without --fresh or no result."""
     _, file = _split(asked.given["files"][0])
     while file.suffix.lower() in _ENDINGS:
         file = file.with_suffix("")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
     name = str(asked.typed.get("name", name))
-    path = asked.runs / numbered(name, max(family(asked.runs, name), default=0) + 1)
-    return path, name, _platform([each.said for each in brought])
+    place = Place(path=asked.runs / numbered(name, max(family(asked.runs, name), default=0) + 1))
+    if asked.named:
+        found = given_place(asked.runs, name, asked.fresh, has_head)
+        if found is None:
+            raise UsageError(f"{asked.runs / name} is there", REPLACE_HINT)
+        place = found
+    return place, name, _platform([each.said for each in brought])
 
 
 def _user(asked: Begin) -> Foreign:
@@ -257,16 +272,16 @@ def imported(asked: Begin) -> MatrixExperiment:
         as_run(each.said, each.point, each.key.repeat, name=each.file, user=user)
         for each in brought
     ]
-    path, name, platform = place_of(asked, brought)
+    place, name, platform = place_of(asked, brought)
     spec = _spec(runs, platform, {**asked.typed, "name": name})
     for run in runs:
         notes = [mark.message for mark in run.problems if mark.id in (ASSUMED, THREADS)]
         if notes:
             asked.say(f"{run.circumstances.missing['all']}: {'; '.join(notes)}")
-    store = LatencyStore.create(path, spec_dict(spec), platform)
+    store = LatencyStore.create(place.emptied(), spec_dict(spec), platform)
     for run in runs:
         store.keep(run)
-    asked.say(f"{count_of(len(runs), 'result')} in {path}")
+    asked.say(f"{count_of(len(runs), 'result')} in {place.path}")
     nothing = MatrixMachine(target=FakeTarget(), engines={}, loads=MadeUpLoads(()))
     return MatrixExperiment(spec, nothing, store=store)  # which lacks no run
 

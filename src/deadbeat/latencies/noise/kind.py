@@ -121,7 +121,7 @@ def begin(asked: Begin) -> Begun:
         if key in asked.typed or asked.given.get(key):
             raise UsageError(f"{name} is of wake-ups: the files hold none", f"leave {name} out")
     brought: Sequence[GapRun] = asked.given["brought"]
-    path, name, platform = asked.given["place"]
+    place, name, platform = asked.given["place"]
     runs = [
         NoiseRun(
             key=NoiseKey(each.load, each.tool, each.repeat),
@@ -133,12 +133,12 @@ def begin(asked: Begin) -> Begun:
         for each in brought
     ]
     spec = NoiseSpec(name=name, imported=tuple(run.key.text for run in runs))
-    store = NoiseStore.create(path, plain_of(spec), platform)
+    store = NoiseStore.create(place.emptied(), plain_of(spec), platform)
     for each, run in zip(brought, runs, strict=True):
         store.keep(run)
         if run.notes:
             asked.say(f"read from {each.file}: {'; '.join(run.notes)}")
-    asked.say(f"{count_of(len(runs), 'result')} in {path}")
+    asked.say(f"{count_of(len(runs), 'result')} in {place.path}")
     return Begun(experiment=NoiseExperiment(store=store, planned=[run.key for run in runs]))
 
 

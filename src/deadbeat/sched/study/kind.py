@@ -89,7 +89,7 @@ def begin(asked: Begin) -> Begun:
     chunks = chunk_count(spec)
     typed = asked.given.get("part")
     part = (1, 1) if typed is None else _part(typed, chunks)
-    place = choose(asked.runs, spec, fresh=asked.fresh)
+    place = choose(asked.runs, spec, given=asked.named, fresh=asked.fresh)
     store = open_store(place, spec)
     cells = f"{spec.total} task sets in {count_of(len(spec.cells), 'cell')} of {spec.sets}"
     cells = f"part {part[0]} of {part[1]} of {cells}" if part[1] > 1 else cells

@@ -23,10 +23,12 @@ from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.store.files import tool_version
 from deadbeat.base.store.place import (
     CONTINUE_HINT,
+    REPLACE_HINT,
     STUDY,
     STUDY_FILE,
     Place,
     family,
+    given_place,
     numbered,
     other_parameters,
 )
@@ -166,11 +168,15 @@ def load(spec: StudySpec, store: StudyStore, chunks: Iterable[int] | None = None
     return np.concatenate([counted(rows) if spec.counts else rows for rows in found])
 
 
-def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
-    """Where ``spec`` is to be run. Raises UsageError: the last of its name is unfinished and was
-    begun with another specification, or by another version; DataError: it is no study, or damaged.
+def choose(runs: Path, spec: StudySpec, *, given: bool = False, fresh: bool = False) -> Place:
+    """Where ``spec`` is to be run, as `Folders.place`. Raises UsageError: the last of its name, or
+    of a name that was given the one, was begun with another specification, or by another version,
+    and is unfinished, or its name was given; DataError: it is no study, or damaged.
     """
-    known, asked = family(runs, spec.name), spec_dict(spec)
+    if given and (place := given_place(runs, spec.name, fresh, STUDY.holds)):
+        return place
+    known = {1: runs / spec.name} if given else family(runs, spec.name)
+    asked = spec_dict(spec)
     last = max(known, default=0)
     begin = Place(path=runs / numbered(spec.name, last + 1), resumed=False)
     for number in () if fresh else sorted(known, reverse=True):
@@ -179,13 +185,15 @@ def choose(runs: Path, spec: StudySpec, *, fresh: bool = False) -> Place:
         store = StudyStore.open(known[number])
         if store.digest == digest(asked) and store.tool == tool_version():
             return Place(path=known[number], resumed=True)
-        if number == last and len(store.finished()) < chunk_count(
-            read_spec(store.spec, store.path / STUDY_FILE)
-        ):
+        whole = chunk_count(read_spec(store.spec, store.path / STUDY_FILE))
+        lacks = len(store.finished()) < whole
+        if number == last and (given or lacks):
             why = [f"of deadbeat {store.tool}"]
             if store.tool == tool_version():
                 why = list(other_parameters(identity(store.spec), identity(asked)))
-            raise UsageError(f"{store.path} is unfinished and {''.join(why)}", CONTINUE_HINT)
+            state = "unfinished" if lacks else "finished"
+            hint = CONTINUE_HINT if lacks else REPLACE_HINT
+            raise UsageError(f"{store.path} is {state} and {''.join(why)}", hint)
     return begin
 
 
@@ -193,7 +201,7 @@ def open_store(place: Place, spec: StudySpec) -> StudyStore:
     """The store at ``place``, made when it is new. Raises DataError: its specification is not what
     its digest says."""
     if not place.resumed:
-        return StudyStore.create(place.path, plain := spec_dict(spec), digest(plain))
+        return StudyStore.create(place.emptied(), plain := spec_dict(spec), digest(plain))
     store = StudyStore.open(place.path)
     if digest(store.spec) != store.digest:
         raise DataError(

@@ -73,14 +73,7 @@ def begin(asked: Begin) -> Begun:
         yield from begun_elsewhere(store, platform)
         yield from other_parameters(kept, to_plain(spec))
 
-    place = FOLDERS.place(
-        asked.runs,
-        spec.name,
-        differs,
-        fresh=asked.fresh,
-        retry=asked.retry_failed,
-        keep=asked.keep,
-    )
+    place = FOLDERS.place(asked.runs, spec.name, differs, **asked.placing)
     store = BreakdownStore.open(place.path) if place.resumed else None
     runs = planned(spec)
     left = runs if store is None else lacking(spec, store)
@@ -94,7 +87,7 @@ def begin(asked: Begin) -> Begun:
         place, total=runs, left=left, kind=platform.kind, details=details, seconds=known_s
     )
     if store is None:
-        store = BreakdownStore.create(place.path, to_plain(spec), spec.seed)
+        store = BreakdownStore.create(place.emptied(), to_plain(spec), spec.seed)
     experiment = BreakdownExperiment(spec, executor, store, catalog, calibration=calibration)
     return Begun(experiment=experiment)
 

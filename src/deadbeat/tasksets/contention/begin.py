@@ -74,9 +74,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         asked.runs,
         spec,
         platform=executor.describe(),
-        fresh=asked.fresh,
-        retry_failed=asked.retry_failed,
-        keep=asked.keep,
+        **asked.placing,
         origin=found.origin,
         source=found.source.path if found.source else None,
     )
@@ -107,7 +105,7 @@ def begin(asked: Begin, write: Callable[..., Shown]) -> Begun:
         need=round((1 - done / whole.runs) * whole.bytes),
     )
     plain = spec_dict(spec)
-    store = store or CampaignStore.create(place.path, plain, spec.seed, origin=found.origin)
+    store = store or CampaignStore.create(place.emptied(), plain, spec.seed, origin=found.origin)
     experiment = CampaignExperiment(
         spec,
         executor,

@@ -91,16 +91,14 @@ def choose(
     spec: CampaignSpec,
     *,
     platform: Platform | None = None,
-    fresh: bool = False,
-    retry_failed: bool = False,
     keep: bool = False,
     origin: Origin | None = None,
     source: Path | None = None,
+    **options: bool,
 ) -> Place:
     """Where ``spec`` (resolved) is to be run. ``platform``: where; None: on whichever it was begun.
-    ``fresh``: begin a new campaign even where one could be continued. ``retry_failed``: take the
-    last campaign even when it is finished. ``keep``: take a finished one of the same machine and
-    kernel rather than start again. ``origin``: owner of the programs to run; None: its own.
+    ``keep``, ``options``: as `Folders.place` takes them. ``origin``: owner of the programs to run;
+    None: its own.
     ``source``: folder of the campaign they are of, which is never continued itself. Raises
     UsageError: the one to continue was begun with other parameters or programs, or there is nothing
     to retry; DataError: it is damaged."""
@@ -116,7 +114,12 @@ def choose(
         yield from _other_programs(store.load_origin(), origin)
         yield from other_parameters(spec_dict(read_spec(store.spec)), spec_dict(spec))
 
-    return FOLDERS.place(runs, spec.name, differs, fresh=fresh, retry=retry_failed, keep=keep)
+    place = FOLDERS.place(runs, spec.name, differs, keep=keep, **options)
+    if place.replaces and source is not None and place.path.resolve() == source.resolve():
+        raise UsageError(
+            f"{place.path} has the programs that are asked for", "choose another --name"
+        )
+    return place
 
 
 def _calibrated_elsewhere(store: CampaignStore, platform: Platform) -> Iterator[str]:
