@@ -52,15 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return caught.status(_guarded(rest, debug=debug, quiet=quiet))
 
 
-class _Annotations(io.StringIO):
-    """Standard error that keeps to annotations: they were asked for."""
+class _Asked(io.StringIO):
+    """Standard error that keeps to what was asked for: annotations, and why it fails."""
 
     def __init__(self, own: TextIO) -> None:
         super().__init__()
         self._own = own
 
     def write(self, text: str) -> int:
-        return self._own.write(text) if text.startswith("::") else len(text)
+        return self._own.write(text) if text.startswith(("::", "deadbeat: --fail-on ")) else len(text)
 
 
 def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
@@ -108,7 +108,7 @@ def _run(words: list[str], *, quiet: bool) -> int:
             return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
         return 0
     try:
-        silence = redirect_stderr(_Annotations(sys.stderr)) if quiet else nullcontext()
+        silence = redirect_stderr(_Asked(sys.stderr)) if quiet else nullcontext()
         with silence, root.make_context("deadbeat", words) as context:
             context.obj = words
             try:
