@@ -134,10 +134,10 @@ TEN = ("name", *(f"c{n}" for n in range(9)))
 TABLES = [
     (("a", "b"), ("x", "1"), 80, ("b",), ["a  b", "x  1"]),
     (("a", "x [95 %]"), ("x", "1 [0.9, 1.1]"), 80, (), ["a  x [95 %]", "x  1 [0.9, 1.1]"]),
-    # columns leave from the right, and are named
-    (TEN, ("m002-s0904", *["12345"] * 9), 26, TEN[1:],
-     ["name           c0     c1", "m002-s0904  12345  12345", "no room here for: c2, c3,",
-      "c4, c5, c6, c7, c8"]),
+    # columns leave from the right, and stand below
+    (TEN[:5], ("m002-s0904", *["12345"] * 4), 26, TEN[1:],
+     ["name           c0     c1", "m002-s0904  12345  12345", "",
+      "name           c2     c3", "m002-s0904  12345  12345"]),
     # words break, figures do not; a heading stands at the foot of its row
     (("of", "what is done"), ("1", "takes 132 of 132 runs in 1.15 ms"), 24, ("of",),
      ["of  what is done", " 1  takes 132 of 132", "    runs in 1.15 ms"]),

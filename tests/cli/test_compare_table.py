@@ -73,9 +73,8 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_eighty_columns_are_enough_and_no_number_is_broken(lines: list[str]) -> None:
-    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("no room here"))]
-    assert max(map(len, table)) <= 80
-    told = "\n".join(table)
+    assert max(map(len, lines)) <= 80
+    told = "\n".join(lines)
     for whole in ("p99.9", "no worse", "-12.3 %", "[-45.67, +23.45]", "4.0 times", "[2.5, > 10]",
                   "[2.5, open]", "1.2e-05", "0.0012"):  # fmt: skip
         assert whole in told, whole

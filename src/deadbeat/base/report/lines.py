@@ -84,14 +84,16 @@ def table_lines(
     width: int | None,
     numeric: Sequence[str] = (),
     spare: Sequence[str] = (),
+    whole: bool = True,
 ) -> list[str]:
     """A table in lines of at most ``width``, in which no figure is folded and nothing is cut.
 
-    Columns for which there is no room are left out, and a line names them: first the ``spare``
-    ones, then the last ones.
+    Columns for which there is no room are left out: first the ``spare`` ones, which a line names,
+    then the last ones, which stand below, behind the columns that tell the rows apart.
 
     Args:
         width: None: as much as it takes.
+        whole: Whether what is left out stands below; else the line names it, too.
         numeric: Columns at the right with texts that are not broken; the others are words.
     """
     heads = [" ".join(clean(column).split()) for column in columns]
@@ -142,9 +144,25 @@ def table_lines(
     for row in texts:
         lines += _row([row[n] for n in kept], widths, [n in firm for n in kept])
     left_out = [heads[n] for n in range(len(heads)) if n not in kept]
+    below = [n for n in range(len(heads)) if n not in kept and columns[n] not in spare]
+    if whole and below and len(kept) > 1:
+        left_out = [heads[n] for n in range(len(heads)) if n not in kept and n not in below]
+        keys = _names(texts)
+        shown = [*(keys if len(keys) < len(kept) else [0]), *below]
+        more = [[row[n] for n in shown] for row in texts]
+        named = [columns[n] for n in shown]
+        lines += ["", *table_lines(named, more, width=width, numeric=numeric)]
     if left_out:
         lines += broken(f"no room here for: {', '.join(left_out)}", width)
     return lines
+
+
+def _names(texts: Sequence[Sequence[str]]) -> list[int]:
+    """The first columns, as many as tell the rows apart; one where no few do."""
+    for count in (1, 2, 3):
+        if len({tuple(row[:count]) for row in texts}) == len(texts):
+            return [*range(count)]
+    return [0]
 
 
 def _word(texts: Sequence[Sequence[str]], column: int, between: str = "[ \n]") -> int:

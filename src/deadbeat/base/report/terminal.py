@@ -136,7 +136,7 @@ def picture_lines(found: Table | CellMap | None, width: int, *, rows: int = ROWS
         return []
     return [
         f"so far: {found.title}".rstrip(),
-        *plain_lines(evolve(found, rows=found.rows[:rows]), width),
+        *plain_lines(evolve(found, rows=found.rows[:rows]), width, whole=False),
     ]
 
 
@@ -163,7 +163,7 @@ def _print(part: Part, heading: str = "") -> None:
                 echo(f"    {line}" if heading else line, "    " if heading else "")
 
 
-def plain_lines(part: Table, width: int | None = None) -> list[str]:
+def plain_lines(part: Table, width: int | None = None, *, whole: bool = True) -> list[str]:
     """A table as lines of text."""
     columns = part.shown(terminal=True)
     return table_lines(
@@ -172,6 +172,7 @@ def plain_lines(part: Table, width: int | None = None) -> list[str]:
         width=width,
         numeric=[c.title for c in columns[1:] if not (c.words or c.long)],
         spare=[c.title for c in columns if c.spare],
+        whole=whole,
     )
 
 
