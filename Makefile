@@ -16,8 +16,8 @@ C_FILES = $(shell find runtime fragments src tests core \( -name '*.[ch]' -o -na
 help: ## list these commands
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-run: ## set up what is missing, profile this machine (three minutes), print the results
-	@tools/setup run
+run: ## set up what is missing, measure what sharing costs here (three minutes), print it
+	@tools/setup measure
 	.venv/bin/deadbeat contention --quick
 
 test: setup-dev ## set up what is missing, run the tests, with HOUSE=machine those of that house

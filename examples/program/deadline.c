@@ -3,7 +3,7 @@
  *
  *     cc -g -O2 -pthread deadline.c -o deadline
  *     sudo ./deadline                 5 seconds
- *     sudo deadbeat run -- ./deadline
+ *     sudo .venv/bin/deadbeat run -- ./deadline
  *
  * control reserves 3 ms every 10 ms, and works 1 ms. video reserves 8 ms every 40 ms, works 5 ms, and each
  * 10th frame 12 ms: the kernel takes the CPU from it until its next period, so that this frame is late,

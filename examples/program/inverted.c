@@ -4,7 +4,7 @@
  *     cc -g -O2 -pthread inverted.c -o inverted
  *     sudo ./inverted                 5 seconds; some jobs of control are late
  *     sudo ./inverted --inherit       the same with a mutex that hands priority on: far fewer are
- *     sudo deadbeat run -- ./inverted
+ *     sudo .venv/bin/deadbeat run -- ./inverted
  *
  * logger, an ordinary thread, holds map_lock when middle (FIFO 40) becomes ready and takes the CPU.
  * control (FIFO 80) then waits for logger, and so for middle, which never uses the lock.

@@ -3,7 +3,7 @@
  *
  *     cc -g -O2 -pthread pipeline.c -o pipeline
  *     sudo ./pipeline                 5 seconds
- *     sudo deadbeat run -- ./pipeline
+ *     sudo .venv/bin/deadbeat run -- ./pipeline
  *
  * sensor runs every 10 ms; the others run when a sample comes. Each 25th sample takes filter
  * 14 ms instead of 3, so that the next one waits: actuator is late too, though its own work is short.

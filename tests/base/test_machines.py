@@ -1,5 +1,6 @@
 """Truth: docs/howto/use-in-ci.md; OpenMetrics as the Prometheus client reads them."""
 
+import csv
 import re
 import shlex
 from collections.abc import Iterator
@@ -61,6 +62,10 @@ def test_the_figures_of_every_kind_are_open_metrics(kind: str, capsys: Capture) 
     samples = [sample for family in families for sample in family.samples]
     assert {sample.labels["run"] for sample in samples} == {"tiny"}
     assert {sample.labels["simulated"] for sample in samples} == {"true"}
+    assert main(("export", "tiny", "--as", "csv", "--out", "tables")) == 0
+    for file in Path("tables").iterdir():
+        lines = [*csv.DictReader(file.read_text().splitlines())]
+        assert lines and {line["label"] for line in lines} == {"SIMULATED"}, file
     rows = deadbeat.open("runs/tiny").rows
     assert max(len(family.samples) for family in families) == len(rows), "a sample for each row"
 

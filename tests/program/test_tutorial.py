@@ -78,12 +78,12 @@ def test_a_walk_through_says_what_its_commands_print(
             assert [line for line in lines if line not in out] == [], out
             continue
         for line in lines:
-            words = shlex.split(line.removeprefix("sudo "))
+            words = shlex.split(line)
             if words[0] == "cc":
                 source = Path(words[-3])
                 assert source.is_file()
                 shutil.copy("/bin/true", words[-1])
             else:
-                assert words[0] == "deadbeat"
+                assert words[0] == ".venv/bin/deadbeat"
                 assert main(words[1:]) == 0, line
                 out += capsys.readouterr().out

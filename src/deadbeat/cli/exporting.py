@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from pathlib import Path
 
 from attrs import evolve
 
-from deadbeat.base.experiment.columns import Columns
 from deadbeat.base.kinds.base import ExperimentKind
 from deadbeat.base.kinds.registry import find
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.store.files import atomic_write, file_hash, make_folder, storing
+from deadbeat.base.store.files import atomic_write, file_hash, make_folder
 from deadbeat.base.store.place import PROGRAM
 from deadbeat.cli._output import envelope
 from deadbeat.cli.machine import emit
@@ -102,31 +100,29 @@ def _twin(runs: Path, run: str, form: str, out: Path) -> Shown:
 
 
 def _tables(kind: ExperimentKind, path: Path, out: Path) -> Shown:
-    """Copies of the tables of a result; of one that is EXTRAPOLATED each line says so."""
+    """Copies of the tables of a result; where nothing was measured each line says so."""
     found = sorted(path.glob("*.csv"))
     if not found:
         raise UsageError(f"{path.name} has no table yet", f"deadbeat page {path.name} writes them")
+    opened = kind.open(path)
+    tables = {each.name: _rows(each.read_text(encoding="utf-8")) for each in found}
+    if columns := opened.every_job:
+        jobs = zip(*(each.tolist() for each in columns.values()), strict=True)
+        tables["jobs.csv"] = [[*columns], *map(list, jobs)]
+    labels = [label.partition(":")[0] for label in opened.labels]
+    mark = " ".join(label for label in labels if label.isupper())
     make_folder(out)
-    with storing(out):
-        if "EXTRAPOLATED" in kind.open(path).labels:
-            for each in found:
-                rows = [*csv.reader(each.read_text(encoding="utf-8").splitlines())]
-                text = io.StringIO()
-                marks = ("label", *["EXTRAPOLATED"] * (len(rows) - 1))
-                writer = csv.writer(text, lineterminator="\n")
-                writer.writerows([*row, mark] for row, mark in zip(rows, marks, strict=True))
-                atomic_write(out / each.name, text.getvalue())
-            return _wrote(*(out / each.name for each in found))
-        written = [Path(shutil.copy(each, out / each.name)) for each in found]
-        columns: Columns | None = kind.open(path).every_job
-        if columns:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*(each.tolist() for each in columns.values()), strict=True))
-            atomic_write(out / "jobs.csv", text.getvalue())
-            written.append(out / "jobs.csv")
-        return _wrote(*written)
+    for name, rows in tables.items():
+        text = io.StringIO()
+        more = [["label"], *[[mark]] * (len(rows) - 1)] if mark else [[]] * len(rows)
+        lines = (row + label for row, label in zip(rows, more, strict=True))
+        csv.writer(text, lineterminator="\n").writerows(lines)
+        atomic_write(out / name, text.getvalue())
+    return _wrote(*(out / name for name in tables))
+
+
+def _rows(text: str) -> list[list[str]]:
+    return [*csv.reader(io.StringIO(text, newline=""))]
 
 
 def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:

@@ -60,7 +60,9 @@ class _Asked(io.StringIO):
         self._own = own
 
     def write(self, text: str) -> int:
-        return self._own.write(text) if text.startswith(("::", "deadbeat: --fail-on ")) else len(text)
+        return (
+            self._own.write(text) if text.startswith(("::", "deadbeat: --fail-on ")) else len(text)
+        )
 
 
 def _guarded(words: list[str], *, debug: bool, quiet: bool) -> int:
