@@ -55,15 +55,31 @@ def test_a_folder_is_listed_shown_and_made_again(kind: str, capsys: Capture) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_finished_one_is_followed_by_the_next(kind: str, capsys: Capture) -> None:
+def test_a_name_that_is_given_is_one_result(kind: str, capsys: Capture) -> None:
+    words, _ = KINDS[kind]
+    place = words.index("--name")
+    unnamed = (*words[:place], *words[place + 2 :])
+    assert main(words) == 0
+    tiny = Path("runs/tiny")
+    before = derived(tiny), {path: path.stat().st_mtime_ns for path in tiny.rglob("*.json")}
+    capsys.readouterr()
+    if kind == "study":  # which is the same whenever it is computed
+        assert main(words) == 0
+    else:
+        assert main(words) == 2
+        assert "runs/tiny is finished (--fresh replaces it" in capsys.readouterr().err
+        assert {path: path.stat().st_mtime_ns for path in tiny.rglob("*.json")} == before[1]
+    assert main((*words, "--fresh")) == 0
+    assert [path.name for path in Path("runs").iterdir() if not path.is_symlink()] == ["tiny"]
+    assert {path: path.stat().st_mtime_ns for path in tiny.rglob("*.json")} != before[1]
     for _ in range(2):
-        assert main(KINDS[kind][0]) == 0
-    first, second = answer(capsys, "list")
-    assert (first["name"], second["name"]) == ("tiny", "tiny-2")
-    assert (first["latest"], second["latest"]) == (False, True)
+        assert main(unnamed) == 0
+    first, second, third = answer(capsys, "list")
+    assert (first["name"], third["name"]) == ("tiny", f"{second['name']}-2")
+    assert (first["latest"], second["latest"], third["latest"]) == (False, False, True)
     assert first["done"] == second["done"] == first["planned"]
-    both = [derived(Path("runs", name)) for name in ("tiny", "tiny-2")]
-    assert both[0].keys() == both[1].keys()
+    both = [derived(Path("runs", each["name"])) for each in (second, third)]
+    assert both[0].keys() == both[1].keys() == before[0].keys()
     assert all(both[0][name] == both[1][name] for name in both[0] if name.endswith(".csv"))
 
 

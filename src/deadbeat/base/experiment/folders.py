@@ -91,7 +91,7 @@ class Folders(Generic[F]):
         """
         if given and not retry and (place := given_place(runs, name, fresh, self.kind.holds)):
             return place
-        known = {1: runs / name} if given else family(runs, name)
+        known = {n: path for n, path in family(runs, name).items() if n == 1 or not given}
         begin = Place(path=runs / numbered(name, max(known, default=0) + 1), resumed=False)
         own = [known[number] for number in sorted(known, reverse=True)]
         own = [path for path in own if self.kind.holds(path) or not has_head(path)]

@@ -42,7 +42,7 @@ def print_document(document: Document) -> None:
     answered = bool(document.answer)
     for part in sorted(parts, key=_rank):
         if not (answered and isinstance(part, Sentence) and part.answer):
-            _print(part)
+            _print(part, whole=True)
 
 
 def _rank(part: Part) -> int:
@@ -100,7 +100,7 @@ def _print_picture(document: Document, details: str = "", *, whole: bool = False
             click.echo(line)
     elif picture is not None and picture.rows:
         rows = None if whole else document.rows
-        print_part(evolve(picture, rows=picture.rows[:rows]))
+        print_part(evolve(picture, rows=picture.rows[:rows]), whole=whole)
         if not whole and (more := len(picture.rows) - document.rows) > 0:
             echo(f"{more} more: {details}")
             return True
@@ -149,10 +149,10 @@ def print_parts(parts: Iterable[Part], heading: str = "") -> None:
             _print(part, heading)
 
 
-def _print(part: Part, heading: str = "") -> None:
+def _print(part: Part, heading: str = "", *, whole: bool = False) -> None:
     match part:
         case Table(terminal=True) if part.rows:
-            print_part(part)
+            print_part(part, whole=whole)
         case Sentence(terminal=True):
             echo(part.text)
         case Lines(terminal=True) if part.lines:
@@ -176,10 +176,11 @@ def plain_lines(part: Table, width: int | None = None, *, whole: bool = True) ->
     )
 
 
-def print_part(part: Table) -> None:
+def print_part(part: Table, *, whole: bool = False) -> None:
+    """A table under its title; ``whole``: of all columns, however narrow the terminal."""
     if part.title:
         echo(part.title)
-    click.echo("\n".join(plain_lines(part, width_of(sys.stdout))))
+    click.echo("\n".join(plain_lines(part, width_of(sys.stdout), whole=whole)))
     for line in part.note.splitlines():
         echo(line)
 

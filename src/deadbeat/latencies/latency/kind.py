@@ -149,7 +149,10 @@ def _fit(asked: Begin, target: Target) -> tuple[MatrixMachine, LatencySpec, Plat
     strange = [name for name in wanted.engines or () if name not in ENGINES]
     if strange:
         called = names.get("engines", "engines")
-        raise UsageError(f"{called}: {strange[0]} measures nothing here", "its results: --import")
+        raise UsageError(
+            f"{called}: {strange[0]} measures nothing here",
+            "deadbeat import FILE reads its results",
+        )
     platform, usable = _look(target)
     found = is_here(target) and asked.cross is None  # then by whoever needs it
     toolchain = None if found else toolchain_of(target, cross=asked.cross)

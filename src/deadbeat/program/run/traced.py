@@ -321,6 +321,8 @@ def _mean_and_most(task: DerivedTask) -> str:
 
 #: On the first screen of a page.
 _FIRST = ("name", "every_ns", "c", "deadline_ns", "response_max_ns", "misses")
+#: Leave a narrow terminal first: the others are the answer.
+_SPARE = ("kind", "every_ns", "c", "jobs", "waits")
 
 
 def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
@@ -336,12 +338,15 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
         *(Column(key=key) for key in ("response_p50_ns", "response_p99_ns")),
         time_column("response_max_ns", "worst"),
         Column(key="misses", heading="missed"),
-        Column(key="jobs", heading="jobs", spare=True),
+        Column(key="jobs", heading="jobs"),
         _words("waits", "waits for", lambda task: _waits(found, task)),
     )  # fmt: skip
     return Table(
         name="tasks",
-        columns=[evolve(each, page=not first or each.key in _FIRST) for each in columns],
+        columns=[
+            evolve(each, page=not first or each.key in _FIRST, spare=each.key in _SPARE)
+            for each in columns
+        ],
         rows=sorted(found.known, key=lambda task: task.deadline_ns is None),
         terminal=True,
         title="C: execution time of a job in the program, mean and largest",

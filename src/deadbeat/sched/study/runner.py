@@ -175,7 +175,7 @@ def choose(runs: Path, spec: StudySpec, *, given: bool = False, fresh: bool = Fa
     """
     if given and (place := given_place(runs, spec.name, fresh, STUDY.holds)):
         return place
-    known = {1: runs / spec.name} if given else family(runs, spec.name)
+    known = {n: path for n, path in family(runs, spec.name).items() if n == 1 or not given}
     asked = spec_dict(spec)
     last = max(known, default=0)
     begin = Place(path=runs / numbered(spec.name, last + 1), resumed=False)

@@ -170,14 +170,11 @@ def doubts(found: Breakdown) -> list[str]:
             " --set miss-share asks less of it; or jobs that began beside others took so long that"
             " they lasted into the slots alone."
         )
-    for end, name, beyond, option in (
-        ("low", "lowest", "lower", "from"),
-        ("high", "highest", "higher", "to"),
-    ):
+    for end, name, beyond in (("low", "lowest", "lower"), ("high", "highest", "higher")):
         if sets := sum(getattr(each, f"at_{end}") for each in found.cells):
             texts.append(
                 f"{sets} task sets break down at the {name} utilisation tried: theirs may be"
-                f" {beyond} (--search-{option} moves the end)."
+                f" {beyond} (--set breakdown.{end}=U moves the end)."
             )
     return texts
 
