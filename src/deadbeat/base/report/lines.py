@@ -105,7 +105,7 @@ def table_lines(
     ]
     longest = longest or [0] * len(heads)
     head = [max(map(cell_len, _firm(each).split(" "))) for each in heads]
-    whole = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
+    widest = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
     narrow = [
         max(longest[n] if n else min(longest[n], 2 * _WORDS), head[n])
         if n in firm or n == 0
@@ -129,7 +129,7 @@ def table_lines(
     room = None if width is None else width - _GAP * (len(kept) - 1)
     # Widths of columns: what room is left goes to those that lack most.
     least = [narrow[n] for n in kept]
-    longest = [whole[n] for n in kept]
+    longest = [widest[n] for n in kept]
     if room is None:
         widths = [*longest]
     else:
