@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return caught.status(_guarded(rest, debug=debug, quiet=quiet))
 
 
-class _Asked(io.StringIO):
+class _Wanted(io.StringIO):
     """Standard error that keeps to what was asked for: annotations, and why it fails."""
 
     def __init__(self, own: TextIO) -> None:
@@ -110,7 +110,7 @@ def _run(words: list[str], *, quiet: bool) -> int:
             return _fail(f"{_COMPLETE}={asked} is unknown", "try bash_source", status=USAGE)
         return 0
     try:
-        silence = redirect_stderr(_Asked(sys.stderr)) if quiet else nullcontext()
+        silence = redirect_stderr(_Wanted(sys.stderr)) if quiet else nullcontext()
         with silence, root.make_context("deadbeat", words) as context:
             context.obj = words
             try:

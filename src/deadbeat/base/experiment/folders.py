@@ -79,7 +79,7 @@ class Folders(Generic[F]):
         Args:
             differs: Why what is in a folder is not what is asked now, each as a predicate (``was
                 begun with ...``); only asked of folders that are not damaged.
-            given: Somebody gave the name: it means one folder.
+            given: The user gave the name: it means one folder.
             fresh: Start a new one even where one could be continued.
             retry: Take the last even when it is finished.
             keep: Take the last finished one that does not differ, rather than start again.

@@ -51,7 +51,7 @@ class Begin:
         runs: Where results are.
         written: What a file asks for; ``typed``: what options do, which win. Both are layers of a
             specification; ``names``: what their keys are called where they were written.
-        named: Somebody gave the name of the result.
+        named: The user gave the name of the result.
         fresh: Start a new one, also where one could be resumed.
         keep: A finished one that answers just this is the answer.
         retry_failed, retry_invalid: Measure again what failed, or is invalid.

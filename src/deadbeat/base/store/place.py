@@ -1,6 +1,6 @@
 """Which folder a measurement lives in: resumed while unfinished, a new number once finished.
 
-All of a name that nobody gave are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is
+All of a name of their kind are ``NAME``, ``NAME-2``, ``NAME-3``, ...: the last of a kind is
 continued while it lacks runs or its report, after that the last before it that does and was asked
 the same; after that the same command begins the next. A name that was given is one folder: the same
 command continues it, ``--fresh`` replaces it, all else is refused.
@@ -81,7 +81,7 @@ def family(runs: Path, name: str) -> dict[int, Path]:
 
 
 def given_place(runs: Path, name: str, fresh: bool, holds: Callable[[Path], bool]) -> Place | None:
-    """Where what somebody called ``name`` begins; None: what is there may be continued.
+    """Where what the user calls ``name`` begins; None: what is there may be continued.
 
     Raises UsageError: what is there is not what ``holds`` says, or with ``fresh`` no result."""
     path = runs / name
