@@ -19,7 +19,8 @@ VERBS = [
         pytest.param(words, marks=pytest.mark.slow)
         for words in (
             ("list",), ("page", "a", "--no-figures"), ("compare", "a", "z"), ("list", "findings",),
-            ("doctor", "--only", "hardening"), ("--version",), ("--help",), (*LATENCY, "b", "--fresh"),
+            ("doctor", "--only", "hardening"), ("--version",), ("--help",),
+            (*LATENCY, "b", "--fresh"),
         )
     ),
 ]  # fmt: skip
