@@ -21,6 +21,7 @@ from deadbeat.sched.analysis import analyze, require_agreement
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sched"
 DHALL, TIES = str(EXAMPLES / "dhall.json"), str(EXAMPLES / "ties.json")
 SIMULATE = ("sched", "simulate")
+ANALYZE = ("sched", "analyze")
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> dict:
@@ -133,6 +134,24 @@ def test_a_hyperperiod_of_any_size_is_told_exactly(capsys, tmp_path):
 def test_fail_on(arguments, status, capsys):
     assert main((*SIMULATE, *arguments)) == status
     assert main((*SIMULATE, *arguments, "--json")) == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ((DHALL, "--processors", "1", "--fail-on", "miss"), 1),
+        ((DHALL, "--scheduler", "g-edf", "--fail-on", "miss"), 0),
+        ((DHALL, "--fail-on", "not-proved"), 0),  # partitioned it holds
+        ((DHALL, "--scheduler", "g-edf", "--test", "gfb", "--fail-on", "miss"), 0),
+        ((DHALL, "--scheduler", "g-edf", "--test", "gfb", "--fail-on", "not-proved"), 1),
+        ((DHALL, "--scheduler", "g-edf"), 0),
+    ],
+)
+def test_analyze_fails_on_what_is_asked(arguments, status, capsys, tmp_path):
+    cases = tmp_path / "cases.xml"
+    assert main((*ANALYZE, *arguments, "--junit", str(cases))) == status
+    assert ("--fail-on" in capsys.readouterr().err) == ("<failure" in cases.read_text())
+    assert ("<failure" in cases.read_text()) == bool(status)
 
 
 def test_the_answer_for_people_comes_first_and_says_simulated(capsys):

@@ -16,7 +16,8 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import Json
-from deadbeat.cli._output import Part, table
+from deadbeat.base.report.machines import Verdicted
+from deadbeat.cli._output import Part, say, table
 from deadbeat.cli.sched_systems import in_folder, load, patiently
 from deadbeat.sched.admission import Admission, RootDomain, admit
 from deadbeat.sched.analysis import (
@@ -54,6 +55,7 @@ def analyze(
     model: Model | None,
     sensitivity: bool,
     spare: Fraction | None = None,
+    fail_on: str | None = None,
     **options: Any,
 ) -> Shown:
     """``options``: those of the tests, and of RootDomain."""
@@ -65,6 +67,7 @@ def analyze(
                 model=model,
                 sensitivity=sensitivity,
                 spare=spare,
+                fail_on=fail_on,
                 **options,
             ),
             lambda it: {
@@ -117,7 +120,13 @@ def analyze(
     if admitted:
         plain["sched_deadline"] = asdict(admitted)
         parts.append(_admitted(admitted, system))
-    return Shown(headline=". ".join(lines), plain=plain, parts=parts)
+    said = ". ".join(lines)
+    proved = {analysis.schedulers[name].schedulable for name in spoken_of(analysis)}
+    failed = fail_on is not None and "yes" not in proved and (fail_on != "miss" or proved == {"no"})
+    if failed:
+        say(f"--fail-on {fail_on}: {said}")
+    case = Verdicted(name="schedulable", verdict="failed" if failed else "passed", message=said)
+    return Shown(headline=said, plain=plain, parts=parts, cases=[case], status=int(failed))
 
 
 def _refuse(
