@@ -58,6 +58,12 @@ def test_options_and_their_words_are_completed(folder: Path) -> None:
     assert set(completed(folder, "deadbeat contention --calibrate --policy")) == {"fifo", "other"}
 
 
+def test_lists_are_completed_item_by_item(folder: Path) -> None:
+    assert {"inherit", "pin", "all"} <= set(completed(folder, "deadbeat run --try"))
+    assert completed(folder, "deadbeat run --try", "inherit,pi") == ["inherit,pin"]
+    assert completed(folder, "deadbeat latency --loads", "idle,me") == ["idle,memory"]
+
+
 def test_runs_are_completed_and_hostile_names_left_out(folder: Path) -> None:
     assert completed(folder, "deadbeat show") == ["latency", "quick", "quick-2"]
     assert completed(folder, "deadbeat compare quick", "quick-") == ["quick-2"]

@@ -104,3 +104,11 @@ def test_names_that_are_not_utf_8_are_stored_escaped(tmp_path: Path) -> None:
     assert "no job was found" in shell(tmp_path, line)[2]
     status, _, said = shell(tmp_path, '"$@"', "show", "u", "--json")
     assert status == 0, said
+
+
+def test_the_plain_locale_gets_plain_characters(folder: Path) -> None:
+    for words in (("show", "a"), ("show", "a", "--json"), ("doctor", "--all"), ("--help",)):
+        status, out, err = shell(folder, 'LC_ALL=C "$@"', *words)
+        assert status == 0 and out.isascii() and err.isascii() and "?" not in out[:60]
+    assert " us" in shell(folder, 'LC_ALL=C "$@"', "show", "a")[1]
+    assert " µs" in shell(folder, 'LC_ALL=C.UTF-8 "$@"', "show", "a")[1]

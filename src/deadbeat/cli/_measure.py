@@ -183,7 +183,7 @@ def measured(asked: Order) -> Ended:
     fail_on = asked.fail_on
     doubts = shown.document.findings if shown.document else ()
     text = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
-    wanted = {"something-counts": shown.empty}
+    wanted = {"has-valid-runs": shown.empty}
     if fail_on is not None:
         wanted[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
     cases = [

@@ -16,6 +16,7 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.lazy import Later
+from deadbeat.base.model.plain import is_plain
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.lines import echo, print_table
 from deadbeat.base.store.files import atomic_write
@@ -51,7 +52,8 @@ def print_json(value: Any) -> None:
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
-        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        how: dict[str, Any] = {"ensure_ascii": is_plain(), "allow_nan": False}
+        text = json.dumps(value, indent=2, sort_keys=True, **how)
     finally:
         sys.set_int_max_str_digits(limit)
     click.echo(text)

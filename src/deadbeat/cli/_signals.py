@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from deadbeat.base.model.plain import is_plain
+
 INTERRUPTED = 128 + signal.SIGINT
 #: By then a callback is over.
 _LATER_S = 0.01
@@ -129,7 +131,7 @@ def make_usable() -> None:
     sys.stdout, sys.stderr = (
         io.TextIOWrapper(
             io.BufferedWriter(_Standard(number, "w", closefd=False)),
-            encoding=stream.encoding if stream else "utf-8",
+            encoding="ascii" if is_plain() else stream.encoding if stream else "utf-8",
             errors="replace",  # what a terminal cannot show is a question mark
             line_buffering=number == 2 or os.isatty(number),
         )

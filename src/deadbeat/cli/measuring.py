@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 from attrs import frozen
+from click.shell_completion import CompletionItem
 
 from deadbeat.base.kinds import KINDS
 from deadbeat.base.model.errors import UsageError
@@ -18,7 +19,7 @@ from deadbeat.base.model.published import offered
 from deadbeat.base.model.specification import Layer, Row, options_of
 from deadbeat.base.model.words import Json, duration
 from deadbeat.cli._help import SET, Titled, assigned, row_of
-from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, opt, options_in
+from deadbeat.cli._options import CI, FIGURES, JSON, RUNS, OneOf, one_of, opt, options_in
 
 #: What ``--fail-on`` may name of every measurement.
 _INVALID = {"invalid": "a run is invalid or has no result"}
@@ -160,11 +161,34 @@ def value_options(values: Sequence[Row]) -> list[click.Option]:
     stands for several keys is one."""
     rows = {option: (metavar, text) for option, _, metavar, text in reversed(values)}
     return [
-        opt(f"{option} {metavar}", text, default=None, type=str)  # judged with all the others
+        # judged with all the others
+        opt(f"{option} {metavar}", text, default=None, type=str, **_completing(option))
         if metavar
         else opt(option, text, default=None)
         for option, (metavar, text) in reversed(rows.items())
     ]
+
+
+#: Words that a list may hold.
+_LISTED = {
+    "--engine": "latencies.latency.engines:UNASKED",
+    "--loads": "latencies.latency.model:LOAD_WORDS",
+    "--try": "program.run.spec:CHANGES",
+}
+
+
+def _completing(option: str) -> dict[str, Any]:
+    """How a shell completes the last item of a list."""
+    if option not in _LISTED:
+        return {}
+    words = one_of(_LISTED[option])
+
+    def complete(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+        before, comma, last = typed.rpartition(",")
+        found = words.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{each.value}") for each in found]
+
+    return {"shell_complete": complete}
 
 
 def typed(values: Iterable[Row], options: Mapping[str, Json]) -> Layer:

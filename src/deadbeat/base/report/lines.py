@@ -15,6 +15,8 @@ from unicodedata import category, east_asian_width
 
 import click
 
+from deadbeat.base.model.plain import PLAIN, is_plain
+
 #: Least width of a column of words before another column is left out.
 _WORDS = 20
 #: Where there is no room at all, a column of words becomes as narrow as that.
@@ -193,6 +195,8 @@ def _row(
 
 def clean(text: str) -> str:
     """Without what a terminal would carry out instead of showing it."""
+    if not text.isascii() and is_plain():
+        text = text.translate(PLAIN)
     return "".join(
         c if c.isprintable() or c == "\n" or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
         for c in text

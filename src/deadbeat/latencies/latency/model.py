@@ -14,6 +14,7 @@ from deadbeat.machine.trace.paths import PathSplit
 
 #: Load profiles (`deadbeat.latencies.latency.loads`). ``cpu`` at 0 % is the idle machine.
 PROFILES = ("cpu", "memory", "io", "timer", "scheduler", "mixed", "kernel")
+LOAD_WORDS = ("idle", *PROFILES, "all")
 #: Stretches of equal length that a run's maxima are kept of, at most, in memory that no
 #: length of a run makes larger.
 BLOCKS_MAX = 4096

@@ -38,16 +38,15 @@ class Deadlines:
 
 #: Changes that can be tried, in the order of lists; the first ones are ``all``.
 ALL = ("inherit", "rate-monotonic", "deadline-monotonic", "audsley", "pin", "deadline", "idle")
+CHANGES = (*ALL, "tune", "nothing", "version", "all")
 _SHORT = {"rm": ALL[1], "dm": ALL[2]}
 
 
 def _change(value: Any) -> str:
     word = _SHORT.get(value, value)
-    if isinstance(word, str) and (
-        word in (*ALL, "tune", "nothing", "version") or word.startswith("tune:")
-    ):
+    if isinstance(word, str) and (word in CHANGES[:-1] or word.startswith("tune:")):
         return word
-    raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), [*ALL, "tune", "all"]))
+    raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), CHANGES))
 
 
 @frozen(kw_only=True)
