@@ -13,7 +13,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import import_module, resources
 from pathlib import Path
@@ -32,6 +33,7 @@ from deadbeat.base.model.finding import explanations  # noqa: E402  after the pa
 from deadbeat.base.model.lateness import CAUSES  # noqa: E402  after the path
 from deadbeat.base.model.rules import duration_text  # noqa: E402  after the path
 from deadbeat.base.model.specification import given_by, plain_of, rule_of, sections_of  # noqa: E402
+from deadbeat.cli._help import VERBS  # noqa: E402  after the path
 from deadbeat.cli.commands import root  # noqa: E402  after the path
 from deadbeat.latencies.latency import spec as latency  # noqa: E402  after the path
 from deadbeat.latencies.latency import validity  # noqa: E402  after the path
@@ -75,12 +77,17 @@ def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[st
     """Every command below ``command`` with the words that call it."""
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=path[-1])
-        for name in command.list_commands(context):
+        ordered = [name for verbs in VERBS.values() for name in verbs.split()]
+        for name in ordered if command is root else command.list_commands(context):
             found = command.get_command(context, name)
             if found is not None and not found.hidden:
                 yield from commands(found, (*path, name))
     else:
         yield " ".join(path), command
+
+
+def options_of(command: click.Command) -> list[click.Option]:
+    return [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
 
 
 def option_row(option: click.Option) -> str:
@@ -90,7 +97,18 @@ def option_row(option: click.Option) -> str:
     return f"| {names}{value.replace('|', chr(92) + '|')} | {text} |"
 
 
-def command_section(words: str, command: click.Command) -> str:
+#: Commands that have an option in the same words before it stands in one place.
+_SHARED = 5
+
+
+def shared(found: Sequence[tuple[str, click.Command]]) -> list[click.Option]:
+    """Options that so many commands have alike, in their order."""
+    rows = {option_row(option): option for _, each in found for option in options_of(each)}
+    counts = Counter(option_row(option) for _, each in found for option in options_of(each))
+    return [option for row, option in rows.items() if counts[row] >= _SHARED]
+
+
+def command_section(words: str, command: click.Command, common: Collection[str]) -> str:
     usage = " ".join(
         piece
         for parameter in command.params
@@ -98,13 +116,12 @@ def command_section(words: str, command: click.Command) -> str:
         for piece in [parameter.make_metavar(click.Context(command))]
     )
     text = inspect.cleandoc(command.help or "").replace("\b\n", "")
-    options = [
-        option_row(parameter)
-        for parameter in command.params
-        if isinstance(parameter, click.Option) and not parameter.hidden
-    ]
-    table = "\n".join(["| option | |", "|---|---|", *options])
-    return f"## {words}\n\n    {words} [OPTIONS] {usage}".rstrip() + f"\n\n{text}\n\n{table}\n"
+    every = {option_row(option): option.opts[0] for option in options_of(command)}
+    own = [row for row in every if row not in common]
+    also = ", ".join(f"`{name}`" for row, name in every.items() if row in common)
+    head = f"## {words}\n\n    {words} [OPTIONS] {usage}".rstrip() + f"\n\n{text}\n"
+    rows = "\n".join(["\n| option | |", "|---|---|", *own, ""]) if own else ""
+    return head + rows + (f"\nAnd [of several commands](#options): {also}.\n" if also else "")
 
 
 CLI_HEAD = """# Commands
@@ -126,8 +143,12 @@ stderr.
 
 def cli() -> str:
     """A section per command."""
-    chosen = [command_section(*each) for each in commands(root, ("deadbeat",))]
-    return CLI_HEAD + "\n".join(chosen)
+    found = [*commands(root, ("deadbeat",))]
+    common = [*map(option_row, shared(found))]
+    rows = "\n".join(
+        ["## Options", "", "Of several commands.\n\n| option | |", "|---|---|", *common]
+    )
+    return CLI_HEAD + "\n".join([rows + "\n", *(command_section(*it, common) for it in found)])
 
 
 OBSERVATIONS_HEAD = """# Observations
@@ -563,7 +584,7 @@ def pages() -> dict[Path, str]:
     return {
         **{path: with_blocks(text) for path, text in texts.items() if _BLOCK.search(text)},
         CLI_PAGE: cli(),
-        MANUAL_PAGE: manual(root, commands(root, ("deadbeat",))),
+        MANUAL_PAGE: manual(root, every := [*commands(root, ("deadbeat",))], shared(every)),
         CHECKS_PAGE: checks(),
         KNOBS_PAGE: knobs(),
         HARDENING_PAGE: hardening(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import version
 
 import click
@@ -55,17 +55,25 @@ def option(each: click.Option) -> str:
     return f".TP\n{names}{value}\n{escaped(' '.join((each.help or '').split()))}"
 
 
-def command(words: str, each: click.Command) -> str:
+def command(words: str, each: click.Command, common: Collection[str]) -> str:
     context = click.Context(each)
     arguments = [p.make_metavar(context) for p in each.params if isinstance(p, click.Argument)]
     usage = escaped(" ".join(["[OPTIONS]", *arguments]))
     options = [p for p in each.params if isinstance(p, click.Option) and not p.hidden]
     parts = [f".SS {escaped(words)}", rf"\fB{escaped(words)}\fR {usage}"]
-    return "\n".join([*parts, *paragraphs(each.help or ""), *map(option, options)])
+    own = [text for text in map(option, options) if text not in common]
+    also = escaped(" ".join(each.opts[0] for each in options if option(each) in common))
+    also = f".PP\nAnd of several commands: {also}" if also else ""
+    return "\n".join(filter(None, [*parts, *paragraphs(each.help or ""), *own, also]))
 
 
-def manual(root: click.Command, commands: Iterable[tuple[str, click.Command]]) -> str:
-    """deadbeat(1): the help of every command on one page."""
+def manual(
+    root: click.Command,
+    commands: Iterable[tuple[str, click.Command]],
+    shared: Iterable[click.Option],
+) -> str:
+    """deadbeat(1): the help of every command on one page, what they share once."""
+    common = [*map(option, shared)]
     about, *more = paragraphs(root.help or "")
     name = " ".join(about.split()[1:])
     sections = [
@@ -74,6 +82,7 @@ def manual(root: click.Command, commands: Iterable[tuple[str, click.Command]]) -
         rf".SH NAME{chr(10)}deadbeat \- {name[:1].lower() + name[1:].rstrip('.')}",
         ".SH SYNOPSIS\n.B deadbeat\n.I COMMAND\n[OPTIONS] [ARGUMENTS]",
         "\n".join([".SH DESCRIPTION", *more]),
-        "\n".join([".SH COMMANDS", *(command(words, each) for words, each in commands)]),
+        "\n".join([".SH COMMANDS", *(command(words, each, common) for words, each in commands)]),
+        "\n".join([".SH OPTIONS OF SEVERAL COMMANDS", *common]),
     ]
     return "\n".join(sections) + TAIL
