@@ -99,14 +99,16 @@ def explanations() -> dict[str, Explanation]:
     texts = {file.name.removesuffix(".md"): file.read_text("utf-8") for file in folder.iterdir()}
     found = {}
     for name in sorted(texts):
-        # Parse a file: a title, severity and cure, what the finding does, and `## What to do`.
+        # Parse a file: a title, severity and cure, what the finding does, and `## What to do` where
+        # the cure does not say it.
         wrong, _, check = texts[name].partition("## What to do\n")
         title, _, wrong = wrong.removeprefix("# ").partition("\n")
         known: dict[str, Any] = dict(_KNOWN.findall(wrong))
         wrong = " ".join(_KNOWN.sub("", wrong).split())
-        found[name] = Explanation(
-            id=name, title=title, wrong=wrong, check=" ".join(check.split()), **known
-        )
+        check = " ".join(check.split())
+        if not check and (cure := known.get("cure")):
+            check = f"{cure[0].upper()}{cure[1:]}."
+        found[name] = Explanation(id=name, title=title, wrong=wrong, check=check, **known)
     return found
 
 
