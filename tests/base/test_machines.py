@@ -233,5 +233,7 @@ def test_the_workflow_of_the_guide_runs_again_and_again(
 def test_quiet_says_why_it_fails(capsys: Capture) -> None:
     words = ("latency", "--simulated", "--quick", "--no-figures", "--limits", "1us")
     assert main(("-q", *words, "--fail-on", "misses")) == 1
-    (why,) = capsys.readouterr().err.splitlines()
+    out, err = capsys.readouterr()
+    (why,) = err.splitlines()
     assert why.startswith("deadbeat: --fail-on misses: ") and "allowed" in why
+    assert re.search(r"^Later than 1 µs: [1-9][\d,]* of 18,000 wake-ups\.$", out, re.M)

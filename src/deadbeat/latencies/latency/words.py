@@ -138,7 +138,8 @@ def late_text(row: LatencyRow) -> str:
 
 
 def short_answer(summary: LatencySummary) -> tuple[str, ...]:
-    """The worst wake-up, a typical one, and how often a later one may come."""
+    """The worst wake-up, a typical one, how many were later than each limit that was asked for, and
+    how often a later one than all may come."""
     known = [cell for cell in summary.cells if cell.whole.raw.histogram.total]
     if not known:
         return (sentence(summary),)
@@ -151,6 +152,11 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
         f"Worst wake-up: {late_text(worst.whole)} late"
         f" ({place_words(worst, worst.whole.max_cpu)}{under}). Typical: {typical}."
     ]
+    for place, limit in enumerate(summary.deadlines_ns, 1):
+        tails = [cell.whole.tail[place] for cell in known if cell.whole.tail]
+        late, of = (sum(getattr(each, key) for each in tails) for key in ("exceeded", "wake_ups"))
+        if of:
+            made.append(f"Later than {time_text(limit)}: {f'{late:,}' if late else 'none'} of {of:,} wake-ups.")
     tail = worst.whole.tail[0] if worst.whole.tail else None
     known_max = worst.whole.exceeds_ns is None
     if known_max and tail is not None and tail.bound is not None and tail.bound < 1:
