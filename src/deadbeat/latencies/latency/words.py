@@ -156,7 +156,8 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
         tails = [cell.whole.tail[place] for cell in known if cell.whole.tail]
         late, of = (sum(getattr(each, key) for each in tails) for key in ("exceeded", "wake_ups"))
         if of:
-            made.append(f"Later than {time_text(limit)}: {f'{late:,}' if late else 'none'} of {of:,} wake-ups.")
+            many = f"{late:,}" if late else "none"
+            made.append(f"Later than {time_text(limit)}: {many} of {of:,} wake-ups.")
     tail = worst.whole.tail[0] if worst.whole.tail else None
     known_max = worst.whole.exceeds_ns is None
     if known_max and tail is not None and tail.bound is not None and tail.bound < 1:
