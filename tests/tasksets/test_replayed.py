@@ -307,6 +307,6 @@ def test_prices_step_with_the_topology_and_every_form_says_that_it_is_a_replay(
     assert all('extrapolated="true"' in line for line in figures)
     assert main(("export", "7773X", "--as", "csv", "--out", "tables")) == 0
     rows = csv.DictReader(Path("tables/sets.csv").read_text().splitlines())
-    assert {row["label"] for row in rows} == {"EXTRAPOLATED"}
+    assert {row["label"] for row in rows} == {"EXTRAPOLATED SIMULATED"}
     assert main((*small, *axes, *made, "--set", "topology=7773X")) == 2
     assert "topology is of --executor replay" in capsys.readouterr().err

@@ -150,6 +150,7 @@ class RunFolders(Folders[S]):
             done=len(done),
             failed=len(failed),
             invalid=len(store.invalid()),
+            loud=store.platform.loud,
         )
 
     def subject(self, made: Callable[..., T], store: S, **own: object) -> T:

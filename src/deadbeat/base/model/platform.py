@@ -58,6 +58,11 @@ class Platform:
         return self.kind == "simulated" or self.soc.endswith(SIMULATED_PRICES)
 
     @property
+    def loud(self) -> str:
+        """``SIMULATED``, ``EXTRAPOLATED``; "" where it was measured."""
+        return self.kind.upper() if self.made_up else ""
+
+    @property
     def made_up(self) -> bool:
         """Whether nothing runs: it takes no time, and needs no files of fragments."""
         return self.kind in ("simulated", EXTRAPOLATED)

@@ -185,6 +185,7 @@ class FolderState:
         invalid: Runs of those done that count nowhere.
         problem: What is damaged.
         cure: What mends it; "": nothing does.
+        loud: What it is instead of a measurement: SIMULATED; "": it is one.
     """
 
     name: str
@@ -197,6 +198,7 @@ class FolderState:
     invalid: int = 0
     problem: str = ""
     cure: str = ""
+    loud: str = ""
 
     @classmethod
     def of(
@@ -219,7 +221,7 @@ class FolderState:
 
     def words(self, kind: str) -> str:
         """What it was asked for, and by which kind."""
-        return f"{kind} {self.preset}".rstrip()
+        return f"{kind} {self.preset}".rstrip() + f", {self.loud}" * bool(self.loud)
 
 
 def beheaded(runs: Path) -> list[FolderState]:

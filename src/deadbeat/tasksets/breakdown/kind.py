@@ -45,6 +45,7 @@ def _stand(store: BreakdownStore) -> FolderState:
         planned=whole,
         done=whole - left,
         failed=len(store.failed()),
+        loud=platform.loud if (platform := _platform(store)) else "",
     )
 
 

@@ -14,7 +14,7 @@ from attrs import frozen
 from deadbeat.base.experiment.folders import Folders
 from deadbeat.base.model.errors import CalibrationError, DataError, UsageError
 from deadbeat.base.model.grouping import grouped
-from deadbeat.base.model.platform import EXTRAPOLATED, Platform
+from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import file_hash, reading
 from deadbeat.base.store.place import (
@@ -50,11 +50,10 @@ from deadbeat.tasksets.synthesis import Synthesiser
 class CampaignState(FolderState):
     """A campaign as a list shows it. Where points stop when they are known, ``planned`` is the most
     there can be until all are decided. ``programs_from``: campaign that has its programs; "": its
-    own. ``mode``: profile or stress. ``extrapolated``: whether it is a replay."""
+    own. ``mode``: profile or stress."""
 
     programs_from: str = ""
     mode: str = ""
-    extrapolated: bool = False
 
     def facts(self) -> dict[str, Json]:
         return {"programs_from": self.programs_from or None}
@@ -62,7 +61,7 @@ class CampaignState(FolderState):
     def words(self, kind: str) -> str:
         name = "contention --random" if self.mode == "stress" else "contention"
         own = f", programs of {self.programs_from}" if self.programs_from else ""
-        return f"{name} {self.preset}".rstrip() + own + ", EXTRAPOLATED" * self.extrapolated
+        return super().words(name) + own
 
 
 def _stand(store: CampaignStore) -> CampaignState:
@@ -75,7 +74,7 @@ def _stand(store: CampaignStore) -> CampaignState:
         preset=spec.preset,
         mode=spec.mode,
         programs_from=origin.name if origin else "",
-        extrapolated=platform is not None and platform.kind == EXTRAPOLATED,
+        loud=platform.loud if platform else "",
         planned=planned_runs(spec, store),
         done=len(store.committed()),
         failed=len(store.failed()),
