@@ -3,7 +3,7 @@
 A check of a run, a label and a doubt about a whole result are all a `Finding`. The paragraph of a
 kind of finding is a file, ``base/findings/ID.md``: reports and ``deadbeat show ID`` have it, and
 docs/explanation/why-your-numbers-may-be-wrong.md holds them all (`tools/docs.py`). Its
-``severity:`` and ``cure:`` are those of every such finding of a result that has no others.
+``severity:`` (else: warning) and ``cure:`` are those of every such finding that has no others.
 """
 
 from __future__ import annotations
