@@ -156,7 +156,9 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
         tails = [cell.whole.tail[place] for cell in known if cell.whole.tail]
         late, of = (sum(getattr(each, key) for each in tails) for key in ("exceeded", "wake_ups"))
         if of:
-            many = f"{late:,}" if late else "none"
+            # All of them: without a histogram no more is known.
+            unsure = any(each.exceeded == each.wake_ups > 1 for each in tails)
+            many = f"{'up to ' * unsure}{late:,}" if late else "none"
             made.append(f"Later than {time_text(limit)}: {many} of {of:,} wake-ups.")
     tail = worst.whole.tail[0] if worst.whole.tail else None
     known_max = worst.whole.exceeds_ns is None
