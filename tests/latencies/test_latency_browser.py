@@ -188,7 +188,7 @@ def page(tmp_path_factory, browser: Chrome) -> Iterator[Chrome]:
 
 def test_it_says_that_it_is_simulated_and_fits_the_window(page):
     assert "SIMULATED, NOT MEASURED" in page.find_element(By.ID, "labels").text.upper()
-    assert page.find_element(By.ID, "verdict-sentence").text == "Schedulable, proved."
+    assert page.find_element(By.CSS_SELECTOR, "header .sentence").text == "Schedulable, proved."
     script = "return document.documentElement.scrollWidth <= window.innerWidth;"
     assert page.execute_script(script)
     assert page.execute_script(SPANS) > 300

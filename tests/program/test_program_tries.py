@@ -21,7 +21,7 @@ from deadbeat.machine.targets.fake import FakeTarget
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.replica import Replica, ReplicaThread
 from deadbeat.program.derive.tasks import DerivedLock, DerivedTask, Waited
-from deadbeat.program.run.forecast import Room, _growth, _rooms, _variant, scales_of
+from deadbeat.program.run.forecast import Room, _growth, _rooms, _variant, freed, scales_of
 from deadbeat.program.run.results import FIRST, ProgramKey, ProgramRun, TaskRun, plan
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import NOTHING
@@ -247,13 +247,27 @@ def test_how_much_more_each_figure_may_be() -> None:
     )  # fmt: skip
     now = _variant(program, (0,), 1)
     assert (now.misses, now.utilisation) == (0, 0.45)
-    rooms = {each.what: each for each in _rooms(program, (0,))}
+    rooms = {each.what: each for each in _rooms(program, (0,), program)}
     # b ends at 20 at the latest where a takes 7.5 ms, or b itself 16 ms
     assert isinstance(rooms["C of a"], Room)
     assert rooms["C of a"].most_ns == pytest.approx(7.5 * MS, rel=0.01)
     assert rooms["C of b"].most_ns == pytest.approx(16 * MS, rel=0.01)
+    # scaled: now is what was recorded, and what it may be stays
+    halved = {each.what: each for each in _rooms(program.scaled(0.5, thread="b"), (0,), program)}
+    assert halved["C of b"].now_ns == 5 * MS
+    assert halved["C of b"].factor == pytest.approx(rooms["C of b"].factor, rel=0.01)
     (line,) = _growth(program, (0,), now)
     assert line.startswith("With 2.2") and "b misses first" in line
+
+
+def test_more_cores_are_for_whom_no_core_was_chosen() -> None:
+    made = (thread(name, 1, range(0, 100, 10), [(COMPUTE, 0, 6 * MS)], 10 * MS) for name in "abc")
+    cpus = ((0,), (0, 1), (0, 1))
+    threads = tuple(evolve(each, task=evolve(each.task, cpus=own))
+                    for each, own in zip(made, cpus, strict=True))  # fmt: skip
+    program, pinned = freed(Replica(threads=threads, locks=(), end_ns=100 * MS), (0, 1))
+    assert pinned == ["a (CPU 0)"]
+    assert [_variant(program, range(n), 1).misses > 0 for n in (1, 2, 3)] == [True, True, False]
 
 
 def a_series(values: Sequence[float]) -> tuple[list[Any], list[Observations]]:

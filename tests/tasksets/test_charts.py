@@ -17,7 +17,6 @@ from deadbeat.base.report.building import (
     curve,
     histogram,
     log_edges,
-    percentiles,
     stacked,
 )
 from deadbeat.base.report.charts import (
@@ -64,7 +63,7 @@ def one_of_each() -> Chart:
             Panel(title=kind, **labels, curves=(curve("c", points, look=k, kind=kind),))
             for k, kind in enumerate(kinds)
         ),
-        Panel(title="d", **labels, curves=(cumulative(values), percentiles(values)), x_log=True),
+        Panel(title="d", **labels, curves=(cumulative(values),), x_log=True),
         Panel(title="h", **labels, curves=(histogram(values, log_edges(values)),), y_log=True,
               marks=(Mark(axis="y", at=1.0, label="m"), Mark(axis="x", at=1, to=2, label="n"))),
         Panel(title="b", **labels, categories=("one", "two"),
@@ -115,20 +114,14 @@ def test_a_cumulative_curve_steps_at_every_value():
 def test_a_part_of_more_begins_at_the_share_of_the_rest():
     curve = cumulative([5.0, 7.0], of=8)
     assert curve.y == (75.0, 87.5, 100.0)
-    assert percentiles([5.0, 7.0], of=8).x == (87.5, 100.0)
-
-
-def test_percentiles_are_the_cumulative_curve_turned():
-    turned = percentiles([2.0, 1.0, 4.0, 3.0])
-    assert (turned.x, turned.y) == ((25.0, 50.0, 75.0, 100.0), (1.0, 2.0, 3.0, 4.0))
 
 
 def test_a_long_curve_keeps_its_shape_and_its_worst_values():
     values = np.sort(np.random.default_rng(3).lognormal(0, 1, 17000)).tolist()
-    curve = percentiles(values)
+    curve = cumulative(values)
     assert len(curve.x) <= 250
-    assert curve.y[-3:] == tuple(values[-3:])
-    assert np.interp(50, curve.x, curve.y) == pytest.approx(np.median(values), rel=0.02)
+    assert curve.x[-3:] == tuple(values[-3:])
+    assert np.interp(50, curve.y, curve.x) == pytest.approx(np.median(values), rel=0.02)
 
 
 def test_bins_hold_every_value_once():

@@ -34,7 +34,7 @@ def drawn(browser: Chrome, plot: str, count: str) -> object:
 def test_a_stress_campaign_is_drawn_and_its_sets_can_be_sorted(browser, opened, tmp_path):
     path = write_report(demo_stress(**SMALL, factors=(2.0, 4.0)), tmp_path)
     opened(path)
-    names = drawn(browser, "distribution-slowdown-d002000-1", "data.map((t) => t.name)")
+    names = drawn(browser, "distribution-slowdown-d002000-0", "data.map((t) => t.name)")
     assert names == ["M=2", "M=8"]
     bars = browser.find_element(By.ID, "distribution-misses-d002000-0").text
     assert "of 40" in bars

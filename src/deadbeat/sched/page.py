@@ -12,10 +12,11 @@ from typing import Any
 
 import attrs
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.base.model.systems import TaskSystem
-from deadbeat.base.model.words import capital, escape
+from deadbeat.base.model.words import capital
 from deadbeat.base.report.building import histogram
 from deadbeat.base.report.charts import Chart, Mark, Panel
 from deadbeat.base.report.document import (
@@ -23,8 +24,6 @@ from deadbeat.base.report.document import (
     Document,
     FactList,
     Figures,
-    Markup,
-    Note,
     Part,
     Section,
     Sentence,
@@ -34,7 +33,7 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.report.html import page
 from deadbeat.sched.answer import ScheduleAnswer
-from deadbeat.sched.drawing import LABEL, caption, row_name, schedule_chart, unit_words
+from deadbeat.sched.drawing import LABEL, row_name, schedule_chart, unit_words
 from deadbeat.sched.picture import Picture
 
 _BINS = 28
@@ -53,6 +52,9 @@ _TASK_COLUMNS = (
 )
 
 
+#: Of them, those beside the verdict.
+_LEAST = ("name", "deadline", "response_max", "slack_min", "missed")
+
 #: What a narrow terminal leaves out, the last first.
 _SPARE = ("O", "R min", "R mean", "R p95", "tardy", "slack", "preempt", "migr", "placed")
 
@@ -70,55 +72,48 @@ def render_schedule(
         answer: From ``deadbeat.sched.answer.answer_of``.
         responses: Response times of each task, ascending; None where they were not recorded.
     """
-    verdict = (
-        f'<p class="sentence {answer["schedulable"]}" id="verdict-sentence">'
-        f"{escape(_sentence(answer))}</p>"
-    )
-    tasks = (
-        tasks_table(picture.system, answer)
-        if answer["jobs"]
-        else Sentence("Nothing was simulated.")
-    )
-    note = f"{capital(picture.note)}. " if picture.note else ""
-    means = capital(caption(picture.verdict).partition(": ")[2])
+    tasks = tasks_table(picture.system, answer) if answer["jobs"] else None
+    drawn = schedule_chart(picture, title=title)
+    note = "Drag: zoom; double click: the whole window. Point at a bar or a mark for its instants."
     return page(
         Document(
             title=title,
             kind="schedule",
             product="deadbeat schedule",
             labels=(LABEL,),
-            about=f"All follows from the parameters of the tasks alone. {means}.",
+            answer=(_sentence(answer), f"{capital(answer['because'])}."),
+            picture=tasks and _least(tasks),
             sections=(
                 Section(
                     "verdict",
-                    "Verdict",
+                    "What the verdict holds for",
                     (
-                        Markup(verdict),
-                        Sentence(f"{capital(answer['because'])}."),
+                        Figures([evolve(drawn, caption=f"{drawn.caption} {note}")]),
+                        Sentence("All follows from the parameters of the tasks alone."),
                         *_ties(answer),
                         FactList(
                             [(capital(name), value) for name, value in schedule_facts(answer)],
                             grid=True,
                         ),
                     ),
-                ),
-                Section(
-                    "schedule",
-                    "Schedule",
-                    (
-                        Figures([schedule_chart(picture, title=title)]),
-                        Note(
-                            f"Simulated. {note}Drag: zoom; double click: the whole window. Point"
-                            " at a bar or a mark for its instants."
-                        ),
-                    ),
+                    "Verdict",
                 ),
                 Section("responses", "Response times", (_histograms(picture, responses, answer),)),
-                Section("tasks", "Tasks", (tasks,)),
+                Section(
+                    "tasks",
+                    "Tasks",
+                    (tasks or Sentence("Nothing was simulated."),),
+                ),
             ),
-            styles=("sched.css",),
         )
     )
+
+
+def _least(tasks: Table) -> Table:
+    """Tasks that missed, then by slack, the least first."""
+    rows = sorted(tasks.rows, key=lambda row: (not row["missed"], row["slack_min"] or 0))
+    title = "The tasks with the least slack; R max: the longest response time"
+    return evolve(tasks, rows=rows, order=_LEAST, title=title)
 
 
 def _sentence(answer: ScheduleAnswer) -> str:

@@ -180,12 +180,6 @@ def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:
     )
 
 
-def percentiles(values: Sequence[float], *, of: int | None = None) -> Curve:
-    """The value over its percentile (x, in percent): the cumulative curve turned."""
-    turned = cumulative(values, of=of)
-    return evolve(turned, x=turned.y[1:], y=turned.x[1:], kind="plain")
-
-
 def histogram(
     values: Sequence[float], edges: Sequence[float], *, of: int | None = None, weights: Any = None
 ) -> Curve:

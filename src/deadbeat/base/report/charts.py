@@ -3,8 +3,8 @@
 A chart is a row of panels; a panel holds curves, bars, a heat map or a surface. Colour never stands
 alone: every look has its own marker and dash, every bar its own hatching, every cell its number.
 
-A builder is a function from a summary to charts. `curve`, `stacked`, `cumulative`, `percentiles`
-and `histogram` make what most of them need.
+A builder is a function from a summary to charts. `curve`, `stacked`, `cumulative` and `histogram`
+make what most of them need.
 """
 
 from __future__ import annotations

@@ -310,6 +310,16 @@ class Subsection:
     folded: bool = field(default=False, kw_only=True)
 
 
+#: Rows of a table that a page shows without a click.
+_LONG = 24
+
+
+def folded(table: Table, what: str = "All") -> Part:
+    """A long table, for a page behind a click."""
+    count = len(table.rows)
+    return Subsection(f"{what}: {count:,} rows", (table,), folded=True) if count > _LONG else table
+
+
 @frozen(kw_only=True)
 class CellMap:
     """A map of cells for a terminal.

@@ -94,7 +94,7 @@ def table(part: Table) -> str:
             f'<tr{differs}><th scope="row" class="text">'
             f"{escape(texts[0])}{_more(columns[0], row)}</th>"
             + "".join(
-                f"<td{_class(each)}>{escape(words)}{_more(each, row)}</td>"
+                f"<td{_class(each, words)}>{escape(words)}{_more(each, row)}</td>"
                 for each, words in zip(columns[1:], texts[1:], strict=True)
             )
             + "</tr>"
@@ -113,9 +113,10 @@ def table(part: Table) -> str:
     return made + "".join(f'<p class="hint">{text(words)}</p>' for words in below)
 
 
-def _class(column: Column, *, first: bool = False) -> str:
-    """``aside``: what a small screen leaves out, as a terminal does."""
+def _class(column: Column, words: str = "", *, first: bool = False) -> str:
+    """``aside``: what a small screen leaves out, as a terminal does. ``wraps``: an interval."""
     kind = "text" if first else "words long" if column.long else "words" if column.words else ""
+    kind = kind or "wraps" * (" [" in words)
     kind = f"{kind} aside".strip() if column.terminal is False else kind
     return f' class="{kind}"' if kind else ""
 

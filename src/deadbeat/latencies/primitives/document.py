@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from attrs import evolve
 
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.platform import Platform
@@ -34,6 +35,7 @@ from deadbeat.base.report.document import (
     csv_of,
     detail,
     flatten,
+    folded,
     machine_facts,
     records,
     said,
@@ -77,7 +79,7 @@ COLUMNS = (
     Column(key="runtime", heading="runtime", value=attrgetter("case.runtime"), words=True),
     detail("samples", "samples"),
     _at("p50_ns", "median", 500_000),
-    _at("p99_ns", "99 %", 990_000),
+    _at("p99_ns", "99 %", 990_000, spare=True),
     _at("p999_ns", "99.9 %", 999_000),
     _at("max_ns", "max", 1_000_000),
     Column(
@@ -144,6 +146,24 @@ def _beyond(row: PrimitiveCell, share_ppm: int) -> float:
     return row.quantile_ns(share_ppm) - row.quantile_ns(500_000)
 
 
+def _ends(found: PrimitivesSummary) -> list[tuple[str, PrimitiveCell, PrimitiveCell]]:
+    """The cheapest and the dearest event on one CPU, and from CPU to CPU."""
+    made = []
+    events = [row for row in found.cells if row.case.test == "event"]
+    for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
+        rows = [row for row in events if (row.case.placement == "same") == same]
+        if rows:
+            best, slow = (
+                choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
+            )
+            made.append((words, best, slow))
+    return made
+
+
+def _latest(found: PrimitivesSummary) -> PrimitiveCell:
+    return max(found.cells, key=lambda row: _beyond(row, 1_000_000))
+
+
 def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     """What an event costs on one CPU and across, and the sample furthest beyond its median."""
     if not found.cells:
@@ -155,24 +175,18 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
     if found.judgements:
         return (f"{simulated}{counted_verdicts(found.judgements)}",)
     parts = []
-    events = [row for row in found.cells if row.case.test == "event"]
-    for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
-        rows = [row for row in events if (row.case.placement == "same") == same]
-        if rows:
-            best, slow = (
-                choose(rows, key=lambda row: row.quantile_ns(500_000)) for choose in (min, max)
-            )
-            both = (best, slow)
-            more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in both]
-            if best.case.variant == slow.case.variant and more[0] == more[1]:
-                more = [row.where for row in both]
-            pairs = zip(both, more, strict=True)
-            ways = tuple(", ".join(filter(None, (row.case.variant, words))) for row, words in pairs)
-            parts.append(
-                f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
-                f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
-            )
-    worst = max(found.cells, key=lambda row: _beyond(row, 1_000_000))
+    for words, *both in _ends(found):
+        best, slow = both
+        more = ["" if row.case.runtime == NATIVE else row.case.runtime for row in both]
+        if best.case.variant == slow.case.variant and more[0] == more[1]:
+            more = [row.where for row in both]
+        pairs = zip(both, more, strict=True)
+        ways = tuple(", ".join(filter(None, (row.case.variant, each))) for row, each in pairs)
+        parts.append(
+            f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
+            f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
+        )
+    worst = _latest(found)
     why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
     size = f" of {size_word(worst.case.size)}" if worst.case.size else ""
     parts.append(
@@ -217,7 +231,7 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
             )
         )
     panel = Panel(
-        title=test,
+        title="",
         x_label="time of an operation, ns",
         y_label="longer than that, %",
         curves=tuple(curves),
@@ -226,18 +240,24 @@ def _chart(test: str, rows: list[PrimitiveCell]) -> Chart:
     )
     caption = "The share of samples that took longer: a tail shows where it begins."
     name = "times-" + test.replace(",", "").replace(" ", "-").replace("_", "-")
-    return Chart(name=name, title=f"Times of {test}", caption=caption, panels=(panel,))
+    return Chart(
+        name=name, title="Times", caption=caption, panels=(panel,), family="times", option=test
+    )
 
 
 def charts(found: PrimitivesSummary) -> list[Chart]:
-    """Charts of a preset; one of each way that has sizes, and of all ways beside each other where
-    none has."""
+    """Charts of a preset; one of what the answer names, one of each way that has sizes, and of all
+    ways beside each other where none has."""
     if found.preset:
         return [chart for made in found.preset.charts for chart in made(found)]
     groups = grouped(
         found.cells,
         lambda row: row.case.operation if row.case.size else f"{row.case.test}, {row.where}",
     )
+    if len(groups) > 1:
+        named = [row for _, *both in _ends(found) for row in both] + [_latest(found)]
+        once = {id(row): row for row in named}
+        groups = {"what the answer names": [*once.values()], **groups}
     return [_chart(title, rows) for title, rows in groups.items()]
 
 
@@ -246,9 +266,9 @@ def _matrix(found: PrimitivesSummary) -> tuple[Section, ...]:
         return ()
     # for more CPUs the figure has the numbers, and lines.csv
     listed = found.lines if len(found.lines) <= _LISTED_MOST else ()
-    table = (Table(name="lines", columns=matrices.LINE_COLUMNS, rows=listed),) if listed else ()
+    table = Table(name="lines", columns=matrices.LINE_COLUMNS, rows=listed)
     note = Sentence(matrices.note(found.lines, found.clock_cost_ps))
-    parts = (note, Figures(matrices.matrices(found.lines)), *table)
+    parts = (note, Figures(matrices.matrices(found.lines)), *([folded(table)] if listed else ()))
     return (Section("lines", "Cache lines from CPU to CPU", parts),)
 
 
@@ -258,7 +278,9 @@ def _contention(found: PrimitivesSummary) -> tuple[Section, ...]:
         return ()
     table = Table(name="contenders", columns=matrices.THREAD_COLUMNS, rows=threads[:_LISTED_MOST])
     return (
-        Section("contenders", "Who gets the lock", (table, Figures(matrices.handovers(found)))),
+        Section(
+            "contenders", "Who gets the lock", (Figures(matrices.handovers(found)), folded(table))
+        ),
     )
 
 
@@ -289,9 +311,20 @@ def _conclusions(found: PrimitivesSummary, preset: PrimitivesPreset[PrimitivesSu
 def document(found: PrimitivesSummary, platform: Platform) -> Document:
     """The result for people: for a preset its conclusions and figures first."""
     preset, figures = found.preset, Section("figures", "Figures", (Figures(charts(found)),))
-    table = Table(name="primitives", columns=columns_of(found), rows=found.cells, terminal=True)
+    columns = columns_of(found)
+    table = Table(name="primitives", columns=columns, rows=found.cells, terminal=True)
+    shown = [each.key for each in columns if each.heading]
+    at = shown.index("footprint_bytes")  # where times end, and counts begin
+    counted = (*shown[: shown.index("samples")], *shown[at:])
+    tables = (
+        evolve(table, order=shown[:at]),
+        evolve(table, name="counted", order=counted, terminal=False),
+    )
     sentence = Sentence(" ".join(answer(found)), answer=True, terminal=True)
-    parts = (table, Sentence(_clock(found), terminal=True))
+    parts = (
+        *map(folded, tables, ("Times", "What was counted")),
+        Sentence(_clock(found), terminal=True),
+    )
     if found.preset:
         times = Section("times", "What the primitives take", parts, "Times")
     else:

@@ -26,7 +26,8 @@ def _chart(
     cell: Callable[[int, int], HeatCell],
     high: float,
 ) -> Chart:
-    """Cells from rows to columns; ``words``: title, caption, title of the panel, axes and unit."""
+    """Cells from rows to columns; ``words``: title, caption, option, axes and
+    unit."""
     title, caption, what, x_label, y_label, unit = words
     heat = Heat(
         cells=[[cell(one, other) for other in heads] for one in reversed(heads)],
@@ -36,8 +37,11 @@ def _chart(
         high=high,
         unit=unit,
     )
-    panel = Panel(title=what, x_label=x_label, y_label=y_label, heat=heat)
-    return Chart(name=name, title=title, caption=caption, panels=(panel,))
+    panel = Panel(title="", x_label=x_label, y_label=y_label, heat=heat)
+    family = name.partition("-")[0]
+    return Chart(
+        name=name, title=title, caption=caption, panels=(panel,), family=family, option=what
+    )
 
 
 def contenders(found: PrimitivesSummary) -> list[Contender]:
@@ -65,7 +69,8 @@ def _handover(row: PrimitiveCell, name: str) -> Chart:
     caption = "Per cent of a thread's turns that came right after one of the thread in the column."
     what = f"{row.case.operation}, {row.where}"
     axes = ("right after thread", "thread", "share of a thread's turns")
-    return _chart(name, ("Who got it after whom", caption, what, *axes), threads, cell, 1.0)
+    words = ("Who got it after whom", caption, what, *axes)
+    return _chart(name, words, threads, cell, 1.0)
 
 
 THREAD_COLUMNS = (
@@ -151,4 +156,5 @@ def _matrix(protocol: str, lines: list[Line]) -> Chart:
     caption = f"{protocol}: {PROTOCOLS[protocol]}. Medians of {count:,} samples."
     axes = ("to CPU", "from CPU", "ns one way")
     words = ("Cache lines", caption, f"{protocol}: one way, ns", *axes)
-    return _chart(f"lines-{protocol}", words, cpus, cell, max(line.median_ns for line in lines))
+    highest = max(line.median_ns for line in lines)
+    return _chart(f"lines-{protocol}", words, cpus, cell, highest)

@@ -63,12 +63,13 @@ class ProgramVariant:
 
 @frozen(kw_only=True)
 class Room:
-    """How much ``what`` may be so that no deadline is missed: ``factor`` times what it is,
-    ``now_ns`` at most. None: any, 0: nothing, of what was looked at."""
+    """How much ``what`` may be so that no deadline is missed: ``factor`` times what was recorded,
+    ``now_ns`` at most. None: any up to ``looked`` times, 0: nothing, of what was looked at."""
 
     what: str
     now_ns: float
     factor: float | None
+    looked: float = _FACTORS[-1]
 
     @property
     def most_ns(self) -> float | None:
@@ -114,18 +115,20 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
     if recording is None or run is None or run.traced is None:
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
     derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
-    program = replica(recording, derived)
     machine = store.platform.cpus
+    program, pinned = freed(replica(recording, derived), machine)
     scales, instances = scales_of(words, program)
-    was = foreseen(program, machine)
+    recorded, was = program, foreseen(program, machine)
     for each in scales:
         program = each.of(program)
     numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]
     variants = [_variant(program.times(many), cpus, many) for cpus in numbers for many in instances]
     measured = {task.name: task.response_max_ns for task in run.traced.tasks}
     one = program.times(instances[0])
-    rooms = list(_rooms(one, numbers[0]))
+    rooms = list(_rooms(one, numbers[0], recorded.times(instances[0])))
     lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
+    if cores and pinned:
+        lines.append(f"Pinned as recorded, on any number of cores: {', '.join(pinned)}.")
     model = ", ".join(
         f"{name} {time_text(each.max_ns)} for {time_text(measured[name] or 0)}"
         for name, each in was.items()
@@ -154,6 +157,22 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
         tables=[_table(variants), rooms_table],
         lines=[f"not in it: {line}" for line in (*program.lacks, *_LACKS)],
     )
+
+
+def freed(program: Replica, machine: Sequence[int]) -> tuple[Replica, list[str]]:
+    """The program with every thread that may use all of the ``machine`` on all of any other, too;
+    and what those are that may not."""
+    pinned = {
+        each.task.name: ", ".join(map(str, each.task.cpus))
+        for each in program.threads
+        if each.task.cpus and not {*each.task.cpus} >= {*machine}
+    }
+    threads = tuple(
+        each if each.task.name in pinned else evolve(each, task=evolve(each.task, cpus=()))
+        for each in program.threads
+    )
+    words = [f"{name} (CPU {cpus})" for name, cpus in pinned.items()]
+    return evolve(program, threads=threads), words
 
 
 #: What the simulator leaves out.
@@ -211,17 +230,24 @@ def _most(program: Replica, cpus: Sequence[int], scale: TimeScale) -> float | No
     return None if met else 0.0
 
 
-def _rooms(program: Replica, cpus: Sequence[int]) -> Iterator[Room]:
-    """For each thread and each lock."""
-    for each in program.threads:
-        name, largest = each.task.name, float(each.compute_ns.max())
-        factor = _most(program, cpus, TimeScale(factor=1, thread=name))
-        yield Room(what=f"C of {name}", now_ns=largest, factor=factor)
+def _rooms(program: Replica, cpus: Sequence[int], recorded: Replica) -> Iterator[Room]:
+    """For each thread and each lock of the ``program``, which is the ``recorded`` one scaled."""
+
+    def room(what: str, now: float, scaled: float, scale: TimeScale) -> Room:
+        found, times = _most(program, cpus, scale), scaled / (now or 1)
+        factor = None if found is None else found * times
+        return Room(what=what, now_ns=now, factor=factor, looked=_FACTORS[-1] * times)
+
+    for each, was in zip(program.threads, recorded.threads, strict=True):
+        name, now, scaled = (each.task.name, *(float(x.compute_ns.max()) for x in (was, each)))
+        yield room(f"C of {name}", now, scaled, TimeScale(factor=1, thread=name))
     for number, (name, _) in enumerate(program.locks):
-        longest = max(float(each.sections_ns(number).max(initial=0)) for each in program.threads)
-        if longest:
-            factor = _most(program, cpus, TimeScale(factor=1, lock=name))
-            yield Room(what=f"sections of {name}", now_ns=longest, factor=factor)
+        now, scaled = (
+            max(float(each.sections_ns(number).max(initial=0)) for each in one.threads)
+            for one in (recorded, program)
+        )
+        if now:
+            yield room(f"sections of {name}", now, scaled, TimeScale(factor=1, lock=name))
 
 
 def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[str]:
@@ -267,5 +293,5 @@ def _of(key: str) -> Callable[[tuple[ProgramVariant, str, Foreseen]], int]:
 
 def _factor(room: Room) -> str:
     if room.factor is None:
-        return f"any up to {_FACTORS[-1]:g}"
+        return f"any up to {room.looked:.3g}"
     return f"{room.factor:.3g}" if room.factor else "no value does it"

@@ -84,7 +84,7 @@ _DIGITS = (
 )
 _NOTHING = "Nothing was measured yet."
 _LOADED = (
-    "Points with more tasks a core and shorter deadlines. The figures above do not include them."
+    "Points with more tasks a core and shorter deadlines. The figures below do not include them."
 )
 #: Rows of the list of prices on the first screen.
 _PRICES_SHOWN = 13
@@ -104,7 +104,7 @@ def campaign_document(summary: Summary) -> Document:
             Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
             Section("figures", "Figures", (Figures(stress_charts(summary), _NOTHING),)),
             _why_late(summary, summary),
-            Section("groups", "Groups", (tables.group_table(summary),)),
+            Section("groups", "Groups", tables.group_tables(summary)),
             Section(
                 "sets",
                 "Worst task sets",
@@ -116,7 +116,7 @@ def campaign_document(summary: Summary) -> Document:
     words = terms("stress", "profile") if stress else terms("profile")
     prices = facts.listed_prices(summary)
     data = tables.sets_data(summary) if stress else tables.page_data(summary)
-    picture = tables.group_table(summary) if stress else slowdown_map(summary)
+    picture = tables.group_tables(summary)[0] if stress else slowdown_map(summary)
     sessions = tuple(_session(*each) for each in facts.sessions(summary))
     failed = FactList(facts.failed_runs(summary), empty="None.")
     circumstances = (
@@ -173,7 +173,7 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
             [*profile.core_charts(own), *profile.profile_charts(own), *profile.shared_charts(own)]
         ),
     )
-    loaded = [Subsection(table.title, (table,)) for table in points if table.page]
+    loaded = [table for table in points if table.page]
     rows: list[Part] = [Markup(asset("points.html"))]
     if summary.cells:
         title = "Compute ratio, calm and rough half, misses alone, needed deadlines"
@@ -184,10 +184,10 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
         predicted = (Figures(predicted_charts(summary)), *predicted_parts(summary))
     return (
         Section("answer", "Where it starts to miss", answer, "Answer"),
+        *([Section("loaded", "Loaded cores", (*loaded, Sentence(_LOADED)), "")] if loaded else []),
         *([Section("prices", "Prices of sharing", price_parts(prices))] if prices else []),
         Section("findings", "Findings", (Findings(summary.findings, summary.labels),)),
         Section("figures", "Figures", figures),
-        *([Section("loaded", "Loaded cores", (Sentence(_LOADED), *loaded), "")] if loaded else []),
         Section("point", "One point", (Markup(asset("point.html")),)),
         Section("points", "All points", rows),
         _why_late(summary, own),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from operator import attrgetter
 from statistics import mean, median
 from typing import TypeVar
@@ -17,9 +16,6 @@ from deadbeat.base.report.building import (
     aside,
     cumulative,
     curve,
-    histogram,
-    log_edges,
-    percentiles,
 )
 from deadbeat.base.report.charts import COLOURS, Bars, Chart, Curve, Mark, Panel
 from deadbeat.tasksets.contention import grids
@@ -73,7 +69,7 @@ def of_option(charts: Iterable[Chart], option: str, suffix: str) -> list[Chart]:
 
 
 def distribution_charts(made_of: Sequence[SetSample], floor: NoiseFloor) -> list[Chart]:
-    """Histogram, cumulative distribution and percentiles of each figure, a curve per sample."""
+    """The cumulative distribution of each figure, a curve per sample."""
 
     def known(column: str) -> bool:
         return any(sample.values(column) for sample in made_of)
@@ -86,9 +82,9 @@ def distribution_charts(made_of: Sequence[SetSample], floor: NoiseFloor) -> list
 _Drawn = Sequence[tuple[SetSample, int, list[float]]]
 
 
-def _curves(drawn: _Drawn, draw: Callable[..., Curve]) -> tuple[Curve, ...]:
+def _curves(drawn: _Drawn) -> tuple[Curve, ...]:
     """A curve for each sample; all of its sets are 100 %."""
-    made = ((sample, draw(own, of=count)) for sample, count, own in drawn)
+    made = ((sample, cumulative(own, of=count)) for sample, count, own in drawn)
     return tuple(evolve(each, label=sample.label, look=sample.look) for sample, each in made)
 
 
@@ -102,36 +98,30 @@ def _ratio_chart(
     ]
     values = [(sample, sample.values(column)) for sample in finished]
     beyond = [len(all_.sets) - len(own.sets) for all_, own in zip(made_of, finished, strict=True)]
-    edges = log_edges([value for _, own in values for value in own])
     marks: tuple[Mark, ...] = (Mark(axis="x", at=1.0, label="1: no effect"),)
     if name == "slowdown":
         marks = (*floor.marks("x"), *marks)
-    turned = tuple(evolve(mark, axis="y") for mark in marks)
     drawn = [
         (sample, len(own) + more, own)
         for (sample, own), more in zip(values, beyond, strict=True)
         if own
     ]
-    panels = (
-        Panel(
-            title="Histogram", x_label=axis, y_label="task sets per bin (%)", x_log=True,
-            curves=_curves(drawn, partial(histogram, edges=edges)), marks=marks,
-        ),
-        Panel(
-            title="Cumulative", x_label=axis, y_label="task sets at or below (%)", x_log=True,
-            curves=_curves(drawn, cumulative), marks=marks, y_limits=(-1.0, 101.0),
-        ),
-        Panel(
-            title="Percentiles", x_label="percentile of the task sets (%)", y_label=axis,
-            curves=_curves(drawn, percentiles), y_log=True, marks=turned, x_limits=(-1.0, 101.0),
-        ),
-    )  # fmt: skip
+    panel = Panel(
+        title="",
+        x_label=axis,
+        y_label="task sets at or below (%)",
+        x_log=True,
+        curves=_curves(drawn),
+        marks=marks,
+        y_limits=(-1.0, 101.0),
+    )
     counts = ", ".join(f"{sample.label}: {len(own):,} sets" for sample, own in values)
     return Chart(
         name=f"distribution-{name}",
         title=f"{title} over task sets",
-        caption=f"{counts}. Ratios on a logarithmic axis; one value a task set.",
-        panels=panels,
+        caption=f"{counts}. At 50 % a curve has the median, at 95 % what the slowest 5 % exceed,"
+        " at 100 % the worst. Logarithmic axis; one value a task set.",
+        panels=(panel,),
     )
 
 
@@ -139,7 +129,6 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
     """Zeros do not stand on a logarithmic axis and would hide the rest: they have their own bar."""
     every = [(sample, sample.values(MISS)) for sample in made_of]
     parts = [(sample, len(own), [100 * v for v in own if v > 0]) for sample, own in every]
-    edges = log_edges([value for _, _, own in parts for value in own])
     missed = [(sample, count, own) for sample, count, own in parts if own]
     # Most of a curve from 0 to 100 % would be the zeros, which have their bar.
     least = min((100 * (1 - len(own) / count) for _, count, own in missed), default=0.0)
@@ -151,27 +140,16 @@ def _miss_chart(made_of: Sequence[SetSample]) -> Chart:
             bars=tuple(_calm_bar(parts, place) for place in range(len(parts))),
         ),
         Panel(
-            title="Histogram, zeros left out", x_label=_MISS_AXIS, x_log=True,
-            y_label="task sets per bin (% of all)",
-            curves=_curves(missed, partial(histogram, edges=edges)),
-        ),
-        Panel(
             title="Cumulative, from the share without a miss", x_label=_MISS_AXIS,
             y_label="task sets at or below (%)", x_log=True, y_limits=ends,
-            curves=_curves(missed, cumulative),
-        ),
-        Panel(
-            title="Percentiles, zeros left out", x_label="percentile of the task sets (%)",
-            y_label="deadline miss ratio (% of jobs)", y_log=True, x_limits=ends,
-            curves=_curves(missed, percentiles),
+            curves=_curves(missed),
         ),
     )  # fmt: skip
     made = Chart(
         name="distribution-misses",
         title="Deadline miss ratio over task sets",
         caption="Sets without a miss have their own bar: a logarithmic axis has no zero."
-        " A curve of the cumulative distribution begins at their share, one of the percentiles"
-        " where they end.",
+        " The curve begins at their share.",
         panels=panels,
     )
     return made if missed else evolve(made, caption="No set missed a deadline.", panels=panels[:1])

@@ -144,16 +144,18 @@ def _quantile(name: str) -> Callable[[CellFigures], str]:
     return lambda cell: cell.figure(f"slowdown_{name}").text(ratio)
 
 
-def group_table(summary: Summary) -> Table:
+def group_tables(summary: Summary) -> tuple[Table, Table]:
+    """Slowdowns and misses of each group, and what else is known of it."""
     aimed = any(cell.stopped for cell in summary.cells)
     several = len(factors(summary.cells)) > 1
-    columns = (
+    named = (
         said("group", attrgetter("group")),
         said("D/C", attrgetter("factor"), format="{:g}".format, page=several),
+    )
+    columns = (
+        *named,
         _count("sets", "task_sets", terminal=True),
         _count("jobs", "jobs"),
-        _count("miss episodes", "miss_episodes"),
-        _count("overruns", "overruns"),
         said("slowdown\nmean [95 %]", lambda cell: cell, format=_text("slowdown_mean"),
              terminal=False),
         _figure("p5", "slowdown_p5"),
@@ -163,16 +165,21 @@ def group_table(summary: Summary) -> Table:
         ),
         _figure("p99", "slowdown_p99"),
         _figure("max", "slowdown_max"),
-        _figure("delay ratio\nmean [95 %]", "delay_ratio_mean"),
-        *(_figure(name, f"delay_ratio_{name}") for name in ("p50", "p95", "max")),
-        _figure("response ratio", "response_ratio_mean"),
         evolve(
             _figure("miss %\nof jobs", "deadline_miss_ratio", 100.0),
             terminal=lambda c: f"{100 * (c.miss_ratio.value or 0.0):.2f}{'+' if c.misses else ' '}",
         ),
-        _figure("of\nsets", "miss_set_share", 100.0, "{:.1f}".format),
+        evolve(_figure("of\nsets", "miss_set_share", 100.0, "{:.1f}".format), spare=True),
         _figure("their median %", "deadline_miss_p50_nonzero", 100.0),
         _figure("their p95 %", "deadline_miss_p95_nonzero", 100.0),
+    )  # fmt: skip
+    further = (
+        *named,
+        _count("miss episodes", "miss_episodes"),
+        _count("overruns", "overruns"),
+        _figure("delay ratio\nmean [95 %]", "delay_ratio_mean"),
+        *(_figure(name, f"delay_ratio_{name}") for name in ("p50", "p95", "max")),
+        _figure("response ratio", "response_ratio_mean"),
         _figure("ρ real", "sync_share_real"),
         _figure("α real", "contended_ratio_real"),
         _figure("overlap %", "overlap_real", 100.0),
@@ -188,6 +195,11 @@ def group_table(summary: Summary) -> Table:
         rows=summary.cells,
         note=STRESS_NOTE,
         terminal=True,
+        dense=True,
+    ), Table(
+        name="groups-further",
+        columns=further,
+        rows=summary.cells,
         dense=True,
         hint="In brackets: 95 % intervals over task sets (how: docs, metrics)."
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"

@@ -25,6 +25,7 @@ from deadbeat.base.report.document import (
     Table,
     detail,
     flatten,
+    folded,
     machine_facts,
     said,
 )
@@ -161,16 +162,22 @@ def _cell(cell: Slowdown | None) -> HeatCell:
     )
 
 
-def _heat(found: InterfereSummary, place: str) -> Chart:
+def _worst(found: InterfereSummary) -> str:
+    """``the worse of all other cores and the victim's core``."""
+    *others, last = map(place_words, found.places)
+    return f"the worse of {', '.join(others)} and {last}" if others else last
+
+
+def _heat(found: InterfereSummary, words: str, *places: str) -> Chart:
     """Victims downwards, aggressors across; alike ones side by side."""
     across: list[SetWork | None] = [None, *found.order]
     down, several = found.order[::-1], len(found.places) > 1
     panel = Panel(
         title="Slowdown of the victim (row) beside the aggressor (column)",
-        x_label=f"aggressor, on {place_words(place)}",
+        x_label=f"aggressor, on {words}",
         y_label="victim",
         heat=Heat(
-            cells=[[_cell(found.cell(v, a, place)) for a in across] for v in down],
+            cells=[[_cell(_at_worst(found, v, a, *places)) for a in across] for v in down],
             x=[work.text if work else "asleep" for work in across],
             y=[work.text for work in down],
             low=1.0,
@@ -181,12 +188,12 @@ def _heat(found: InterfereSummary, place: str) -> Chart:
         ),
     )
     return Chart(
-        name="interference" + f"-{place}" * several,
+        name="-".join(("interference", *(places if several else ()))),
         title="Who slows whom",
         caption=f"{found.slots:,} slots in {found.done} runs. Grey: noise, or too little to"
         " matter. Crossed: the interval is too wide to tell.",
         family="interference" * several,
-        option=place_words(place) * several,
+        option=words * several,
         panels=(panel,),
     )
 
@@ -219,14 +226,11 @@ def _resources(found: InterfereSummary) -> Table:
 
 def _map(found: InterfereSummary) -> CellMap:
     """Every victim beside every aggressor, at the place that is worst for it."""
-
-    def worst(victim: SetWork, aggressor: SetWork | None) -> Slowdown | None:
-        here = [c for p in found.places if (c := found.cell(victim, aggressor, p)) is not None]
-        return max(here, key=lambda cell: (cell.shows, cell.undecided, cell.value), default=None)
-
-    cells = [[worst(v, a) for a in (None, *found.order)] for v in found.order]
+    across = (None, *found.order)
+    cells = [[_at_worst(found, v, a, *found.places) for a in across] for v in found.order]
+    where = f" on {_worst(found)}" if len(found.places) > 1 else ""
     return CellMap(
-        title="slowdown of a row beside a column (1: free, ?: undecided, -: asleep)",
+        title=f"slowdown of a row beside a column{where} (1: free, ?: undecided, -: asleep)",
         columns=["-", *(str(n) for n, _ in enumerate(found.order, 1))],
         rows=[f"{work.text} {n}" for n, work in enumerate(found.order, 1)],
         cells=[[_map_cell(cell) for cell in row] for row in cells],
@@ -236,6 +240,13 @@ def _map(found: InterfereSummary) -> CellMap:
         ],
         corner="victim \\ beside",
     )
+
+
+def _at_worst(
+    found: InterfereSummary, victim: SetWork, aggressor: SetWork | None, *places: str
+) -> Slowdown | None:
+    here = [c for p in places if (c := found.cell(victim, aggressor, p)) is not None]
+    return max(here, key=lambda cell: (cell.shows, cell.undecided, cell.value), default=None)
 
 
 def _map_cell(cell: Slowdown | None) -> str:
@@ -269,7 +280,9 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     rules = [(rule.resource, rule.when) for rule in RULES]
     doubts = [_MODEL, _capacity(found), *([_VIRTUAL] if found.machine.virtual else [])]
     refused = FactList([*found.refused.items()])
-    charts, prices = [_heat(found, place) for place in found.places], found.prices
+    charts, prices = [_heat(found, place_words(each), each) for each in found.places], found.prices
+    if several:  # first what the answer names: each pair at its worst
+        charts.insert(0, _heat(found, _worst(found), *found.places))
     priced = (evolve(price_list(prices), page=False), *price_parts(prices)) if prices else ()
     if "SIMULATED" in found.labels:
         steps = [("deadbeat interfere --quick", "measure this machine")]
@@ -311,7 +324,7 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
                     Subsection("The rules", (FactList(rules, terms=True),), folded=True),
                 ),
             ),
-            Section("matrix", "All pairs", (table,)),
+            Section("matrix", "All pairs", (folded(table),)),
             *((Section("prices", "Prices of sharing", priced),) if prices else ()),
             *((Section("refused", "Not run, and why", (refused,)),) if found.refused else ()),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),

@@ -9,7 +9,7 @@ import attrs
 
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json, count_of
-from deadbeat.base.report.building import CurvePoint, curve
+from deadbeat.base.report.building import CurvePoint, aside, curve
 from deadbeat.base.report.charts import Chart, Curve, Panel
 from deadbeat.base.report.document import (
     Column,
@@ -21,6 +21,7 @@ from deadbeat.base.report.document import (
     Section,
     Sentence,
     Table,
+    folded,
     machine_facts,
     percent,
     said,
@@ -187,7 +188,11 @@ def charts(found: Predictions) -> list[Chart]:
     beyond = [each for sets in found.beyond().values() for each in sets]
     chosen = list(dict.fromkeys(each.key for each in beyond))
     own = [each for each in found.sets if each.key in chosen and each.role in _OWN]
-    place = {key: 1 + 0.03 * (at - (len(chosen) - 1) / 2) for at, key in enumerate(chosen)}
+    cores = sorted({each.cores for each in (*own, *beyond)})
+    place = {
+        (each.key, each.cores): cores.index(each.cores) + aside(chosen.index(each.key), len(chosen))
+        for each in (*own, *beyond)
+    }
     panel = Panel(
         title="",
         x_label="cores",
@@ -201,8 +206,9 @@ def charts(found: Predictions) -> list[Chart]:
             )
             if each.x
         ),
-        x_log=True,
+        categories=tuple(map(str, cores)),
         y_log=found.figure == "slowdown",
+        y_limits=_limits([*own, *beyond]),
     )
     caption = (
         f"{count_of(len(chosen), 'set')}, each core of a larger machine doing what one of the set's"
@@ -233,12 +239,23 @@ def _against_measured(found: Predictions) -> Chart:
         ),
         x_log=found.figure == "slowdown",
         y_log=found.figure == "slowdown",
+        x_limits=_limits(sets),
+        y_limits=_limits(sets),
     )
     caption = (
         "A point on the line is predicted exactly. Band: where the model says that a measurement"
-        " lies with 90 %. Bars: the error of the measurement itself (95 %)."
+        " lies with 90 %; it may leave the picture. Bars: error of the measurement itself (95 %)."
     )
     return Chart(name="predicted", title="Predicted and measured", caption=caption, panels=(panel,))
+
+
+def _limits(sets: Iterable[SetPrediction]) -> tuple[float, float]:
+    """Around what is predicted and measured, for both axes: an interval may be so wide that all
+    else would be a point."""
+    own = [(each.predicted, each.measured, *(each.range or ())) for each in sets]
+    drawn = [value for values in own for value in values if value is not None]
+    room = max(0.05 * (max(drawn) - min(drawn)), 0.02 * max(drawn))
+    return min(drawn) - min(room, min(drawn) / 2), max(drawn) + room
 
 
 def _points(sets: Iterable[SetPrediction], label: str, look: int) -> Curve:
@@ -258,12 +275,14 @@ def _measured(each: SetPrediction, x: float) -> CurvePoint | None:
 _OWN = ("calibration", "held-out")
 
 
-def _over(label: str, sets: Iterable[SetPrediction], what: str, place: dict[str, float]) -> Curve:
+def _over(
+    label: str, sets: Iterable[SetPrediction], what: str, place: dict[tuple[str, int], float]
+) -> Curve:
     points, beyond = [], what == "extrapolated"
     for each in sets:
-        x = each.cores * place[each.key]
+        x = place[each.key, each.cores]
         if what == "measured":
-            points.append(_measured(each, x * 1.01))
+            points.append(_measured(each, x + 0.02))
         elif each.predicted is not None and beyond == (each.role == "extrapolated"):
             ends = each.range if beyond else each.interval
             points.append(CurvePoint(x, each.predicted, *(ends or ())))
@@ -298,7 +317,10 @@ def document(found: Predictions, platform: Platform) -> Document:
             Section(
                 "sets",
                 "Task sets",
-                (Note("The worst predictions first."), Table(name="sets", columns=SETS, rows=rows)),
+                (
+                    Note("The worst predictions first."),
+                    folded(Table(name="sets", columns=SETS, rows=rows)),
+                ),
             ),
             Section("findings", "What makes this doubtful", (Findings(found.findings),)),
             Section("how", "How it is predicted", (FactList(_HOW, terms=True),)),

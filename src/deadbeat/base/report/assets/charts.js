@@ -291,7 +291,8 @@ const deadbeatCharts = (function () {
         made.height = 150 + 24 * heat.y.length;
         made.xaxis.tickangle = width < 480 ? -90 : -30; // Turned the other way the last name would be dropped.
         made.xaxis.tickfont = made.yaxis.tickfont = {size: width < 480 ? 8 : 11};
-        if (width < 480) made.yaxis.title = made.xaxis.title = "";
+        made.yaxis.title = ""; // It would lie on the names.
+        if (width < 480) made.xaxis.title = "";
       }
     } else if (panel.categories.length) {
       const at = panel.categories.map((_, k) => k);
