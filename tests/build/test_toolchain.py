@@ -1,7 +1,10 @@
 """Truth: compilers and cargo, written here as scripts; folders as of Yocto and Buildroot."""
 
+import os
 import platform
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -262,3 +265,14 @@ def test_builds_of_one_program_at_once(tmp_path: Path) -> None:
     assert not list(program.parent.glob(f"*/{program.name}"))
     assert not list(program.parent.glob("**/tables-*.c"))
     program.unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["-Wpadded -Wconversion", "-Werror"])
+def test_a_warning_fails_no_build_and_ours_has_none(tmp_path: Path, words: str) -> None:
+    """A newer compiler knows more warnings."""
+    more = script(tmp_path / "gcc-more", f'exec gcc "$@" {words}')
+    env = {**os.environ, "DEADBEAT_CC": more, "DEADBEAT_CACHE": str(tmp_path / "cache")}
+    argv = [sys.executable, "-m", "deadbeat.build"]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -5,6 +5,8 @@ time, a few seconds after.
 """
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,7 @@ OPTIONS = {
     "DEADBEAT_BINDING": "OFF",
     "DEADBEAT_CORE_TESTS": "ON",
     "DEADBEAT_SANITIZE": "ON",
+    "CMAKE_COMPILE_WARNING_AS_ERROR": "ON",
     # Compiling takes longer than running: no optimisation, no symbols; and assert() counts.
     "CMAKE_BUILD_TYPE": "Debug",
     "CMAKE_CXX_FLAGS_DEBUG": "-O0",
@@ -87,3 +90,20 @@ def test_packing_passes_under_sanitizers(tmp_path: Path) -> None:
     flags = ("-std=gnu++20", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     done([tool("g++"), *flags, f"-I{ROOT / 'core/include'}", whole, "-o", tmp_path / "tests"])
     assert "SUCCESS!" in done([tmp_path / "tests", "--no-colors=true", f"--test-case={EXACT}"])
+
+
+@pytest.mark.parametrize("dev", [False, True])
+def test_a_user_builds_the_lanes_of_this_machine_and_no_warning_stops_it(
+    dev: bool, tmp_path: Path
+) -> None:
+    chosen = [f"-D{name}=ON" for name in ("DEADBEAT_ALL_LANES", "CMAKE_COMPILE_WARNING_AS_ERROR")]
+    done([tool("cmake"), "-S", ".", "-B", tmp_path, "-G", "Ninja", "-DDEADBEAT_BINDING=OFF",
+          f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+          *(chosen if dev else ())])  # fmt: skip
+    commands = (tmp_path / "compile_commands.json").read_text()
+    assert ("-Werror" in commands) is dev
+    built = set(re.findall(r"/fast/lanes_(\w+)\.cpp\.o", commands))
+    every = {"baseline"} | ({"avx2", "avx512"} if platform.machine() == "x86_64" else set())
+    flags = Path("/proc/cpuinfo").read_text()
+    widest = next((name for name in ("avx512", "avx2") if f" {name}" in flags), "baseline")
+    assert built == (every if dev else {widest})

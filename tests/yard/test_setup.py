@@ -7,6 +7,7 @@ were called; nothing is installed and nothing is fetched.
 import re
 import shutil
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,8 @@ class Machine:
         self.stubs = folder / "stubs"
         self.log = folder / "log"
         self.stubs.mkdir()
-        for part in ("tools", "runtime/src", "fragments/ns", "src/deadbeat/build", "core/src"):
+        for part in ("tools", "runtime/src", "fragments/ns", "src/deadbeat/build",
+                     "src/deadbeat/sched", "core/src"):  # fmt: skip
             (self.clone / part).mkdir(parents=True)
         locks = ("requirements.lock", "requirements-dev.lock", "requirements-bench.lock")
         for name in ("tools/setup", "pyproject.toml", "CMakeLists.txt", *locks):
@@ -109,11 +111,16 @@ def install() -> list[str]:
     return [LOCKED, f"{PIP} --no-deps -C wheel.cmake=false -e ."]
 
 
-def core() -> list[str]:
+def core(options: str = "") -> list[str]:
     """What builds the core, then the core."""
-    return [LOCKED, f"{PIP} --no-deps -e ."]
+    return [LOCKED, f"{PIP} --no-deps {options}-e ."]
 
 
+#: Of those who change it: every lane, and no warning.
+STRICT = "".join(
+    f"-C cmake.define.{name}=ON "
+    for name in ("DEADBEAT_ALL_LANES", "CMAKE_COMPILE_WARNING_AS_ERROR")
+)
 VENV, NATIVE = ["python3 -m venv --clear .venv"], ["python -m deadbeat.build"]
 FIRST_RUN = [*VENV, *install(), *core(), *NATIVE]
 
@@ -159,6 +166,30 @@ def test_measuring_is_set_up_without_the_core_which_is_built_when_it_is_needed(m
     assert [machine.setup(kind) for kind in ("core", "run", "measure")] == [(0, "", [])] * 3
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_the_core_is_that_of_a_wheel_of_these_sources_that_fits(machine, fits):
+    machine.setup("measure")
+    held = machine.clone / "build/wheel/deadbeat_sched/deadbeat/sched"
+    makes = f"mkdir -p {held} && echo >{held}/_core.so" if fits else "exit 1"
+    machine.add("venv-python", f'case "$*" in *--target*) {makes} ;; esac')
+    shutil.copy(machine.stubs / "venv-python", machine.clone / ".venv/bin/python")
+    paths = ("CMakeLists.txt", "core/src/engine.cpp")
+    sums = {path: sha256((machine.clone / path).read_bytes()).hexdigest() for path in paths}
+    lines = "".join(sorted(f"{digest}  {path}\n" for path, digest in sums.items()))
+    (machine.clone / "wheels").mkdir()
+    (machine.clone / "wheels/.core").write_text(sha256(lines.encode()).hexdigest())
+    asked = (
+        "python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps"
+        " --no-index --find-links wheels --target build/wheel deadbeat-sched"
+    )
+    assert machine.setup("core")[2] == [asked, *([] if fits else core())]
+    module = machine.clone / "src/deadbeat/sched/_core.so"
+    assert module.exists() is fits
+    (machine.clone / "core/src/engine.cpp").write_text("int y;\n")
+    assert machine.setup("core")[2] == core()
+    assert not module.exists()
+
+
 def test_run_completes_what_measuring_left_out(machine):
     machine.setup("measure")
     assert machine.setup()[2] == core()
@@ -171,14 +202,16 @@ def test_run_needs_no_browser_and_no_tools_of_development(machine):
 
 def test_dev_adds_the_tools_to_the_same_environment_and_contains_run(machine):
     machine.setup()
-    assert machine.setup("dev")[2] == [*install(), f"{PIP} --no-deps -e packages/freertos", *core()]
+    assert machine.setup("dev")[2] == [
+        *install(), f"{PIP} --no-deps -e packages/freertos", *core(STRICT)
+    ]  # fmt: skip
     assert machine.setup("dev")[2] == []
     assert machine.setup("run")[2] == []
 
 
 def test_bench_adds_its_peers_and_contains_dev(machine):
     machine.setup("dev")
-    assert machine.setup("bench")[2] == [*install(), *core()]
+    assert machine.setup("bench")[2] == [*install(), *core(STRICT)]
     assert [machine.setup(kind)[2] for kind in ("bench", "dev", "run")] == [[], [], []]
 
 

@@ -7,27 +7,29 @@
 #include <tuple>
 
 #include "group.hpp"
+#include "has.hpp"
 #include "pieces.hpp"
 
 namespace deadbeat::sched::fast {
 
 namespace {
 
-// What this machine has, widest first.
+// What this core was built with and this machine has, widest first.
 std::vector<const InstructionSet*> instruction_sets() {
     std::vector<const InstructionSet*> found;
-#if defined(DEADBEAT_LANES_X86)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("bmi2")) {
+#if defined(DEADBEAT_LANES_AVX512)
+    if (has_avx512()) {
         found.push_back(&avx512_kernels());
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+#endif
+#if defined(DEADBEAT_LANES_AVX2)
+    if (has_avx2()) {
         found.push_back(&avx2_kernels());
     }
 #endif
+#if defined(DEADBEAT_LANES_BASELINE)
     found.push_back(&baseline_kernels());
+#endif
     return found;
 }
 

@@ -21,7 +21,7 @@ from deadbeat.base.model.errors import BuildError
 from deadbeat.base.model.refused import OTHER_TMPDIR, hint_in, refusal
 from deadbeat.build.toolchain import STATIC, Toolchain, answer_of, check_static
 
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmissing-prototypes", "-Wshadow")
+WARNINGS = ("-Wall", "-Wextra", "-Wmissing-prototypes", "-Wshadow")
 #: Functions start on lines of their own: a fragment's place in the cache does not depend on its
 #: neighbours' lengths.
 STANDARD = ("-std=c11", "-D_GNU_SOURCE", "-pthread", "-falign-functions=64")

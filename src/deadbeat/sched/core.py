@@ -41,7 +41,8 @@ def core() -> ModuleType:
     build_core()
     # Not import_module: an editable installation knows the modules it had when Python started.
     invalidate_caches()
-    spec = PathFinder.find_spec(_NAME, [str(Path(sysconfig.get_path("platlib"), "deadbeat/sched"))])
+    folders = (Path(sysconfig.get_path("platlib"), "deadbeat/sched"), Path(__file__).parent)
+    spec = PathFinder.find_spec(_NAME, [*map(str, folders)])
     if spec is None or spec.loader is None:
         raise BuildError("the scheduling core was built but is not found", "type: make run")
     module = module_from_spec(spec)
