@@ -51,7 +51,7 @@ def machine_facts(
     ]
     host += [f"{cores} cores"] if cores else []
     return (
-        ("Machine", " · ".join(host) or UNKNOWN),
+        ("Machine", " · ".join(dict.fromkeys(host)) or UNKNOWN),
         ("Kernel", kernel or str(platform.get("kernel") or UNKNOWN)),
         ("Preemption model", str(platform.get("preemption") or UNKNOWN)),
     )

@@ -255,13 +255,13 @@ def _causes(row: NoiseRow) -> str | None:
 _PPM = "{:,.4g}".format
 COLUMNS = (
     Column(key="load", heading="load"),
-    Column(key="tool", heading="tool"),
+    Column(key="tool", heading="tool", words=True),
     Column(key="cpu", heading="CPU", value=_place),
     Column(key="longest_us", heading="longest gap, µs", value=lambda row: row.longest),
     Column(key="gaps", heading="gaps", value=lambda row: row.seen.gaps),
     Column(key="threshold_ns", heading="from", format=time_text),
     Column(key="noise_ppm", heading="noise, ppm", value=lambda row: row.share, format=_PPM),
-    Column(key="causes", heading="interfered", value=_causes),
+    Column(key="causes", heading="interfered", value=_causes, long=True),
     Column(
         key="looked_ns", heading="looked", value=lambda row: row.seen.looked_ns, format=_seconds
     ),
@@ -275,7 +275,7 @@ def rows(found: NoiseSummary) -> list[dict[str, Json]]:
 
 def document(found: NoiseSummary, store: NoiseStore) -> Document:
     table = Table(name="noise", columns=COLUMNS, rows=found.cells, terminal=True)
-    parts = (Sentence(_answer(found), answer=True, terminal=True), table, Lines(found.notes))
+    parts = (Sentence(_answer(found), answer=True, terminal=True), Lines(found.notes))
     return Document(
         title=store.path.name,
         kind="noise",
@@ -283,7 +283,9 @@ def document(found: NoiseSummary, store: NoiseStore) -> Document:
         head=machine_facts(attrs.asdict(store.platform), kernel=store.platform.kernel),
         answer=(_answer(found),),
         picture=table,
-        sections=(Section("answer", "Gaps", parts, "Answer"),),
+        sections=(Section("answer", "What the file leaves open", parts, "Notes"),)
+        if found.notes
+        else (),
     )
 
 
