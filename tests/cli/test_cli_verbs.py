@@ -32,7 +32,7 @@ def points(out: str) -> list[str]:
 def test_profile_ends_with_the_table_and_the_path_of_the_report(capsys: Capture) -> None:
     assert main(TINY_OPTIONS) == 0
     out, err = capsys.readouterr()
-    assert "now and then" in out and len(out.splitlines()) <= 24 and points(out) == []
+    assert "seldom adds" in out and len(out.splitlines()) <= 24 and points(out) == []
     assert "findings: " in out and "SIMULATED" in err
     assert "8 task sets: " in err and "of disk" in err and "8 of 8 runs\n" in err
 

@@ -175,7 +175,7 @@ def test_the_latest_wake_up_is_one_figure_in_every_sentence_and_no_tautology() -
     summary = summarise_latency([attrs.evolve(run, cpus=(cpu,))], name="m")
     (tail,) = tail_sentences(summary)
     assert "the latest was 241 µs late" in sentence(summary)
-    assert "P(latency > 241 µs)" in tail and "it is the latest of 1,000 wake-ups" in tail
+    assert "later than 241 µs" in tail and "It is the latest of 1,000 wake-ups" in tail
     assert "exceeded" not in tail
 
 

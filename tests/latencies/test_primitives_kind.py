@@ -82,9 +82,9 @@ def test_what_cannot_be_run_is_refused_with_its_reason() -> None:
         asked(tests="alloc", sizes="1024M", placements="one")
     with pytest.raises(UsageError, match="no two cores of CPUs 0 share"):
         asked(flat(0), tests="event", placements="cache")
-    with pytest.raises(UsageError, match="there is no CPU 7"):
+    with pytest.raises(UsageError, match="CPU 7 "):
         asked(cpus="7")
-    with pytest.raises(UsageError, match="--groups: there is no CPU 7"):
+    with pytest.raises(UsageError, match="--groups: CPU 7 "):
         asked(groups="0,1/7")
 
 

@@ -197,9 +197,10 @@ def test_of_one_wake_up_nothing_is_shown() -> None:
     maximum, over, under = tail_statements([part_of(cpu_of([5_000]))], [1_000, MS])
     for found in (maximum, over, under):
         assert (found.bound, found.hours_for_tenth, found.episodes_per_hour) == (1.0, None, None)
-        assert "nothing is shown" in found.text and "more without" not in found.text
+        assert "is not known" in found.text and "more without" not in found.text
     assert maximum.text == (
-        "P(latency > 5.0 us): nothing is shown, it is the latest of 1 wake-up; if runs differ,"
+        "How many wake-ups are later than 5.0 us is not known: it is the latest of 1 wake-up. If"
+        " runs differ,"
         " up to 95 % of such runs exceed it (the run did not)"
     )
 

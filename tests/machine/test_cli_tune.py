@@ -170,7 +170,7 @@ def test_what_somebody_else_changed_is_a_failure_of_revert(tune: Tool) -> None:
         (["--knob", "ksm=x"], 'ksm: "x" is not possible: 0, 1 or 2'),
         (["--knob", "ksm="], 'ksm: "" is not possible'),
         (["realtme"], "did you mean realtime?"),
-        (["--knob", "ksm", "--rt-cpus", "9"], "--rt-cpus: there is no CPU 9 online (0, 1, 2, 3"),
+        (["--knob", "ksm", "--rt-cpus", "9"], "--rt-cpus: CPU 9 is not online (use 0, 1, 2, 3"),
         (["--knob", "ksm", "--rt-cpus", "a"], "--rt-cpus: "),
         (["--knob=swappiness=10", "--knob=swappiness=20"], "swappiness is given twice"),
         (["--knob", "ksm", "--rt-cpus", "1,1"], "--rt-cpus: "),

@@ -190,7 +190,7 @@ def test_the_first_screen_is_the_answer(columns: int, rows: int, monkeypatch) ->
 def test_a_machine_without_a_failure_is_told_to_measure(capsys) -> None:
     print_screen(doctor_document(examine(FakeTarget())), None)
     out = capsys.readouterr().out
-    assert "next: deadbeat latency --quick" in out and "gravity" not in out
+    assert "next: deadbeat latency --quick" in out and "severity" not in out
 
 
 def test_the_command_ends_with_the_screen_and_lists_more_on_request(capsys) -> None:

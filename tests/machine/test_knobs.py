@@ -245,7 +245,7 @@ def test_a_knob_whose_files_are_all_the_kernels_own_is_not_possible() -> None:
 
 
 def test_a_cpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no CPU 4 online"):
+    with pytest.raises(UsageError, match="CPU 4 is not online"):
         plan(FakeTarget(files=ONLINE), turns(["ksm"]), rt_cpus=(3, 4))
 
 

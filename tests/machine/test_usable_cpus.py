@@ -88,10 +88,10 @@ BOARD = {"cpus_present": [0, 1, 2, 3, 4, 5], "cpus_online": [0, 1, 2, 3], "cpus_
 
 @pytest.mark.parametrize(
     ("cpu", "why"),
-    [(9, "does not exist here"), (4, "is offline"), (3, "is outside the cpuset of this shell")],
+    [(9, "does not exist"), (4, "is offline"), (3, "is outside the cpuset of this shell")],
 )
 def test_the_limit_is_named(cpu: int, why: str) -> None:
-    with pytest.raises(UsageError, match=f"--cpus: there is no CPU {cpu} to use: it {why}"):
+    with pytest.raises(UsageError, match=f"--cpus: CPU {cpu} {why}"):
         require_usable([0, cpu], [0, 1, 2], BOARD)
 
 

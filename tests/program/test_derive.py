@@ -293,7 +293,7 @@ def test_sections_are_by_call_site() -> None:  # trap 12
     assert reduced(derived).lines[0] == "map_lock: one thread takes it: no lock"
     assert not reduced(derived).system.locks
     two = evolve(derived, locks=(evolve(derived.locks[0], users=("control", "main")),))
-    assert reduced(two).unproved[0] == "main.period: none, and it takes map_lock"
+    assert reduced(two).unproved[0] == "main takes map_lock and has no period"
 
 
 @pytest.mark.parametrize(
@@ -519,7 +519,10 @@ def test_the_task_system_and_its_reductions() -> None:
     assert [line.split(":")[0] for line in result.lines] == ["control", "logger"]
     assert analyze(result.system, priorities="given").result("fp-suspension").answer == "accepted"
     plain = evolve(derived, tasks=tuple(evolve(task, policy="other") for task in derived.tasks))
-    assert reduced(plain).unproved[0] == "control.policy: other bounds no response"
+    assert (
+        reduced(plain).unproved[0]
+        == "control is not a real-time thread: nothing bounds its response"
+    )
 
 
 def test_what_is_outside_has_a_name() -> None:

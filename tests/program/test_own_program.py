@@ -71,7 +71,7 @@ def test_the_example_in_c_is_measured(tmp_path: Path, capsys: Capture) -> None:
     found = deadbeat.open("runs/control")
     assert found.columns["jobs"].sum() == 500
     assert main(("why", "control")) == 0
-    assert re.search("control, job [0-9]|No late job is known", capsys.readouterr().out)
+    assert re.search("control, job [0-9]|No job missed a deadline", capsys.readouterr().out)
 
 
 def test_the_example_in_python_is_measured(tmp_path: Path, capsys: Capture) -> None:
@@ -281,8 +281,10 @@ def recorded() -> Recording:
 def test_the_answer_names_the_thread_and_the_cause() -> None:
     found = traced(recorded(), {})
     first, why = answer(found)
-    assert first.startswith("control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines (its ")
-    assert why.startswith("Of these: 15 own work, up to ")
+    assert first.startswith(
+        "control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines (none "
+    )
+    assert why.startswith("All 15 late jobs simply ran longer: up to ")
     assert len(worst_jobs(found, 3)) == 3 and "control, job " in worst_jobs(found, 3)[0]
     assert plain(found, {})["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
 
@@ -308,10 +310,10 @@ def test_what_has_a_declared_deadline_is_answered_first() -> None:
 
 
 def test_the_cost_of_tracing_is_an_interval() -> None:
-    for low, words in ((0.0, "at most 5.2"), (100.0, "52")):
+    for low in (0.0, 100.0):
         found = traced(evolve(recorded(), event_ns=(low, 1000.0)), {})
         assert found.cost and found.cost.job_ns["control"][1] == pytest.approx(5267, rel=0.02)
-        assert any(line.startswith(f"tracing took {words}") for line in lines(found))
+        assert any(line.startswith("Tracing cost at most 5.2") for line in lines(found))
     assert traced(recorded(), {}).cost is None
 
 

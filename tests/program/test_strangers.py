@@ -15,18 +15,20 @@ from deadbeat.program.run import kind
 #: Recording -> how it ended, what the answer has (its own counts), and what it has not.
 ANSWERS = {
     # two processes, one lock in memory that they share: "control: 400 jobs, 157 late"
-    "shared_mutex": (0, ("missed 157 of 399 deadlines", "157 waited for memory+0x0, held by logger",
+    "shared_mutex": (0, ("missed 157 of 399 deadlines",
+        "All 157 late jobs waited for memory+0x0, which logger held",
         "memory+0x0 has no priority inheritance"), ("schedulable",)),
     # sleep_until makes no call where the instant is past: "control: 500 jobs, 216 late"
-    "until": (0, ("missed 216 of 499 deadlines", "216 waited for lock_, held by logger"),
-        ("schedulable",)),
+    "until": (0, ("missed 216 of 499 deadlines",
+        "All 216 late jobs waited for lock_, which logger held"), ("schedulable",)),
     # every sleep is until an instant that is past: 800 jobs of 1.3 ms, one each ms
-    "always": (0, ("missed 799 of 799 deadlines (its period)", "799 own work", "U 1.32"), ()),
+    "always": (0, ("missed 799 of 799 deadlines (none given: its 1 ms period)",
+        "All 799 late jobs simply ran", "U 1.32"), ()),
     # a poll that returns at once with nothing ends no job: 300 ticks
     "eventloop": (0, ("of 299 deadlines", "periodic  10 ms"), ("bursty",)),
     # a thread waits at a word of its own, and another wakes it: "ctl: 800 jobs, 2 over"
     "parking": (0, ("ctl (FIFO 80, CPU 0, every 5 ms) missed 2 of 799",
-        "2 waited for parking lock, held by map"), ("schedulable",)),
+        "All 2 late jobs waited for parking lock, which map held"), ("schedulable",)),
     # 200 jobs, exec of itself, 200 jobs
     "exec": (0, ("exe#2 (ordinary, CPUs 0,1, every 5 ms) missed 1 of 199",
         "exe#1   periodic   5 ms"), ("has no jobs",)),
@@ -40,19 +42,19 @@ ANSWERS = {
     "many": (0, ("many#2, many#3, many#4 and 231 more: too few jobs",), ("no deadline was",)),
     # 3.5 ms every 20 ms in a group that has 12 ms of 100
     "burn": (0, ("its CPU quota of 12 ms in 100 ms held it back in 50 of 53 periods",
-        "75 throttled by its CPU quota"), ("preempted by",)),
+        "All 75 late jobs were throttled by its CPU quota"), ("preempted by",)),
     # examples/inverted.c, without the right to trace: "control: 198 of 1000 jobs late"
     "blind": (0, ("missed 198 of 999 deadlines", "not seen (no right to trace)",
-        "waited for map_lock, held by logger"), ("stolen", "late timer", "own work", "thread 0")),
+        "waited for map_lock, which logger held"), ("stolen", "late timer", "simply", "thread 0")),
     # "late 32: hog 9 map 9 log 12 other 2": by the names of functions that threads start in
     "causes": (0, ("control (FIFO 80, CPU 1, every 5 ms) missed 32 of 599 deadlines",
-        "12 waited for log_lock, held by logger (inv.c:19)", "9 preempted by hog",
-        "9 waited for map_lock, held by mapper (inv.c:18)"), ("late wake-up",)),
+        "12 waited for log_lock, which logger held (inv.c:19)", "9 preempted by hog",
+        "9 waited for map_lock, which mapper held (inv.c:18)"), ("late wake-up",)),
     # two FIFO threads of 50 us that the program did not name: "365 cycles"
     "pingpong": (0, ("Not judged: ping (FIFO 70), pong (FIFO 70)", "1.1 ms    30/49.3",
         "   365"), ("no deadline was",)),
     # write and fsync of a log, 40 of them in each tenth job: "100 jobs, 13 late"
-    "sync": (0, ("missed 13 of 99 deadlines", "12 waited by fsync of 3"), ("not traced",)),
+    "sync": (0, ("missed 13 of 99 deadlines", "12 waited in fsync of 3"), ("not traced",)),
     # a handler of SIGALRM each 5 ms, and pause: "400 signals"
     "itimer": (0, ("every 5 ms) missed 21 of 399 deadlines",), ()),
     # usleep(1000) until its instant is there: "100 jobs, 5 late, 724 naps"; nothing separates two
@@ -68,8 +70,8 @@ ANSWERS = {
     # read of a timerfd beside two busy processes: "545 jobs, 16 late, 55 expiries lost"
     "ltfd": (0, ("missed 16 of 544 deadlines", "skipped 55 releases, or served them late"), ()),
     # "46 late: hog 22, map 11, log 13, other 0"
-    "cause": (0, ("missed 46 of 599", "22 preempted by hog", "13 waited for log_lock, held",
-        "11 waited for map_lock, held by mapper"), ("other causes",)),
+    "cause": (0, ("missed 46 of 599", "22 preempted by hog",
+        "13 waited for log_lock, which logger held", "11 waited for map_lock,"), ("other causes",)),
     # pthread_cond_timedwait by the time of day, once a million seconds away: "150 jobs"
     "timed": (0, ("in 151 jobs of loop; nearest: 9.57 ms", "every 10 ms)"), ()),
 }  # fmt: skip

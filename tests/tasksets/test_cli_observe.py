@@ -74,8 +74,8 @@ def test_a_balanced_map_answers_what_it_can_and_the_rest_is_measured(capsys: Cap
     assert main(balanced) == 0
     judged = observed(capsys, "1", "2", "--from", "many")
     assert [each["verdict"] for each in judged] == [MADE_UP, "not judged: another mix"]
-    because = "many draws every object as often: deadbeat contention --set mix=random"
-    assert judged[1]["because"] == because
+    because = "the paper picks objects at random, many each equally often: deadbeat contention"
+    assert judged[1]["because"] == f"{because} --set mix=random"
     assert not Path("runs/observe-quick").exists(), "nothing is run unasked"
     more = ("--simulated", "--no-figures", "--from", "many", "--quick")
     found = observed(capsys, "1", "2", *more)

@@ -62,7 +62,9 @@ def test_without_solo_jobs_nothing_is_said_of_the_host():
     none = {column: None for column in SUMMARY_COLUMNS if column.startswith("alone_")}
     none |= {"miss_excess": None}
     summary = campaign(row(2, 1.0, 1.0, **none, **{"deadline_miss_ratio": 0.25}))
-    assert line(summary, "At D").endswith("how many the machine causes by itself is unknown.")
+    assert line(summary, "Deadlines of").endswith(
+        "how many the machine causes by itself is unknown."
+    )
 
 
 def told(slowdown: float | None, saturated: bool = False, share: float = 0.0) -> ClassFigures:
@@ -109,16 +111,17 @@ def test_misses_begin_where_they_are_surely_more_than_alone():
         row(2, 1.0, 1.0, **missing(0.2, 0.01, 0.1)),
         row(2, 0.5, 1.0, **missing(0.056, 0.0, 0.004)),
     )
-    assert line(summary, "At D") == (
-        "At D = 10 C, running together causes extra misses from M = 2, ρ = 0.5, α = 1 on:"
+    assert line(summary, "Deadlines of") == (
+        "Deadlines of 10 C: extra misses from M = 2, ρ = 0.5, α = 1 on:"
         " 5.6 % of jobs, alone 0 %; most at M = 2, ρ = 1, α = 1: 20 % of jobs, alone 1.0 %."
     )
 
 
 def test_misses_that_the_host_may_cause_give_the_bound_on_what_is_more():
     summary = campaign(row(1, 0, 0, **missing(0.3, 0.29, -0.1)), row(2, 1, 1))
-    assert line(summary, "At D") == (
-        "At D = 10 C, running together causes no certain extra misses (at most 50 % of the jobs)."
+    assert line(summary, "Deadlines of") == (
+        "Deadlines of 10 C: no extra misses are shown (up to 50 % of the jobs could still miss:"
+        " too few were measured)."
     )
 
 
@@ -177,9 +180,9 @@ def loaded() -> tuple[dict[str, Any], ...]:
 
 def test_the_loaded_row_has_a_sentence_of_its_own_and_is_in_no_other():
     summary = campaign(row(1, 0.0, 0.0), row(1, 1.0, 1.0), row(2, 1.0, 1.0), *loaded())
-    assert line(summary, "With 2") == (
-        "With 2 tasks a core and D = 2 C, 31 % of the jobs miss at M = 2, ρ = 1, α = 1, 14 % where"
-        " nothing is contended (α = 0); 12 % already at M = 1."
+    assert line(summary, "2 tasks") == (
+        "2 tasks a core, D = 2 C: 31 % of jobs miss at M = 2, ρ = 1, α = 1, 14 % where they share"
+        " no object (α = 0); 12 % already at M = 1."
     )
     own = headline(with_rows(summary, rows=rows_of(summary)[:3]))
     assert headline(summary)[:2] == own[:2]

@@ -50,9 +50,11 @@ class Titled(click.Command):
                 cast(click.Option, each).hidden = True
         own = [each for each in params if isinstance(each, click.Option)]
         names = {each.opts[0] for each in own}
-        if "--fresh" in names or any(each.hidden for each in own):
+        #: Whether it takes --set.
+        self.sets = "--fresh" in names or any(each.hidden for each in own)
+        if self.sets:
             params = [*params, click.Option([SET, "assigned"], multiple=True, metavar="KEY=VALUE",
-                help="Set a key of the file; deadbeat list keys names them.")]  # fmt: skip
+                help="Set any parameter (list: deadbeat list keys VERB).")]  # fmt: skip
         self.known = {each.opts[0]: each for each in own}
         #: Options of a specification: option, path, value and meaning.
         self.rows: Sequence[tuple[str, str, str, str]] = ()
@@ -121,7 +123,7 @@ def assigned(text: str) -> tuple[str, str]:
     """Key and value of ``KEY=VALUE``. Raises UsageError: it is not of that form."""
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:
-        raise UsageError(f"{SET} {text}: no KEY=VALUE", "deadbeat list keys names the keys")
+        raise UsageError(f"{SET} {text}: no KEY=VALUE", "deadbeat list keys VERB names them")
     return key.strip(), value.strip()
 
 

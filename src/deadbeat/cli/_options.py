@@ -148,7 +148,7 @@ RUNS = opt(
 FIGURES = click.Option(
     ["--figures/--no-figures"],
     default=None,
-    help="Draw figures as PNG, SVG and PDF too.  [where drawn before]",
+    help="Also write PNG, SVG, PDF (deadbeat page does it later).  [where drawn before]",
 )
 
 

@@ -97,7 +97,10 @@ def _command(words: tuple[str, ...]) -> tuple[str, Titled]:
 
 
 def keys(verb: tuple[str, ...]) -> Shown:
-    """Every key of a verb, with the option that sets it, where help has one."""
+    """Every key of a verb, with the option that sets it, where help has one; of none the verbs
+    that have keys."""
+    if not verb:
+        return _with_keys()
     path, command = _command(verb)
     rows = [
         {"key": key, "option": option, "value": metavar, "text": text}
@@ -109,6 +112,22 @@ def keys(verb: tuple[str, ...]) -> Shown:
         plain={"verb": path, "keys": rows},
         headline=f"{len(rows)} keys of deadbeat {path}: --set KEY=VALUE",
         parts=[table(columns, cells), "--set KEY=VALUE sets one; a TOML file has many (--file)"],
+    )
+
+
+def _with_keys() -> Shown:
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, click.Group)
+    ctx, found = click.Context(root), []
+    for name in root.list_commands(ctx):
+        command = root.get_command(ctx, name)
+        group = command if isinstance(command, click.Group) else None
+        each = [f"{name} {word}" for word in group.list_commands(ctx)] if group else [name]
+        found += [path for path in each if _command((path,))[1].sets]
+    return Shown(
+        plain={"verbs": found},
+        headline=f"{len(found)} verbs have keys",
+        parts=["\n".join(f"deadbeat list keys {path}" for path in found)],
     )
 
 

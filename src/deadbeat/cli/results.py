@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from deadbeat.base.kinds.registry import find
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
@@ -102,4 +104,8 @@ def why(run: str, runs: Path, worst: int) -> Shown:
     kind, path = find(runs, run)
     if kind.why is None:
         raise kind.folder.no_campaign(path)
-    return kind.why(path, worst)
+    said = kind.why(path, worst)
+    if said.document is None:
+        return said
+    others = [step for step in said.document.steps if not step[0].startswith("deadbeat why ")]
+    return evolve(said, document=evolve(said.document, steps=others))

@@ -79,7 +79,7 @@ def render_schedule(
         Document(
             title=title,
             kind="schedule",
-            product="deadbeat schedule",
+            product="deadbeat sched simulate",
             labels=(LABEL,),
             answer=(_sentence(answer), f"{capital(answer['because'])}."),
             picture=tasks and _least(tasks),

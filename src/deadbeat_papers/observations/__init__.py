@@ -82,7 +82,7 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
     (found,) = judgement.evidence
     of = f"   ({', '.join(found.runs)})" if found.runs else ""
     number = f"{observation.number}{observation.part}"
-    yield f"{number}. {observation.title}: {judgement.verdict.upper()}{of}{marks}"
+    yield f"{number}. {observation.title}: {judgement.verdict.partition(':')[0].upper()}{of}{marks}"
     lines = [found.figures, *(f"{what}: {value}" for what, value in found.details)]
     if judgement.verdict in (CONFIRMED, NOT_CONFIRMED, UNDECIDED):
         lines.append(f"criterion: {observation.confirmed}")

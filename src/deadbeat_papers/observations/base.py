@@ -217,7 +217,8 @@ def _require(
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
     shared = observation.cores > 1  # tasks alone draw their objects in vain
     if balanced := [result.name for result in fitting if shared and result.balanced]:
-        because = f"{balanced[0]} draws every object as often: deadbeat contention --set mix=random"
+        because = f"the paper picks objects at random, {balanced[0]} each equally often"
+        because += ": deadbeat contention --set mix=random"
         raise LackingError("not judged: another mix", because)
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:

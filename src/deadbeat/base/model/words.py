@@ -141,7 +141,7 @@ def time_text(value_ns: float | None) -> str:
 
 
 def _ns_unit(value: float) -> tuple[float, str]:
-    return (1e6, "ms") if value >= 1e6 else (1e3, "µs") if value >= 1e4 else (1.0, "ns")
+    return (1e6, "ms") if value >= 1e6 else (1.0, "ns")
 
 
 def _three_digits(value: float) -> str:
@@ -149,7 +149,7 @@ def _three_digits(value: float) -> str:
 
 
 def ns_text(value: float) -> str:
-    """``9 ns``, ``41.2 ns``, ``4,510 ns``, ``13.1 µs``."""
+    """``9 ns``, ``41.2 ns``, ``4,510 ns``, ``1.31 ms``."""
     size, unit = _ns_unit(value)
     return f"{_three_digits(value / size)} {unit}"
 

@@ -145,7 +145,7 @@ def page(document: Document, *, reload_s: int = 0) -> str:
     return Template(asset("document.html")).substitute(
         head=head.rstrip(),
         first=kept[0].id if kept else "",
-        product=escape(document.product or f"deadbeat report · {document.kind}"),
+        product=escape(document.product or f"deadbeat {document.kind}"),
         name=escape(document.title),
         intro=_intro(document),
         nav="\n".join(

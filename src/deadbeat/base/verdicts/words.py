@@ -87,8 +87,8 @@ def _without_difference(
     text = f"{_list(equal)} {verb}{' on average' if cells else ''}" if equal else ""
     open_ = list(leaning) or rest
     shown = open_ or ([] if voting else silent)
-    neither = f"neither a difference nor equality is shown in {_list(shown)}" if shown else ""
-    few = f"{_list(silent)} undecided: too few {words.units} differ" if silent else ""
+    neither = f"too little is known of {_list(shown)}" if shown else ""
+    few = f"hardly any of the {words.units} differs in {_list(silent)}" if silent else ""
     parts = [
         f"{each.metric.words} equal in {many} of {len(each.cells)} cells"
         for each in rest
@@ -287,12 +287,12 @@ def _need(metric: MetricComparison, words: Vocabulary) -> str:
         narrower = f"a quieter machine, more {words.more}, or repeats of the baseline (--aa)"
         if metric.gate_basis.startswith("A/A: 1 repeat"):
             narrower = (
-                "a second repeat of the baseline (--aa): from one alone the bound is 16 and"
-                " more times the difference that was seen"
+                "measure the baseline once more (--aa): one repeat alone bounds it at 16 and more"
+                " times what was seen"
             )
         need = (
-            f"repeated {words.results} may differ by {sizes[0]} here, the minimum effect"
-            f" is {sizes[1]}: {narrower}"
+            f"the same {words.results} measured twice may differ by up to {sizes[0]} here; you"
+            f" ask for {sizes[1]}: {narrower}"
         )
     else:
         need = _need_of_precision(metric, pairs, words)

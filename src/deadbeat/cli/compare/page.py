@@ -150,7 +150,7 @@ def comparison_document(
     return Document(
         title=title(result),
         kind="comparison",
-        product="deadbeat comparison",
+        product="deadbeat compare",
         source="the stored results of what is compared",
         labels=loud(result.labels),
         noise=_NOISE,

@@ -401,8 +401,8 @@ def _perfetto(path: Path, count: int) -> str:
     summary = summary_of(LatencyStore.open(path))
     moments = worst_moments(traced(summary.cells), count)
     if not moments:
-        message = f"no events of the worst wake-ups of {path.name} are kept"
-        raise UsageError(message, "measure it with --trace, or with --keep-above TIME")
+        message = f"{path.name} has no trace"
+        raise UsageError(message, "measure with --trace or --keep-above TIME")
     return moments_text(moments, source="simulated" if labels_of(summary) else "measured")
 
 
@@ -419,10 +419,10 @@ def _why(path: Path, count: int) -> Shown:
     }
     if not causes:
         spec = read_spec(store.spec)
-        hint = "measure it with --trace, or with --keep-above TIME"
+        hint = "measure with --trace or --keep-above TIME, then ask why"
         if (spec.trace or spec.keep_above) and summary.invalid_runs == summary.runs:
             hint = f"its traced runs are invalid: deadbeat show {path.name} says why"
-        message = f"{path.name} does not say where the time of its wake-ups went"
+        message = f"{path.name} has no trace"
         return Shown(plain=answer, unsaid=UsageError(message, "; ".join(reasons) or hint))
     table = causes_table(summary.cells)
     worst = table.rows[:count]

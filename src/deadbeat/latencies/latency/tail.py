@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.histogram import Histogram, pool
-from deadbeat.base.model.words import count_of, seconds_text
+from deadbeat.base.model.words import capital, count_of, seconds_text
 from deadbeat.base.stats import special
 from deadbeat.base.stats.binomial import (
     ALPHA,
@@ -178,24 +178,27 @@ def _text(tail: TailStatement) -> str:
     if tail.kind == "maximum" and not tail.exceeded:
         seen = f"it is the latest of {count_of(tail.wake_ups, 'wake-up')}"
     if tail.hours_for_tenth is None:
-        parts = [f"P(latency > {limit}): nothing is shown, {seen}"]
+        parts = [f"How many wake-ups are later than {limit} is not known: {seen}"]
     else:
+        bound = tail.bound or 1.0
+        of = math.floor(1 / bound)
+        often = f"1 wake-up in {of:,} is" if of >= 10 else f"{100 * bound:.0f} % of wake-ups are"
         more = seconds_text(tail.hours_for_tenth * 3600)
         parts = [
-            f"P(latency > {limit}) < {tail.bound:.2g} at 95 %, {tail.condition}: {seen}",
-            f"{more} more without a later one would make the bound ten times lower",
+            f"At most {often} later than {limit} (95 %), {tail.condition}",
+            f"{capital(seen)}; {more} more without a later one would make that a tenth",
         ]
     if tail.episodes_per_hour is not None:
         often = few_digits(tail.episodes_per_hour)
-        parts.append(f"later episodes come fewer than {often} times an hour {tail.rate_condition}")
+        parts.append(f"Later episodes come fewer than {often} times an hour {tail.rate_condition}")
     one = tail.runs == 1
     if tail.runs_exceeded == tail.runs:
-        runs_text = f"{'the run' if one else f'all {tail.runs} runs'} exceeded it"
+        runs_text = f"{'The run' if one else f'All {tail.runs} runs'} exceeded it"
     else:
         runs = "the run did not" if one else f"{tail.runs_exceeded} of {tail.runs} runs did"
         bad = "some" if tail.run_bound is None else f"up to {100 * tail.run_bound:.0f} %"
-        runs_text = f"if runs differ, {bad} of such runs exceed it ({runs})"
-    return "; ".join([*parts, runs_text])
+        runs_text = f"If runs differ, {bad} of such runs exceed it ({runs})"
+    return ". ".join([*parts, runs_text])
 
 
 def few_digits(value: float) -> str:

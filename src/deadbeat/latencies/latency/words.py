@@ -165,8 +165,8 @@ def short_answer(summary: LatencySummary) -> tuple[str, ...]:
     if known_max and tail is not None and tail.bound is not None and tail.bound < 1:
         length = seconds_text(worst.whole.hours * 3600)
         made.append(
-            f"{length} under that load cannot rule out that 1 wake-up in {1 / tail.bound:,.0f} is"
-            " later (95 % confidence)."
+            f"After {length} under that load: fewer than 1 wake-up in {1 / tail.bound:,.0f} is"
+            " later (95 %, if other runs are alike). Measure longer to say more."
         )
     return tuple(made)
 
@@ -192,7 +192,7 @@ def tail_sentences(summary: LatencySummary) -> tuple[str, ...]:
         tail = worst.whole.tail[place]
         # From the value itself: what was rounded once must not be rounded again.
         text = re.sub(r"[\d.]+ us\b", time_text(tail.limit_ns), tail.text)
-        made.append(f"Under load {load_words(worst.load)}: {text.rstrip('.')}.")
+        made.append(f"Under load {load_words(worst.load)}, {text[:1].lower()}{text[1:]}.")
     if len(known) > 1:
         made.append(f"Each bound holds at 95 % on its own; this is the worst of {len(known)}.")
     if summary.invalid_runs:

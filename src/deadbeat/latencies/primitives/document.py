@@ -150,7 +150,7 @@ def _ends(found: PrimitivesSummary) -> list[tuple[str, PrimitiveCell, PrimitiveC
     """The cheapest and the dearest event on one CPU, and from CPU to CPU."""
     made = []
     events = [row for row in found.cells if row.case.test == "event"]
-    for same, words in ((True, "on one CPU"), (False, "from CPU to CPU")):
+    for same, words in ((True, "on the same CPU"), (False, "on another CPU")):
         rows = [row for row in events if (row.case.placement == "same") == same]
         if rows:
             best, slow = (
@@ -183,19 +183,18 @@ def answer(found: PrimitivesSummary) -> tuple[str, ...]:
         pairs = zip(both, more, strict=True)
         ways = tuple(", ".join(filter(None, (row.case.variant, each))) for row, each in pairs)
         parts.append(
-            f"{simulated}An event {words} takes {short_time(best.quantile_ns(500_000))}"
-            f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}); medians."
+            f"{simulated}Waking a thread {words} takes {short_time(best.quantile_ns(500_000))}"
+            f" ({ways[0]}) to {short_time(slow.quantile_ns(500_000))} ({ways[1]}), median."
         )
     worst = _latest(found)
-    why = f" ({worst.worst.words})" if worst.worst and worst.worst.words else ""
+    why = f"; {worst.worst.words}" if worst.worst and worst.worst.words else ""
     size = f" of {size_word(worst.case.size)}" if worst.case.size else ""
     parts.append(
-        f"{simulated if not parts else ''}The latest of"
-        f" {sum(row.samples for row in found.cells):,} samples took"
-        f" {short_time(worst.quantile_ns(1_000_000))} where"
-        f" {short_time(worst.quantile_ns(500_000))} is the median: {worst.case.operation}{size}"
-        f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'},"
-        f" {worst.where}{why}."
+        f"{simulated if not parts else ''}The slowest of"
+        f" {sum(row.samples for row in found.cells):,}:"
+        f" {short_time(worst.quantile_ns(1_000_000))} ({worst.case.operation}{size}"
+        f"{'' if worst.case.runtime == NATIVE else f' in {worst.case.runtime}'}, {worst.where};"
+        f" median {short_time(worst.quantile_ns(500_000))}{why})."
     )
     return tuple(parts)
 
@@ -352,7 +351,6 @@ def document(found: PrimitivesSummary, platform: Platform) -> Document:
     return Document(
         title=found.name,
         kind="primitives",
-        product="deadbeat report · primitives",
         source="the stored runs",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),

@@ -164,7 +164,7 @@ def _plain(entry: Fact) -> Json:
 
 #: Record of CPUs -> why one that is not in it cannot be used; a machine that keeps none is made up.
 _WITHHELD = {
-    "cpus_present": "does not exist here",
+    "cpus_present": "does not exist",
     "cpus_online": "is offline",
     "cpus_allowed": "is outside the cpuset of this shell (a container's, a service's)",
 }
@@ -186,9 +186,9 @@ def unusable(
     """
     for cpu in asked:
         if cpu not in usable:
-            why = _withheld(cpu, details)
+            why = _withheld(cpu, details) or "cannot be used"
             hint = f"use {', '.join(map(str, usable))}"
-            yield Problem(path, f"there is no CPU {cpu} to use" + (f": it {why}" * bool(why)), hint)
+            yield Problem(path, f"CPU {cpu} {why}", hint)
             return
 
 

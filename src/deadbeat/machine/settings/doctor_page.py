@@ -30,7 +30,7 @@ def _found(result: CheckResult) -> str:
 
 
 _GRAVEST = (
-    said("gravity", lambda each: each.severity, words=True),
+    said("severity", lambda each: each.severity, words=True),
     said("check", lambda each: each.id, words=True),
     said("found", _found, words=True, long=True),
 )

@@ -29,7 +29,7 @@ class CheckGroup:
     """A family's results.
 
     Attributes:
-        results: The gravest failure first, then what is unknown, then what passes.
+        results: The most severe failure first, then what is unknown, then what passes.
     """
 
     name: str
@@ -54,34 +54,39 @@ def groups(results: Iterable[CheckResult]) -> tuple[CheckGroup, ...]:
         )
         for name, own in families.items()
     ]
-    return tuple(sorted(made, key=lambda group: (_gravity(group.results), group.name)))
+    return tuple(sorted(made, key=lambda group: (_failing_first(group.results), group.name)))
 
 
 def _order(result: CheckResult) -> tuple[int, int]:
     return _STATUSES.index(result.status), SEVERITIES.index(result.severity)
 
 
-def _gravity(results: Sequence[CheckResult]) -> tuple[int, ...]:
+def _failing_first(results: Sequence[CheckResult]) -> tuple[int, ...]:
     count = Counter(result.severity for result in results if result.status == "fail")
     return tuple(-count[severity] for severity in SEVERITIES)
 
 
-def severities(results: Iterable[CheckResult]) -> str:
+def severities(results: Iterable[CheckResult], joint: str = ", ") -> str:
     """``1 fatal, 9 high``."""
     count = Counter(result.severity for result in results)
-    return ", ".join(f"{count[name]} {name}" for name in SEVERITIES if count[name])
+    return joint.join(f"{count[name]} {name}" for name in SEVERITIES if count[name])
+
+
+def _failed(grave: Sequence[CheckResult]) -> str:
+    """``1 fatal and 4 high checks fail``."""
+    return f"{severities(grave, ' and ')} check{'s fail' if len(grave) > 1 else ' fails'}"
 
 
 def sentence(report: DoctorReport) -> str:
     """The answer; of some checks alone it is never that the machine is ready."""
     grave = report.failing("high")
     if report.target.kind == "files":
-        found = f"{severities(grave)} checks fail" if grave else "nothing fatal or high fails"
+        found = _failed(grave) if grave else "nothing fatal or high fails"
         return f"In {report.target.name} {found}; what needs the machine itself is unknown."
     unknown = len(report.failing("high", "unknown"))
-    open_ = f"; {unknown} others as grave could not be read" if unknown else ""
+    open_ = f"; {unknown} more of these could not be read" if unknown else ""
     if grave:
-        return f"Not ready for real-time work: {severities(grave)} checks fail{open_}."
+        return f"Not ready for real-time work: {_failed(grave)}{open_}."
     only = "In these families nothing" if report.partial else "Nothing"
     if unknown:
         return f"{only} fatal or high fails, but {unknown} such checks could not be read."

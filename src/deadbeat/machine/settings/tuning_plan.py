@@ -149,7 +149,7 @@ def plan(target: Target, turned: Sequence[Turn], *, rt_cpus: Sequence[int] | Non
     strange = [cpu for cpu in facts.chosen_cpus if cpu not in online]
     if facts.asked_cpus and strange:
         raise UsageError(
-            f"--rt-cpus: there is no CPU {strange[0]} online", f"{', '.join(map(str, online))} are"
+            f"--rt-cpus: CPU {strange[0]} is not online", f"use {', '.join(map(str, online))}"
         )
     items = tuple(_planned(turn, facts) for turn in turned)
     seen: dict[str, tuple[str, str]] = {}

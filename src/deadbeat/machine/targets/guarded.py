@@ -102,8 +102,12 @@ def found(program: str, target: Target | None = None) -> bool:
         words = ("sh", "-c", 'command -v -- "$1"', "sh", program)
         there, where = target.run(words).returncode == 0, f"on {target.name}"
     if not there and (where == "here" or not here or "/" not in program):
-        hint = "check the path, or is it executable?"
-        raise UsageError(f"no program {shlex.quote(program)} {where}", hint)
+        if "/" in program:
+            why = f"no such file {where}".removesuffix(" here")
+            if where == "here" and Path(program).exists():
+                why = "not an executable file"
+            raise UsageError(f"{shlex.quote(program)}: {why}")
+        raise UsageError(f"no program {shlex.quote(program)} {where}", "check the path: ./PROGRAM")
     return there
 
 

@@ -351,7 +351,7 @@ def _silent(recording: Recording, seen: Recording, pids: Mapping[int, int]) -> I
     for name in hidden:
         yield f"locks of {name} are not visible: {reason}"
     if pids and not seen.lost and not hidden and not (seen.events["kind"] >= RecordKind.INIT).any():
-        yield "locks are not visible: the program takes none by pthread or C11"
+        yield "it took no lock of pthread or C11"
 
 
 def _hidden(dump: str, own: str) -> str:

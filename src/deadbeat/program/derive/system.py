@@ -25,7 +25,7 @@ _STEPS_MAX = 10_000_000
 @frozen(kw_only=True)
 class Reduced:
     """``system`` in keys that a test takes, ``lines``: how. ``proved``: tests that accept its
-    real-time tasks; ``unproved``: by task and key, why nothing is proved. ``load``: in words."""
+    real-time tasks; ``unproved``: why nothing is proved. ``load``: in words."""
 
     system: TaskSystem
     lines: tuple[str, ...] = ()
@@ -152,18 +152,18 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
     urgent = sorted(system.tasks, key=lambda task: -task.priority)
     ordinary = [task.name for task in urgent if policies[task.name] not in REAL_TIME]
     reasons = [
-        f"{task.name}.sections: {lock} has no protocol: what preempts its holder has no bound"
+        f"{lock} has no priority inheritance, so {task.name}'s wait has no bound"
         for lock in plain
         for task in urgent
         if any(each.lock == lock for each in task.sections)
     ]
     reasons += [
-        f"{user}.period: none, and it takes {lock.name}"
+        f"{user} takes {lock.name} and has no period"
         for lock in system.locks
         for user in sorted(users[lock.name] - there)
     ]
     reasons += [
-        f"{task.name}.period: none is known, and it runs as {task.policy}"
+        f"{task.name} runs as {task.policy} and has no known period"
         for task in derived.tasks
         if task.policy in REAL_TIME and task.name not in there | resting
     ]
@@ -176,7 +176,9 @@ def reduced(derived: DerivedSet, *, name: str = "") -> Reduced:
         reasons = [reason] * bool(reason)
     reasons += _refuted(derived)
     proved = () if reasons else proved
-    reasons += [f"{name}.policy: {policies[name]} bounds no response" for name in ordinary]
+    reasons += [
+        f"{name} is not a real-time thread: nothing bounds its response" for name in ordinary
+    ]
     return Reduced(
         system=system, lines=tuple(lines), proved=proved, unproved=tuple(reasons), load=load
     )
@@ -187,11 +189,11 @@ def _refuted(derived: DerivedSet) -> Iterator[str]:
     urgent = {task.name for task in derived.tasks if task.policy in REAL_TIME}
     for task in derived.tasks:
         if task.misses and task.name in urgent:
-            yield f"{task.name}.deadline: missed {count_of(task.misses, 'time')} in this run"
+            yield f"{task.name} missed {count_of(task.misses, 'deadline')} in this run"
     for lock in derived.locks:
         for each in lock.waited:
             if each.holder == NOT_SEEN and each.waiter in urgent:
-                yield f"{each.waiter}.sections: it waited for {lock.name}, held by {NOT_SEEN}"
+                yield f"{each.waiter} waited for {lock.name}, which {NOT_SEEN} held"
 
 
 def _load(system: TaskSystem, derived: DerivedSet, cpus: list[int]) -> str:
@@ -214,8 +216,8 @@ def _demand(task: DerivedTask, ns: float) -> float:
 def _proof(
     system: TaskSystem, policies: Mapping[str, str], seen: Mapping[str, int]
 ) -> tuple[tuple[str, ...], str]:
-    """Tests that accept it, in whichever order equal priorities are served; else why none does, by
-    task and key. ``seen``: response times, which no bound may be below."""
+    """Tests that accept it, in whichever order equal priorities are served; else why none does.
+    ``seen``: response times, which no bound may be below."""
     if reason := _torn(system, policies):
         return (), reason
     tasks, found = system.tasks, _results(system, policies)
@@ -231,11 +233,10 @@ def _proof(
     for result in found:
         for task, bound in zip(tasks, result.bounds, strict=False):
             if result.answer != "not applicable" and (bound is None or bound > task.deadline):
-                by = result.facts.name
-                return (), f"{task.name}.deadline: {by} does not prove that it is met"
+                return (), f"{result.facts.name} does not prove that {task.name} meets its deadline"
     keys = ("sections", "jitter", "suspension", "arrivals", "affinity", "deadline")
     task, key = next((task, key) for key in keys for task in tasks if getattr(task, key))
-    return (), f"{task.name}.{key}: no test takes it together with the rest"
+    return (), f"no test takes {key} of {task.name} together with the rest"
 
 
 def _longer(
@@ -247,7 +248,7 @@ def _longer(
             worst = seen[task.name]
             if each.answer == "accepted" and bound is not None and worst > bound + LATE_NS:
                 most = f"at most {time_text(bound)} by {each.facts.name}"
-                yield f"{task.name}.response: {time_text(worst)} seen, {most}"
+                yield f"{task.name} took {time_text(worst)} to respond, {most}"
 
 
 def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
@@ -257,15 +258,16 @@ def _torn(system: TaskSystem, policies: Mapping[str, str]) -> str:
     for task in system.tasks:
         beside = [each for each in system.tasks if each.home == task.home]
         if not all(fixed) and any(fixed) and policies[task.name] != "deadline":
-            return f"{task.name}.policy: no test takes it beside SCHED_DEADLINE"
+            return f"no test takes {task.name} beside SCHED_DEADLINE"
         if task.budget is not None and task.budget < task.wcet:
             budget, most = time_text(task.budget), time_text(task.wcet)
-            return f"{task.name}.budget: {budget} is below its C, {most}"
+            return f"{task.name} reserves {budget} but took up to {most}"
         if task.home is not None and (load := sum(each.utilisation for each in beside)) > 1:
             heavy = max(beside, key=lambda each: each.utilisation)
-            return f"{heavy.name}.wcet: with it U of its CPU is {float(load):.2f} by the largest C"
+            longest = f"if every job took its longest ({heavy.name}: {time_text(heavy.wcet)})"
+            return f"{longest}, its CPU would be {100 * float(load):.4g} % full"
         if system.processors > 1 and task.home is None and (task.affinity or bound):
-            return f"{task.name}.affinity: no test takes some CPUs of several"
+            return f"no test takes {task.name}, which may use some CPUs but not all"
     return ""
 
 

@@ -244,7 +244,6 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     return Document(
         title=found.name,
         kind="run",
-        product="deadbeat report · your program",
         source="the stored runs",
         labels=found.labels,
         about=f"Program: {command or f'process {found.spec.pid}'}",

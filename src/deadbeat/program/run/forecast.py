@@ -294,4 +294,4 @@ def _of(key: str) -> Callable[[tuple[ProgramVariant, str, Foreseen]], int]:
 def _factor(room: Room) -> str:
     if room.factor is None:
         return f"any up to {room.looked:.3g}"
-    return f"{room.factor:.3g}" if room.factor else "no value does it"
+    return f"{room.factor:.3g}" if room.factor else "no value of it meets the deadlines"

@@ -12,7 +12,7 @@ from attrs import asdict, evolve, field, fields, frozen
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
-from deadbeat.base.model.words import Json, count_of, time_text
+from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import Column, Table, percent
 from deadbeat.program.derive.ends import EndToEnd, end_to_end
 from deadbeat.program.derive.jobs import SURE_JOBS
@@ -170,7 +170,8 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     if by_misses.misses:
         worst = time_text(by_misses.response_max_ns or 0)
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
-        of += " (its period)" * (by_misses.deadline_from == ASSUMED)
+        if by_misses.deadline_from == ASSUMED:
+            of += f" (none given: its {time_text(by_misses.deadline_ns or 0)} period)"
         skipped = f", and skipped {count_of(by_misses.skipped, 'release')}, or served them late"
         of += skipped * (by_misses.skipped > 0)
         yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
@@ -227,7 +228,13 @@ def offer(found: TracedProgram) -> str:
 def instead(found: TracedProgram) -> Iterator[str]:
     """What it has where no job was found."""
     yield from _unjudged(found)
-    yield from (f"not seen: {line}" for line in found.not_seen)
+    yield from _unseen(found)
+
+
+def _unseen(found: TracedProgram) -> Iterator[str]:
+    """What is not seen, a sentence each."""
+    for line in found.not_seen:
+        yield capital(line) if line.startswith("it ") else f"not seen: {line}"
 
 
 def _unjudged(found: TracedProgram) -> Iterator[str]:
@@ -244,14 +251,14 @@ def _unjudged(found: TracedProgram) -> Iterator[str]:
 
 
 def verdict(found: TracedProgram) -> Iterator[str]:
-    """Which test proves that the deadlines are met, or of which task and key nothing is proved."""
+    """Which test proves that the deadlines are met, or why nothing is proved."""
     if not found.load:
         return
-    tasks = f"{count_of(len(found.known), 'task')}, {found.load}"
-    words = [f"schedulable by {test} (largest C and locks seen)" for test in found.proved[:1]]
-    words += [f"not proved: {reason}" for reason in found.unproved[:1]]
-    more = len(found.unproved) - 1
-    yield f"{tasks}; {'; '.join(words)}{f' ({more} more)' if more > 0 else ''}."
+    words = [f"Schedulable by {test} (largest C and locks seen)." for test in found.proved[:1]]
+    words += [f"No guarantee: {reason}." for reason in found.unproved[:1]]
+    if (more := len(found.unproved) - 1) > 0:
+        words.append(f"{count_of(more, 'more reason')}: --json.")
+    yield " ".join([*words, f"{count_of(len(found.known), 'task')}, {found.load}."])
 
 
 def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
@@ -259,8 +266,15 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
     mine = [each for each in found.causes if each.task == task.name]
     if not mine:
         return
-    looked = f" (of {mine[0].of:,} looked at)" * (mine[0].of < (task.misses or 0))
-    yield f"Of these{looked}: {causes_words(mine)}."
+    looked = " that were looked at" * (mine[0].of < (task.misses or 0))
+    words = causes_words(mine)
+    if len(mine) == 1:
+        many, _, how = words.partition(" ")
+        who = f"All {many} late jobs" if many != "1" else "The late job"
+        were = (" were" if many != "1" else " was") * how.startswith(("throttled", "preempted"))
+        yield f"{who}{looked}{were} {how}."
+    else:
+        yield f"Of {'those' if looked else 'these'}{looked}: {words}."
     plain = [lock.name for lock in found.locks if lock.protocol == "none"]
     held = [name for name in plain for e in mine if e.cause == LOCK and e.by.startswith(f"{name},")]
     if held:
@@ -287,16 +301,13 @@ def lines(found: TracedProgram) -> Iterator[str]:
                   for task in found.known if task.c_mean_ns}  # fmt: skip
         name = max(shares or found.cost.job_ns, key=lambda each: shares.get(each, 0))
         ends = found.cost.job_ns[name]
-        low, high = map(time_text, ends)
-        many = f"{low} to {high}" if ends[0] else f"at most {high}"
         much, share = "", shares.get(name, 0)
         if share > _MUCH:
             own = any(task.sections for task in found.known if task.name == name)
-            cure = "; --set no_locks=true leaves locks out" * own
-            much = f": up to {percent(share)} of its C{cure}"
-        yield f"tracing took {many} of a job of {name} (95 %){much}"
-    for line in found.not_seen:
-        yield f"not seen: {line}"
+            cure = " (--set no_locks=true leaves locks out)" * own
+            much = f", {percent(share)} of its execution time{cure}"
+        yield f"Tracing cost at most {time_text(ends[1])} a job ({name}){much}."
+    yield from _unseen(found)
 
 
 def time_column(key: str, heading: str, **more: Any) -> Column:
@@ -453,7 +464,8 @@ def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
     """The worst late jobs, one by one: what took longer than usual."""
     late = sorted(found.late, key=lambda each: -each.response_ns)[:worst]
     if not late:
-        return ("No late job is known: no deadline was missed, or none is known.",)
+        known = any(task.deadline_ns for task in found.known)
+        return ("No job missed a deadline." if known else "No deadline is known: give --deadline.",)
     return tuple(
         f"{each.task}, job {each.job} at {time_text(each.at_ns)}: response"
         f" {time_text(each.response_ns)};{f' since job {each.since}:' * (each.since < each.job)}"

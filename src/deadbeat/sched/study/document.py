@@ -97,7 +97,7 @@ def study_document(found: StudyAnswers) -> Document:
     return Document(
         title=found.name,
         kind="study",
-        product="deadbeat study",
+        product="deadbeat sched study",
         source="the stored results of this study",
         labels=(LABEL,),
         about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),

@@ -53,17 +53,12 @@ def sentence(found: Breakdown) -> str:
     worst = min(found.cells, key=lambda each: each.breakdown)
     best = max(found.cells, key=lambda each: each.breakdown)
     source = origin(found.labels)
-    start = "On" if source == "measured" else f"{source.capitalize()}: on"
-    words = (
-        f"{start} {_cores(worst.cell)}{_sharing(worst.cell)}, task sets ({_variant(worst.cell)})"
-        f" meet their deadlines up to {_estimate(worst)} utilisation of a core, where"
-        f" {_prediction(worst)} is predicted"
-    )
+    start = "" if source == "measured" else f"{source.capitalize()}: "
+    each_way = [f"{_full(worst)} ({_variant(worst.cell)})"]
     if best.cell != worst.cell:
-        where = f"{_cores(best.cell)}{_sharing(best.cell)}"
-        if _variant(best.cell) != _variant(worst.cell):
-            where += f" ({_variant(best.cell)})"
-        words += f"; on {where} up to {_estimate(best)}, where {_prediction(best)} is"
+        several = f" ({_variant(best.cell)})" * (_variant(best.cell) != _variant(worst.cell))
+        each_way.append(f"{_full(best)}{several}")
+    words = f"{start}{'. '.join(each_way)}"
     if found.spare:
         counts = Counter(each.spare for each in found.cells).items()
         spared = ", ".join(f"{word} at {count_of(count, 'point')}" for word, count in counts)
@@ -72,14 +67,20 @@ def sentence(found: Breakdown) -> str:
     cells, sets = len(found.cells), len(found.sets)
     agree, within = (sum(getattr(c, name) for c in found.cells) for name in ("agrees", "within"))
     overlap = (
-        f"Predicted and measured intervals overlap at {agree} of {count_of(cells, 'point')};"
-        f" {within} of {count_of(sets, 'set')} break down where 95 of 100 searches would find it"
+        f"Prediction and measurement agree at {agree} of {count_of(cells, 'point')} (intervals"
+        f" overlap) and for {within} of {count_of(sets, 'set')} (where 95 of 100 searches end)"
     )
     parted = [_place(found, each.cell) for each in found.cells if each.parted]
     agreement = overlap + (
         f"; set by set the two differ at {'; '.join(parted)}." if parted else "."
     )
     return f"{words}. {agreement}"
+
+
+def _full(found: CellResult) -> str:
+    """``2 cores, everything shared: full at 47 % [36, 59], predicted 66 % [60, 70]``."""
+    where = f"{_cores(found.cell)}{_sharing(found.cell)}"
+    return f"{where}: full at {_estimate(found)}, predicted {_prediction(found)}"
 
 
 _CASES: dict[str, CaseVerdict] = {"pass": "passed", "fail": "failed", "undecided": "skipped"}
@@ -107,7 +108,7 @@ def _cores(cell: SearchCell) -> str:
 
 def _sharing(cell: SearchCell) -> str:
     if cell.sync_share == 1 and cell.contended_ratio in (0, 1):
-        return f" with {'everything' if cell.contended_ratio else 'nothing'} contended"
+        return f", {'everything' if cell.contended_ratio else 'nothing'} shared"
     return f" at ρ = {cell.sync_share:g}, α = {cell.contended_ratio:g}"
 
 
@@ -256,7 +257,6 @@ def breakdown_document(found: Breakdown) -> Document:
     return Document(
         title=found.name,
         kind="breakdown",
-        product="deadbeat report · breakdown utilisation",
         source="the stored runs of this search",
         labels=found.labels,
         head=[*machine_facts(found.platform), ("Runs", f"{found.done} of {found.planned}")],

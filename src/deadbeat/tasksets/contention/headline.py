@@ -186,13 +186,16 @@ def headline(summary: Summary) -> tuple[str, ...]:
     floor = facts.noise_floor(summary).share
     places = len(axis_of(own, "sync_share")) * len(axis_of(own, "contended_ratio"))
     prices = facts.price_table(summary)
+    misses = (_miss_words(cells) + _longer_words(ordered, every), *_loads_words(summary))
+    dearest, *known = price_words(prices) if prices else ("",)
     lines = (
-        *(price_words(prices) if prices else ()),
+        dearest,
+        *(misses if dearest else ()),
+        *known,
         _shared_words(summary) if summary.points else _slowdown_words(cells, floor),
         others_words(summary),
         *replay_words(summary),
-        _miss_words(cells) + _longer_words(ordered, every),
-        *(_loaded_words(found) for found in facts.loads(facts.loaded_cells(summary))),
+        *(() if dearest else misses),
         predicted_words(summary),
         _open_words(cells, places * len({cell.cores for cell in cells})),
     )
@@ -259,23 +262,23 @@ def _miss_words(cells: Cells) -> str:
     known = _having(cells, "deadline_miss_ratio")
     if not known:
         return "Misses: no point has an answer."
-    deadline = facts.deadline_words(known[0])
+    factor = known[0].factor
+    deadline = f"Deadlines of {factor:g} C" if factor else "Deadlines equal to periods"
     compared = _having(known, "miss_excess")
     if not compared:
         worst = facts.most(known, "deadline_miss_ratio")
         return (
-            f"At {deadline} most jobs miss at {point_words(worst)}: {_missed(worst)}; how many the"
+            f"{deadline}: most jobs miss at {point_words(worst)}: {_missed(worst)}; how many the"
             " machine causes by itself is unknown."
         )
     certain = [cell for cell in compared if cell.misses]
     if not certain:
         ends = [cell.figure("miss_excess").high for cell in compared]
         most = max((end for end in ends if end is not None), default=None)
-        bound = "" if most is None else f" (at most {percent(most)} of the jobs)"
-        return f"At {deadline}, running together causes no certain extra misses{bound}."
+        bound = f" (up to {percent(most or 0)} of the jobs could still miss: too few were measured)"
+        return f"{deadline}: no extra misses are shown{bound * (most is not None)}."
     first, worst = certain[0], facts.most(certain, "miss_excess")
-    words = f"At {deadline}, running together causes extra misses from {point_words(first)} on:"
-    words += f" {_missed(first)}"
+    words = f"{deadline}: extra misses from {point_words(first)} on: {_missed(first)}"
     if worst is not first:
         words += f"; most at {point_words(worst)}: {_missed(worst)}"
     return f"{words}."
@@ -309,19 +312,23 @@ def _longer_words(cells: Cells, every: Sequence[float]) -> str:
     if missed[-1] == every[-1]:
         return f" They are still missed at D = {every[-1]:g} C."
     after = every[every.index(missed[-1]) + 1]
-    return f" From D = {after:g} C on there are no certain extra misses."
+    return f" From D = {after:g} C on no extra misses are shown."
+
+
+def _loads_words(summary: Summary) -> tuple[str, ...]:
+    return tuple(map(_loaded_words, facts.loads(facts.loaded_cells(summary))))
 
 
 def _loaded_words(cells: Cells) -> str:
     known = _having(cells, "deadline_miss_ratio")
-    start = f"With {load_words(cells[0])}"
+    start = capital(load_words(cells[0], ", "))
     if not known:
-        return f"{start} no point has an answer."
+        return f"{start}: no point has an answer."
     worst = facts.most(known, "deadline_miss_ratio")
-    words = f"{start}, {_share(worst)} of the jobs miss at {point_words(worst)}"
+    words = f"{start}: {_share(worst)} of jobs miss at {point_words(worst)}"
     calm = [cell for cell in known if cell.cores == worst.cores and not cell.contended_ratio]
     if calm and worst.contended_ratio:
-        words += f", {_share(calm[-1])} where nothing is contended (α = 0)"
+        words += f", {_share(calm[-1])} where they share no object (α = 0)"
     fewest = min(cell.cores for cell in known)
     if fewest != worst.cores:
         least = [cell for cell in known if cell.cores == fewest]
@@ -392,16 +399,24 @@ _STEPS = (1.1, 1.25, 1.5)
 
 
 def short_answer(summary: Summary) -> tuple[str, ...]:
-    """What stands above the picture: above prices the dearest one; above a map all of it."""
+    """What stands above the picture: above prices the dearest one, where misses begin and what
+    helps; above a map all of it."""
     lines = headline(summary)
-    return lines[:1] if facts.listed_prices(summary) else (*lines, *facts.about(summary))
+    if facts.listed_prices(summary):
+        return lines[: _above(summary)]
+    return (*lines, *facts.about(summary))
+
+
+def _above(summary: Summary) -> int:
+    """How many sentences are about the dearest price and about misses."""
+    return 2 + len(_loads_words(summary)) if summary.cells and not unanswered(summary) else 1
 
 
 def below_prices(summary: Summary) -> tuple[str, ...]:
     """What stands below the list of prices, where that is the picture."""
     if not facts.listed_prices(summary):
         return ()
-    return (*headline(summary)[1:], *facts.about(summary))
+    return (*headline(summary)[_above(summary) :], *facts.about(summary))
 
 
 def slowdown_map(summary: Summary) -> CellMap | None:

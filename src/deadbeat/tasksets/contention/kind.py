@@ -384,8 +384,10 @@ def _why(path: Path, count: int) -> Shown:
         "misses": [attrs.asdict(each) for each in late.misses],
     }
     if not late.jobs:
-        message = f"{path.name} does not say where the time of its jobs went"
-        return Shown(plain=answer, unsaid=UsageError(message, "run it with --causes"))
+        message = f"{path.name} has no causes"
+        return Shown(
+            plain=answer, unsaid=UsageError(message, "measure with --causes, then ask why")
+        )
     evidence = [
         f"{job.run} job {job.job}: {job.cause}: {job.evidence}" for job in late.jobs if job.evidence
     ]

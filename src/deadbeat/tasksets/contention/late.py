@@ -296,7 +296,7 @@ def perfetto(store: CampaignStore, jobs: Sequence[LateJob]) -> str:
     runs = dict.fromkeys(job.run for job in jobs if job.traced)
     if not runs:
         hint = "run it with --causes where the kernel can be traced: deadbeat doctor"
-        raise UsageError(f"no events of the worst jobs of {store.path.name} are kept", hint)
+        raise UsageError(f"{store.path.name} has no trace", hint)
     return trace_text(
         each
         for process, run in enumerate(runs, start=1)

@@ -99,7 +99,7 @@ def _resolve_stress(
     missing = tuple(count for count in fixed if count > available)
     wanted = max([counts.high or 0, *missing])
     if wanted > available and not (missing and from_preset):
-        raise usage((Problem(where, f"M = {wanted} asked", cores_hint(available)),))
+        raise usage((Problem(where, f"{wanted} asked", cores_hint(available)),))
     fitting = tuple(count for count in fixed if count <= available)
     if not fitting and not counts.drawn:
         text = f"none of M = {', '.join(map(str, fixed))} exists" if fixed else "no M is left"

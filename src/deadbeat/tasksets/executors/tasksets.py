@@ -440,7 +440,7 @@ def fitted(
     missing = tuple(count for count in cores if count > available)
     fitting = tuple(count for count in cores if count <= available)
     if (missing and not lenient) or not fitting:
-        text = f"none of M = {cores} exists" if lenient else f"M = {missing[0]} asked"
+        text = f"none of M = {cores} exists" if lenient else f"{missing[0]} asked"
         raise usage([Problem(names.get("cores", "cores"), text, cores_hint(available))])
     return checked_again(attrs.evolve(spec, cores=fitting, cpus=cpus), names), missing
 
@@ -451,7 +451,7 @@ def checked_again(spec: S, names: Mapping[str, str]) -> S:
 
 
 def cores_hint(available: int) -> str:
-    return f"{available} core{'s' if available != 1 else ''} can be used here"
+    return f"this machine has {available}; more, simulated: --executor sim:cores=N"
 
 
 def check_utilisations(

@@ -114,7 +114,7 @@ def answer(found: InterfereSummary) -> tuple[str, ...]:
         widest = [f"{c.victim.text} beside {c.aggressor.text}" for c in left if c.aggressor]
         more = f", and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
         said.append(
-            f"Undecided {len(left)} of {len(pairs)} pairs, too wide an interval:"
+            f"{len(left)} of {len(pairs)} pairs need more repeats:"
             f" {', '.join(widest[:_LISTED])}{more}."
         )
     if "SIMULATED" in found.labels and said:
@@ -296,7 +296,6 @@ def document(found: InterfereSummary, platform: Platform) -> Document:
     return Document(
         title=found.name,
         kind="interfere",
-        product="deadbeat report · interference",
         source="the stored runs",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),

@@ -120,7 +120,13 @@ def _against(found: Predictions) -> list[str]:
     if beaten:
         others = " and ".join(f"{each.name} ({percent(each.mean)})" for each in beaten)
         made.append(f"The model ({mine}) beats {others}.")
-    if unbeaten:
+    better = [each for each in unbeaten if each.mean <= found.model.mean]
+    if better:
+        others = " or ".join(f"{each.name} ({percent(each.mean)})" for each in better)
+        made.append(
+            f"Guessing {others} is as good or better than the model ({mine}): do not use it here."
+        )
+    elif unbeaten:
         others = " or ".join(f"{each.name} ({percent(each.mean)})" for each in unbeaten)
         made.append(f"The model ({mine}) is not shown to beat {others}.")
     return made
@@ -301,7 +307,6 @@ def document(found: Predictions, platform: Platform) -> Document:
     return Document(
         title=f"{found.result} predicted",
         kind="predict",
-        product="deadbeat prediction",
         source="the stored prices and task sets",
         labels=found.labels,
         head=machine_facts(attrs.asdict(platform)),

@@ -165,7 +165,7 @@ class Predictions:
             return ()
         mean = float(np.mean([each.measured or math.nan for each in self.calibrating]))
         guesses = {
-            "always the mean of the other half": [mean] * len(self.judged),
+            "the mean of the other half": [mean] * len(self.judged),
             "no interference": [each.plain for each in self.judged],
         }
         return tuple(self._trivial(name, values) for name, values in guesses.items())

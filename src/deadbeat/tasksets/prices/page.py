@@ -13,7 +13,7 @@ from deadbeat.tasksets.prices.table import LEAST_SLOTS, Price, PriceTable
 
 _HOW = (
     "ns per operation of one core: alone (the cores, each alone), and while all are at"
-    " the same object without a pause. Now and then: what one operation costs above that where each"
+    " the same object without a pause. Seldom adds: what one operation costs above that where each"
     " core does 0.5 µs of its own work after it. A budget takes that one, and the state in which"
     " it is dearest. Hand-over: time until a lock comes from another core; an operation takes the"
     " number of cores x that / operations per possession. Intervals: 95 %, over rounds of new"
@@ -57,7 +57,7 @@ PRICE_COLUMNS = (
     Column(key="ends", heading="95 % of shared", raw=False,
            value=lambda p: ns_range(p.low_ns, p.high_ns)),
     Column(key="times", heading="x", value=lambda p: p.ratio, raw=False, format="{:.3g}".format),
-    Column(key="extra", heading="now and then", value=_extra, raw=False),
+    Column(key="extra", heading="seldom adds", value=_extra, raw=False),
     Column(key="handed", heading="hand-over", value=_handovers, raw=False, terminal=False,
            words=True),
     Column(key="unfinished", heading="saturated", raw=False, terminal=False, format=percent,
@@ -143,7 +143,7 @@ def handover_words(table: PriceTable) -> str:
 def missing_words(table: PriceTable) -> str:
     """Which columns are dashes, and why; objects that could not be measured, by name."""
     alone = [p for p in table.prices if p.shared_ns is None and p.reason]
-    words = [f"Shared, x, now and then: not measured, {alone[0].reason}."] if alone else []
+    words = [f"Shared, x, seldom adds: not measured, {alone[0].reason}."] if alone else []
     by_reason: dict[str, list[str]] = {}
     for name, why in table.refused.items():
         by_reason.setdefault(why, []).append(name)
