@@ -39,7 +39,7 @@ show latency                                  | 0 | Worst wake-up: .* wake-up la
 show load                                     | 0 | misses .* cause, shown: .* 19 of 19 runs
 show contention                               | 0 | Sharing .* 1.611 .* 8 of 8 runs, 0 failed
 show stress                                   | 0 | Of 6 .* M=2 .* random .* 6 of 6 runs
-show breakdown                                | 0 | utilisation
+show breakdown                                | 0 | full at
 show interfere                                | 0 | matmul
 show primitives                               | 0 | alloc
 show run                                      | 0 | control
@@ -50,7 +50,7 @@ show futex                                    | 0 | fragment .* mutex
 show realtime                                 | 0 | profile of tune
 show nosuch                                   | 2 | there is no result nosuch
 why contention                                | 0 | job
-why stress                                    | 2 | run it with --causes
+why stress                                    | 2 | measure with --causes
 why load                                      | 2 | load
 page latency --no-figures                     | 0 | Worst wake-up .* page: .*report.html
 page nosuch                                   | 2 | there is no result nosuch

@@ -92,7 +92,7 @@ def test_why_of_a_matrix_without_a_trace_names_the_option_and_of_one_that_failed
 ) -> None:
     stored(tmp_path, made_up_runs(loads=LOADS, repeats=1), name="plain")
     assert main(("why", "plain", "--runs", str(tmp_path))) == 2
-    assert "measure it with --trace" in capsys.readouterr().err
+    assert "measure with --trace" in capsys.readouterr().err
     stored(tmp_path, split_runs(PathSplit(cpu=0, unavailable="locked down")), name="locked")
     assert main(("why", "locked", "--runs", str(tmp_path))) == 2
     assert "(locked down)" in capsys.readouterr().err
