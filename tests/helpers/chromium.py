@@ -22,6 +22,27 @@ const tall = (plot) => [...plot.querySelectorAll(".main-svg")].some((svg) =>
   svg.getBoundingClientRect().bottom > plot.getBoundingClientRect().bottom + 1);
 return [...document.querySelectorAll(".plot")].filter(tall).map((plot) => plot.id);
 """
+#: Texts of figures that lie over each other or leave their place; of turned ones boxes say nothing.
+_CROWDED = r"""
+const found = [];
+for (const plot of document.querySelectorAll(".plot")) {
+  const place = plot.getBoundingClientRect();
+  const texts = [...plot.querySelectorAll(".infolayer text, .xtick text, .ytick text")]
+    .filter((text) => !/rotate\((?!0)/.test(text.getAttribute("transform") || ""))
+    .map((text) => [text.textContent, text.getBoundingClientRect()])
+    .filter(([words, box]) => words.trim() && box.width);
+  texts.forEach(([words, box], k) => {
+    const out = box.left < place.left - 1 || box.right > place.right + 1
+      || box.top < place.top - 1 || box.bottom > place.bottom + 1;
+    const over = texts.slice(k + 1).filter(([, b]) =>
+      Math.min(box.right, b.right) - Math.max(box.left, b.left) > 2
+      && Math.min(box.bottom, b.bottom) - Math.max(box.top, b.top) > 3);
+    if (out) found.push(`${plot.id}: ${words} leaves it`);
+    over.forEach(([other]) => found.push(`${plot.id}: ${words} over ${other}`));
+  });
+}
+return found;
+"""
 _WIDER = "return document.documentElement.scrollWidth - window.innerWidth;"
 #: The last one makes WebGL work without a GPU (SwiftShader); without it Chromium falls back to the
 #: same, with a warning that the fall-back will go.
@@ -92,6 +113,11 @@ def requested(driver: Chrome) -> list[str]:
         for message in messages
         if message["method"] == "Network.requestWillBeSent"
     ]
+
+
+def crowded(driver: Chrome) -> list[str]:
+    """Texts of figures that overlap, or leave their figure."""
+    return driver.execute_script(_CROWDED)
 
 
 def await_plots(driver: Chrome) -> None:

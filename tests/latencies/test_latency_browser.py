@@ -10,6 +10,7 @@ from helpers.chromium import (
     await_plots,
     chromium,
     console_errors,
+    crowded,
     opening,
     prefer,
     requested,
@@ -44,13 +45,21 @@ def test_a_matrix_is_drawn_and_another_load_can_be_chosen(browser, opened, tmp_p
     path = tmp_path / "report.html"
     path.write_text(html(latency_document(summary, runs, platform={"kernel": HOSTILE})))
     opened(path)
+    assert crowded(browser) == []
+    box = browser.find_element(By.CSS_SELECTOR, "select[data-family=latency-histogram]")
+    latest = {cell.load: cell.whole.raw.histogram.max_ns for cell in summary.cells}
+    worst, *_, best = sorted(latest, key=lambda load: -(latest[load] or 0))
+    first = browser.find_element(By.CSS_SELECTOR, ".first figure:not([hidden])")
+    assert first.get_attribute("id") == f"chart-latency-histogram-{worst.text}"
+    assert (worst, best) == (LOADS[-1], IDLE)
+    Select(box).select_by_visible_text("idle")
+    await_plots(browser)
     names = "return document.getElementById(arguments[0]).data.map((t) => t.name).filter(Boolean);"
     assert browser.execute_script(names, "latency-histogram-idle-0") == [
         "CPU 0 (n = 600)", "CPU 1 (n = 600)",
     ]  # fmt: skip
     ticks = "return [...document.querySelectorAll('#latency-load-simulated-0 .xtick')].length;"
     assert browser.execute_script(ticks) == len(LOADS)
-    box = browser.find_element(By.CSS_SELECTOR, "select[data-family=latency-histogram]")
     Select(box).select_by_visible_text("scheduler 100 %")
     await_plots(browser)
     shown = browser.find_element(By.ID, "chart-latency-histogram-scheduler-100")
@@ -70,6 +79,10 @@ def test_a_comparison_is_drawn_narrow_and_dark(browser, opened, tmp_path):
     assert "SIMULATED" in browser.find_element(By.ID, "labels").text
     names = "return document.getElementById('against-load-simulated-0').data.map((t) => t.name)"
     assert {"standard", "rt"} <= set(browser.execute_script(names))
+    ids = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, "figure")]
+    assert ids.index("chart-latencies-cpu-050-simulated") == 0
+    assert ids.index("chart-overall") < ids.index("chart-against-load-simulated")
+    assert crowded(browser) == []
 
 
 def diagnosis() -> DoctorReport:

@@ -21,7 +21,9 @@ def test_two_kernels(row: Row) -> None:
     stored("A", preemption="rt")
     stored("B", scale=5.0, preemption="full")
     says(row.run(), "WORSE: B against A", r"p50 +worse +5.0 times \[5.0, 5.0\]")
-    histograms, tails = chart("latencies-cpu-100-simulated")["panels"]
+    (histograms,), (tails,) = (
+        chart(f"{name}-cpu-100-simulated")["panels"] for name in ("latencies", "tails")
+    )
     assert [each["label"] for each in histograms["curves"]] == ["A (n = 6,000)", "B (n = 6,000)"]
     for each in histograms["curves"]:  # shares: both have the area of all wake-ups
         assert sum(y for y in each["y"] if y > min(each["y"])) == pytest.approx(1e6, rel=0.01)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
+from deadbeat.base.model.histogram import Histogram
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import time_text
-from deadbeat.base.report.charts import Bars, Chart, Curve, Mark, Panel, Spans, T
+from deadbeat.base.report.charts import BLACK, Bars, Chart, Curve, Mark, Panel, Spans, T
 
 #: Points of a curve on a page or on paper: more are too close to see.
 _CURVE_POINTS = 240
@@ -130,12 +131,9 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
                 rows=tuple(each.row for each in own),
                 begin=tuple(each.begin_ns / size for each in own),
                 end=tuple(each.end_ns / size for each in own),
-                texts=tuple(
-                    each.text
-                    if moment.unit
-                    else f"{each.text or kind}: {time_text(each.end_ns - each.begin_ns)}"
-                    for each in own
-                ),
+                texts=tuple(each.text for each in own)
+                if moment.unit or any(each.text for each in own)
+                else (),
             )
         )
     text = "".join(
@@ -148,11 +146,31 @@ def moment_chart(moment: WorstMoment, *, name: str, title: str) -> Chart:
         rows=moment.rows,
         spans=tuple(spans),
         curves=tuple(curves),
-        marks=tuple(Mark(axis="x", at=at / size, label=mark) for mark, at in near.items()),
+        marks=tuple(
+            Mark(axis="x", at=at / size, label=mark, look=BLACK if mark == "deadline" else None)
+            for mark, at in near.items()
+        ),
         x_limits=((first - room) / size, (end + room) / size),
     )
     caption = f"{moment.what}.{text} {moment.source}".strip()
     return Chart(name=name, title=title, caption=caption, panels=(panel,))
+
+
+def exceeding(values: Histogram, label: str, look: int, *, size: float = 1e6) -> Curve:
+    """Share of values above x, in percent, down to the largest; ``size``: ns of a unit of x."""
+    above = values.counts[::-1].cumsum()[::-1]
+    x = values.highs_ns() / size
+    y = 100 * np.append(above[1:], 0) / values.total
+    kept = y > 0
+    x, y = np.append(values.lows_ns()[0] / size, x[kept]), np.append(100.0, y[kept])
+    if values.max_ns is not None:
+        # the last step ends at the largest, at the share that one is
+        x, y = np.append(x, values.max_ns / size), np.append(y, 100 / values.total)
+    if len(x) > _CURVE_POINTS:
+        tail = len(x) - 1 - np.geomspace(1, len(x) - 1, _CURVE_POINTS)
+        places = np.unique(np.round(np.append(tail, [0, len(x) - 1])).astype(np.int64))
+        x, y = x[places], y[places]
+    return Curve(label=label, x=tuple(x.tolist()), y=tuple(y.tolist()), kind="steps", look=look)
 
 
 def cumulative(values: Sequence[float], *, of: int | None = None) -> Curve:

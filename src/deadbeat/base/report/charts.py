@@ -25,6 +25,8 @@ T = TypeVar("T")
 #: Okabe and Ito's colours, which the colour-blind tell apart; black last, yellow left out.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
+BLACK = len(COLOURS) - 1
+
 #: States of a cell. The colour counts in a SHOWN one and in one that is AT_LEAST that, which is
 #: hatched too; a FAINT one is grey, one that is AT_MOST that is hatched and has no colour.
 SHOWN, FAINT, AT_LEAST, AT_MOST = "shown", "faint", "at-least", "at-most"
@@ -193,12 +195,14 @@ class Heat:
 
 @frozen(kw_only=True)
 class Mark:
-    """A line across the panel at a value of ``axis`` (x or y), or a band from ``at`` to ``to``."""
+    """A line across the panel at a value of ``axis`` (x or y), or a band from ``at`` to ``to``.
+    ``look``: a clear line of that look, of BLACK without dashes; None: a thin one."""
 
     axis: str
     at: float
     label: str
     to: float | None = None
+    look: int | None = None
 
 
 @frozen(kw_only=True)

@@ -201,8 +201,8 @@ _NO_SCRIPT = (
 )
 
 
-#: Rows of the table beside the answer, and characters of a row.
-_GLANCE, _GLANCED = 8, 44
+#: Rows of the table beside the answer, characters of a row, and columns of a small screen.
+_GLANCE, _GLANCED, _SMALL = 8, 50, 5
 
 
 def picture(document: Document) -> str:
@@ -236,7 +236,11 @@ def picture(document: Document) -> str:
         if sum(wide.values()) > _GLANCED:
             del wide[column.key]
     note = ". ".join(filter(None, (found.title, found.note)))
-    small = evolve(found, name="glance", rows=rows, order=list(wide), note=note, hint="")
+    columns = [c for c in kept if c.key in wide]
+    # A small screen has room for fewer.
+    least = [c for c in columns if not c.spare][:_SMALL]
+    columns = [c if c in least else evolve(c, terminal=False) for c in columns]
+    small = evolve(found, name="glance", rows=rows, columns=columns, order=(), note=note, hint="")
     return table(evolve(small, dense=True))
 
 

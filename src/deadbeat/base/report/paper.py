@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from deadbeat.base.model.errors import NotDrawnWarning
 from deadbeat.base.report import categories
-from deadbeat.base.report.charts import BOUND, COLOURS, Chart, Curve, Panel
+from deadbeat.base.report.charts import BLACK, BOUND, COLOURS, Chart, Curve, Panel
 from deadbeat.base.report.paper_heat import colour_bar, draw_heat, draw_surface
 from deadbeat.base.report.scales import log_ticks
 from deadbeat.base.store.files import atomic_write, make_folder
@@ -101,6 +101,8 @@ def caption_lines(text: str, width_inches: float, most: int = 1) -> list[str]:
 
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Of a panel's width, in a name over it.
+_CHARACTER = 0.012
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 3.0
@@ -233,9 +235,16 @@ def _panel(axis: Axes, panel: Panel) -> Any:
     if panel.rows:
         axis.set_yticks(range(len(panel.rows)), labels=panel.rows)
         axis.set_ylim(len(panel.rows) - 0.5, -0.5)
-    for place, mark in enumerate(panel.marks):
-        # `above`: the name stands over the panel, in this line of two; 0: in the legend.
-        above = place % 2 + 1 if panel.rows else 0
+    ends: list[float] = []  # of names over the panel, a line each
+    for mark in sorted(panel.marks, key=lambda mark: mark.at) if panel.rows else panel.marks:
+        # `above`: the name stands over the panel, in this line; 0: in the legend.
+        above = 0
+        if panel.rows:
+            low, high = panel.x_span
+            half = (high - low) * _CHARACTER * len(mark.label) / 2
+            free = (line for line, end in enumerate(ends) if end <= mark.at - half)
+            above = next(free, len(ends)) + 1
+            ends[above - 1 :] = [mark.at + half, *ends[above:]]
         name = None if above else mark.label or None
         if above:
             axis.text(
@@ -253,7 +262,11 @@ def _panel(axis: Axes, panel: Panel) -> Any:
         else:
             line = axis.axvline if mark.axis == "x" else axis.axhline
             dash: Any = (0, (4, 3)) if mark.label else "-"
-            line(mark.at, color="#59616b", linewidth=1.0, linestyle=dash, label=name)
+            colour, wide = "#59616b", 1.0
+            if mark.look is not None:
+                colour, wide = COLOURS[mark.look], 1.8
+                dash = "-" if mark.look == BLACK else DASHES[mark.look]
+            line(mark.at, color=colour, linewidth=wide, linestyle=dash, label=name)
     if panel.categories:
         turned = categories.turn(panel)
         axis.set_xticks(

@@ -132,9 +132,12 @@ def _help(column: Column) -> str:
 def _facts(part: FactList) -> str:
     if not part.pairs:
         return _said(part.empty)
-    if part.terms or part.grid:
-        kind = "terms" if part.terms else "facts"
-        return f'<dl class="{kind}">{definitions(part.pairs)}</dl>'
+    if part.terms:
+        words = f"{len(part.pairs)} terms"
+        inner = f'<dl class="terms">{definitions(part.pairs)}</dl>'
+        return f"<details><summary>{words}</summary>{inner}</details>"
+    if part.grid:
+        return f'<dl class="facts">{definitions(part.pairs)}</dl>'
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in part.pairs

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-
-from attrs import evolve
+from operator import attrgetter
 
 from deadbeat.base.model.comparison import (
     VERDICTS,
@@ -16,48 +15,100 @@ from deadbeat.base.model.comparison import (
 from deadbeat.base.model.observations import Metric
 from deadbeat.base.model.words import UNDECIDED
 from deadbeat.base.report.building import CurvePoint, curve
-from deadbeat.base.report.charts import ABSENT, FAINT, SHOWN, Chart, Heat, HeatCell, Mark, Panel
+from deadbeat.base.report.charts import (
+    ABSENT,
+    FAINT,
+    SHOWN,
+    Chart,
+    Curve,
+    Heat,
+    HeatCell,
+    Mark,
+    Panel,
+)
 from deadbeat.base.verdicts.words import interval_text, size_text, value_text, words_list
 from deadbeat.tasksets.contention import grids
 
 #: Looks of the verdicts: colour and marker that stay theirs.
 _LOOKS: Mapping[str, int] = {"worse": 1, "better": 0, "equal": 2, "undecided": 6}
+#: How far beside each other an effect, the smallest one and the gate stand.
+_ASIDE = 0.22
 
 
 def comparison_charts(result: ComparisonResult) -> list[Chart]:
-    panels, spans = [], {}
-    metrics = result.comparisons[0].metrics if result.comparisons else ()
-    for metric in metrics:
-        every = [
-            each for c in result.comparisons for each in c.metrics if each.metric == metric.metric
-        ]
+    charts = [_overall(result, each) for each in result.comparisons]
+    spans = {}
+    for metric in result.comparisons[0].metrics if result.comparisons else ():
         # How far the colours of a metric reach, in per cent: the same in every map of it.
-        cells = [cell for each in every for cell in each.cells]
+        cells = [
+            cell
+            for comparison in result.comparisons
+            for each in comparison.metrics
+            if each.metric == metric.metric
+            for cell in each.cells
+        ]
         sizes = [abs(cell.effect or 0.0) for cell in cells if _state(cell) == SHOWN]
         spans[metric.metric] = 100 * max([*sizes, metric.metric.minimum, 1e-8])
-        # Each comparison has a gate of its own where there is no A/A repeat.
-        widest = max((each.gate for each in every if each.gate is not None), default=None)
-        panels.append(
-            _effects_panel(
-                (metric.metric.title, f"against {result.comparisons[0].baseline}"),
-                evolve(metric, gate=widest),
-                [comparison.other for comparison in result.comparisons],
-                [(each, f"{each.verdict}: {interval_text(each)}") for each in every],
-            )
-        )
-    overall = Chart(
-        name="overall",
-        title="Effect over all cells",
-        caption=f"{_worse(metrics)} Bars: 95 %. Grey band: smaller than the effect that matters;"
-        " dashed: what repeated sessions (A/A) show here"
-        + (", the largest of the comparisons'." if len(result.comparisons) > 1 else "."),
-        panels=tuple(panels),
-    )
-    charts = [overall]
     for index, comparison in enumerate(result.comparisons):
         for metric in comparison.metrics:
             charts += _cell_charts(result, comparison, metric, index, span=spans[metric.metric])
     return charts
+
+
+def _overall(result: ComparisonResult, comparison: Comparison) -> Chart:
+    """Effects beside what they must exceed, on one scale for each unit."""
+    several = len(result.comparisons) > 1
+    number = 1 + result.comparisons.index(comparison)
+    panels, beyond = [], []
+    for log, title, unit in ((True, "Relative", "%"), (False, "Of shares", "% points")):
+        own = [each for each in comparison.metrics if each.metric.log == log]
+        known = [each for each in own if each.effect is not None]
+        if not own:
+            continue
+        most = 300 * max(max(abs(each.effect or 0), each.minimum) for each in own)
+        ends = [
+            100 * max(abs(end or 0) for end in (each.effect, each.low, each.high, each.gate))
+            for each in own
+        ]
+        beyond += [m.metric.words for m, end in zip(own, ends, strict=True) if end > most]
+        edge = 1.08 * min(max([*ends, most / 3]), most)
+        curves = _verdict_curves(
+            (own.index(each) - _ASIDE, each, f"{each.verdict}: {interval_text(each)}")
+            for each in known
+        )
+        for look, (label, of, aside) in enumerate(
+            (("smallest effect that matters", attrgetter("minimum"), 0.0),
+             ("A/A gate", attrgetter("gate"), _ASIDE)),
+            4,
+        ):  # fmt: skip
+            points = [
+                CurvePoint(place + aside, 0.0, -of(each), of(each))
+                for place, each in enumerate(own)
+                if of(each) is not None
+            ]
+            curves += [curve(label, points, look=look, kind="errors", scale=100)] * bool(points)
+        panels.append(
+            Panel(
+                title=title,
+                x_label="",
+                y_label=f"difference ({unit})",
+                categories=tuple(each.metric.words for each in own),
+                curves=tuple(curves),
+                marks=(Mark(axis="y", at=0.0, label=""),),
+                y_limits=(-edge, edge),
+                empty="no effect is known",
+            )
+        )
+    more = f" Bars of {words_list(beyond)} reach beyond the picture: see the table." * bool(beyond)
+    return Chart(
+        name=f"overall-{number}" if several else "overall",
+        title="Effect over all cells",
+        caption=f"{_worse(comparison.metrics)} Bars: 95 %; of gate and smallest effect, up to where"
+        f" an effect is none. Gate: what repeated sessions (A/A) show here.{more}",
+        panels=tuple(panels),
+        family="overall" if several else "",
+        option=f"{comparison.other} against {comparison.baseline}" if several else "",
+    )
 
 
 def effect_axis(metric: Metric) -> str:
@@ -84,21 +135,13 @@ def _effects_panel(
     ``items``: effects, each with what the pointer shows."""
     size, gate = 100 * metric.minimum, metric.gate
     gates = () if gate is None else (100 * gate, -100 * gate)
-    points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
-    for place, (item, text) in enumerate(items):
-        if item.effect is not None:
-            point = CurvePoint(place, item.effect, item.low, item.high, text=text)
-            points[item.verdict].append(point)
+    placed = ((place, item, text) for place, (item, text) in enumerate(items))
     return Panel(
         title=words[0],
         x_label=words[1],
         y_label=effect_axis(metric.metric),
         categories=tuple(names),
-        curves=tuple(
-            curve(verdict, own, look=_LOOKS[verdict], kind="errors", scale=100)
-            for verdict, own in points.items()
-            if own
-        ),
+        curves=tuple(_verdict_curves(placed)),
         marks=(
             Mark(axis="y", at=-size, to=size, label="below the minimum effect"),
             Mark(axis="y", at=0.0, label=""),
@@ -137,14 +180,30 @@ def _cell_charts(
         charts.append(
             Chart(
                 name=f"difference-{metric.metric.name}{suffix}",
-                title=name if count > 1 else f"{name}, {sides}",
+                title=name if words else f"Difference, {sides}",
                 caption=f"{_worse([metric])} {_GROUP_CAPTION}" if stressed else _HEAT_CAPTION,
                 panels=panels,
-                family=f"difference-{metric.metric.name}" if words else "",
-                option=", ".join(words),
+                family=f"difference-{metric.metric.name}" if words else "difference",
+                option=", ".join(words) or name,
             )
         )
     return charts
+
+
+def _verdict_curves(
+    items: Iterable[tuple[float, MetricComparison | CellComparison, str]],
+) -> list[Curve]:
+    """Effects at their places, with what the pointer shows; a look for each verdict."""
+    points: dict[str, list[CurvePoint]] = {verdict: [] for verdict in VERDICTS}
+    for place, item, text in items:
+        if item.effect is not None:
+            point = CurvePoint(place, item.effect, item.low, item.high, text=text)
+            points[item.verdict].append(point)
+    return [
+        curve(verdict, own, look=_LOOKS[verdict], kind="errors", scale=100)
+        for verdict, own in points.items()
+        if own
+    ]
 
 
 #: For metrics with cells of their own: title of a panel, and of its axis.

@@ -123,7 +123,10 @@ def comparison_document(
     result: ComparisonResult, *, overlays: Overlays = lambda levels: [], papers: int = 0
 ) -> Document:
     """The comparison for people. ``papers``: how many figures the folder ``figures`` has."""
-    charts = [*comparison_charts(result), *overlays(None)]
+    over = overlays(None)
+    # The distributions, then the effects.
+    first = [each for each in over if each.family and each.family == over[0].family] or over[:1]
+    charts = [*first, *comparison_charts(result), *(each for each in over if each not in first)]
     left_out = (
         f"The folder figures/ has {papers} of these {len(charts)} figures: distributions over task"
         " sets at the shortest and the longest deadline factor alone."

@@ -180,19 +180,10 @@ _Values = Mapping[LoadPoint, Mapping[str, Sequence[float]]]
 
 
 def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
-    """One figure of the valid runs: how busy CPUs were beside what was asked, temperature, ..."""
+    """One figure of the valid runs: temperature, frequency, time taken by the host"""
     by_load = grouped((run for run in runs if run.valid), attrgetter("key.load"))
     loads = sorted(by_load, key=load_order)
-    seen = {load: pooled(run.load.achieved for run in by_load[load]) for load in loads}
-    busy = [each for each in [_range("busy", loads, seen, scale=100)] if each.x]
-    asked = [
-        CurvePoint(place, load.percent, text=f"{load_words(load)} was asked for")
-        for place, load in enumerate(loads)
-        if load.profile == "cpu"  # others are no share of the CPUs' time
-    ]
-    if asked and busy:
-        busy.insert(0, curve("asked", asked, look=1, kind="points"))
-    panels = [evolve(_panel("Busy", "busy, all CPUs (%)", loads, busy), y_limits=(-4.0, 104.0))]
+    panels = []
     for key, title, axis, factor, each in _READINGS:
         values = {
             load: pooled(getattr(run.circumstances, key) for run in by_load[load]) for load in loads
@@ -204,7 +195,7 @@ def machine_charts(runs: Iterable[LatencyRun]) -> list[Chart]:
         ]
         if any(value for drawn in curves for value in drawn.high):
             panels.append(_panel(title, axis, loads, curves))
-    if not busy and len(panels) == 1:
+    if not panels:
         return []
     return [
         Chart(

@@ -355,8 +355,16 @@ def latency_charts(
     summary: LatencySummary, runs: Sequence[LatencyRun], *, machine: bool = True
 ) -> list[Chart]:
     """Every figure that there are numbers for; ``machine``: also of the path and the machine."""
-    own = [*load_charts(summary), *histogram_charts(summary), *timeline_charts(runs)]
-    own += tail_charts(summary)
+    tops = defaultdict[str, int](int)
+    for cell in summary.cells:
+        load, top = load_words(cell.load), cell.whole.raw.histogram.max_ns or 0
+        tops[load] = max(tops[load], top)
+
+    def worst_first(charts: Iterable[Chart]) -> list[Chart]:
+        return sorted(charts, key=lambda chart: -tops[chart.option])
+
+    own = [*worst_first(histogram_charts(summary)), *load_charts(summary)]
+    own += [*worst_first(timeline_charts(runs)), *worst_first(tail_charts(summary))]
     return [*own, *split_charts(summary.cells), *machine_charts(runs)] if machine else own
 
 

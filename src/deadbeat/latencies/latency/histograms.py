@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.histogram import Histogram, pool
 from deadbeat.base.model.words import time_text
 from deadbeat.base.report.building import CurvePoint, curve
-from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.base.report.charts import BLACK, Chart, Curve, Mark, Panel
 from deadbeat.latencies.latency.model import LatencyRun, LoadPoint
 from deadbeat.latencies.latency.summary import CellSummary, LatencySummary
 from deadbeat.latencies.latency.words import LATENCY, US, load_order, load_words, loads_of, rests_on
@@ -172,7 +172,7 @@ def _counted(label: str, histogram: Histogram) -> str:
 def deadline_marks(deadlines_ns: Sequence[int], axis: str = "x") -> tuple[Mark, ...]:
     """A line at every deadline that was asked for."""
     return tuple(
-        Mark(axis=axis, at=limit / US, label=f"deadline {time_text(limit)}")
+        Mark(axis=axis, at=limit / US, label=f"deadline {time_text(limit)}", look=BLACK)
         for limit in deadlines_ns
     )
 
@@ -307,7 +307,12 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
     places = {place for _, cells in pooled for place in cells}
     several = len({engine for _, engine in places}) > 1
     charts = []
-    for load, engine in sorted(places, key=lambda place: (load_order(place[0]), place[1])):
+
+    def worst(place: tuple[LoadPoint, str]) -> tuple[int, tuple[int, int, str], str]:
+        tops = (cells[place].max_ns or 0 for _, cells in pooled if place in cells)
+        return -max(tops), load_order(place[0]), place[1]
+
+    for load, engine in sorted(places, key=worst):
         named = [
             Named(
                 label=_counted(name, cells[load, engine]), histogram=cells[load, engine], look=look
@@ -317,19 +322,20 @@ def overlay_charts(sides: Iterable[tuple[str, Sequence[LatencyRun]]]) -> list[Ch
         ]
         if len(named) > 1:
             option = f"{load_words(load)}, {engine}" if several else load_words(load)
+            drawn = overlaid(named, per_million=True)
             tails = [tail_curve(item.label, item.histogram, look=item.look) for item in named]
-            panels = (
-                overlaid(named, title="Histograms", per_million=True),
-                _tails("One wake-up in N is later", tails),
-            )
-            charts.append(
+            charts += [
                 Chart(
-                    name=f"latencies-{load.text}-{engine}",
-                    title="Latencies laid over each other",
+                    name=f"{family}-{load.text}-{engine}",
+                    title=title,
                     option=option,
-                    family="latencies",
-                    caption=_OVERLAID,
-                    panels=panels,
+                    family=family,
+                    caption=caption,
+                    panels=(panel,),
                 )
-            )
-    return charts
+                for family, title, caption, panel in (
+                    ("latencies", "Latencies laid over each other", _OVERLAID, drawn),
+                    ("tails", "One wake-up in N is later", "", _tails("", tails)),
+                )
+            ]
+    return sorted(charts, key=lambda chart: chart.family)

@@ -318,7 +318,7 @@ def _overlays(subjects: Sequence[Matrix], _levels: int | None) -> list[Any]:
     from deadbeat.latencies.latency.sides import sides_charts  # noqa: PLC0415  heavy
 
     named = [(subject.name, subject.runs) for subject in subjects]
-    return [*sides_charts(named), *overlay_charts(named)]
+    return [*overlay_charts(named), *sides_charts(named)]
 
 
 COMPARABLE = Comparable(

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
-
-from deadbeat.base.model.histogram import Histogram
-from deadbeat.base.report.building import CurvePoint, curve, moment_chart, spread, stacked
-from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
+from deadbeat.base.report.building import (
+    CurvePoint,
+    curve,
+    exceeding,
+    moment_chart,
+    spread,
+    stacked,
+)
+from deadbeat.base.report.charts import BLACK, Chart, Mark, Panel
 from deadbeat.base.stats.estimate import Estimate
 from deadbeat.latencies.load.model import ALL, PLAIN, REFERENCE, LoadCell, LoadSummary
 from deadbeat.latencies.load.words import condition_words
 
-#: Points of an exceedance curve; closer steps cannot be distinguished.
-_POINTS = 240
 #: Most curves of one panel that can be distinguished.
 _CURVES = 5
 _PARTS = {
@@ -139,31 +141,14 @@ def _responses(title: str, cells: Iterable[tuple[str, LoadCell]], deadline_ns: i
         x_label="response time (ms)",
         y_label="rounds that take longer (%)",
         curves=tuple(
-            _exceeding(cell.response, f"{label} (n = {cell.response.total:,})", look)
+            exceeding(cell.response, f"{label} (n = {cell.response.total:,})", look)
             for look, (label, cell) in enumerate(cells)
             if cell.response and cell.response.total
         ),
-        marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline"),),
+        marks=(Mark(axis="x", at=deadline_ns / 1e6, label="deadline", look=BLACK),),
         x_log=True,
         y_log=True,
     )
-
-
-def _exceeding(response: Histogram, label: str, look: int) -> Curve:
-    """Share of rounds that take longer than x, in percent."""
-    above = response.counts[::-1].cumsum()[::-1]
-    x = response.highs_ns() / 1e6
-    y = 100 * np.append(above[1:], 0) / response.total
-    kept = y > 0
-    x, y = np.append(response.lows_ns()[0] / 1e6, x[kept]), np.append(100.0, y[kept])
-    if response.max_ns is not None:
-        # the last step ends at the longest round, at the share that one round is
-        x, y = np.append(x, response.max_ns / 1e6), np.append(y, 100 / response.total)
-    if len(x) > _POINTS:
-        tail = len(x) - 1 - np.geomspace(1, len(x) - 1, _POINTS)
-        places = np.unique(np.round(np.append(tail, [0, len(x) - 1])).astype(np.int64))
-        x, y = x[places], y[places]
-    return Curve(label=label, x=tuple(x.tolist()), y=tuple(y.tolist()), kind="steps", look=look)
 
 
 def _lost(
@@ -197,7 +182,7 @@ def overlay_charts(summaries: Sequence[LoadSummary]) -> list[Chart]:
         panels=(_failures(sides), _work(sides)),
     )
     responses = _responses_beside(sides, summaries[0].deadline_ns)
-    return [along, *responses]
+    return [*responses, along]
 
 
 def _responses_beside(sides: Sides, deadline_ns: int) -> Iterator[Chart]:

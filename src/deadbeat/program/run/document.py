@@ -5,15 +5,11 @@ from __future__ import annotations
 import shlex
 
 import attrs
-import numpy as np
-from attrs import evolve
 
 from deadbeat.base.model import comparison
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.specification import plain_of
 from deadbeat.base.model.words import Json, count_of, time_text
-from deadbeat.base.report.building import moment_chart
-from deadbeat.base.report.charts import Chart, Curve, Mark, Panel
 from deadbeat.base.report.document import (
     Column,
     Document,
@@ -33,12 +29,12 @@ from deadbeat.base.report.document import (
 from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.program.run import traced, twin
 from deadbeat.program.run import tried as changes
+from deadbeat.program.run.charts import charts
 from deadbeat.program.run.graph import chain_graph
 from deadbeat.program.run.results import (
     ProgramCell,
     ProgramStore,
     ProgramSummary,
-    ThreadResponses,
 )
 from deadbeat.program.run.traced import time_column
 
@@ -47,9 +43,6 @@ def _maxima(cell: ProgramCell) -> str:
     low, high = min(cell.maxima_ns), max(cell.maxima_ns)
     return time_text(high) if low == high else f"{time_text(low)} to {time_text(high)}"
 
-
-#: Threads in a picture.
-_PANELS = 4
 
 COLUMNS = (
     Column(key="name", heading="task", words=True),
@@ -144,73 +137,6 @@ def _table(found: ProgramSummary) -> Table:
     )
 
 
-def _charts(found: ProgramSummary) -> list[Chart]:
-    """Response times of what is marked, else of the threads that were seen, one panel each."""
-    rows: list[tuple[str, ProgramCell | ThreadResponses]] = [
-        (f"{each.name}, CPU {each.cpu}", each) for each in found.cells
-    ]
-    if not rows:
-        known = [each for each in found.responses if each.response.total]
-        known.sort(key=lambda each: not each.deadline_ns)
-        rows = [(each.name, each) for each in known]
-    more = f" Of {len(rows)} threads." if len(rows) > _PANELS else ""
-    rows = rows[:_PANELS]
-    if not rows:
-        return []
-    jobs = sum(each.response.total for _, each in rows)
-    runs = count_of(found.done if found.cells else 1, "run")
-    caption = f"{count_of(jobs, 'job')} in {runs}; the last took longest.{more}"
-    made = []
-    for name, each in rows:
-        # How many jobs took longer than a time.
-        response, limit = each.response, each.deadline_ns
-        size, unit = (1e6, "ms") if (response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
-        left = 100 * (1 - np.cumsum(response.counts) / response.total)
-        points = [(at / size, y) for at, y in zip(response.lows_ns(), left, strict=True) if y > 0]
-        end = ((response.max_ns or 0) / size, 100 / response.total)
-        x, y = zip(*points, end, strict=True)
-        curve = Curve(label="jobs", x=x, y=tuple(map(float, y)), kind="steps")
-        longer = Panel(
-            title=f"{name} (n = {response.total:,})",
-            x_label=f"response time, {unit}",
-            y_label="jobs that took longer, %",
-            curves=(curve,),
-            marks=(Mark(axis="x", at=limit / size, label=f"deadline {time_text(limit)}"),)
-            * bool(limit),
-            x_log=True,
-            y_log=True,
-        )
-        made.append(longer)
-    panels = tuple(made)
-    charts = [Chart(name="response", title="Response times", caption=caption, panels=panels)]
-    timed = tuple(_over_time(each) for _, each in rows if isinstance(each, ThreadResponses))
-    caption = f"Of each stretch of time the longest job, and the longest late one.{more}"
-    last = Chart(name="time", title="Response times over time", caption=caption, panels=timed)
-    return charts + [last] * bool(timed)
-
-
-def _over_time(each: ThreadResponses) -> Panel:
-    late = each.deadline_ns > 0
-    size, unit = (1e6, "ms") if (each.response.max_ns or 0) >= 1_000_000 else (1e3, "µs")
-    curves = []
-    for look, (label, chosen) in enumerate(
-        (("in time" if late else "jobs", False), ("late", True))
-    ):
-        points = [(at, took / size) for at, took, was in each.over_time if was == chosen]
-        if points:
-            x, y = zip(*points, strict=True)
-            curves.append(Curve(label=label, x=x, y=y, kind="points", look=look))
-    text = f"deadline {time_text(each.deadline_ns)}"
-    return Panel(
-        title=each.name,
-        x_label="release, s since the begin",
-        y_label=f"response time, {unit}",
-        curves=tuple(curves),
-        marks=(Mark(axis="y", at=each.deadline_ns / size, label=text),) * late,
-        y_log=True,
-    )
-
-
 def document(found: ProgramSummary, platform: Platform) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
@@ -235,12 +161,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
     chains = [Markup(chain_graph(of))] if of and of.chains else []
-    # The worst job of each of a few tasks, one at a time.
-    charts = []
-    for place, moment in enumerate(found.traced.moments if found.traced else (), 1):
-        made = moment_chart(moment, name=f"worst-{place}", title="The worst job over time")
-        name = moment.what.partition(":")[0].partition(" of ")[2]
-        charts.append(evolve(made, family="worst", option=name))
+    late = traced.late_parts(of) if of else ()
     return Document(
         title=found.name,
         kind="run",
@@ -252,9 +173,9 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
         steps=tuple(steps),
         sections=(
-            Section("answer", "Response times and misses", parts, "Answer"),
+            Section("figures", "When and why jobs were late", (Figures(charts(found)), *late)),
+            Section("answer", "Threads and locks", parts, "Threads"),
             *(Section("chains", "Chains", (each,)) for each in chains),
-            Section("figures", "Figures", (Figures([*charts, *_charts(found)]),)),
             *(
                 Section("allowed", "What the kernel lets it do", (FactList([*each.items()]),))
                 for each in [of.allowed if of else {}]
@@ -269,7 +190,8 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
     tables = [changes.table(found.tried)] * bool(found.tried)
-    by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True)
+    title = "Each run"
+    by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True, title=title)
     tables += [by_run] * bool(found.seen and not found.tried)
     tables += [twin.table(found.agreed)] * bool(found.agreed)
     return tables + (traced.tables(found.traced, found.sharing) if found.traced else [])

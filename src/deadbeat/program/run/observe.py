@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve, field, frozen
 
@@ -172,6 +173,12 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
                 )
 
 
+def _overlays(subjects: Sequence[ComparedProgram], _levels: int | None) -> list[Any]:
+    from deadbeat.program.run.charts import overlaid  # noqa: PLC0415  heavy
+
+    return overlaid(subjects)
+
+
 COMPARABLE = Comparable(
     of="program",
     noun=ProgramStore.NOUN,
@@ -181,4 +188,5 @@ COMPARABLE = Comparable(
     read=read_program,
     changes=read_turns,
     align=align,
+    overlays=_overlays,
 )

@@ -93,7 +93,7 @@ class ProgramRun(StoredRun):
 
 _BY_NUMBER = ("calls", "symbols", "names")
 #: Of the time of a run, in a picture of its jobs.
-_STRETCHES = 300
+_STRETCHES = 200
 #: Price lists of other results: loaded by name.
 _PRICES = "deadbeat.tasksets.prices.sharing"
 _EVENTS_HINT = "delete the file: the run is then without its events"

@@ -13,7 +13,7 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
-from deadbeat.base.report.document import Column, Table, percent
+from deadbeat.base.report.document import Column, Part, Subsection, Table, percent
 from deadbeat.program.derive.ends import EndToEnd, end_to_end
 from deadbeat.program.derive.jobs import SURE_JOBS
 from deadbeat.program.derive.late import Late, causes, late
@@ -33,6 +33,8 @@ from deadbeat.program.derive.timeline import worst_moments
 _POLICIES = ("sched_setscheduler", "sched_setattr")
 #: Late jobs that are kept, of each task.
 _KEPT = 20
+#: Causes of misses on a page, the commonest.
+_COMMON = 12
 #: Of the execution time of a job, what tracing took of it is said as a share of it.
 _MUCH = 0.1
 
@@ -342,7 +344,7 @@ def tasks_table(found: TracedProgram, *, first: bool = False) -> Table:
         _words("name", "thread"),
         _words("kind", "kind"),
         time_column("every_ns", "every", value=lambda task: task.period_ns or task.typical_gap_ns),
-        Column(key="c", heading="C mean/most", raw=False, format=_mean_and_most,
+        Column(key="c", heading="C mean/most", raw=False, spare=first, format=_mean_and_most,
                value=lambda task: task if task.c_max_ns else None),
         *(Column(key=key) for key in ("c_mean_ns", "c_max_ns", "charged_mean_ns")),
         time_column("deadline_ns", "deadline"),
@@ -376,7 +378,7 @@ _THREADS = (
     time_column("min_gap_ns", "least gap"),
     time_column("jitter_ns", "jitter", terminal=False),
     time_column("suspension_mean_ns", "suspended"),
-    _words("unsure", "unsure"),
+    evolve(_words("unsure", "unsure"), long=True),
 )  # fmt: skip
 _CHAINS = (
     _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
@@ -395,6 +397,14 @@ _SECTIONS = (
 )
 
 
+_CAUSES = (
+    _words("task", "late thread"),
+    _words("cause", "cause"),
+    evolve(_words("by", "by"), long=True),
+    Column(key="misses", heading="jobs"),
+    Column(key="of", heading="of", help="misses that were looked at", terminal=False),
+    time_column("most_ns", "more than usual, up to", terminal=False),
+)
 _LATE = (
     _words("task", "late thread"),
     Column(key="job", heading="job"),
@@ -442,9 +452,23 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
         Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
         locks,
         Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
-        Table(name="late", columns=_LATE, rows=found.late, title="Late jobs, the worst first"),
+        Table(name="late", columns=_LATE, rows=found.late, page=False),  # a file
     )
     return [tasks_table(found), *(table for table in made if table.rows)]
+
+
+def late_parts(found: TracedProgram) -> Iterator[Part]:
+    """All misses by cause; the worst of them one by one."""
+    if found.causes:
+        rows = sorted(found.causes, key=lambda each: -each.misses)
+        title = "Why jobs were late"
+        if (more := len(rows) - _COMMON) > 0:
+            title += f"; {count_of(more, 'cause')} less common"
+        yield Table(name="causes", columns=_CAUSES, rows=rows[:_COMMON], title=title)
+    if found.late:
+        worst = sorted(found.late, key=lambda each: -each.response_ns)[:_KEPT]
+        table = Table(name="late-jobs", columns=_LATE, rows=worst, title="The worst first")
+        yield Subsection(f"{count_of(len(worst), 'late job')}, one by one", [table], folded=True)
 
 
 def inverts(found: TracedProgram, lock: DerivedLock) -> bool:

@@ -124,7 +124,7 @@ const deadbeatCharts = (function () {
     return panel.spans.map((layer) => ({
       type: "bar", orientation: "h", y: layer.rows, base: layer.begin, x: layer.end.map((end, k) => end - layer.begin[k]), width: layer.height,
       name: plain(layer.label), showlegend: true, hoverinfo: "text",
-      hovertext: layer.rows.map((row, k) => `<b>${plain(panel.rows[row])}</b><br>${wrapped(layer.texts[k] || layer.label)}<br>from ${layer.begin[k]} to ${layer.end[k]}`),
+      hovertext: layer.rows.map((row, k) => `<b>${plain(panel.rows[row])}</b><br>${wrapped(layer.texts[k] || layer.label)}<br>from ${layer.begin[k]} to ${layer.end[k]}: ${digits(layer.end[k] - layer.begin[k])}`),
       // Looks of one colour have hatches of their own.
       marker: {color: hue(layer.look), pattern: {shape: of(HATCHES, layer.look + Math.floor(layer.look / HUES.length)), bgcolor: hue(layer.look), fgcolor: "#ffffff", solidity: 0.25, size: 7}, line: {width: 0}},
     })).concat(panel.curves.flatMap(curveTraces));
@@ -263,9 +263,10 @@ const deadbeatCharts = (function () {
     return panel.marks.map((mark, k) => {
       const other = mark.axis === "x" ? "y" : "x", to = mark.to === null ? mark.at : mark.to;
       return {
-        type: mark.to === null ? "line" : "rect", layer: "below", [`${other}ref`]: `${other} domain`, [`${other}0`]: 0, [`${other}1`]: 1,
+        type: mark.to === null ? "line" : "rect", layer: typeof mark.look === "number" ? "above" : "below", [`${other}ref`]: `${other} domain`, [`${other}0`]: 0, [`${other}1`]: 1,
         [`${mark.axis}0`]: mark.at, [`${mark.axis}1`]: to, fillcolor: c.soft, opacity: mark.to === null ? 0.9 : 0.2,
-        line: mark.to === null ? {color: c.soft, width: 1.2, dash: mark.label ? "dash" : "solid"} : {width: 0},
+        line: typeof mark.look === "number" ? {color: hue(mark.look), width: 2.5, dash: mark.look === HUES.length - 1 ? "solid" : of(DASHES, mark.look)}
+          : mark.to === null ? {color: c.soft, width: 1.2, dash: mark.label ? "dash" : "solid"} : {width: 0},
         name: plain(mark.label), legendgroup: plain(mark.label), // Two marks of one name have one entry.
         showlegend: Boolean(mark.label) && !panel.rows.length && panel.marks.findIndex((other) => other.label === mark.label) === k,
       };
@@ -307,12 +308,17 @@ const deadbeatCharts = (function () {
     if (panel.rows.length) {
       const short = width < 480 ? 13 : 28, cut = (name) => name.length > short ? `${name.slice(0, short - 1)}…` : name;
       Object.assign(made.yaxis, {tickmode: "array", tickvals: panel.rows.map((_, k) => k), ticktext: panel.rows.map((name) => plain(cut(name))), showgrid: false, range: [panel.rows.length - 0.5, -0.5], fixedrange: true});
-      Object.assign(made, {barmode: "overlay", height: 130 + 34 * panel.rows.length + 21 * rows});
-      made.margin.t = 40;
-      // Each other name a line higher: finish and deadline may lie close. At the ends it stays inside.
-      const end = Math.max(...panel.marks.map((mark) => mark.at), ...panel.spans.flatMap((layer) => layer.end));
-      const side = (at) => at > 0.85 * end ? "right" : at < 0.15 * end ? "left" : "center";
-      made.annotations = panel.marks.map((mark, k) => ({text: plain(mark.label), x: mark.at, xanchor: side(mark.at), y: 1, yref: "paper", yanchor: "bottom", yshift: k % 2 ? 15 : 0, showarrow: false, font: {size: 11}}));
+      // A name stands on the first line where it has room. At the ends it stays inside.
+      const longest = Math.max(...panel.rows.map((name) => cut(name).length)), ends = [], [low, high] = panel.x_limits;
+      const px = Math.max(width - 40 - 7 * longest, 100) / (high - low), share = (at) => (at - low) / (high - low);
+      const side = (at) => share(at) > 0.85 ? 1 : share(at) < 0.15 ? 0 : 0.5;
+      made.annotations = panel.marks.slice().sort((a, b) => a.at - b.at).map((mark) => {
+        const wide = 7 * mark.label.length + 8, left = (mark.at - low) * px - wide * side(mark.at), free = ends.findIndex((end) => end <= left), line = free < 0 ? ends.length : free;
+        ends[line] = left + wide;
+        return {text: plain(mark.label), x: mark.at, xanchor: ["left", "center", "right"][2 * side(mark.at)], y: 1, yref: "paper", yanchor: "bottom", yshift: 15 * line, showarrow: false, font: {size: 11}};
+      });
+      made.margin.t = 14 + 15 * ends.length;
+      Object.assign(made, {barmode: "overlay", height: 76 + made.margin.t + 34 * panel.rows.length + 21 * rows});
     } else if (!panel.y_log && !panel.y_limits && !panel.heat && !panel.categories.length) {
       // Room below 0, so that a mark there does not lie on the names of the axis.
       const top = Math.max(0, ...panel.curves.flatMap((curve) => [...curve.y, ...curve.high]).filter(Number.isFinite));
