@@ -58,7 +58,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
             2,
             "is not a choice (did you mean log-uniform?)",
         ),
-        ((*RUN, "--cores", "1..3"), 2, "--cores: 3 asked (this machine has 2; more, simulated:"),
+        ((*RUN, "--cores", "1..3"), 2, "--cores: 3 asked (2 can be used; more, simulated:"),
         ((*RUN, "--cpus", "0,9"), 2, "--cpus: CPU 9 cannot be used (use 0, 1)"),
         ((*RUN, "--sets", "1e3"), 2, '--sets: "1e3" is not a whole number (write it'),
         ((*RUN, "--name", "../x"), 2, '--name: "../x" is not a name (letters, digits,'),
@@ -125,7 +125,7 @@ pytestmark = pytest.mark.usefixtures("in_a_folder")
             "--utilisation: 3 tasks on a core reach 1.2 to 3, found 0.5 (raise --utilisation, lower"
             " --utilisation-min or",
         ),
-        ((*STRESS, "--cores", "64"), 2, "--cores: 64 asked (this machine has 2; more, simulated:"),
+        ((*STRESS, "--cores", "64"), 2, "--cores: 64 asked (2 can be used; more, simulated:"),
         (
             (*STRESS, "--set", "critical-cores=2"),
             2,

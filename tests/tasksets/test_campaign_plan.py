@@ -116,7 +116,7 @@ def test_preset_paper_names_the_cores_that_do_not_exist() -> None:
 
 def test_cores_that_do_not_exist_are_refused() -> None:
     machine = FakeExecutor(cores=2).describe()
-    with pytest.raises(UsageError, match=r"3 asked \(this machine has 2"):
+    with pytest.raises(UsageError, match=r"3 asked \(2 can be used"):
         resolve(specify({"cores": [1, 3]}), machine)
     with pytest.raises(UsageError, match="CPU 7 "):
         resolve(specify({"cpus": [0, 7]}), machine)

@@ -451,7 +451,7 @@ def checked_again(spec: S, names: Mapping[str, str]) -> S:
 
 
 def cores_hint(available: int) -> str:
-    return f"this machine has {available}; more, simulated: --executor sim:cores=N"
+    return f"{available} can be used; more, simulated: --executor sim:cores=N"
 
 
 def check_utilisations(
