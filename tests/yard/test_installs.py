@@ -35,7 +35,7 @@ WAYS = {
     "container": (["export PATH=/opt/deadbeat/bin:$PATH DEADBEAT_CACHE=/tmp/cache", *CONTAINER],
                   "/opt/deadbeat/bin/deadbeat"),
     "pip": (["python3 -m venv /venv", "/venv/bin/pip install ."], "/venv/bin/deadbeat"),
-    "pipx": (["pipx install '.[plots]'"], "/root/.local/bin/deadbeat"),
+    "pipx": (["pipx install '.[plots]'"], "$HOME/.local/bin/deadbeat"),
     "sched": (["python3 -m venv /sched", "/sched/bin/pip install packages/deadbeat-sched"],
               "/sched/bin/python -m deadbeat.sched"),
 }  # fmt: skip

@@ -125,8 +125,8 @@ def comparison_document(
     """The comparison for people. ``papers``: how many figures the folder ``figures`` has."""
     over = overlays(None)
     # The distributions, then the effects.
-    first = [each for each in over if each.family and each.family == over[0].family] or over[:1]
-    charts = [*first, *comparison_charts(result), *(each for each in over if each not in first)]
+    lead = [each for each in over if each.family and each.family == over[0].family] or over[:1]
+    charts = [*lead, *comparison_charts(result), *(each for each in over if each not in lead)]
     left_out = (
         f"The folder figures/ has {papers} of these {len(charts)} figures: distributions over task"
         " sets at the shortest and the longest deadline factor alone."

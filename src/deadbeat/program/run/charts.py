@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve
@@ -17,10 +16,12 @@ from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import count_of, time_text
 from deadbeat.base.report.building import exceeding, moment_chart
 from deadbeat.base.report.charts import BLACK, Chart, Curve, Mark, Panel, Spans
-from deadbeat.program.run.results import ProgramStore, ProgramSummary, ThreadResponses
-
-if TYPE_CHECKING:
-    from deadbeat.program.run.observe import ComparedProgram
+from deadbeat.program.run.results import (
+    ComparedProgram,
+    ProgramStore,
+    ProgramSummary,
+    ThreadResponses,
+)
 
 #: Threads in a picture.
 _MOST = 5

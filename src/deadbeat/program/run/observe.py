@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from deadbeat.base.kinds.observed import tables_of
 from deadbeat.base.model.comparison import (
@@ -16,7 +16,6 @@ from deadbeat.base.model.comparison import (
     Comparable,
     ComparedLook,
     Lineup,
-    Subject,
     Vocabulary,
 )
 from deadbeat.base.model.grouping import grouped
@@ -28,7 +27,14 @@ from deadbeat.base.model.observations import (
     Observations,
 )
 from deadbeat.program.derive.tasks import DerivedTask
-from deadbeat.program.run.results import FOLDERS, ProgramRun, ProgramStore, TaskRun, summarise
+from deadbeat.program.run.results import (
+    FOLDERS,
+    ComparedProgram,
+    ProgramRun,
+    ProgramStore,
+    TaskRun,
+    summarise,
+)
 
 
 @frozen(kw_only=True)
@@ -103,11 +109,6 @@ WORDS = Vocabulary(
     lost="of the jobs were lost",
     rare="more --repeats, or longer runs (--duration), would show more",
 )
-
-
-@frozen(kw_only=True)
-class ComparedProgram(Subject):
-    runs: tuple[ProgramRun, ...] = field(repr=False)
 
 
 def read_program(path: Path) -> ComparedProgram:

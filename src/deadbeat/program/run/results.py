@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from deadbeat.base.experiment.columns import Columns
 from deadbeat.base.experiment.folders import RunFolders
+from deadbeat.base.model.comparison import Subject
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram, pool
@@ -89,6 +90,11 @@ class ProgramRun(StoredRun):
     unfit: dict[str, str] = field(factory=dict)
     lacks: tuple[str, ...] = ()
     killed: int = 0
+
+
+@frozen(kw_only=True)
+class ComparedProgram(Subject):
+    runs: tuple[ProgramRun, ...] = field(repr=False)
 
 
 _BY_NUMBER = ("calls", "symbols", "names")
