@@ -74,9 +74,9 @@ def test_tails_end_at_their_own_maximum_and_the_first_are_those_of_the_answer(ma
     assert ends == pytest.approx(sorted(row["max_ns"] for row in rows), rel=1e-3)
     assert all(y > 0 for curve in curves(times) for y in curve["y"])
     first = {curve["label"].partition(" ")[0]: curve for curve in curves(times[:1])}
-    named = re.findall(r"\((\w+)\)(?= to|;)", found.answer)
+    named = re.findall(r"\((\w+)\)(?= to|, median)", found.answer)
     assert [label.split("-")[1] for label in first][: len(named)] == named
-    (latest,) = re.findall(r"samples took ([\d.]+) µs", found.answer)
+    (latest,) = re.findall(r"slowest of [\d,]+: ([\d.]+) µs", found.answer)
     assert max(curve["x"][-1] for curve in first.values()) == pytest.approx(
         1e3 * float(latest), rel=5e-3
     )

@@ -92,4 +92,4 @@ def test_a_mutex_that_inherits_is_stated_by_its_hand_overs(result: Path, capsys:
     assert spinning["low_ns"] <= spinning["ns"] <= spinning["high_ns"]
     text = " ".join(screen.split())
     assert "mutex_inherit 5,000 ns spinning (75 %, 3 operations per possession)" in text
-    assert "12.5 µs sleeping (25 %, 2)" in text
+    assert "12,500 ns sleeping (25 %, 2)" in text

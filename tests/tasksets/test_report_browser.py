@@ -118,7 +118,7 @@ def test_it_says_what_was_found(page, tmp_path):
     assert text(page, "#labels").startswith("SIMULATED · policy other")
     first = [each.text for each in page.find_elements(By.CSS_SELECTOR, "header .sentence")]
     assert "is 1.839 (95 % interval 1.834 to 1.844)" in first[0]
-    assert first[1].startswith("At D = 10 C, running together causes extra misses")
+    assert first[1].startswith("Deadlines of 10 C: extra misses from M = 4, ρ = 0.5, α = 1 on")
     answer = [each.text for each in page.find_elements(By.CSS_SELECTOR, "#answer p")]
     assert not {*first} & {*answer}
     assert any(each.startswith("Only slowdowns of 1.2 % or more could be seen") for each in answer)
