@@ -430,7 +430,7 @@ int main(void)
 UNSEEN = {
     "it is static": (("-static",), ()),
     "the shim stays out beside a sanitizer": (("-fsanitize=address",), ()),
-    "the program takes none by pthread or C11": ((), ()),
+    "It took no lock of pthread or C11": ((), ()),
     "runs with other rights (set-user-id, sudo)": ((), ()),
     "the kernel refused naps the policy": ((), ("setpriv", "--bounding-set=-sys_nice")),
 }
