@@ -95,4 +95,4 @@ def test_a_new_cause_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     found = traced(recorded(), {})
     mine = [MissCause(task="control", cause="flare", by="", misses=15, most_ns=9_000, of=15)]
     _, why = answer(attrs.evolve(found, causes=tuple(mine)))
-    assert why == "Of these: 15 flare, up to 9 µs."
+    assert why == "All 15 late jobs flare: up to 9 µs."

@@ -58,9 +58,9 @@ FEWER = [[1, 0, 0], [0, 0, 1], [0, 2, 0], [1, 0, 0], [2, 0, 1]]
         (repeated(0, 9), repeated(0, 0), "better", "miss ratio better: -9.00 points at t1"),
         (repeated(*[0] * 20), repeated(*[0] * 19, 9), "worse", "points at t19 (1 of 20 cells)"),
         (repeated(0, 0, turns=3), repeated(0, 9, turns=3), "worse", "+9.00 points at t1"),
-        (repeated(0, 0, turns=3), repeated(0, 1, turns=3), "undecided", "shown in miss ratio"),
+        (repeated(0, 0, turns=3), repeated(0, 1, turns=3), "undecided", "known of miss ratio"),
         (NOISE, FEWER, "undecided", "EQUAL IN PART: a:inherit against a: longest response"),
-        (repeated(0, 0), [[0, 0]] * 4 + [[0, 45]], "undecided", "shown in miss ratio"),
+        (repeated(0, 0), [[0, 0]] * 4 + [[0, 45]], "undecided", "known of miss ratio"),
     ],
 )  # fmt: skip
 def test_one_thread_that_begins_to_miss_leads(

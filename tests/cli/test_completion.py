@@ -142,5 +142,7 @@ def test_what_roff_would_take_for_its_own_is_text() -> None:
     told = ".so /etc/passwd\n'tis \\fBbold\\fR -x"
     assert escaped(told).splitlines() == [r"\&.so /etc/passwd", r"\&'tis \efBbold\efR \-x"]
     option = click.Option(["--out"], metavar="F", help=".tmp \\n lines")
-    page = manual(click.Command("x", help="About."), [("x", click.Command("x", params=[option]))])
+    page = manual(
+        click.Command("x", help="About."), [("x", click.Command("x", params=[option]))], []
+    )
     assert ".tmp \\n lines" in rendered(page)

@@ -108,7 +108,7 @@ def test_a_long_duration_is_cut_into_runs_that_are_at_least_as_long() -> None:
 
 
 def test_a_machine_without_what_is_asked_is_refused_in_one_line() -> None:
-    with pytest.raises(UsageError, match="no CPU 7 to use"):
+    with pytest.raises(UsageError, match="CPU 7 cannot be used"):
         resolve(specify({"cpus": "7"}), engines={"simulated": ""}, cpus=(0, 1))
     missing = {"cyclictest": "not installed (Debian: rt-tests)"}
     with pytest.raises(UsageError, match="rt-tests"):

@@ -103,7 +103,7 @@ def test_every_job_is_there_to_be_counted(monkeypatch: pytest.MonkeyPatch) -> No
     rows = [row for row in every if row["thread"] == "control"]
     assert (len(rows), sum(row["late"] == "True" for row in rows)) == (499, 216)
     page = Path("runs/until/report.html").read_text()
-    assert "Response times over time" in page and "control (n = 499)" in page
+    assert "Response times over the run" in page and "control (n = 499)" in page
     late = [int(row["response_ns"]) > int(row["deadline_ns"]) for row in rows]
     assert sum(late) == 216 and deadbeat.open("runs/until").table("jobs")["late"].sum() == 216
 

@@ -143,7 +143,7 @@ def test_a_simulated_machine_breaks_down_where_it_is_predicted(tmp_path: Path) -
     assert (result.wake_up_ns, result.switch_ns) == (0, 0)
     assert result.pace == pytest.approx((1, 1), abs=1e-3)
     assert [(cell.parted, cell.agrees, cell.within) for cell in result.cells] == [("", True, 3)] * 4
-    assert "overlap at 4 of 4 points; 12 of 12 sets" in sentence(result)
+    assert "agree at 4 of 4 points (intervals overlap) and for 12 of 12 sets" in sentence(result)
 
 
 @pytest.mark.slow

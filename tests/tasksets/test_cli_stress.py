@@ -112,7 +112,7 @@ def test_groups_by_utilisation_have_no_deadline_factor(capsys: Capture) -> None:
 def test_a_set_that_asks_more_than_its_cores_have_is_named(capsys: Capture) -> None:
     options = ("--cores", "2", "--tasks-per-core", "3")
     for factor, overloaded in (("2", True), ("3", False)):
-        found = answer(capsys, *OPTIONS, *options, "--set", f"deadline-factor={factor}")
+        found = answer(capsys, *OPTIONS, *options, "--fresh", "--set", f"deadline-factor={factor}")
         told = [each["message"] for each in found["findings"] if each["id"] == "overloaded"]
         assert bool(told) == overloaded
         assert not overloaded or told[0].startswith("3 of 3 task sets")

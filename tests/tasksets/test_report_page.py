@@ -206,5 +206,5 @@ def test_several_deadline_factors_have_grids_of_their_own():
     assert len(data["rows"]) == len(rows_of(summary))
     page = Page(render(summary))
     words = page.text.replace("\u00a0", " ")
-    assert "At D = 2 C, running together causes extra misses" in words
+    assert "Deadlines of 2 C: extra misses from M = " in words
     assert "They are still missed at D = 5 C." in words

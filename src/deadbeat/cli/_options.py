@@ -148,7 +148,7 @@ RUNS = opt(
 FIGURES = click.Option(
     ["--figures/--no-figures"],
     default=None,
-    help="Also write PNG, SVG, PDF (deadbeat page does it later).  [where drawn before]",
+    help="Write PNG, SVG and PDF, too (deadbeat page does it later).  [where drawn before]",
 )
 
 
