@@ -235,3 +235,16 @@ def test_two_results_of_any_kind_are_compared(kind: str, capsys: Capture) -> Non
     assert found["verdict"] in ("equal", "undecided")
     assert main(("compare", "tiny", "again", "--no-figures")) == 0
     assert "again against tiny" in capsys.readouterr().out
+
+
+def test_what_fresh_was_killed_over_is_no_result_and_a_name_may_end_as_it_does(
+    capsys: Capture,
+) -> None:
+    words = ("latency", "--simulated", "--quick", "--no-figures", "--name", "x.part")
+    assert main(words) == 0
+    Path("runs/x.part").rename("runs/.x.part.part")
+    assert main(words) == 0
+    capsys.readouterr()
+    assert [each["name"] for each in answer(capsys, "list")] == ["x.part"]
+    assert main((*words, "--fresh")) == 0
+    assert not Path("runs/.x.part.part").exists()

@@ -51,7 +51,7 @@ def entries(runs: Path) -> list[Path]:
         return [
             path
             for path in runs.iterdir()
-            if path.is_dir() and not path.is_symlink() and path.suffix != PART_SUFFIX
+            if path.is_dir() and not path.is_symlink() and path.name[:1] != "."
         ]
     except FileNotFoundError:
         return []
