@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -200,3 +201,15 @@ def test_the_command_ends_with_the_screen_and_lists_more_on_request(capsys) -> N
     assert len(short.splitlines()) < 24 and "do:" not in short
     assert "How the kernel was built (kernel)" in family and "Inventory" not in family
     assert "Inventory" in every and every.count("next: ") == short.count("next: ")
+
+
+def test_it_says_which_compiler_is_missing(tmp_path: Path) -> None:
+    tools = ("python3", "sh", "cat", "ls", "getconf", "uname")
+    for found in filter(None, map(shutil.which, tools)):
+        (tmp_path / Path(found).name).symlink_to(found)
+    bare = {**os.environ, "PATH": str(tmp_path)}
+    typed = [sys.executable, "-m", "deadbeat", "doctor", "--only", "kernel"]
+    said = subprocess.run(typed, env=bare, capture_output=True, text=True, check=True).stdout
+    assert "next: install one (Debian: apt-get install gcc libc6-dev)" in said
+    here = subprocess.run(typed, capture_output=True, text=True, check=True).stdout
+    assert "no C compiler" not in here

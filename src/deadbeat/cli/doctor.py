@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+from attrs import evolve
+
 from deadbeat.base.kinds.shown import Shown
-from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.errors import BuildError, DataError, UsageError
+from deadbeat.base.model.platform import LOCAL
 from deadbeat.base.report.lines import echo
 from deadbeat.base.report.machines import CaseVerdict, Verdicted, openmetrics
 from deadbeat.base.store.files import free_bytes
 from deadbeat.base.store.texts import read_text, shown
+from deadbeat.build.toolchain import Toolchain, check_static
 from deadbeat.cli._output import Part, say, table
 from deadbeat.machine.host.recorded import KernelFiles
 from deadbeat.machine.host.values import cpus_text
@@ -66,6 +70,9 @@ def doctor(
             machine, workload=workload or "mixed", rt_cpus=rt_cpus, checks=checks, pid=pid
         )
     page = write_doctor(report, out or Path("doctor.html")) if html or out else None
+    document = doctor_document(report)
+    if report.target.address == LOCAL:
+        document = evolve(document, steps=[*_lacking(), *document.steps])
     whole = show_all or bool(only) or pid is not None
     return Shown(
         kind="doctor",
@@ -77,12 +84,20 @@ def doctor(
             **({"files": {name: shown(path) for name, path in files.items()}} if files else {}),
             "page": str(page) if page else None,
         },
-        document=doctor_document(report),
+        document=document,
         page=page,
         whole=whole,
         parts=list(_parts(report, every=show_all)) if whole else [],
         status=_status(report, fail_on),
     )
+
+
+def _lacking() -> Iterator[tuple[str, str]]:
+    """What to install before anything can be measured here: measured programs are compiled."""
+    try:
+        check_static(Toolchain.find())
+    except BuildError as error:
+        yield error.hint, f"{error.message}; deadbeat compiles what it measures with"
 
 
 def _kernel_files(files: Mapping[str, Path]) -> KernelFiles:
