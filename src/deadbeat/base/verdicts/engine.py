@@ -438,17 +438,16 @@ def _metrics(parts: Sequence[_MetricPart], options: CompareOptions) -> tuple[Met
     else:
         chances = [holm(own) for own in cells]
     many = max(1, sum(part.enough for part in parts))
+    step, differing = 0, many
     found: tuple[MetricComparison, ...] = ()
-    for step in range(1, many + 1):
+    while step < many and differing <= many - step:
+        # As many as here differ at most above wider gates: the next step that can be the last.
+        step = max(step + 1, min(many, many - differing + 1))
         found = tuple(
             _metric(part, p, own, options, step)
             for part, p, own in zip(parts, holm(asked), chances, strict=True)
         )
-        differing = [
-            each for each in found if _differs_in(each) or any(map(_differs_in, each.cells))
-        ]
-        if len(differing) > many - step:
-            break
+        differing = sum(_differs_in(m) or any(map(_differs_in, m.cells)) for m in found)
     return found
 
 

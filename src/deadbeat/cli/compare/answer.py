@@ -95,7 +95,7 @@ def compare(
         formats=FORMATS if figures else (),
         overlays=functools.partial(kind.overlays, _overlaid(subjects)),
     )
-    write_json(folder / "comparison.json", result.plain())
+    write_json(folder / "comparison.json", result.plain(), indent=None)
     reasons = list(_failures(result, failing))
     for reason in reasons:
         say(f"--fail-on: {reason}")
