@@ -255,6 +255,8 @@ def test_the_page_is_never_written_over(runs: Path, tmp_path: Path, capsys: Capt
     for folder in ("compare-a-better", "compare-a-better-2"):
         assert answer(runs, "a", "better") == 0
         assert f"page: {runs / folder / 'compare.html'}" in capsys.readouterr().out
+    assert answer(runs, "a", "compare-a-better") == 2
+    assert "compare-a-better is made of other results" in capsys.readouterr().err
 
 
 def test_levels_of_the_deadline_factor_are_cells(tmp_path: Path, capsys: Capture) -> None:
@@ -332,8 +334,8 @@ def test_what_is_too_rare_could_have_shown_nothing_that_is_known(runs: Path) -> 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "no campaigns are named"),
-        (("a",), "two campaigns are needed"),
+        ((), "two results are needed"),
+        (("a",), "two results are needed"),
         (("a", "nix"), "there is no result nix"),
         (("a", "worse", "--metric", "slowdwn"), "did you mean slowdown?"),
         (("a", "worse", "--minimum-effect", "2 %"), "--minimum-effect"),

@@ -237,7 +237,7 @@ def test_the_terminal_has_verdict_metrics_and_remedies(folders: Path, capsys: Ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["a"], "two load tests are needed"),
+        (["a"], "two results are needed"),
         (["campaign", "a"], "a is a load test, the other is a campaign"),
         (["a", "half"], "half is unfinished: 7 of "),
         (["a", "b", "--per-cpu"], "--per-cpu is of latency matrices"),

@@ -164,10 +164,13 @@ def has_head(path: Path) -> bool:
 
 def no_result(runs: Path, text: str, others: Sequence[str] = ()) -> UsageError:
     """That no folder is meant by ``text``, and the nearest name of one or of ``others``."""
-    if (runs / text).is_dir():
-        message = f"{runs / text} holds no result: no {', '.join(HEADS)} is in it"
-        hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
-        return UsageError(message, hint)
+    for folder in (runs / text, Path(text)):
+        if DERIVED.holds(folder):
+            return UsageError(f"{folder} is made of other results", "name those, or leave it out")
+        if folder.is_dir():
+            message = f"{folder} holds no result: no {', '.join(HEADS)} is in it"
+            hint = f"restore it from a backup if it was a result folder; {LIST_HINT}"
+            return UsageError(message, hint)
     known = [path.name for path in sorted(entries(runs)) if has_head(path)]
     none = f"{runs} holds none: deadbeat contention, latency or load"
     hint = near(text, [*known, *others]) or (LIST_HINT if known else none)

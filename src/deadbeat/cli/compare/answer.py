@@ -70,11 +70,8 @@ def compare(
     failing = set[str]().union(*(FAIL_ON[word] for word in fail_on))
     turns = len(campaigns) == 1 and kind.changes is not None and kind.changes(paths[0])
     if len(campaigns) < 2 and not turns:
-        several = kind.words.results
         raise UsageError(
-            f"two {several} are needed: the baseline, and what is compared with it"
-            if campaigns
-            else f"no {several} are named",
+            "two results are needed: the baseline, and what is compared with it",
             "deadbeat compare A B; deadbeat list results lists them",
         )
     own = [path.resolve().name for path in paths[: len(campaigns)]]
