@@ -11,7 +11,7 @@ import click
 
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.finding import explanations
+from deadbeat.base.model.finding import Explanation, explanations
 from deadbeat.base.model.published import offered
 from deadbeat.base.model.words import nearest, shown
 from deadbeat.cli._help import COMMON, Titled
@@ -30,7 +30,7 @@ _NAMED = {
 
 
 def explain(finding: str | None) -> Shown:
-    known = explanations()
+    known = {**explanations(), **_rules()}
     if finding is None:
         return Shown(
             plain={"findings": [{"id": each.id, "title": each.title} for each in known.values()]},
@@ -44,9 +44,23 @@ def explain(finding: str | None) -> Shown:
     return Shown(plain=plain, parts=[text])
 
 
+def _rules() -> dict[str, Explanation]:
+    """Faults of a program that need no miss."""
+    found = import_module("deadbeat.program.derive.rules").RULES.values()
+    return {
+        each.name: Explanation(
+            id=each.name,
+            title=f"A real-time thread {each.title}",
+            wrong=each.why,
+            check=f"{each.cure[0].upper()}{each.cure[1:]}.",
+        )
+        for each in found
+    }
+
+
 def named(word: str) -> Shown | None:
     """A finding, or a row of what ``_NAMED`` lists; None: nothing has that name."""
-    if word in explanations():
+    if word in explanations() or word in _rules():
         return explain(word)
     for kind, rows in _rows():
         if word in rows:
@@ -68,7 +82,7 @@ def _rows() -> Iterator[tuple[str, Mapping[str, attrs.AttrsInstance]]]:
 
 def names() -> list[str]:
     """Everything that `named` knows, for a shell."""
-    return [*explanations(), *(name for _, rows in _rows() for name in rows)]
+    return [*explanations(), *_rules(), *(name for _, rows in _rows() for name in rows)]
 
 
 def _value(_: object, __: object, value: Any) -> Any:

@@ -171,6 +171,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
+        below=[traced.rules_table(of)] if of and of.rules else [],
         steps=tuple(steps),
         sections=(
             Section("figures", "When and why jobs were late", (Figures(charts(found)), *late)),

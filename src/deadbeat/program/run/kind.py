@@ -24,7 +24,7 @@ from deadbeat.base.model.finding import Finding, Severity
 from deadbeat.base.model.platform import example_platform
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.systems import TaskSystem
-from deadbeat.base.model.words import duration, shortened, time_text
+from deadbeat.base.model.words import count_of, duration, shortened, time_text
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.store.place import PROGRAM, no_result
@@ -41,6 +41,7 @@ from deadbeat.machine.targets.opening import opened
 from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.outside import computed
 from deadbeat.program.derive.replica import replica
+from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
@@ -212,7 +213,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         deadlines = dict(spec.deadline)
         try:
             derived = derive(watch.recording, deadlines=deadlines)
-            seen = traced(watch.recording, deadlines, derived=derived)
+            seen = traced(watch.recording, deadlines, derived=derived, allow=spec.allow)
         except KeyboardInterrupt:
             if not (spec.tries or len(watch.marks.records)):
                 store.keep_unseen(key, watch.recording)
@@ -451,7 +452,17 @@ def _named(command: Sequence[str]) -> str:
 def cases(found: ProgramSummary) -> list[Verdicted]:
     """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
     known = found.cells or (found.traced.known if found.traced else ())
+    rules = found.traced.rules if found.traced else ()
     return [
+        Verdicted(
+            name=f"{each.rule}:{each.thread}",
+            group="program.rules",
+            weight=each.jobs,
+            verdict="passed" if each.accepted else "failed",
+            message=f"{each.thread} {RULES[each.rule].title} in {count_of(each.jobs, 'job')}",
+        )
+        for each in rules
+    ] + [
         Verdicted(
             name=task.name,
             group="program.misses",

@@ -10,6 +10,7 @@ from deadbeat.base.experiment import fields
 from deadbeat.base.model import rules
 from deadbeat.base.model.specification import keyed
 from deadbeat.base.model.words import nearest, shown
+from deadbeat.program.derive.rules import RULES
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 
@@ -47,6 +48,13 @@ def _change(value: Any) -> str:
     if isinstance(word, str) and (word in CHANGES[:-1] or word.startswith("tune:")):
         return word
     raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), CHANGES))
+
+
+def _allowed(value: Any) -> str:
+    rule, _, thread = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if rule in RULES and thread:
+        return f"{rule}:{thread}"
+    raise rules.refuse(f"{shown(value)} is no RULE:THREAD", nearest(rule, RULES))
 
 
 @frozen(kw_only=True)
@@ -114,6 +122,15 @@ class ProgramSpec:
         rules.CommandLine(optional=True), "CMD", "Another version, for turns.", default=()
     )
 
+    allow: tuple[str, ...] = keyed(
+        rules.ListOf(
+            _allowed, "a list of RULE:THREAD", "page-fault:logger", rules.unique, optional=True
+        ),
+        "RULE:THREAD",
+        "Faults that are known and accepted, as lists of findings name their rules: they stay in"
+        " the answer.  [none]",
+        default=(),
+    )
     twin_of: str | None = keyed(
         rules.Name(),
         "--twin-of RUN",

@@ -18,6 +18,7 @@ from deadbeat.program.derive.ends import EndToEnd, end_to_end
 from deadbeat.program.derive.jobs import SURE_JOBS
 from deadbeat.program.derive.late import Late, causes, late
 from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.rules import RULES, BrokenRule, rules_of
 from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import (
     ASSUMED,
@@ -54,7 +55,7 @@ class TracedProgram(DerivedSet):
     """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
     ``unproved``, ``load``: as of `deadbeat.program.derive.system.Reduced`;
     ``late``: the worst of each task; ``causes``: of all misses; ``refused``: threads that did not
-    get the policy that they asked for."""
+    get the policy that they asked for; ``rules`` that it broke, of ``rules_judged``."""
 
     late: tuple[Late, ...] = ()
     causes: tuple[MissCause, ...] = ()
@@ -68,6 +69,9 @@ class TracedProgram(DerivedSet):
     throttled: tuple[str, ...] = ()
     allowed: Mapping[str, str] = field(factory=dict)
     cost: TracingCost | None = None
+    rules: tuple[BrokenRule, ...] = ()
+    rules_judged: tuple[str, ...] = ()
+    rules_not_seen: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[DerivedTask, ...]:
@@ -83,9 +87,14 @@ NOTHING = TracedProgram(tasks=(), locks=(), chains=())
 
 
 def traced(
-    recording: Recording, deadlines: Mapping[str, int], *, derived: DerivedRun | None = None
+    recording: Recording,
+    deadlines: Mapping[str, int],
+    *,
+    derived: DerivedRun | None = None,
+    allow: Sequence[str] = (),
 ) -> TracedProgram:
-    """The task set of what was recorded, and why its jobs were late. ``derived``: if known."""
+    """The task set of what was recorded, and why its jobs were late. ``derived``: if known;
+    ``allow``: RULE:THREAD that the user accepts."""
     found = derived or derive(recording, deadlines=deadlines)
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
@@ -106,7 +115,7 @@ def traced(
             jobs, kernel = rows["pieces"].sum(), len(mine) - len(own)
             job_ns[task.name] = low * kernel / jobs, (high * kernel + most * len(own)) / jobs
     cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
-    every = late(recording, found)
+    rules, every = rules_of(recording, found, allow), late(recording, found)
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
     return TracedProgram(
         **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
@@ -120,6 +129,9 @@ def traced(
         throttled=recording.throttled,
         allowed=recording.allowed,
         refused=tuple({names_of(recording.threads)[tid]: 1 for tid in events["tid"][refused]}),
+        rules=rules.broken,
+        rules_judged=rules.judged,
+        rules_not_seen=rules.not_seen,
     )
 
 
@@ -190,9 +202,19 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         left = f"; {left} had no job: skipped, or served late" * (lone > 0)
         who = f"{worst} of {limit}, {_who(near)}"
         yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}{left}."
+        yield from _worst_rule(found)
     else:
         yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
     yield from _unjudged(found)
+
+
+def _worst_rule(found: TracedProgram) -> Iterator[str]:
+    """What may make jobs late though none was."""
+    open_ = [each for each in found.rules if not each.accepted]
+    for worst in open_[:1]:
+        more = f"; {count_of(len(open_) - 1, 'more fault')} below" if open_[1:] else ""
+        many = f"in {count_of(worst.jobs, 'job')}, " if worst.jobs else ""
+        yield f"But {worst.thread} {RULES[worst.rule].title} ({many}{worst.where}){more}."
 
 
 def _who(task: DerivedTask) -> str:
@@ -237,6 +259,8 @@ def _unseen(found: TracedProgram) -> Iterator[str]:
     """What is not seen, a sentence each."""
     for line in found.not_seen:
         yield capital(line) if line.startswith("it ") else f"not seen: {line}"
+    if found.rules_not_seen:
+        yield f"not seen: whether these rules are broken: {', '.join(found.rules_not_seen)}"
 
 
 def _unjudged(found: TracedProgram) -> Iterator[str]:
@@ -309,6 +333,8 @@ def lines(found: TracedProgram) -> Iterator[str]:
             cure = " (--set no_locks=true leaves locks out)" * own
             much = f", {percent(share)} of its execution time{cure}"
         yield f"Tracing cost at most {time_text(ends[1])} a job ({name}){much}."
+    if found.rules_judged and not found.rules:
+        yield f"None of {len(found.rules_judged)} rules for real-time threads was broken."
     yield from _unseen(found)
 
 
@@ -416,6 +442,22 @@ _LATE = (
 )
 
 
+_RULES = (
+    _words("rule", "rule"),
+    _words("thread", "thread"),
+    Column(key="count", heading="times"),
+    Column(key="jobs", heading="jobs"),
+    evolve(_words("where", "where"), long=True),
+    evolve(_words("cure", "cure", lambda row: "accepted" if row.accepted else row.cure), long=True),
+    Column(key="accepted"),
+)
+
+
+def rules_table(found: TracedProgram) -> Table:
+    title = "Faults that need no miss"
+    return Table(name="rules", columns=_RULES, rows=found.rules, terminal=True, title=title)
+
+
 def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
     """Threads, chains, locks and their sections, late jobs. ``sharing``: protocol -> what sharing
     its lock costs an operation, ns."""
@@ -448,6 +490,7 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
     title = "Locks; longest: CPU time of a section"
     locks = Table(name="locks", columns=columns, rows=found.locks, terminal=True, title=title)
     made = (
+        rules_table(found),
         Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
         Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
         locks,
