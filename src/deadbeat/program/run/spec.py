@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from attrs import frozen
@@ -10,7 +11,6 @@ from deadbeat.base.experiment import fields
 from deadbeat.base.model import rules
 from deadbeat.base.model.specification import keyed
 from deadbeat.base.model.words import nearest, shown
-from deadbeat.program.derive.rules import RULES
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 
@@ -51,10 +51,11 @@ def _change(value: Any) -> str:
 
 
 def _allowed(value: Any) -> str:
+    known = import_module("deadbeat.program.derive.rules").RULES  # heavy: help needs none
     rule, _, thread = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if rule in RULES and thread:
+    if rule in known and thread:
         return f"{rule}:{thread}"
-    raise rules.refuse(f"{shown(value)} is no RULE:THREAD", nearest(rule, RULES))
+    raise rules.refuse(f"{shown(value)} is no RULE:THREAD", nearest(rule, known))
 
 
 @frozen(kw_only=True)
