@@ -43,6 +43,16 @@ for (const plot of document.querySelectorAll(".plot")) {
 }
 return found;
 """
+#: Plots that leave a sheet of paper, on which nothing is drawn again.
+_OFF_PAPER = """
+document.body.style.width = "700px";
+const edge = document.body.getBoundingClientRect().right + 1;
+const off = (plot) => [...plot.querySelectorAll(".infolayer text, .xtick text")].some((part) =>
+  part.getBoundingClientRect().right > edge);
+const found = [...document.querySelectorAll(".plot")].filter(off).map((plot) => plot.id);
+document.body.style.width = "";
+return found;
+"""
 _WIDER = "return document.documentElement.scrollWidth - window.innerWidth;"
 #: The last one makes WebGL work without a GPU (SwiftShader); without it Chromium falls back to the
 #: same, with a warning that the fall-back will go.
@@ -154,5 +164,11 @@ def assert_sound(driver: Chrome, pages: list[str]) -> None:
     assert driver.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
     assert driver.execute_script(_OVERFLOWING) == []
     assert driver.execute_script(_WIDER) <= 0
+    driver.execute_script("dispatchEvent(new Event('beforeprint'));")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    off_paper = driver.execute_script(_OFF_PAPER)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    driver.execute_script("dispatchEvent(new Event('afterprint'));")
+    assert off_paper == []
     outside = [url for url in requested(driver) if urlsplit(url).scheme not in ("data", "blob")]
     assert set(outside) <= set(pages)

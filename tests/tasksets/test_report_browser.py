@@ -341,7 +341,7 @@ def test_loaded_cores_are_a_table_and_no_part_of_the_grid(opened, tmp_path):
     load = {"tasks_per_core": 2, "deadline_factor": 2.0, "slowdown_mean": 9.0}
     summary = with_rows(base, rows=(*rows_of(base), rows_of(base)[-1] | load))
     driver = opened(write_report(summary, tmp_path))
-    assert text(driver, "#loaded h3") == "2 tasks a core, D = 2 C"
+    assert text(driver, "#loaded caption") == "2 tasks a core, D = 2 C"
     assert cells(driver, "loaded-0")[0][:5] == ["2", "1.00", "1.00", "4", "9.000 [1.275, 1.285]"]
     assert text(driver, "#points-count") == "8 of 8 points shown"
     assert not driver.find_element(By.ID, "point-factor").is_displayed()

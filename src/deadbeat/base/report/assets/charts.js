@@ -525,7 +525,17 @@ const deadbeatCharts = (function () {
   });
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  matchMedia("print").addEventListener("change", () => draw());
+  /* Paper is narrower than most windows: charts shrink as they are, there is no time to draw them again. */
+  addEventListener("beforeprint", () => document.querySelectorAll(".svg-container").forEach((box) => {
+    const {offsetWidth: width, offsetHeight: height} = box;
+    Object.assign(box.style, {aspectRatio: `${width} / ${height}`, maxWidth: `min(100%, ${width}px)`});
+    box.querySelectorAll(".main-svg").forEach((drawn) => drawn.setAttribute("viewBox", `0 0 ${width} ${height}`));
+  }));
+  addEventListener("afterprint", () => document.querySelectorAll(".svg-container").forEach((box) => {
+    Object.assign(box.style, {aspectRatio: "", maxWidth: ""});
+    box.querySelectorAll(".main-svg").forEach((drawn) => drawn.removeAttribute("viewBox"));
+  }));
+  matchMedia("print").addEventListener("change", () => matchMedia("(prefers-color-scheme: dark)").matches && draw());
   charts.forEach((chart) => chart.panels.forEach((panel) => { if (panel.surface) panel.heat = keyed(chart); }));
   draw();
 
