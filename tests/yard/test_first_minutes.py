@@ -34,7 +34,9 @@ def test_every_command_of_the_first_pages_works_in_a_fresh_clone(tmp_path: Path)
         for line in lines:
             shell = ["bash", "-c", line]
             done = subprocess.run(shell, check=False, cwd=clone, capture_output=True, text=True)
-            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            # a machine refuses some settings (in a virtual one, mostly), as the page says
+            refused = "tune apply" in line and " refused; " in done.stderr
+            assert done.returncode == (3 if refused else 0), (line, done.stdout, done.stderr)
     finally:
         revert = [clone / ".venv/bin/deadbeat", "tune", "revert"]
         subprocess.run(revert, cwd=clone, check=False, capture_output=True)
