@@ -1,5 +1,6 @@
 """The page of a measured program as a person meets it: the answer first, nothing over another."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,3 +70,21 @@ def test_the_first_picture_answers_and_nothing_lies_over_another(
     # Labels far closer than they are wide.
     labels = browser.find_elements(By.CSS_SELECTOR, "#worst-1-0 .annotation-text")
     assert {"release", "deadline", "finish"} <= {each.text for each in labels}
+
+
+def test_what_is_predicted_of_a_program_is_a_result_like_others(
+    browser: Chrome, opened: Callable[..., Chrome], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program()
+    assert main(("predict", "late", "--cores", "1,2", "--scale", "control.C=0.01")) == 0
+    capsys.readouterr()
+    assert main(("show", "predict-late")) == 0
+    assert "SIMULATED" in capsys.readouterr().out
+    assert main(("list", "--json")) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["results"]}
+    assert listed["predict-late"]["state"] == "finished"
+    opened(Path("runs/predict-late/predict.html").resolve(), width=1280, height=800)
+    assert crowded(browser) == []
+    said = browser.find_element(By.CSS_SELECTOR, "header .sentence").text
+    assert said.startswith("Simulated on 1 core") and "no deadline is missed" in said
+    assert browser.find_element(By.ID, "chart-foreseen").is_displayed()

@@ -9,7 +9,7 @@ from attrs import evolve
 from deadbeat.base.kinds.registry import find
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.report.document import csv_of
+from deadbeat.base.report.document import Table, csv_of
 from deadbeat.base.report.html import write_page
 from deadbeat.base.report.paper import Words, write_charts
 from deadbeat.base.store.files import atomic_write, write_json
@@ -39,15 +39,23 @@ def predict(
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
     kind, path = find(runs, result)
-    if kind.name == "run":
-        return forecast(path, cores or (), scale)
-    if scale:
+    if kind.name != "run" and scale:
         raise UsageError("--scale is of measured programs", "deadbeat run -- ./program first")
-    cases, stored = read_cases(runs, result), read_prices(runs, result)
-    folder = new_folder(out, runs, [cases.name], verb="predict")
-    say(f"replaying {len(cases.cases)} task sets")
-    found = predicted(stored, cases, cores or (), hold=hold)
-    made = document(found, cases.platform)
+    if kind.name == "run":
+        made, answer = forecast(path, cores or (), scale)
+        assert isinstance(made.picture, Table)
+        columns, rows = made.picture.columns, made.picture.rows
+    else:
+        cases, stored = read_cases(runs, result), read_prices(runs, result)
+        say(f"replaying {len(cases.cases)} task sets")
+        found = predicted(stored, cases, cores or (), hold=hold)
+        made, answer, columns, rows = (
+            document(found, cases.platform),
+            plain(found),
+            SETS,
+            found.sets,
+        )
+    folder = new_folder(out, runs, [path.resolve().name], verb="predict")
     if figures:
         write_charts(
             folder / "figures",
@@ -55,8 +63,7 @@ def predict(
             Words(labels=", ".join(made.labels), caption=f"{made.title}."),
         )
     page = write_page(folder / PAGE, made)
-    answer = plain(found)
-    atomic_write(folder / TABLE, csv_of(SETS, found.sets))
+    atomic_write(folder / TABLE, csv_of(columns, rows))
     write_json(folder / ANSWER, answer)
     shown = Shown(
         kind="predict",

@@ -8,11 +8,21 @@ from pathlib import Path
 
 from attrs import asdict, evolve, frozen
 
-from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.specification import read
-from deadbeat.base.model.words import count_of, nearest, shown, time_text
-from deadbeat.base.report.document import Column, Table
+from deadbeat.base.model.words import Json, count_of, nearest, shown, time_text
+from deadbeat.base.report.building import CurvePoint, aside, curve
+from deadbeat.base.report.charts import BLACK, Chart, Mark, Panel
+from deadbeat.base.report.document import (
+    Column,
+    Document,
+    FactList,
+    Figures,
+    Section,
+    Sentence,
+    Table,
+    machine_facts,
+)
 from deadbeat.program.derive.replica import Replica, replica
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.results import ProgramStore, worst_run
@@ -107,8 +117,8 @@ def scales_of(words: str, program: Replica) -> tuple[list[TimeScale], tuple[int,
     return scales, instances
 
 
-def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
-    """What a stored program would do otherwise."""
+def forecast(path: Path, cores: Sequence[int], words: str) -> tuple[Document, dict[str, Json]]:
+    """What a stored program would do otherwise: for people, and as values."""
     store = ProgramStore.open(path)
     run = worst_run(store)
     recording = store.events(run.key) if run else None
@@ -140,23 +150,79 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> Shown:
         time_column("most_ns", "may be", value=lambda room: room.most_ns or None),
         Column(key="factor", heading="times", words=True, value=_factor),
     )
-    title = "So that every deadline is met, each by itself (simulated)"
+    title = "So that every deadline is met, each by itself"
     rooms_table = Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)
-    return Shown(
+    sentence = f"As it is, worst responses simulated for measured: {model}."
+    table = _table(variants)
+    lacks = (*program.lacks, *_LACKS)
+    document = Document(
+        title=f"{path.name} predicted",
         kind="predict",
-        headline=" ".join(lines),
-        plain={
-            "result": path.name,
-            "labels": ["simulated"],
-            "variants": [{**asdict(each), "first": each.first} for each in variants],
-            "rooms": [{**asdict(each), "most_ns": each.most_ns} for each in rooms],
-            "model": {name: each.max_ns for name, each in was.items()},
-            "measured": measured,
-        },
-        parts=[*lines, f"As it is, worst responses simulated for measured: {model}."],
-        tables=[_table(variants), rooms_table],
-        lines=[f"not in it: {line}" for line in (*program.lacks, *_LACKS)],
+        product="deadbeat predict",
+        source="the recorded jobs, which run again in a simulator",
+        labels=("SIMULATED",),
+        head=machine_facts(asdict(store.platform)),
+        answer=lines,
+        picture=table,
+        below=(sentence, rooms_table, *(f"not in it: {line}" for line in lacks)),
+        sections=(
+            Section(
+                "answer",
+                "Who misses",
+                (
+                    Sentence(" ".join(lines), answer=True),
+                    Figures(list(_charts(variants, one))),
+                    table,
+                ),
+                "Answer",
+            ),
+            Section("rooms", "How much more it may be", (rooms_table,)),
+            Section(
+                "how",
+                "How far to believe it",
+                (Sentence(sentence), FactList([("not in it", line) for line in lacks])),
+            ),
+        ),
     )
+    return document, {
+        "result": path.name,
+        "labels": ["simulated"],
+        "variants": [{**asdict(each), "first": each.first} for each in variants],
+        "rooms": [{**asdict(each), "most_ns": each.most_ns} for each in rooms],
+        "model": {name: each.max_ns for name, each in was.items()},
+        "measured": measured,
+    }
+
+
+def _charts(variants: Sequence[ProgramVariant], program: Replica) -> Iterator[Chart]:
+    """The longest response of every thread that has a deadline, as a part of it."""
+    known = ((each.task.name, each.task.deadline_ns) for each in program.threads)
+    limits = {name: limit for name, limit in known if limit}
+    if not limits:
+        return
+    curves = []
+    for look, each in enumerate(variants):
+        label = count_of(each.cores, "core")
+        label += f", {each.instances} instances" * (each.instances > 1)
+        points = [
+            CurvePoint(
+                place + aside(look, len(variants)), 100 * each.threads[name].max_ns / limits[name]
+            )
+            for place, name in enumerate(limits)
+            if each.threads[name].max_ns
+        ]
+        curves.append(curve(label, points, look=look, kind="errors"))
+    panel = Panel(
+        title="",
+        x_label="",
+        y_label="longest response, % of the deadline",
+        curves=tuple(curves),
+        categories=tuple(limits),
+        marks=(Mark(axis="y", at=100.0, label="deadline", look=BLACK),),
+        y_log=True,
+    )
+    caption = "Simulated from the recorded jobs."
+    yield Chart(name="foreseen", title="Who misses", caption=caption, panels=(panel,))
 
 
 def freed(program: Replica, machine: Sequence[int]) -> tuple[Replica, list[str]]:
@@ -283,7 +349,7 @@ def _table(variants: Sequence[ProgramVariant]) -> Table:
             for key, heading in (("p50_ns", "median"), ("p99_ns", "99 %"), ("max_ns", "worst"))
         ),
     )
-    title = "Simulated responses" + ", of who misses first or takes longest" * (len(variants) > 1)
+    title = "Responses" + ", of who misses first or takes longest" * (len(variants) > 1)
     return Table(name="variants", columns=columns, rows=rows, terminal=True, title=title)
 
 
