@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from deadbeat.latencies.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
 
 #: Loaded by name: it measures, too.
-_LATENCY = "deadbeat.latencies.latency.kind"
+_LATENCY, _TRACES = "deadbeat.latencies.latency.kind", "deadbeat.program.foreign.base"
 
 
 def import_files(
@@ -33,6 +33,8 @@ def import_files(
     files: Sequence[str],
     load: str | None,
     unit: str | None,
+    process: str | None,
+    deadline: str | None,
     fresh: bool,
     runs: Path,
     figures: bool | None,
@@ -55,6 +57,16 @@ def import_files(
         words=words_typed("import"),
         say=say,
     )
+    if (form := _trace_format(files, {**given, "load": load, "unit": unit})) is not None:
+        if deadline is not None:
+            asked.put("deadline", deadline, "--deadline")
+        more = {"trace": Path(files[0]), "form": form, "process": process}
+        begin = evolve(begin, given=more, typed=asked.values, names=asked.names)
+        kind = kind_of("run")
+        return report(kind, carried_out(kind, begin)[0], figures)
+    for option, value in (("--process", process), ("--deadline", deadline)):
+        if value is not None:
+            raise UsageError(f"{option} is of traces, and none is given", "leave it out")
     latency = import_module(_LATENCY)
     try:
         brought = latency.bring(begin)
@@ -70,6 +82,20 @@ def import_files(
         read |= {"brought": [*map(_gaps, brought)], "place": latency.place_of(begin, brought)}
     begun, _ = carried_out(kind, evolve(begin, given=read))
     return report(kind, begun, figures)
+
+
+def _trace_format(files: Sequence[str], given: Mapping[str, str | None]) -> Any:
+    """The format of the file, if it is a trace, else None. Raises UsageError: there is more beside
+    it."""
+    format_of = import_module(_TRACES).format_of
+    found = [(file, form) for file in files if (form := format_of(Path(file)))]
+    if not found:
+        return None
+    if len(files) > 1:
+        raise UsageError(f"{shown(found[0][0])} is a trace", "import one at a time")
+    if extra := [f"--{key}" for key in given if key != "name" and given[key] is not None]:
+        raise UsageError(f"{extra[0]} is not of a trace ({shown(files[0])})", "leave it out")
+    return found[0][1]
 
 
 def _gaps(run: Any) -> GapRun:

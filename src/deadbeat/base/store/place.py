@@ -94,6 +94,20 @@ def given_place(runs: Path, name: str, fresh: bool, holds: Callable[[Path], bool
     return Place(path=path, resumed=False, replaces=True) if fresh else None
 
 
+def imported_place(runs: Path, given: str | None, file: str, fresh: bool) -> tuple[Place, str]:
+    """Where what was read from ``file``, named without its ending, goes, and its name: a new
+    folder, or that of the name ``given``. Raises UsageError: something is there, without ``fresh``
+    or no result."""
+    if given is None:
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", file).strip("-._")[:60] or "imported"
+        path = runs / numbered(name, max(family(runs, name), default=0) + 1)
+        return Place(path=path), name
+    place = given_place(runs, given, fresh, has_head)
+    if place is None:
+        raise UsageError(f"{runs / given} is there", REPLACE_HINT)
+    return place, given
+
+
 def numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 

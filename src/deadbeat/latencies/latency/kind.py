@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,14 +23,10 @@ from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.report.perfetto import moments_text
 from deadbeat.base.store.place import (
-    REPLACE_HINT,
     REPORT_FILE,
     FolderState,
     Place,
-    family,
-    given_place,
-    has_head,
-    numbered,
+    imported_place,
 )
 from deadbeat.base.store.texts import read_text
 from deadbeat.build.programs import put_runtime, toolchain_of
@@ -246,14 +241,8 @@ def place_of(asked: Begin, brought: Sequence[Brought]) -> tuple[Place, str, Plat
     _, file = _split(asked.given["files"][0])
     while file.suffix.lower() in _ENDINGS:
         file = file.with_suffix("")
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", file.name).strip("-._")[:60] or "imported"
-    name = str(asked.typed.get("name", name))
-    place = Place(path=asked.runs / numbered(name, max(family(asked.runs, name), default=0) + 1))
-    if asked.named:
-        found = given_place(asked.runs, name, asked.fresh, has_head)
-        if found is None:
-            raise UsageError(f"{asked.runs / name} is there", REPLACE_HINT)
-        place = found
+    given = str(asked.typed["name"]) if asked.named else None
+    place, name = imported_place(asked.runs, given, file.name, asked.fresh)
     return place, name, _platform([each.said for each in brought])
 
 

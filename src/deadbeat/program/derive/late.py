@@ -35,7 +35,7 @@ from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.program.derive.tracks import NEVER, PARKED, Track
+from deadbeat.program.derive.tracks import BY_THREAD, NEVER, PARKED, Track
 
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
@@ -268,6 +268,8 @@ class _Seen:
             after = max(woken - max(int(wait["timer"]), begin, left), 0)
             found[(BLIND, "") if self.blind else (TIMER, str(site))] += after
             found[WAITED, str(site)] += ns - after
+        elif inside and site.call == BY_THREAD:
+            found[WAITED, f"a call that {self.name(int(block['waker']))} ended"] += ns
         else:
             found[WAITED, str(site)] += ns
         return woken

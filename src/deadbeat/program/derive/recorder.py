@@ -33,7 +33,7 @@ from deadbeat.program.derive.symbols import where
 
 #: What a wait may be, and what may end that of another; by name, as a call of all others then costs
 #: least (research: derive).
-_WAITS = (
+WAITS = (
     *("clock_nanosleep", "nanosleep", "futex", "futex_wait", "read", "write", "recvfrom"),
     *("recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv", "epoll_wait", "epoll_pwait"),
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
@@ -46,7 +46,7 @@ _WAITS = (
 _WIDTHS = ("", "_time64", "_time32")
 _CALLS = tuple(
     f"syscalls/sys_{side}_{name}{width}"
-    for name in _WAITS
+    for name in WAITS
     for width in _WIDTHS
     for side in ("enter", "exit")
 )

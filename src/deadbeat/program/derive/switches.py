@@ -64,9 +64,10 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             row = here[place].copy()
             left, after = int(row["a"]), here[place + 1]
             between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
-            own = between[(between["tid"] == after["tid"]) & (between["cpu"] == cpu)]
-            own = own[own["kind"] != RecordKind.WAKING]
-            row["ns"] = own["ns"][0] if len(own) else after["ns"]
+            mine = between[between["tid"] == after["tid"]]
+            woken = mine["ns"][mine["kind"] == RecordKind.WAKING][-1:]
+            own = mine["ns"][(mine["cpu"] == cpu) & (mine["kind"] != RecordKind.WAKING)]
+            row["ns"] = [*own[:1], *woken, after["ns"] - 1][0]
             woken, back = (
                 each[np.searchsorted(each, here[place]["ns"], "right") :][:1]
                 for each in (wakes(left), comes(left))

@@ -45,6 +45,8 @@ _STOPPED = 0x4
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 #: A wait for a word that others alone wake at: a thread's own, as locks that park threads have it.
 PARKED = "futex_wait"
+#: A wait of a thread without events of calls that another thread ended.
+BY_THREAD = "another thread"
 #: Calls that look whether there is something, too: then they return 0 at once.
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
@@ -53,7 +55,7 @@ _CONTROL, _BY_MONOTONIC = 0x7F, 0x17F
 _LOCKS = RecordKind.WANT, RecordKind.GOT, RecordKind.UNLOCK, RecordKind.COND_WAIT
 _WANT, _GOT, _UNLOCK, _COND_WAIT = map(int, _LOCKS)
 #: A clock with readings so far from the records' is that of the time of day.
-_OTHER_CLOCK_NS = 3 * 365 * 86_400 * 10**9
+OTHER_CLOCK_NS = 3 * 365 * 86_400 * 10**9
 
 
 @frozen
@@ -207,6 +209,9 @@ class Track:
         calls, asleep = self.of(RecordKind.ENTER)["a"], self.thread.sleeps_in
         name = "" if asleep in calls else self.names.get(asleep, "")
         lone["site"] = self.site(Site("unknown", name or "a call that is not traced", 0))
+        if not len(calls) and not name:  # then a wait ends by a thread, or as others do
+            by_thread = (lone["flags"] & IN_INTERRUPT == 0) & (lone["waker"] != 0)
+            lone["site"][by_thread] = self.site(Site("unknown", BY_THREAD, 0))
         return np.sort(np.concatenate([found, lone]), order="enter")
 
     def known(self, begin: Times, end: Times) -> NDArray[np.bool_]:
@@ -403,7 +408,7 @@ def _fill(track: Track, waits: NDArray[np.void]) -> None:
         there &= mine["ns"][np.maximum(last, 0)] >= waits["enter"]
         waits["timer"][there] = mine[column][last[there]]
     apart = waits["wake"] - waits["timer"]
-    other = (waits["timer"] != 0) & waits["blocked"] & (np.abs(apart) > _OTHER_CLOCK_NS)
+    other = (waits["timer"] != 0) & waits["blocked"] & (np.abs(apart) > OTHER_CLOCK_NS)
     expired = other & ((waits["flags"] & IN_INTERRUPT) > 0)
     # those of sleeps by the time of day are known where one of them expired
     shifted = waits["timer"] + apart[expired].min() if expired.any() else 0

@@ -167,7 +167,9 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         kind="run",
         source="the stored runs",
         labels=found.labels,
-        about=f"Program: {command or f'process {found.spec.pid}'}",
+        about=f"Trace: {found.spec.trace[0]}"
+        if found.spec.trace
+        else f"Program: {command or f'process {found.spec.pid}'}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),

@@ -56,6 +56,7 @@ from deadbeat.program.run.document import (
     tasks,
 )
 from deadbeat.program.run.exported import perfetto, recorded
+from deadbeat.program.run.imported import imported
 from deadbeat.program.run.observe import COMPARABLE
 from deadbeat.program.run.results import (
     FIRST,
@@ -319,6 +320,13 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a measured program, or finds the one to continue."""
+    if path := asked.given.get("trace"):
+        store = imported(asked, path)
+        return Begun(
+            experiment=ProgramExperiment(
+                read(ProgramSpec, store.spec), store=store, planned=[FIRST]
+            )
+        )
     base, typed = asked.without_preset({"quick": {"duration": 10.0}})
     spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
     if bool(spec.command or spec.twin_of) is (spec.pid is not None):

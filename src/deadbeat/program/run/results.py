@@ -102,6 +102,8 @@ _BY_NUMBER = ("calls", "symbols", "names")
 _STRETCHES = 200
 #: Price lists of other results: loaded by name.
 _PRICES = "deadbeat.tasksets.prices.sharing"
+#: Label of what was imported.
+ELSEWHERE = "recorded elsewhere"
 _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
@@ -429,12 +431,13 @@ def summarise(store: ProgramStore) -> ProgramSummary:
             )
         )
     sharing: dict[str, float] = import_module(_PRICES).sharing_of(store.path, store.platform)
+    spec = read(ProgramSpec, store.spec)
     return ProgramSummary(
         name=store.path.name,
-        spec=read(ProgramSpec, store.spec),
+        spec=spec,
         done=len(every),
         seconds=sum(run.seconds for run in every),
-        labels=loud({store.platform.kind} & {*LABELLED}),
+        labels=(*loud({store.platform.kind} & {*LABELLED}), *[ELSEWHERE] * bool(spec.trace)),
         findings=tuple(each for run in every for each in run.problems),
         cells=tuple(cells),
         agreed=_agreed(store, worst),

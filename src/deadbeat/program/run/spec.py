@@ -132,6 +132,12 @@ class ProgramSpec:
         " the answer.  [none]",
         default=(),
     )
+    trace: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True),
+        "FILE",
+        "Trace that was imported, and of which process.",
+        default=(),
+    )
     twin_of: str | None = keyed(
         rules.Name(),
         "--twin-of RUN",

@@ -135,12 +135,15 @@ def traced(
     )
 
 
-def require_named(found: TracedProgram, wanted: Iterable[str], marked: Iterable[str]) -> None:
+def require_named(
+    found: TracedProgram, wanted: Iterable[str], marked: Iterable[str] = (), *, kept: bool = True
+) -> None:
     """UsageError where a deadline is of no thread and no ``marked`` task."""
     names = {task.name for task in found.tasks} | {*marked}
     for name in {*wanted} - {"", *names, *(each.partition("#")[0] for each in names)}:
         text = f"--deadline {name}: no thread has this name"
-        raise UsageError(text, f"the run is kept; the threads are {', '.join(sorted(names))}")
+        hint = f"the threads are {', '.join(sorted(names))}"
+        raise UsageError(text, "the run is kept; " * kept + hint)
 
 
 def policy_words(task: DerivedTask) -> str:

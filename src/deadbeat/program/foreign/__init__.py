@@ -1,0 +1,1 @@
+"""Traces that others recorded, as recordings of a program."""

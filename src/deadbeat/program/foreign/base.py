@@ -1,0 +1,65 @@
+"""Traces that others recorded: a format is a module of `deadbeat.program.foreign.formats`."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from attrs import frozen
+
+from deadbeat.base.model.errors import DataError, DeadbeatError
+from deadbeat.base.store.texts import shown
+from deadbeat.program.derive.records import Recording
+from deadbeat.program.foreign import formats
+from deadbeat.program.foreign.gathered import Gathered
+
+#: Of a file, to tell its format: a page of Android begins with its program.
+_HEAD = 4 << 20
+
+
+@frozen(kw_only=True)
+class TraceFormat:
+    """``fits``: whether a file, or folder, with such a first part is of it; ``read``: all that a
+    file holds; raises DataError where it is damaged, or what reads it is not installed."""
+
+    name: str
+    fits: Callable[[Path, bytes], bool]
+    read: Callable[[Path], Gathered]
+
+
+@cache
+def trace_formats() -> tuple[TraceFormat, ...]:
+    """Every format, by the name of its module."""
+    names = sorted(each.name for each in pkgutil.iter_modules(formats.__path__))
+    return tuple(import_module(f"{formats.__name__}.{name}").FORMAT for name in names)
+
+
+def format_of(path: Path) -> TraceFormat | None:
+    """The format of a file or folder; None: it is no trace that is known, or cannot be read."""
+    try:
+        head = b""
+        if path.is_file():
+            with path.open("rb") as stream:
+                head = stream.read(_HEAD)
+        return next((each for each in trace_formats() if each.fits(path, head)), None)
+    except (OSError, ValueError):
+        return None
+
+
+def read_trace(path: Path, form: TraceFormat, process: str) -> Recording:
+    """The recording of a process, as `Gathered.recording` has it.
+
+    Raises:
+        DataError: The file is damaged. UsageError: it has no such process.
+    """
+    try:
+        return form.read(path).recording(process)
+    except DeadbeatError as error:
+        error.args = (f"{shown(path)} ({form.name}): {error.message}",)
+        error.message = error.args[0]
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read {shown(path)}: {error.strerror}") from error

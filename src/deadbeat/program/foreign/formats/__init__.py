@@ -1,0 +1,1 @@
+"""Formats of traces: a module each, with a ``FORMAT``."""

@@ -1,0 +1,267 @@
+"""Events of a trace as a reader meets them, and then the recording of a program among them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from attrs import define, field
+from numpy.typing import NDArray
+
+from deadbeat.base.model.errors import DataError, UsageError
+from deadbeat.base.model.words import time_text
+from deadbeat.base.store.texts import shown
+from deadbeat.program.derive.recorder import WAITS
+from deadbeat.program.derive.records import (
+    RECORD,
+    RecordedThread,
+    Recording,
+    RecordKind,
+    Row,
+)
+from deadbeat.program.derive.tracks import OTHER_CLOCK_NS
+
+#: A sched_wakeup, which counts where the trace has no sched_waking.
+WAKE_UP = 1000
+#: Rows in memory before they go to the disk; those looked at at once.
+_ROWS, _PART = 1 << 16, 1 << 20
+#: An event may stand behind one that came so much later.
+_BACK_NS = 1_000_000
+#: Some sleep ends so soon after its timer where both have one clock. Else all are as far from it in
+#: every second, give or take; who is late all the time is not so far.
+_CLOCK_NS, _TICK_NS, _DRIFT_NS, _FAR_NS, _SECOND_NS = 100_000, 1_000, 50_000, 10**10, 10**9
+#: The kernel's priorities of ordinary threads begin here; that of SCHED_DEADLINE is -1.
+_FAIR_PRIO = 100
+#: Threads of the kernel that may have real-time priorities.
+_KERNEL = re.compile(
+    r"(migration|irq|ktimers?|ktimersoftd|ksoftirqd|cpuhp|watchdog|idle_inject|rcu\w*|sugov|kworker"
+    r"|stopper|posixcputmr|swapper|irq_work|napi)[/:]|(watchdogd|kthreadd|psimon|rcu_\w+)$"
+)
+_NAMED = 5
+_WIDTH = re.compile(r"_time(64|32)$")
+_NEEDED = {"switch": ("sched_switch",), "wake-up": ("sched_waking", "sched_wakeup")}
+#: Events, one of which tells it -> what is not known without, and what that costs.
+LACKS = {
+    ("call",): "system calls: jobs go by wake-ups, and one that is late takes the next ones in",
+    ("sched_stat_runtime",): "charges: what a hypervisor or an interrupt took counts as execution",
+    ("hrtimer_start",): "timers of sleeps: a release is the wake-up, no late timer is seen",
+    ("irq_handler_entry", "softirq_entry", "local_timer_entry"): "interrupts",
+    ("page_fault_user", "page_fault_kernel"): "page faults that do not wait",
+}
+_ALWAYS = "locks without contention; policies but by priority; CPUs on which a thread never ran"
+
+
+@define
+class Gathered:
+    """What a trace holds. Readers append to ``rows``, call `flush` now and then, and fill the rest.
+
+    Attributes:
+        names: tid -> name; ``pids``: tid -> process, where the trace says it; ``makers``: tid ->
+            who made it.
+        seen: Names of events that were read -> how many; ``call``: those of system calls.
+        calls: Names of system calls -> number in ``rows``.
+        form: What its times are given to.
+        notes: What else is not known, a line each.
+        flags: Whether it says which events came in interrupts.
+    """
+
+    rows: list[Row] = field(factory=list)
+    names: dict[int, str] = field(factory=dict)
+    pids: dict[int, int] = field(factory=dict)
+    makers: dict[int, int] = field(factory=dict)
+    seen: Counter[str] = field(factory=Counter)
+    calls: dict[str, int] = field(factory=dict)
+    lost: int = 0
+    form: str = ""
+    notes: list[str] = field(factory=list)
+    flags: bool = False
+    _file: IO[bytes] = field(factory=tempfile.TemporaryFile)
+
+    def call(self, name: str) -> int | None:
+        """Number of a system call; None: it is none that a thread waits in."""
+        if _WIDTH.sub("", name) not in WAITS:
+            return None
+        return self.calls.setdefault(name, len(self.calls))
+
+    def flush(self, least: int = _ROWS) -> None:
+        """Rows to the disk, if there are ``least`` or more."""
+        if len(self.rows) >= least:
+            np.array(self.rows, RECORD).tofile(self._file)
+            self.rows.clear()
+
+    def recording(self, process: str) -> Recording:
+        """That of a process, by its name or number, or of several with commas between; "": of what
+        has a real-time priority.
+
+        Raises:
+            DataError: Its events are in no order. UsageError: it has no such process.
+        """
+        self.flush(0)
+        self._file.flush()
+        count = self._file.tell() // RECORD.itemsize
+        for what, names in _NEEDED.items():
+            if not any(map(self.seen.get, names)):
+                text = f"it has no {what} of a thread: no job can be told"
+                raise DataError(text, f"record {names[0]}, too")
+        rows: NDArray[np.void] = np.memmap(self._file, RECORD, "r+", shape=(count,))
+        late_ns = _in_order(rows)
+        woken = RecordKind.WAKING if self.seen["sched_waking"] else WAKE_UP
+        priorities = _priorities(rows)
+        own = set(self._of(process) if process else self._urgent(priorities))
+        whole = {self.pids.get(tid) for tid in own}
+        own |= {tid for tid, pid in self.pids.items() if pid in whole}
+        for tid, maker in self.makers.items():  # in order of time
+            own |= {tid} if maker in own else set()
+        tids, parts = np.array(sorted(own)), []
+        for at in range(0, count, _PART):
+            part = rows[at : at + _PART]
+            mine = np.isin(part["tid"], tids) | (part["kind"] == RecordKind.LOST)
+            both = np.isin(part["kind"], (RecordKind.SWITCH, woken))
+            mine |= both & np.isin(part["a"], tids)
+            mine &= (part["kind"] < WAKE_UP) | (part["kind"] == woken)
+            parts.append(part[mine])
+        events = np.concatenate(parts)
+        events["kind"][events["kind"] == WAKE_UP] = RecordKind.WAKING
+        begin, end = int(rows["ns"][0]), int(rows["ns"][-1]) + 1
+        notes = [*self._notes(woken), *_by_one_clock(events)]
+        if late_ns:
+            notes.append(f"the order of events that are less than {time_text(late_ns)} apart")
+        made = events[events["kind"] == RecordKind.FORK]
+        born = dict(zip(made["a"].tolist(), made["ns"].tolist(), strict=True))
+        switches = events[events["kind"] == RecordKind.SWITCH]
+        threads = []
+        for tid in tids.tolist():
+            cpus = np.unique(switches["cpu"][(switches["a"] == tid) | (switches["tid"] == tid)])
+            priority = priorities.get(tid, _FAIR_PRIO)
+            policy = "other" if priority >= _FAIR_PRIO else "fifo" if priority >= 0 else "deadline"
+            each = RecordedThread(
+                tid=tid,
+                pid=self.pids.get(tid, tid),
+                name=self.names.get(tid, f"thread {tid}"),
+                policy=policy,
+                priority=_FAIR_PRIO - 1 - priority if policy == "fifo" else 0,
+                cpus=tuple(cpus.tolist()),
+                begin_ns=born.get(tid, 0),
+            )
+            threads.append(each)
+        return Recording(
+            events=events[events["kind"] != 0],
+            threads=tuple(sorted(threads, key=lambda each: each.begin_ns)),
+            begin_ns=begin,
+            end_ns=end,
+            calls={number: name for name, number in self.calls.items()},
+            names=self.names,
+            lost=self.lost,
+            not_seen=tuple(notes),
+        )
+
+    def _of(self, process: str) -> Iterator[int]:
+        """Threads of the name or number, or of a process with it."""
+        for word in process.split(","):
+            found = [
+                tid
+                for tid, name in self.names.items()
+                if tid and word in (name, str(tid), str(self.pids.get(tid, tid)))
+            ]
+            if not found:
+                common = Counter(name for tid, name in self.names.items() if tid)
+                words = ", ".join(shown(name) for name, _ in common.most_common(_NAMED))
+                text = f"--process {shown(word)}: it has no such thread"
+                raise UsageError(text, f"it has {words}")
+            yield from found
+
+    def _urgent(self, priorities: dict[int, int]) -> list[int]:
+        """Threads of programs with a real-time priority."""
+        found = [
+            tid
+            for tid, priority in priorities.items()
+            if tid and priority < _FAIR_PRIO and not _KERNEL.match(self.names.get(tid, ""))
+        ]
+        if not found:
+            names = [self.names[tid] for tid in priorities if tid in self.names and tid]
+            others = dict.fromkeys(name for name in names if not _KERNEL.match(name))
+            words = ", ".join(shown(name) for name in [*others][:_NAMED])
+            raise UsageError("none of its programs has a real-time priority", f"--process: {words}")
+        return found
+
+    def _notes(self, woken: int) -> Iterator[str]:
+        """What the trace does not hold, and what that costs."""
+        if not self.seen["sched_waking"]:
+            yield "wake-ups but as sched_wakeup, which is later and may name another waker"
+        yield from (text for names, text in LACKS.items() if not any(map(self.seen.get, names)))
+        if not self.flags:
+            yield "whether a thread or an interrupt woke another"
+        yield _ALWAYS
+        yield from self.notes
+        yield f"times finer than {self.form}"
+
+
+def _in_order(rows: NDArray[np.void]) -> int:
+    """Sorts them by time, no two at one instant: an order is known of those that stand at one. From
+    when to when some stood in another order, at most, ns."""
+    ns = rows["ns"].astype(np.int64)
+    late = int((np.maximum.accumulate(ns) - ns).max())
+    if late > _BACK_NS:
+        raise DataError(
+            f"its times go back, by {time_text(late)} and less: a clock of each CPU, or two traces",
+            "record it by one clock: echo mono > trace_clock",
+        )
+    if late:
+        order = np.argsort(ns, kind="stable")
+        rows[:] = rows[order]
+        ns = ns[order]
+    place = np.arange(len(ns))
+    rows["ns"] = np.maximum.accumulate(ns - place) + place
+    return late
+
+
+def _priorities(rows: NDArray[np.void]) -> dict[int, int]:
+    """tid -> its most frequent priority by the kernel, those of most switches first."""
+    found = Counter[tuple[int, int]]()
+    for at in range(0, len(rows), _PART):
+        part = rows[at : at + _PART]
+        part = part[part["kind"] == RecordKind.SWITCH]
+        low = (part["c"] & 0xFFFFFFFF).astype(np.uint32).astype(np.int32)
+        pairs = np.stack([part["tid"].astype(np.int64), low.astype(np.int64)])
+        keys, counts = np.unique(pairs, axis=1, return_counts=True)
+        found.update(dict(zip(map(tuple, keys.T.tolist()), counts.tolist(), strict=True)))
+    priorities: dict[int, int] = {}
+    for (tid, priority), _ in found.most_common():
+        priorities.setdefault(tid, priority)
+    return priorities
+
+
+def _by_one_clock(events: NDArray[np.void]) -> Iterator[str]:
+    """Puts timers of sleeps on the clock of the events: a wake-up comes a little after its timer.
+    Where that cannot be they are left out (kind 0)."""
+    timers, wakes = (events["kind"] == k for k in (RecordKind.SLEEP_TIMER, RecordKind.WAKING))
+    seconds, parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for tid in np.unique(events["tid"][timers]):
+        mine = events[timers & (events["tid"] == tid)]
+        woken = events["ns"][wakes & (events["tid"] == tid)].astype(np.int64)
+        place = np.searchsorted(woken, mine["ns"].astype(np.int64))
+        there = place < len(woken)
+        apart = woken[place[there]] - mine["a"][there]
+        near = abs(apart) < OTHER_CLOCK_NS
+        parts.append(apart[near])
+        seconds.append(woken[place[there]][near] // _SECOND_NS)
+    apart, second = np.concatenate(parts), np.concatenate(seconds)
+    if not len(apart) or ((apart >= -_TICK_NS) & (apart < _CLOCK_NS)).any():
+        return
+    each = np.unique(second)
+    middle, least = (
+        np.array([np.quantile(apart[second == one], share) for one in each]) for share in (0.5, 0.1)
+    )
+    if np.median(abs(apart - middle[np.searchsorted(each, second)])) > _DRIFT_NS:
+        if abs(np.median(apart)) > _FAR_NS:
+            events["kind"][timers] = 0
+            yield "timers of sleeps: their clock is not that of the events"
+        return
+    shift = np.interp(events["ns"][timers] / _SECOND_NS, each + 0.5, least).astype(np.int64)
+    for column in ("a", "b"):
+        events[column][timers] += shift
+    yield "timers of sleeps but by the wake-ups: their clock is not that of the events"

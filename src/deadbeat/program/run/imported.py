@@ -1,0 +1,94 @@
+"""Traces that others recorded, as results of ``deadbeat run``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deadbeat.base.kinds.base import Begin
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.specification import read
+from deadbeat.base.model.words import duration
+from deadbeat.base.store.place import imported_place
+from deadbeat.base.store.texts import shown
+from deadbeat.program.derive.lives import lives
+from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.tasks import derive, jobs_table
+from deadbeat.program.derive.timeline import kept
+from deadbeat.program.foreign.base import TraceFormat, read_trace
+from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import instead, require_named, traced
+
+#: Bytes that are read in a second; it is said where it takes so long.
+_BYTES_S, _LONG_S = 12 << 20, 5.0
+_UNKNOWN = "unknown"
+_ENDINGS = (".gz", ".xz", ".bz2", ".txt", ".dat", ".data", ".html", ".trace", ".log")
+
+
+def imported(asked: Begin, path: Path) -> ProgramStore:
+    """The result of a trace; `Begin.given` has its ``form``, and which ``process``.
+
+    Raises:
+        DeadbeatError: The file is damaged, or no job is in it. UsageError: it has not what is asked
+            for.
+    """
+    form: TraceFormat = asked.given["form"]
+    process = str(asked.given.get("process") or "")
+    trace = (str(path.absolute()), *[process] * bool(process))
+    spec = read(ProgramSpec, {"trace": list(map(shown, trace))}, asked.typed, names=asked.names)
+    if (seconds := path.stat().st_size / _BYTES_S) > _LONG_S:
+        asked.say(f"read {path.stat().st_size:,} bytes, about {duration(seconds)}")
+    recording = lives(read_trace(path, form, process))
+    deadlines = dict(spec.deadline)
+    derived = derive(recording, deadlines=deadlines)
+    found = traced(recording, deadlines, derived=derived)
+    if not found.known:
+        who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
+        raise DeadbeatError(f"{shown(path)}: no job of {who} was found", "; ".join(instead(found)))
+    require_named(found, deadlines, kept=False)
+    stem = path.resolve()
+    while stem.suffix.lower() in _ENDINGS:
+        stem = stem.with_suffix("")
+    given = spec.name if asked.named else None
+    place, name = imported_place(asked.runs, given, stem.name, asked.fresh)
+    plain = {**FOLDERS.plain(spec), "name": name}
+    store = ProgramStore.create(place.emptied(), plain, _platform(recording))
+    worst = sorted((-each.response_ns, each.at_ns) for each in found.late)
+    part, problems = kept(recording, worst[0][1] if worst else 0), []
+    if len(part.events) < (count := len(recording.events)):
+        text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
+        problems.append(Finding(id="events-cut", severity="info", message=text))
+    store.keep_events(FIRST, part)
+    store.keep_jobs(FIRST, jobs_table(derived))
+    run = ProgramRun(
+        key=FIRST,
+        started=datetime.now(UTC).isoformat(),
+        seconds=(recording.end_ns - recording.begin_ns) / 1e9,
+        status=None,
+        tasks=(),
+        traced=found,
+        problems=tuple(problems),
+    )
+    store.keep(run)
+    return store
+
+
+def _platform(recording: Recording) -> Platform:
+    """The machine of a trace, of which its CPUs are known."""
+    cpus = tuple(sorted({int(cpu) for cpu in recording.events["cpu"]}))
+    return Platform(
+        name=_UNKNOWN,
+        kind="hardware",
+        machine=_UNKNOWN,
+        soc=_UNKNOWN,
+        cpus=cpus,
+        kernel=_UNKNOWN,
+        preemption="unknown",
+        governor="unknown",
+        toolchain="",
+        flags="",
+        fingerprint="imported",
+    )
