@@ -145,8 +145,8 @@ def test_lanes_equal_the_engine_on_many_processors(metrics: bool) -> None:
     assert_equal(batch, metrics=metrics)
 
 
-def test_every_machine_has_the_baseline() -> None:
-    assert LANES[-1] == "baseline"
+def test_a_build_has_the_lanes_of_its_machine_or_ends_with_those_of_all() -> None:
+    assert len(LANES) == 1 or LANES[-1] == "baseline"
 
 
 def test_rows_do_not_depend_on_threads() -> None:
