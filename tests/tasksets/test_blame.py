@@ -276,6 +276,24 @@ def totals(events: list[TraceEvent], finish_ns: int) -> JobTotals:
     return add_up(events, task_matcher({OWN: 0}, 0), span)
 
 
+def test_who_waited_for_the_object_too_did_not_hold_it() -> None:
+    """t1 holds it for 18 ms; t2, who is more urgent, is next, and lets the job go on."""
+    after = waking(R + 18 * MS, ("db-t1", 300), cpu=1)
+    after = attrs.evolve(after, fields={"comm": "db-t2", "pid": 301, "prio": 13, "target_cpu": 1})
+    mine = [
+        switch(R, (*IDLE, "R"), ME),
+        switch(R + MS // 2, (*ME, "S"), PEER),
+        waking(R + 19 * MS, ("db-t2", 301), cpu=1),
+        switch(R + 19 * MS, (*PEER, "R"), ME),
+    ]
+    span = Span(cpu=0, release_ns=R, start_ns=R, finish_ns=R + 20 * MS)
+    for others, t1 in (((), 0), ((after,), 17.5 * MS), ((attrs.evolve(after, interrupt=True),), 0)):
+        found = add_up(mine, task_matcher({OWN: 0}, 0), span, others)
+        held = {share.name: share.slept_ns for share in found.threads if share.slept_ns}
+        assert held.get("db-t1", 0) == t1
+        assert sum(held.values()) == 18.5 * MS
+
+
 def gap(at: int) -> TraceEvent:
     return TraceEvent(at_ns=at, cpu=-1, name=GAP, thread="", pid=-1)
 

@@ -172,7 +172,7 @@ def extract(
                 events=(*before, *kept),
                 lost=lost,
                 left_out=len(inside) - sum(event.name != GAP for event in kept),
-                totals=add_up([*before, *inside], own, span),
+                totals=add_up([*before, *inside], own, span, events[first:]),
             )
         )
     return RunTrace(threads=dict(threads), jobs=tuple(jobs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -17,6 +17,7 @@ from deadbeat.machine.trace.timeline import (
     Handler,
     Own,
     Slice,
+    State,
     Thread,
     Timeline,
     switched,
@@ -141,8 +142,16 @@ class Span:
 _Shares = defaultdict[tuple[int, str], defaultdict[str, int]]
 
 
-def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
-    """Sums over the job of the thread for which ``own`` holds; ``events`` in any order."""
+def add_up(
+    events: Iterable[TraceEvent], own: Own, span: Span, others: Iterable[TraceEvent] = ()
+) -> JobTotals:
+    """Sums over the job of the thread for which ``own`` holds; ``events`` in any order. ``others``:
+    in order of time, who woke threads elsewhere: who holds an object may have waited for it, too.
+    """
+    handed = defaultdict[int, list[TraceEvent]](list)
+    for event in others:
+        if event.name == "sched_waking":
+            handed[switched(event, "").pid].append(event)
     first_ns, last_ns = span.release_ns, span.finish_ns
     lines = timeline(events, own, until_ns=last_ns, cpu=span.cpu)
     shares: _Shares = defaultdict(lambda: defaultdict(int))
@@ -172,12 +181,12 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
                 if roused and turn.thread.pid == IDLE and turn.took_over is None:
                     roused_ns += ns
         elif state.name == "asleep" and state.end_ns > span.start_ns:
-            # Who ended it.
-            share, lasted = shares[inside.waker[:2]], inside.end_ns - inside.begin_ns
-            share["sleeps"] += 1
-            share["slept_ns"] += lasted
-            if lasted > share["longest_ns"]:
-                share |= {"longest_ns": lasted, "longest_to_ns": inside.end_ns}
+            shares[inside.waker[:2]]["sleeps"] += 1
+            for (pid, name), lasted in _holders(inside, handed):
+                share = shares[pid, name]
+                share["slept_ns"] += lasted
+                if lasted > share["longest_ns"]:
+                    share |= {"longest_ns": lasted, "longest_to_ns": inside.end_ns}
     interrupts: dict[str, int] = defaultdict(int)
     for handler, ns in lines.interrupted(first_ns, last_ns):
         interrupts[handler.kind] += ns
@@ -197,6 +206,24 @@ def add_up(events: Iterable[TraceEvent], own: Own, span: Span) -> JobTotals:
             ThreadShare(pid=pid, name=name, **share) for (pid, name), share in shares.items()
         ),
     )
+
+
+def _holders(
+    sleep: State, handed: Mapping[int, Sequence[TraceEvent]]
+) -> Iterator[tuple[tuple[int, str], int]]:
+    """Who ended a sleep, and for how long of it; before that who had let that one go on, if it is
+    of the set and slept meanwhile: it queued, and held nothing."""
+    holder, until_ns = sleep.waker[:2], sleep.end_ns
+    while True:
+        mine = handed.get(holder[0], ()) if holder[1].startswith(_OF_TASK) else ()
+        before = bisect_left(mine, until_ns, key=at) - 1
+        if before < 0 or (event := mine[before]).at_ns <= sleep.begin_ns:
+            break
+        if event.interrupt or not event.thread.startswith(_OF_TASK):
+            break
+        yield holder, until_ns - event.at_ns
+        holder, until_ns = (event.pid, event.thread), event.at_ns
+    yield holder, until_ns - sleep.begin_ns
 
 
 def _turns(lines: Timeline, cpu: int, begin_ns: int, end_ns: int) -> Iterator[tuple[Slice, int]]:
