@@ -16,7 +16,7 @@ from deadbeat.program.run import kind
 ANSWERS = {
     # two processes, one lock in memory that they share: "control: 400 jobs, 157 late"
     "shared_mutex": (0, ("missed 157 of 399 deadlines",
-        "All 157 late jobs waited for memory+0x0, which logger held",
+        "All 157 late jobs waited for memory+0x0, which logger held", "Late too: logger 7 of 39.",
         "memory+0x0 has no priority inheritance"), ("schedulable",)),
     # sleep_until makes no call where the instant is past: "control: 500 jobs, 216 late"
     "until": (0, ("missed 216 of 499 deadlines",
@@ -106,6 +106,19 @@ def test_every_job_is_there_to_be_counted(monkeypatch: pytest.MonkeyPatch) -> No
     assert "Response times over the run" in page and "control (n = 499)" in page
     late = [int(row["response_ns"]) > int(row["deadline_ns"]) for row in rows]
     assert sum(late) == 216 and deadbeat.open("runs/until").table("jobs")["late"].sum() == 216
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_a_twin_does_not_take_the_place_of_what_it_is_of(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy("/bin/true", "until")
+    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    assert main(("run", "--", "./until")) == 0
+    again = ("run", "--set", "twin-of=until", "--name", "until", "--fresh", "--", "./until")
+    assert main(again) == 2
+    assert "--name until is the result that it is the twin of" in capsys.readouterr().err
+    assert main(("show", "until")) == 0
 
 
 @pytest.mark.usefixtures("in_a_folder")

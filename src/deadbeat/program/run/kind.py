@@ -388,6 +388,8 @@ def _as_twin(
         return spec, ()
     if (path := PROGRAM.find(asked.runs, spec.twin_of)) is None:
         raise no_result(asked.runs, spec.twin_of)
+    if spec.name == path.name:
+        raise UsageError(f"--name {spec.name} is the result that it is the twin of", "name another")
     made = twin_of(*recorded(path))
     command = spec.command
     if not command:

@@ -193,6 +193,13 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         of += skipped * (by_misses.skipped > 0)
         yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
+        late = sorted(
+            (task for task in found.known if task.misses and task != by_misses),
+            key=lambda task: -(task.misses or 0),
+        )
+        if late:
+            parts = [f"{each.name} {each.misses:,} of {each.jobs:,}" for each in late]
+            yield f"Late too: {_named(parts)}."
         rest = [task.skipped for task in found.known if task.deadline_ns and task != by_misses]
         if any(rest):
             yield f"{count_of(sum(rest), 'release')} of others had no job: skipped, or served late."
