@@ -9,11 +9,9 @@ import numpy as np
 
 from deadbeat.program.derive import arrivals
 from deadbeat.program.derive.jobs import JOBS_MIN, NAP_NS, SURE_JOBS, ThreadJobs
-from deadbeat.program.derive.records import RecordedThread, RecordKind
+from deadbeat.program.derive.records import REAL_TIME, RecordedThread, RecordKind
 from deadbeat.program.derive.tracks import Track
 
-#: Policies above the ordinary ones.
-REAL_TIME = ("fifo", "rr", "deadline")
 #: A thread without a name or a period that works for less is a helper.
 HELPER_NS = 100_000
 #: So does one that has less than this share of what the thread that works most has.

@@ -39,7 +39,8 @@ WAITS = (
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
     *("sched_yield", "semtimedop", "pause", "ioctl", "io_uring_enter"),
     *("writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd"),
-    *("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64"),
+    *("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64", "close"),
+    *("mmap", "munmap", "mremap", "brk", "madvise"),
     *("sched_setscheduler", "sched_setattr"),  # no waits: whether a policy was refused
 )
 #: Forms of 32-bit kernels.

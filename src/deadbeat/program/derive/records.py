@@ -28,6 +28,8 @@ RECORD = np.dtype(
     ]
 )
 
+#: Policies above the ordinary ones.
+REAL_TIME = ("fifo", "rr", "deadline")
 #: From here on an object is in memory that processes share, and has one address in all of them.
 SHARED = 1 << 62
 
@@ -113,8 +115,9 @@ class Recording:
     when to when none are kept, as there were too many; ``not_seen``: what is not in it, a line
     each; ``throttled``: quotas that held it back, a sentence each; ``allowed``: what the kernel
     lets it do, as it began; ``symbols``: address -> where in
-    the program, as far as known; ``names``: tid -> name, of what ran in its place; ``event_ns``:
-    what recording an event takes of a thread, from and to, and ``other_call_ns`` of a system call
+    the program, as far as known; ``names``: tid -> name, of what ran in its place; ``maps``: pid ->
+    its /proc/PID/maps, the last first, where it has real-time threads; ``event_ns``: what recording
+    an event takes of a thread, from and to, and ``other_call_ns`` of a system call
     of another program (0: not known)."""
 
     events: NDArray[np.void]
@@ -129,6 +132,7 @@ class Recording:
     not_seen: tuple[str, ...] = ()
     throttled: tuple[str, ...] = ()
     allowed: dict[str, str] = field(factory=dict)
+    maps: dict[int, str] = field(factory=dict)
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
 

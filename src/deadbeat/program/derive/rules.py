@@ -8,26 +8,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.base.model.words import time_text
-from deadbeat.program.derive.outside import REAL_TIME
+from deadbeat.program.derive import deeds
+from deadbeat.program.derive.deeds import Instances, Judged
 from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.switches import Times
-from deadbeat.program.derive.tasks import DerivedRun, DerivedTask
-from deadbeat.program.derive.tracks import Track
+from deadbeat.program.derive.tasks import DerivedRun
+from deadbeat.program.derive.tracks import MEMORY
 
-#: Of the time from a thread's first job to its last: its begin.
-_BEGIN = 0.1
 #: Places that are named, of each thread.
 _PLACES = 2
-
-#: Thread, when it broke the rule (None: it always does), and where.
-Instances = Iterator[tuple[int, Times | None, str]]
 
 
 @frozen(kw_only=True)
@@ -65,42 +59,117 @@ class ThreadRule:
     find: Callable[[Judged], Instances] = field(repr=False)
 
 
-@frozen(eq=False, slots=False)
-class Judged:
-    """What rules look at. ``urgent``: real-time threads."""
-
-    recording: Recording
-    derived: DerivedRun
-
-    @cached_property
-    def tasks(self) -> dict[int, DerivedTask]:
-        return {task.tid: task for task in self.derived.tasks}
-
-    @cached_property
-    def urgent(self) -> dict[int, Track]:
-        tracks = self.derived.tracks
-        return {tid: t for tid, t in tracks.items() if t.thread.policy in REAL_TIME}
-
-
-def _relative(seen: Judged) -> Instances:
-    for tid, track in seen.urgent.items():
-        sites = [n for n, s in enumerate(track.sites) if s.what == "sleep" and not s.object & 1]
-        waits = track.waits
-        mine = waits[np.isin(waits["site"], sites) & waits["blocked"]]
-        asked = (mine["timer"] - mine["enter"])[mine["timer"] != 0]
-        for_ns = f"for {time_text(int(np.median(asked)))}" if len(asked) else "relative"
-        yield tid, mine["enter"], for_ns
-
-
 #: The gravest first.
 _EVERY = (
+    ThreadRule(
+        name="never-waits",
+        title="never waits",
+        why="No thread that is less urgent runs on its CPU, the kernel's own ones included, until"
+        " throttling stops it.",
+        cure="let it wait for its next job; or make it an ordinary thread on a CPU of its own",
+        needs=(RecordKind.SWITCH,),
+        find=deeds.never_waits,
+    ),
+    ThreadRule(
+        name="overload",
+        title="loads its CPU up to the limit of throttling",
+        why="Real-time threads that have 0.95 s of a second (kernel.sched_rt_runtime_us) are"
+        " stopped until it is over.",
+        cure="move a thread to another CPU, or make jobs shorter",
+        needs=(RecordKind.SWITCH,),
+        find=deeds.overload,
+    ),
+    ThreadRule(
+        name="lock-without-protocol",
+        title="shares a lock without protocol with a less urgent thread",
+        why="Who holds it may be preempted by any thread of a priority between the two: the wait"
+        " has no bound, whether or not one was seen.",
+        cure="PTHREAD_PRIO_INHERIT (--try inherit shows what it does)",
+        needs=(RecordKind.GOT, RecordKind.INIT),
+        find=deeds.locks,
+    ),
+    ThreadRule(
+        name="woken-by-less-urgent",
+        title="is woken by a less urgent thread",
+        why="That thread may be preempted before it wakes this one, which then waits as if it were"
+        " less urgent itself.",
+        cure="make the waker as urgent; accept it of a thread that only serves others",
+        needs=(RecordKind.WAKING,),
+        find=deeds.less_urgent,
+    ),
+    ThreadRule(
+        name="page-fault",
+        title="has page faults",
+        why="A page that is not there costs microseconds, one that is read from a disk"
+        " milliseconds.",
+        cure="mlockall(MCL_CURRENT | MCL_FUTURE) before threads start; touch stacks; no new memory"
+        " in jobs",
+        needs=(RecordKind.FAULT,),
+        find=deeds.faults,
+    ),
+    ThreadRule(
+        name="memory-call",
+        title="asks the kernel for memory",
+        why="The call waits for other threads of its process that do so, and the new pages fault.",
+        cure="allocate before the loop; mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0)",
+        needs=(RecordKind.ENTER,),
+        find=deeds.called(*MEMORY),
+    ),
+    ThreadRule(
+        name="file-call",
+        title="works on files",
+        why="A write waits for a disk, or for whoever reads what is printed, whenever a buffer is"
+        " full.",
+        cure="give it to an ordinary thread, through a ring buffer",
+        needs=(RecordKind.ENTER,),
+        find=deeds.writes,
+    ),
+    ThreadRule(
+        name="makes-threads",
+        title="makes threads or processes",
+        why="Each needs memory, and locks of the whole process.",
+        cure="make them before the loop",
+        needs=(RecordKind.FORK, RecordKind.EXEC, RecordKind.END),
+        find=deeds.forks,
+    ),
+    ThreadRule(
+        name="softirq-wait",
+        title="waits for what a softirq ends",
+        why="Softirqs run behind one another; with PREEMPT_RT, where timers of files and signals"
+        " are theirs too, in a thread that may be less urgent.",
+        cure="sleep by clock_nanosleep; or make ksoftirqd and threads of interrupts as urgent",
+        needs=(RecordKind.WAKING,),
+        find=deeds.softirq,
+    ),
     ThreadRule(
         name="relative-sleep",
         title="sleeps for a time",
         why="The time that passes until the call, preemption too, is added to each period.",
         cure="sleep until an instant: clock_nanosleep with TIMER_ABSTIME",
         needs=(RecordKind.ENTER,),
-        find=_relative,
+        find=deeds.relative,
+    ),
+    ThreadRule(
+        name="wall-clock",
+        title="waits by the time of day",
+        why="Whoever sets the clock makes it wake early, or late.",
+        cure="CLOCK_MONOTONIC (of a condition: pthread_condattr_setclock)",
+        needs=(RecordKind.ENTER,),
+        find=deeds.wall_clock,
+    ),
+    ThreadRule(
+        name="equal-priorities",
+        title="is as urgent as another thread on its CPU",
+        why="Whichever comes first runs to its end: the other waits for all of it.",
+        cure="give each a priority of its own",
+        find=deeds.equal,
+    ),
+    ThreadRule(
+        name="interpreter",
+        title="runs in a runtime that allocates, locks and sleeps by itself",
+        why="What is named is done by the interpreter, or by Go, not by the program's own lines.",
+        cure="move what has deadlines to C, C++ or Rust",
+        find=deeds.nothing,
     ),
 )
 RULES = {rule.name: rule for rule in _EVERY}
@@ -113,57 +182,68 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
     if not seen.urgent:
         return RulesSeen()
     kinds = {*np.unique(recording.events["kind"]).tolist()}
-    known = [rule for rule in RULES.values() if not rule.needs or kinds & {*rule.needs}]
-    broken = [each for rule in known for each in _broken(rule, seen)]
+    found = {name: [*_broken(rule, seen)] for name, rule in RULES.items()}
+    judged = [
+        name
+        for name, rule in RULES.items()
+        if found[name] or not rule.needs or kinds & {*rule.needs}
+    ]
+    every = [each for rows in found.values() for each in rows]
+    own = [row for tid, row in every if derived.tracks[tid].thread.pid not in seen.runtimes]
+    for pid, name in seen.runtimes.items():  # one line for all that its threads broke
+        if mine := [row for tid, row in every if derived.tracks[tid].thread.pid == pid]:
+            own.append(
+                BrokenRule(
+                    rule="interpreter",
+                    thread=name,
+                    count=sum(row.count for row in mine),
+                    jobs=max(row.jobs for row in mine),
+                    where=", ".join(dict.fromkeys(row.rule for row in mine)),
+                    cure=RULES["interpreter"].cure,
+                )
+            )
     return RulesSeen(
         broken=tuple(
-            evolve(
-                each,
-                accepted=not {each.thread, each.thread.partition("#")[0]}.isdisjoint(
-                    word.partition(":")[2] for word in allow if word.startswith(f"{each.rule}:")
-                ),
-            )
-            for each in broken
+            evolve(row, accepted=not {*allow}.isdisjoint(f"{row.rule}:{name}" for name in names))
+            for row in own
+            for names in [(row.thread, row.thread.partition("#")[0])]
         ),
-        judged=tuple(rule.name for rule in known),
-        not_seen=tuple(rule.name for rule in RULES.values() if rule not in known),
+        judged=tuple(judged),
+        not_seen=tuple(name for name in RULES if name not in judged),
     )
 
 
-def _broken(rule: ThreadRule, seen: Judged) -> Iterator[BrokenRule]:
+def _broken(rule: ThreadRule, seen: Judged) -> Iterator[tuple[int, BrokenRule]]:
     """By thread: those with most jobs first."""
     found: dict[int, list[tuple[Times | None, str]]] = defaultdict(list)
     for tid, at, where in rule.find(seen):
         found[tid].append((at, where))
     rows = []
     for tid, each in found.items():
-        places, task = Counter[str](), seen.tasks[tid]
+        places = Counter[str]()
         for at, where in each:
             places[where] += _told(seen, tid, [at])[0]
         count, jobs = _told(seen, tid, [at for at, _ in each])
         if count:
-            where = ", ".join(place for place, _ in places.most_common(_PLACES))
-            rows.append(
-                BrokenRule(rule=rule.name, thread=task.name, count=count, jobs=jobs, where=where,
-                           cure=rule.cure)
-            )  # fmt: skip
-    yield from sorted(rows, key=lambda row: (-row.jobs, row.thread))
+            where = ", ".join(place for place, many in places.most_common(_PLACES) if many)
+            row = BrokenRule(rule=rule.name, thread=seen.name(tid), count=count, jobs=jobs,
+                             where=where, cure=rule.cure)  # fmt: skip
+            rows.append((tid, row))
+    yield from sorted(rows, key=lambda row: (-row[1].jobs, row[1].thread))
 
 
 def _told(seen: Judged, tid: int, every: Iterable[Times | None]) -> tuple[int, int]:
     """How often a thread broke a rule, and in how many jobs: until its last job ended; while its
-    jobs began no more often than later on."""
+    jobs began no more often than later on. What one without jobs does may be its begin or end."""
     task, rows = seen.tasks[tid], seen.derived.rows.get(seen.tasks[tid].name)
     instants = [at for at in every if at is not None]
     if not instants:
         return max(task.jobs, 1), task.jobs
-    at = np.concatenate(instants)
     if rows is None:
-        ends = np.array([_BEGIN, 1 - _BEGIN]) * seen.derived.tracks[tid].end
-        return int(((at >= ends[0]) & (at < ends[1])).sum()), 0
-    at = at[(at >= rows["before"][0]) & (at < rows["end"][-1])]
+        return 0, 0
+    at, (begin, end) = np.concatenate(instants), seen.window(tid)
+    at = at[(at >= rows["before"][0]) & (at < end)]
     per_job = np.bincount(np.searchsorted(rows["before"], at, "right") - 1, minlength=len(rows))
-    begin = rows["before"][0] + _BEGIN * (rows["end"][-1] - rows["before"][0])
     early = int(np.searchsorted(rows["before"], begin))
     return _usual(per_job, early), _usual(per_job > 0, early)
 

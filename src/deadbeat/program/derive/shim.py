@@ -196,6 +196,7 @@ class Shim(ClosedAfterwards):
             events=_merged(recording.events, seen.events),
             calls=recording.calls or seen.calls,
             symbols=seen.symbols | recording.symbols,
+            maps={pid: text + seen.maps.get(pid, "") for pid, text in recording.maps.items()},
             lost=recording.lost + seen.lost,
             not_seen=tuple(missing),
         )
@@ -225,6 +226,7 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
     lost, pids, above, filtered = 0, dict[int, int](), 0, False
+    all_maps: dict[int, str] = {}
     shared: dict[tuple[str, int], int] = {}
     files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path in sorted(each for folder in folders for each in folder.iterdir()):
@@ -251,6 +253,7 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
             pids[pid] = max(ns, pids.get(pid, 0))
             last_first = reversed(files["m", str(pid), str(ns)] or files["m", *own])
             maps = "".join(path.read_text(errors="replace") for path in last_first)
+            all_maps[pid] = maps
             places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
             callers, objects = where(places[0], places[1], maps, target)
             objects |= _by_site(mine[locks], callers, objects)
@@ -263,7 +266,9 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     events = _in_order(parts)
     reason = "it filters its calls (seccomp)" if filtered else _LOST
     why = (f"all locks: {lost:,} records of them could not be written: {reason}",) * bool(lost)
-    found = Recording(events=events, calls=calls, symbols=symbols, lost=lost, not_seen=why, **none)
+    found = Recording(
+        events=events, calls=calls, symbols=symbols, maps=all_maps, lost=lost, not_seen=why, **none
+    )
     return found, pids
 
 

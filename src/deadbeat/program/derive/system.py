@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from deadbeat.base.model.systems import Chain, CriticalSection, Lock, TaskSystem, TimedTask
 from deadbeat.base.model.words import count_of, time_text
-from deadbeat.program.derive.outside import REAL_TIME
+from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedLock, DerivedSet, DerivedTask
 from deadbeat.sched.analysis import ASKED_ONLY, TestResult, analyze, tests
 

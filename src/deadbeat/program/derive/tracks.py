@@ -37,6 +37,8 @@ _TIMED_OUT = -110
 _SPURIOUS_NS = 3_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
 #: What may wait for a disk or a device, too.
+#: What changes the memory of a process: its threads wait for one another.
+MEMORY = ("mmap", "munmap", "mremap", "brk", "madvise")
 SLOW = ("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64")
 #: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
 _SWITCH_NS = 100_000
@@ -277,8 +279,10 @@ def _site(track: Track, number: int, first: int, second: int, woken: set[int]) -
         site = Site("yield", name, 0) if track.thread.policy == "deadline" else None
     elif name in _SLEEPS:
         site = Site("sleep", name, second & 1 if name == "clock_nanosleep" else 0)
-    elif name in (*SENDS, *SLOW):
+    elif name in (*SENDS, *SLOW, "close"):
         site = Site("call", name, max(first, 0))
+    elif name in MEMORY:
+        site = Site("call", name, 0)
     elif name == "futex" and operation in _FUTEX_PI:
         site = Site("lock", "futex_pi", word)
     elif name == "futex" and (operation == 0 or (second & _BY_MONOTONIC == 9 and first in woken)):

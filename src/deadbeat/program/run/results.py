@@ -97,7 +97,7 @@ class ComparedProgram(Subject):
     runs: tuple[ProgramRun, ...] = field(repr=False)
 
 
-_BY_NUMBER = ("calls", "symbols", "names")
+_BY_NUMBER = ("calls", "symbols", "names", "maps")
 #: Of the time of a run, in a picture of its jobs.
 _STRETCHES = 200
 #: Price lists of other results: loaded by name.

@@ -15,8 +15,8 @@ from deadbeat.machine.host.values import parse_cpu_list
 from deadbeat.machine.settings.profile import all_profiles, turns
 from deadbeat.machine.settings.tuning_plan import plan as tuning_plan
 from deadbeat.machine.targets.base import Target
-from deadbeat.program.derive.outside import REAL_TIME
 from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.replica import Replica
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedTask

@@ -27,7 +27,7 @@ from deadbeat.machine.targets.local import HostKeeper, LocalTarget
 from deadbeat.program.derive.placer import Placed, Placer
 from deadbeat.program.derive.quota import Quotas
 from deadbeat.program.derive.recorder import Recorder, recorded_alone
-from deadbeat.program.derive.records import Recording, RecordKind, killed
+from deadbeat.program.derive.records import REAL_TIME, Recording, RecordKind, killed
 from deadbeat.program.derive.shim import Shim, with_variables
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.tries import ORIGINAL, ProgramChange
@@ -103,7 +103,7 @@ def joined(
             stopped = interrupt if spec.repeats > 1 or spec.tries else None
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
-        recording = with_variables(recorder.finish(), maps, target)
+        recording = _mapped(with_variables(recorder.finish(), maps, target), target)
         recording = evolve(recording, throttled=tuple(quotas.finish()), allowed=quotas.allowed)
         placed = placer.finish()
     return Watched(
@@ -177,7 +177,7 @@ def watched(
         finally:
             seconds = time.monotonic() - began
             try:
-                recording = recorder.finish()
+                recording = _mapped(recorder.finish(), target)
             finally:
                 status = program.close()
             if is_here(target):
@@ -202,6 +202,13 @@ def watched(
         beside=f"another deadbeat ran meanwhile (process {', '.join(map(str, sorted(others)))})"
         * bool(others),
     )
+
+
+def _mapped(recording: Recording, target: Target) -> Recording:
+    """With the maps of processes that have real-time threads, and live."""
+    pids = {thread.pid for thread in recording.threads if thread.policy in REAL_TIME}
+    maps = {pid: target.read_text(f"/proc/{pid}/maps") or "" for pid in pids}
+    return evolve(recording, maps=maps)
 
 
 def _read(path: Path, place: str) -> tuple[marks.Marks, tuple[str, ...]]:
