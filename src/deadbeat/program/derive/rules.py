@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deadbeat.program.derive import deeds
 from deadbeat.program.derive.deeds import Instances, Judged
-from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedRun
 from deadbeat.program.derive.tracks import MEMORY
@@ -49,13 +49,15 @@ class RulesSeen:
 
 @frozen(kw_only=True)
 class ThreadRule:
-    """``needs``: kinds of records, one of which at least must be there for it to be judged."""
+    """``needs``: kinds of records, one of which at least must be there for it to be judged;
+    ``flags``: it must be known which wake-ups came in interrupts, too."""
 
     name: str
     title: str
     why: str
     cure: str
     needs: tuple[RecordKind, ...] = ()
+    flags: bool = False
     find: Callable[[Judged], Instances] = field(repr=False)
 
 
@@ -95,6 +97,7 @@ _EVERY = (
         " less urgent itself.",
         cure="make the waker as urgent; accept it of a thread that only serves others",
         needs=(RecordKind.WAKING,),
+        flags=True,
         find=deeds.less_urgent,
     ),
     ThreadRule(
@@ -139,6 +142,7 @@ _EVERY = (
         " are theirs too, in a thread that may be less urgent.",
         cure="sleep by clock_nanosleep; or make ksoftirqd and threads of interrupts as urgent",
         needs=(RecordKind.WAKING,),
+        flags=True,
         find=deeds.softirq,
     ),
     ThreadRule(
@@ -181,12 +185,12 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
     seen = Judged(recording, derived)
     if not seen.urgent:
         return RulesSeen()
-    kinds = {*np.unique(recording.events["kind"]).tolist()}
-    found = {name: [*_broken(rule, seen)] for name, rule in RULES.items()}
+    events, kinds = recording.events, {*np.unique(recording.events["kind"]).tolist()}
+    flags = (events["b"][events["kind"] == RecordKind.WAKING] & IN_INTERRUPT).any()
+    rules = [rule for rule in RULES.values() if flags or not rule.flags]
+    found = {rule.name: [*_broken(rule, seen)] for rule in rules}
     judged = [
-        name
-        for name, rule in RULES.items()
-        if found[name] or not rule.needs or kinds & {*rule.needs}
+        rule.name for rule in rules if found[rule.name] or not rule.needs or kinds & {*rule.needs}
     ]
     every = [each for rows in found.values() for each in rows]
     own = [row for tid, row in every if derived.tracks[tid].thread.pid not in seen.runtimes]

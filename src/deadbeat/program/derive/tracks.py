@@ -36,9 +36,9 @@ _TIMED_OUT = -110
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
 SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
-#: What may wait for a disk or a device, too.
 #: What changes the memory of a process: its threads wait for one another.
 MEMORY = ("mmap", "munmap", "mremap", "brk", "madvise")
+#: What may wait for a disk or a device, too.
 SLOW = ("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64")
 #: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
 _SWITCH_NS = 100_000

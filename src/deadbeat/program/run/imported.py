@@ -44,7 +44,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     recording = lives(read_trace(path, form, process))
     deadlines = dict(spec.deadline)
     derived = derive(recording, deadlines=deadlines)
-    found = traced(recording, deadlines, derived=derived)
+    found = traced(recording, deadlines, derived=derived, allow=spec.allow)
     if not found.known:
         who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
         raise DeadbeatError(f"{shown(path)}: no job of {who} was found", "; ".join(instead(found)))
