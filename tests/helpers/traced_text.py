@@ -40,9 +40,21 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+def names_in(recording: Recording) -> dict[int, str]:
+    return {0: "swapper", **recording.names, **{t.tid: t.name for t in recording.threads}}
+
+
+def events_of(recording: Recording) -> list[Any]:
+    """Its records, with the switches that are missing."""
+    events = recording.events
+    rows = np.concatenate([switches_of(recording), events[events["kind"] != RecordKind.SWITCH]])
+    found: list[Any] = rows[np.argsort(rows["ns"], kind="stable")].tolist()
+    return found
+
+
 def fields(recording: Recording, row: Any) -> tuple[str, str] | None:
     """Name and fields of an event as tracefs prints them; None: it is of the shim."""
-    names = {0: "swapper", **recording.names, **{t.tid: t.name for t in recording.threads}}
+    names = names_in(recording)
     _, tid, kind, _, a, b, c = row
     name = names.get(tid, "<...>")
     if kind == RecordKind.SWITCH:
@@ -91,10 +103,8 @@ def lines(
     (``sys``: system calls); ``pids``: with the column of processes; ``digits`` of a fraction of a
     second."""
     pid_of = {each.tid: each.pid for each in recording.threads}
-    names = {0: "swapper", **recording.names, **{t.tid: t.name for t in recording.threads}}
-    events = recording.events
-    rows = np.concatenate([events[events["kind"] != RecordKind.SWITCH], switches_of(recording)])
-    for row in rows[np.argsort(rows["ns"], kind="stable")].tolist():
+    names = names_in(recording)
+    for row in events_of(recording):
         ns, tid, kind, cpu, a, b, _ = row
         if kind == RecordKind.LOST:
             yield f"CPU:{cpu} [LOST {a} EVENTS]"

@@ -1,14 +1,19 @@
 """Truth: recordings of programs that counted themselves (tests/golden/strangers), as the text that
 others would have recorded."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from helpers.answers import Capture, answer_of
+from helpers.traced_binary import told, write_ctf, write_perfetto
 from helpers.traced_text import stranger, written
 
 import deadbeat
 from deadbeat.cli.main import main
+from deadbeat.program.derive.tasks import derive
+
+PUBLIC = Path(__file__).parents[1] / "pools/traces"
 
 #: As `test_strangers` has them; locks go by their addresses.
 ANSWERS = {
@@ -133,3 +138,72 @@ def test_what_is_no_trace_or_has_not_what_is_asked(capsys: Capture) -> None:
         err = capsys.readouterr().err
         assert text in err and err.count("\n") == 1, err
     assert not Path("runs").exists()
+
+
+FORMATS = ("ns", "ctf", "perfetto", "compact")
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_says_the_same(form: str, capsys: Capture) -> None:
+    """In order of time or by CPUs, by the time of day or since boot."""
+    if form == "ctf" and not shutil.which("babeltrace2"):
+        pytest.skip("babeltrace2 is not installed")
+    recording, path = stranger("cause"), Path("trace")
+    if form == "ns":
+        path.write_text(written(recording, digits=9))
+    elif form == "ctf":
+        write_ctf(told(recording), path)
+    else:
+        pytest.importorskip("perfetto")
+        write_perfetto(told(recording), recording, path, compact=form == "compact")
+    threads = ",".join(str(each.tid) for each in recording.threads)
+    assert main(("import", "trace", "--process", threads, "--json")) == 0
+    found = answer_of(capsys.readouterr().out)
+    control = next(each for each in found["tasks"] if each["name"] == "control")
+    own = derive(recording).tasks
+    wanted = next(each for each in own if each.name == "control")
+    assert (control["period_ns"], control["jobs"], control["misses"]) == (5_000_000, 599, 46)
+    assert control["c_mean_ns"] == pytest.approx(wanted.c_mean_ns, rel=0.01)
+    causes = {each["by"]: each["misses"] for each in found["causes"] if each["task"] == "control"}
+    assert causes == {"hog": 22, "0x5559c3af5500, held by logger": 13,
+                      "0x5559c3af5540, held by mapper": 11}  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize(
+    ("file", "process", "status", "says"),
+    [
+        ("lisa-report.txt.xz", (), 2, "none of its programs has a real-time priority"),
+        ("lisa-report.txt.xz", ("--process", "ramp"), 3, "ramp: it hardly waits"),
+        ("lisa-report.txt.xz", ("--process", "sshd"), 0, "sched_wakeup, which is later"),
+        ("surfaceflinger.html.xz", (), 0, "sensors@1.0-ser#1 (FIFO 10)"),
+    ],
+)
+def test_traces_of_other_projects(
+    file: str, process: tuple[str, ...], status: int, says: str, capsys: Capture
+) -> None:
+    assert main(("import", str(PUBLIC / file), *process)) == status
+    said = capsys.readouterr()
+    assert says in said.out + said.err and "Traceback" not in said.err
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\x17\x08\x44tracing6\0", "trace-cmd"),
+        (b"PERFILE2" + bytes(200), "perf"),
+        (b"\x0a\x02\x08\x01" + b"\x0a\xff\xff\xff\x7f" * 9, "(Perfetto)"),
+        (b"\xfd7zXZ\0 damaged", "damaged"),
+        (b"a-1 [000] d..2. 1.000001: sched_switch: \xff\xfe prev_comm=\n" * 9, "no switch"),
+        (b"a-9999999999 [99999] d..2. 999999999999.999999999: sched_switch: prev_comm=a prev_pid="
+         b"99999999999999999999 prev_prio=-1 prev_state=S ==> next_comm= next_pid=9 next_prio=9\n"
+         b"a-1 [000] d.h2. 1.000001: sched_waking: comm=a pid=1 prio=1\n", "no switch"),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused_in_a_line(data: bytes, says: str, capsys: Capture) -> None:
+    Path("file").write_bytes(data)
+    assert main(("import", "file")) in (2, 3)
+    err = capsys.readouterr().err
+    assert says in err and err.count("\n") == 1 and "unexpected" not in err

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import pkgutil
+import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import IO, Any, cast
 
 from attrs import frozen
 
@@ -16,6 +21,14 @@ from deadbeat.program.derive.records import Recording
 from deadbeat.program.foreign import formats
 from deadbeat.program.foreign.gathered import Gathered
 
+#: How packed files begin, and what opens them.
+_PACKED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"\xfd7zXZ\0": lzma.open,
+    b"BZh": bz2.open,
+}
+#: What unpacking a damaged one raises.
+_DAMAGE = (EOFError, ValueError, lzma.LZMAError, zlib.error)
 #: Of a file, to tell its format: a page of Android begins with its program.
 _HEAD = 4 << 20
 
@@ -30,6 +43,14 @@ class TraceFormat:
     read: Callable[[Path], Gathered]
 
 
+def opened(path: Path) -> IO[bytes]:
+    """What is in a file, packed or not."""
+    with path.open("rb") as stream:
+        head = stream.read(8)
+    unpack = next((each for magic, each in _PACKED.items() if head.startswith(magic)), open)
+    return cast("IO[bytes]", unpack(path, "rb"))
+
+
 @cache
 def trace_formats() -> tuple[TraceFormat, ...]:
     """Every format, by the name of its module."""
@@ -42,10 +63,10 @@ def format_of(path: Path) -> TraceFormat | None:
     try:
         head = b""
         if path.is_file():
-            with path.open("rb") as stream:
+            with opened(path) as stream:
                 head = stream.read(_HEAD)
         return next((each for each in trace_formats() if each.fits(path, head)), None)
-    except (OSError, ValueError):
+    except (OSError, *_DAMAGE):
         return None
 
 
@@ -61,5 +82,7 @@ def read_trace(path: Path, form: TraceFormat, process: str) -> Recording:
         error.args = (f"{shown(path)} ({form.name}): {error.message}",)
         error.message = error.args[0]
         raise
+    except _DAMAGE as error:
+        raise DataError(f"{shown(path)} is damaged: {error}", "copy it once more") from error
     except OSError as error:
-        raise DataError(f"cannot read {shown(path)}: {error.strerror}") from error
+        raise DataError(f"cannot read {shown(path)}: {error.strerror or error}") from error

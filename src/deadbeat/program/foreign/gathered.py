@@ -17,12 +17,14 @@ from deadbeat.base.model.words import time_text
 from deadbeat.base.store.texts import shown
 from deadbeat.program.derive.recorder import WAITS
 from deadbeat.program.derive.records import (
+    IN_INTERRUPT,
     RECORD,
     RecordedThread,
     Recording,
     RecordKind,
     Row,
 )
+from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import OTHER_CLOCK_NS
 
 #: A sched_wakeup, which counts where the trace has no sched_waking.
@@ -36,6 +38,8 @@ _BACK_NS = 1_000_000
 _CLOCK_NS, _TICK_NS, _DRIFT_NS, _FAR_NS, _SECOND_NS = 100_000, 1_000, 50_000, 10**10, 10**9
 #: The kernel's priorities of ordinary threads begin here; that of SCHED_DEADLINE is -1.
 _FAIR_PRIO = 100
+#: Sleeps, beside the first, that end as soon after their timer.
+_SOME = 2
 #: Threads of the kernel that may have real-time priorities.
 _KERNEL = re.compile(
     r"(migration|irq|ktimers?|ktimersoftd|ksoftirqd|cpuhp|watchdog|idle_inject|rcu\w*|sugov|kworker"
@@ -43,7 +47,22 @@ _KERNEL = re.compile(
 )
 _NAMED = 5
 _WIDTH = re.compile(r"_time(64|32)$")
-_NEEDED = {"switch": ("sched_switch",), "wake-up": ("sched_waking", "sched_wakeup")}
+#: Interrupts: the field with their number, and c of their records.
+HANDLERS = {
+    "irq_handler": ("irq", 0), "softirq": ("vec", 1), "local_timer": ("vector", 2),
+    "call_function": ("vector", 3), "call_function_single": ("vector", 3),
+    "reschedule": ("vector", 4), "irq_work": ("vector", 5),
+}  # fmt: skip
+#: They, and what runs within one.
+INSIDE = {
+    f"{name}_{side}": step
+    for name in (*HANDLERS, "hrtimer_expire", "timer_expire")
+    for side, step in (("entry", 1), ("exit", -1))
+}
+_NEEDED = (
+    ("switch", "sched_switch", (RecordKind.SWITCH,)),
+    ("wake-up", "sched_waking", (RecordKind.WAKING, WAKE_UP)),
+)
 #: Events, one of which tells it -> what is not known without, and what that costs.
 LACKS = {
     ("call",): "system calls: jobs go by wake-ups, and one that is late takes the next ones in",
@@ -64,9 +83,10 @@ class Gathered:
             who made it.
         seen: Names of events that were read -> how many; ``call``: those of system calls.
         calls: Names of system calls -> number in ``rows``.
-        form: What its times are given to.
+        form: What its times are given to; "": 1 ns.
         notes: What else is not known, a line each.
         flags: Whether it says which events came in interrupts.
+        mixed: Whether it holds those of a CPU together, so that times go back.
     """
 
     rows: list[Row] = field(factory=list)
@@ -79,6 +99,8 @@ class Gathered:
     form: str = ""
     notes: list[str] = field(factory=list)
     flags: bool = False
+    mixed: bool = False
+    _depth: Counter[int] = field(factory=Counter)
     _file: IO[bytes] = field(factory=tempfile.TemporaryFile)
 
     def call(self, name: str) -> int | None:
@@ -87,10 +109,25 @@ class Gathered:
             return None
         return self.calls.setdefault(name, len(self.calls))
 
+    def interrupted(self, name: str, cpu: int, runs: int, flags: int | None = None) -> int:
+        """IN_INTERRUPT where an event is in one, 0 where it is in none that is seen, by the
+        events before it if ``flags`` do not say so; the idle task wakes none by itself."""
+        if flags is not None:
+            self.flags = True
+            return flags & IN_INTERRUPT
+        step = INSIDE.get(name, 0)
+        self._depth[cpu] = max(self._depth[cpu] + step, 0)
+        self.flags |= bool(step)
+        return IN_INTERRUPT * (not runs or self._depth[cpu] > 0)
+
     def flush(self, least: int = _ROWS) -> None:
         """Rows to the disk, if there are ``least`` or more."""
         if len(self.rows) >= least:
-            np.array(self.rows, RECORD).tofile(self._file)
+            try:
+                self._file.write(np.array(self.rows, RECORD).tobytes())
+            except OverflowError:
+                rows = [row for each in self.rows for row in _fitting(each)]
+                self._file.write(np.array(rows, RECORD).tobytes())
             self.rows.clear()
 
     def recording(self, process: str) -> Recording:
@@ -103,13 +140,16 @@ class Gathered:
         self.flush(0)
         self._file.flush()
         count = self._file.tell() // RECORD.itemsize
-        for what, names in _NEEDED.items():
-            if not any(map(self.seen.get, names)):
+        rows: NDArray[np.void] = np.zeros(0, RECORD)
+        if count:
+            rows = np.memmap(self._file, RECORD, "r+", shape=(count,))
+        kinds = np.bincount(rows["kind"], minlength=WAKE_UP + 1)
+        for what, event, kind in _NEEDED:
+            if not kinds[[*kind]].any():
                 text = f"it has no {what} of a thread: no job can be told"
-                raise DataError(text, f"record {names[0]}, too")
-        rows: NDArray[np.void] = np.memmap(self._file, RECORD, "r+", shape=(count,))
-        late_ns = _in_order(rows)
-        woken = RecordKind.WAKING if self.seen["sched_waking"] else WAKE_UP
+                raise DataError(text, f"record {event}, too")
+        late_ns = _in_order(rows, mixed=self.mixed)
+        woken = RecordKind.WAKING if kinds[RecordKind.WAKING] else WAKE_UP
         priorities = _priorities(rows)
         own = set(self._of(process) if process else self._urgent(priorities))
         whole = {self.pids.get(tid) for tid in own}
@@ -126,9 +166,11 @@ class Gathered:
             parts.append(part[mine])
         events = np.concatenate(parts)
         events["kind"][events["kind"] == WAKE_UP] = RecordKind.WAKING
+        if not self.flags:
+            _by_threads(events)
         begin, end = int(rows["ns"][0]), int(rows["ns"][-1]) + 1
         notes = [*self._notes(woken), *_by_one_clock(events)]
-        if late_ns:
+        if late_ns and not self.mixed:
             notes.append(f"the order of events that are less than {time_text(late_ns)} apart")
         made = events[events["kind"] == RecordKind.FORK]
         born = dict(zip(made["a"].tolist(), made["ns"].tolist(), strict=True))
@@ -190,22 +232,32 @@ class Gathered:
 
     def _notes(self, woken: int) -> Iterator[str]:
         """What the trace does not hold, and what that costs."""
-        if not self.seen["sched_waking"]:
+        if woken == WAKE_UP:
             yield "wake-ups but as sched_wakeup, which is later and may name another waker"
         yield from (text for names, text in LACKS.items() if not any(map(self.seen.get, names)))
         if not self.flags:
             yield "whether a thread or an interrupt woke another"
         yield _ALWAYS
         yield from self.notes
-        yield f"times finer than {self.form}"
+        if self.form:
+            yield f"times finer than {self.form}"
 
 
-def _in_order(rows: NDArray[np.void]) -> int:
+def _fitting(row: Row) -> Iterator[Row]:
+    """The row, if its numbers can be those of an event: those of 64 bits may have a sign."""
+    ns, tid, kind, cpu, *more = row
+    if 0 <= ns < 1 << 63 and 0 <= tid < 1 << 32 and cpu < 1 << 16:
+        a, b, c = ((each & (1 << 64) - 1) for each in more)
+        a, b, c = (each - (each >> 63 << 64) for each in (a, b, c))
+        yield ns, tid, kind, cpu, a, b, c
+
+
+def _in_order(rows: NDArray[np.void], *, mixed: bool) -> int:
     """Sorts them by time, no two at one instant: an order is known of those that stand at one. From
     when to when some stood in another order, at most, ns."""
     ns = rows["ns"].astype(np.int64)
     late = int((np.maximum.accumulate(ns) - ns).max())
-    if late > _BACK_NS:
+    if late > _BACK_NS and not mixed:
         raise DataError(
             f"its times go back, by {time_text(late)} and less: a clock of each CPU, or two traces",
             "record it by one clock: echo mono > trace_clock",
@@ -235,33 +287,59 @@ def _priorities(rows: NDArray[np.void]) -> dict[int, int]:
     return priorities
 
 
+def _by_threads(events: NDArray[np.void]) -> None:
+    """Where interrupts are not known, a thread wakes another if it does so most of the time."""
+    wakes = events["kind"] == RecordKind.WAKING
+    for tid in np.unique(events["tid"][wakes]):
+        mine = np.flatnonzero(wakes & (events["tid"] == tid))
+        wakers, counts = np.unique(events["a"][mine], return_counts=True)
+        most = wakers[counts.argmax()] if 2 * counts.max() >= len(mine) else 0
+        events["b"][mine] = np.where((events["a"][mine] == most) & (most > 0), 0, IN_INTERRUPT)
+
+
 def _by_one_clock(events: NDArray[np.void]) -> Iterator[str]:
     """Puts timers of sleeps on the clock of the events: a wake-up comes a little after its timer.
     Where that cannot be they are left out (kind 0)."""
     timers, wakes = (events["kind"] == k for k in (RecordKind.SLEEP_TIMER, RecordKind.WAKING))
-    seconds, parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for tid in np.unique(events["tid"][timers]):
-        mine = events[timers & (events["tid"] == tid)]
-        woken = events["ns"][wakes & (events["tid"] == tid)].astype(np.int64)
-        place = np.searchsorted(woken, mine["ns"].astype(np.int64))
-        there = place < len(woken)
-        apart = woken[place[there]] - mine["a"][there]
-        near = abs(apart) < OTHER_CLOCK_NS
-        parts.append(apart[near])
-        seconds.append(woken[place[there]][near] // _SECOND_NS)
-    apart, second = np.concatenate(parts), np.concatenate(seconds)
-    if not len(apart) or ((apart >= -_TICK_NS) & (apart < _CLOCK_NS)).any():
+    # by the time of day, or the events are
+    far = abs(events["a"] - events["ns"].astype(np.int64)) > OTHER_CLOCK_NS
+    for mine in (timers & ~far, timers & far):
+        at, apart = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for tid in np.unique(events["tid"][mine]):
+            own = events[mine & (events["tid"] == tid)]
+            woken = events["ns"][wakes & (events["tid"] == tid)].astype(np.int64)
+            place = np.searchsorted(woken, own["ns"].astype(np.int64))
+            there = place < len(woken)
+            at.append(woken[place[there]])
+            apart.append(at[-1] - own["a"][there])
+        yield from _shift(events, mine, np.concatenate(at), np.concatenate(apart))
+
+
+def _shift(
+    events: NDArray[np.void], mine: NDArray[np.bool_], at: Times, apart: Times
+) -> Iterator[str]:
+    """Timers ``mine`` of ``events``, by wake-ups that came ``apart`` from some of them."""
+    if not len(at) or ((apart >= -_TICK_NS) & (apart < _CLOCK_NS)).any():
         return
-    each = np.unique(second)
-    middle, least = (
-        np.array([np.quantile(apart[second == one], share) for one in each]) for share in (0.5, 0.1)
-    )
-    if np.median(abs(apart - middle[np.searchsorted(each, second)])) > _DRIFT_NS:
+    if abs(np.median(apart)) > OTHER_CLOCK_NS:  # two clocks that go alike
+        low = np.sort(apart)
+        some = np.flatnonzero(low[_SOME:] - low[:-_SOME] <= _DRIFT_NS)
+        for column in ("a", "b"):
+            events[column][mine] += low[some[0] if len(some) else 0]
+        return
+    each, second = np.unique(at // _SECOND_NS, return_inverse=True)
+    middle = np.array([np.median(apart[second == n]) for n in range(len(each))])
+    off = abs(apart - middle[second])
+    if np.median(off) > _DRIFT_NS:
         if abs(np.median(apart)) > _FAR_NS:
-            events["kind"][timers] = 0
+            events["kind"][mine] = 0
             yield "timers of sleeps: their clock is not that of the events"
         return
-    shift = np.interp(events["ns"][timers] / _SECOND_NS, each + 0.5, least).astype(np.int64)
+    tight = off <= _DRIFT_NS
+    least = [apart[tight & (second == n)].min(initial=middle[n]) for n in range(len(each))]
+    middles = (each - each[0] + 0.5) * _SECOND_NS
+    when = (events["ns"][mine] - np.uint64(each[0] * _SECOND_NS)).astype(np.int64)
+    shift = np.interp(when, middles, np.array(least) - least[0]).astype(np.int64) + int(least[0])
     for column in ("a", "b"):
-        events[column][timers] += shift
+        events[column][mine] += shift
     yield "timers of sleeps but by the wake-ups: their clock is not that of the events"

@@ -10,24 +10,29 @@ from typing import IO
 from attrs import define, field
 
 from deadbeat.program.derive.records import IN_INTERRUPT, RecordKind
-from deadbeat.program.foreign.gathered import WAKE_UP, Gathered
+from deadbeat.program.foreign.gathered import HANDLERS, INSIDE, WAKE_UP, Gathered
 
 #: Read at once; a longer line is none.
 _BLOCK, _LONG = 1 << 20, 1 << 16
-#: ``comm-tid (process) [cpu] flags time: event: fields``; of perf ``comm process/tid [cpu] ...``.
+#: ``comm-tid (process) [cpu] flags time: event: fields``; of perf ``comm process/tid [cpu] ...``;
+#: of trace-cmd with flags ``comm-tid  0d..2. ...``.
 LINE = re.compile(
-    r"^ *(\S.*?\[\d{1,5}\](?: +[^\s:]{1,12})?) +(\d{1,12})\.(\d{6,9}): +(?:\w+:)?(\w+)(.*)",
+    r"^ *(\S.*?(?:\[\d{1,5}\](?: +[^\s:]{1,12})?| \d{1,5}[^\s\d:]\S{2,7}))"
+    r" +(\d{1,12})\.(\d{3,9}): +(?:\w+:)?(\w+)(.*)",
     re.M | re.A,
 )
 _HEAD = re.compile(
+    r"(?:\w+: {2,})?"  # the name of an instance
     r"(?:(?P<comm>.{1,64})-(?P<tid>\d{1,10})(?: +\( *(?P<pid>\d{1,10}|-+)\))?"
     r"|(?P<name>.{1,64}?) +(?:(?P<process>\d{1,10})/ *)?(?P<thread>\d{1,10}))"
-    r" +\[(?P<cpu>\d+)\](?: +(?P<flags>\S+))?",
+    r" +(?:\[(?P<cpu>\d+)\](?: +(?P<flags>\S+))?|(?P<number>\d+)(?P<letters>\S+))",
     re.A,
 )
+#: A name that is none.
+_NAMELESS = re.compile(r"<(\.\.\.|\d+|idle)>")
 _LOST = re.compile(r"^ *CPU:(\d{1,5}) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\].*$", re.M)
 #: A fraction of a second to ns, by its digits.
-_SCALE = {6: 1000, 7: 100, 8: 10, 9: 1}
+_SCALE = {digits: 10 ** (9 - digits) for digits in range(3, 10)}
 _SWITCH = re.compile(
     r"prev_comm=(.*?) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) (?:==> )?"
     r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)",
@@ -56,19 +61,13 @@ _OF_RUNNING: dict[str, tuple[int, str]] = {
     "rss_stat": (RecordKind.FAULT_END, ""),
     "signal_deliver": (RecordKind.KILLED, r"sig=(\d+) .*sa_handler=(?:0x)?0+\b"),
 }
-#: Interrupts: what the pattern begins with, and c.
-_HANDLERS = {
-    "irq_handler": ("irq", 0), "softirq": ("vec", 1), "local_timer": ("vector", 2),
-    "call_function": ("vector", 3), "call_function_single": ("vector", 3),
-    "reschedule": ("vector", 4), "irq_work": ("vector", 5),
-}  # fmt: skip
 _TIMER = re.compile(r"function=(\w+)\S* expires=(-?\d+) softexpires=(-?\d+)", re.A)
 _TIMERS = {"hrtimer_wakeup": RecordKind.SLEEP_TIMER, "dl_task_timer": RecordKind.DEADLINE_TIMER}
 _CALL = re.compile(r"(?:sys_)(enter_|exit_)?(\w+)", re.A)
 _VALUE = re.compile(r"(?:: |=)(-?(?:0x)?[0-9a-f]+)", re.A)
 _RETURN = re.compile(r"(?:-> |ret=|: )(-?(?:0x)?[0-9a-f]+)$", re.A)
 
-Head = tuple[int, int, int]  # thread, CPU, flags
+Head = tuple[int, int, int | None]  # thread, CPU, flags (None: not known)
 #: What to do with the fields of an event: what is None is not read.
 Action = Callable[[int, Head, str], None]
 
@@ -83,11 +82,10 @@ class TextReader:
     _decimal: bool = False  # numbers of calls without 0x; else of the kernels that print no 0x
     _digits: int = 0
     _lost: dict[int, int] = field(factory=dict)
-    _other: int = 0
 
     def read(self, stream: IO[bytes]) -> Gathered:
         """All of ``stream``."""
-        for block in _blocks(stream):
+        for block in blocks(stream):
             if "EVENTS" in block and _LOST.search(block):
                 first, *parts = _LOST.split(block)
                 self._block(first)
@@ -97,7 +95,8 @@ class TextReader:
             else:
                 self._block(block)
             self.found.flush()
-        self.found.form = "1 ns" if self._digits == 9 else "1 µs"
+        units = {9: "", 6: "1 µs", 3: "1 ms"}
+        self.found.form = units.get(self._digits, f"{self._digits} digits of a second")
         return self.found
 
     def _block(self, text: str) -> None:
@@ -115,6 +114,8 @@ class TextReader:
                 many = self._lost.pop(head[1])
                 self.found.lost += many
                 self.found.rows.append((ns, 0, RecordKind.LOST, head[1], many, 0, 0))
+            if head[2] is None and name in INSIDE:
+                self.found.interrupted(name, head[1], head[0])
             if (action := actions[name]) is not None:
                 action(ns, head, rest)
 
@@ -124,14 +125,16 @@ class TextReader:
             return 0, 0, 0
         tid = int(match["tid"] or match["thread"])
         name = (match["comm"] or match["name"]).strip()
-        if tid and name != "<...>":
+        if tid and not _NAMELESS.fullmatch(name):
             self.found.names.setdefault(tid, name)
         pid = match["pid"] or match["process"] or "-"
         if pid.isdecimal() and tid:
             self.found.pids[tid] = int(pid)
-        flags = match["flags"] or ""
-        self.found.flags |= len(flags) > 3
-        return tid, int(match["cpu"]), IN_INTERRUPT * (not tid or flags[2:3] in _IN_HANDLER)
+        flags = match["flags"] or match["letters"] or ""
+        known = len(flags) > 3
+        self.found.flags |= known
+        inside = IN_INTERRUPT * (not tid or flags[2:3] in _IN_HANDLER)
+        return tid, int(match["cpu"] or match["number"]), inside if known else None
 
     def __attrs_post_init__(self) -> None:
         self._actions |= {
@@ -139,10 +142,11 @@ class TextReader:
             "sched_waking": self._wake(RecordKind.WAKING),
             "sched_wakeup": self._wake(WAKE_UP),
             "hrtimer_start": self._timer,
+            "PERF_RECORD_LOST": self._lost_by_perf,
             **{name: self._of_thread(*each) for name, each in _OF_THREADS.items()},
             **{name: self._of_running(*each) for name, each in _OF_RUNNING.items()},
         }
-        for handler, (word, c) in _HANDLERS.items():
+        for handler, (word, c) in HANDLERS.items():
             for side, kind in (("entry", RecordKind.INTERRUPT), ("exit", RecordKind.INTERRUPT_END)):
                 self._actions[f"{handler}_{side}"] = self._of_running(kind, rf"{word}=(\d+)", c)
 
@@ -169,7 +173,10 @@ class TextReader:
     def _wake(self, kind: int) -> Action:
         def wake(ns: int, head: Head, rest: str) -> None:
             if match := _WAKE.search(rest) or _SHORT_WAKE.match(rest):
-                self.found.rows.append((ns, int(match[1]), kind, head[1], head[0], head[2], 0))
+                tid, cpu, inside = head
+                if inside is None:
+                    inside = self.found.interrupted("", cpu, tid)
+                self.found.rows.append((ns, int(match[1]), kind, cpu, tid, inside, 0))
 
         return wake
 
@@ -178,6 +185,11 @@ class TextReader:
         if match and (kind := _TIMERS.get(match[1])):
             soft, hard = int(match[3]), int(match[2])
             self.found.rows.append((ns, head[0], kind, head[1], soft, hard, 0))
+
+    def _lost_by_perf(self, ns: int, head: Head, rest: str) -> None:
+        many = max(map(int, re.findall(r"\d{1,18}", rest)), default=1)
+        self.found.lost += many
+        self.found.rows.append((ns, 0, RecordKind.LOST, head[1], many, 0, 0))
 
     def _of_thread(self, kind: int, pattern: str) -> Action:
         search = re.compile(pattern, re.A).search
@@ -230,7 +242,7 @@ class TextReader:
         return value - (value >> 63 << 64)
 
 
-def _blocks(stream: IO[bytes]) -> Iterator[str]:
+def blocks(stream: IO[bytes]) -> Iterator[str]:
     """Whole lines of it; what has no end for long is none."""
     rest, skips = b"", False
     while data := stream.read(_BLOCK):
