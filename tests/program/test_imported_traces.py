@@ -1,7 +1,10 @@
 """Truth: recordings of programs that counted themselves (tests/golden/strangers), as the text that
 others would have recorded."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,7 +135,7 @@ def test_what_is_no_trace_or_has_not_what_is_asked(capsys: Capture) -> None:
         ((file, "--deadline", "nobody=1ms"), 2, "--deadline nobody: no thread has this name"),
         ((file, "--load", "idle"), 2, "--load is not of a trace (trace.txt)"),
         ((file, "calls.txt"), 2, "trace.txt is a trace (import one at a time)"),
-        (("line", "--process", "x"), 2, "--process is of traces"),
+        (("line", "--process", "x"), 2, "--process is of traces: line is no trace that is known"),
     ):
         assert main(("import", *words)) == status, words
         err = capsys.readouterr().err
@@ -207,3 +210,43 @@ def test_damaged_files_are_refused_in_a_line(data: bytes, says: str, capsys: Cap
     assert main(("import", "file")) in (2, 3)
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1 and "unexpected" not in err
+
+
+LOOP = """
+import ctypes, sys, time
+ctypes.CDLL(None).prctl(15, b"looping")
+due = time.monotonic()
+for _ in range(60):
+    due += 0.005
+    time.sleep(max(0, due - time.monotonic()))
+    sum(range(3000))
+"""
+
+
+@pytest.mark.hardware
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize(
+    ("part", "tool", "file"),
+    [(1, "sh", "trace.txt"), (2, "trace-cmd", "trace.dat"), (3, "perf", "perf.data")],
+)
+def test_the_recipe_records_what_import_reads(
+    part: int, tool: str, file: str, capsys: Capture
+) -> None:
+    """A loop of 5 ms, by each of three recipes."""
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    Path("loop.py").write_text(LOOP)
+    assert main(("run", "--recipe", "--", sys.executable, "loop.py")) == 0
+    parts = capsys.readouterr().out.split("\n# ")
+    script = f"{parts[0]}\n# {parts[part]}"
+    command = ("sh", "-c", script)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    if "Operation not permitted" in done.stderr:
+        pytest.skip(f"{tool} may not record here: {done.stderr[-200:]}")
+    assert main(("import", file, "--process", "looping", "--json")) == 0, done
+    found = answer_of(capsys.readouterr().out)
+    (loop,) = (each for each in found["tasks"] if each["name"] == "looping")
+    assert loop["kind"] == "periodic" and loop["period_ns"] == pytest.approx(5e6, rel=1e-3)
+    assert loop["jobs"] in (58, 59, 60) and not found["lost"]
+    assert not [each for each in found["not_seen"] if "system calls" in each]

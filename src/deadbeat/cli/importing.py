@@ -66,7 +66,8 @@ def import_files(
         return report(kind, carried_out(kind, begin)[0], figures)
     for option, value in (("--process", process), ("--deadline", deadline)):
         if value is not None:
-            raise UsageError(f"{option} is of traces, and none is given", "leave it out")
+            what = f"{shown(files[0])} is no trace that is known" if files else "no file is named"
+            raise UsageError(f"{option} is of traces: {what}", "leave it out")
     latency = import_module(_LATENCY)
     try:
         brought = latency.bring(begin)

@@ -266,6 +266,9 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         click.echo(root / "runtime" / "include")
         raise click.exceptions.Exit(0)
     words = options["command"]
+    if options["recipe"]:
+        click.echo(import_module("deadbeat.program.foreign.recipe").recipe(words), nl=False)
+        raise click.exceptions.Exit(0)
     if _several(options):
         raise UsageError("--target: run watches one machine at a time", "name one")
     if isinstance(words, tuple) and words:
