@@ -1,260 +1,265 @@
-"""Faults of real-time threads that need no miss: what makes a job late one day, though none was.
+"""Rules for real-time threads: what makes a job late one day, though none was.
 
-A rule is a row of `RULES`: its function yields threads and when each broke the rule. What is usual
-while a program begins or ends is left out: `_told` says how.
+A rule is a function, the gravest first: it yields threads, when each broke the rule, and where; its
+docstring says why that matters.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
 
 import numpy as np
-from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from deadbeat.program.derive import deeds
-from deadbeat.program.derive.deeds import Instances, Judged
-from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
+from deadbeat.base.model.words import time_text
+from deadbeat.program.derive.judged import BEGIN, RULES, Instances, Judged, called, rule
+from deadbeat.program.derive.outside import BUSY
+from deadbeat.program.derive.records import IN_INTERRUPT, NEXT, SHARED, RecordKind
 from deadbeat.program.derive.switches import Times
-from deadbeat.program.derive.tasks import DerivedRun
-from deadbeat.program.derive.tracks import MEMORY
+from deadbeat.program.derive.tracks import MEMORY, SLOW
 
-#: Places that are named, of each thread.
-_PLACES = 2
+__all__ = ["RULES"]
 
-
-@frozen(kw_only=True)
-class BrokenRule:
-    """``count``: how often; ``jobs``: in how many jobs; ``accepted``: the user knows of it."""
-
-    rule: str
-    thread: str
-    count: int
-    jobs: int
-    where: str
-    cure: str
-    accepted: bool = False
+#: Clocks that whoever may can set; of a futex's operation, that it waits by one.
+_REAL_TIME_CLOCKS, _BY_REAL_TIME = (0, 8, 11), 0x100
+#: In a softirq, and in no interrupt meanwhile.
+_SOFT = 0x10
+#: Of a CPU real-time threads have so much of each period (kernel.sched_rt_*).
+_PERIOD_NS, _LIMIT = 1_000_000_000, 0.949
+#: Output and errors.
+_PRINTS = (1, 2)
 
 
-@frozen(kw_only=True)
-class RulesSeen:
-    """``broken``: the gravest first; ``judged``: rules that were; ``not_seen``: those that were
-    not, as the recording has no event of those they need."""
-
-    broken: tuple[BrokenRule, ...] = ()
-    judged: tuple[str, ...] = ()
-    not_seen: tuple[str, ...] = ()
-
-
-@frozen(kw_only=True)
-class ThreadRule:
-    """``needs``: kinds of records, one of which at least must be there for it to be judged;
-    ``flags``: it must be known which wake-ups came in interrupts, too."""
-
-    name: str
-    title: str
-    why: str
-    cure: str
-    needs: tuple[RecordKind, ...] = ()
-    flags: bool = False
-    find: Callable[[Judged], Instances] = field(repr=False)
-
-
-#: The gravest first.
-_EVERY = (
-    ThreadRule(
-        name="never-waits",
-        title="never waits",
-        why="No thread that is less urgent runs on its CPU, the kernel's own ones included, until"
-        " throttling stops it.",
-        cure="let it wait for its next job; or make it an ordinary thread on a CPU of its own",
-        needs=(RecordKind.SWITCH,),
-        find=deeds.never_waits,
-    ),
-    ThreadRule(
-        name="overload",
-        title="loads its CPU up to the limit of throttling",
-        why="Real-time threads that have 0.95 s of a second (kernel.sched_rt_runtime_us) are"
-        " stopped until it is over.",
-        cure="move a thread to another CPU, or make jobs shorter",
-        needs=(RecordKind.SWITCH,),
-        find=deeds.overload,
-    ),
-    ThreadRule(
-        name="lock-without-protocol",
-        title="shares a lock without protocol with a less urgent thread",
-        why="Who holds it may be preempted by any thread of a priority between the two: the wait"
-        " has no bound, whether or not one was seen.",
-        cure="PTHREAD_PRIO_INHERIT (--try inherit shows what it does)",
-        needs=(RecordKind.GOT, RecordKind.INIT),
-        find=deeds.locks,
-    ),
-    ThreadRule(
-        name="woken-by-less-urgent",
-        title="is woken by a less urgent thread",
-        why="That thread may be preempted before it wakes this one, which then waits as if it were"
-        " less urgent itself.",
-        cure="make the waker as urgent; accept it of a thread that only serves others",
-        needs=(RecordKind.WAKING,),
-        flags=True,
-        find=deeds.less_urgent,
-    ),
-    ThreadRule(
-        name="page-fault",
-        title="has page faults",
-        why="A page that is not there costs microseconds, one that is read from a disk"
-        " milliseconds.",
-        cure="mlockall(MCL_CURRENT | MCL_FUTURE) before threads start; touch stacks; no new memory"
-        " in jobs",
-        needs=(RecordKind.FAULT,),
-        find=deeds.faults,
-    ),
-    ThreadRule(
-        name="memory-call",
-        title="asks the kernel for memory",
-        why="The call waits for other threads of its process that do so, and the new pages fault.",
-        cure="allocate before the loop; mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0)",
-        needs=(RecordKind.ENTER,),
-        find=deeds.called(*MEMORY),
-    ),
-    ThreadRule(
-        name="file-call",
-        title="works on files",
-        why="A write waits for a disk, or for whoever reads what is printed, whenever a buffer is"
-        " full.",
-        cure="give it to an ordinary thread, through a ring buffer",
-        needs=(RecordKind.ENTER,),
-        find=deeds.writes,
-    ),
-    ThreadRule(
-        name="makes-threads",
-        title="makes threads or processes",
-        why="Each needs memory, and locks of the whole process.",
-        cure="make them before the loop",
-        needs=(RecordKind.FORK, RecordKind.EXEC, RecordKind.END),
-        find=deeds.forks,
-    ),
-    ThreadRule(
-        name="softirq-wait",
-        title="waits for what a softirq ends",
-        why="Softirqs run behind one another; with PREEMPT_RT, where timers of files and signals"
-        " are theirs too, in a thread that may be less urgent.",
-        cure="sleep by clock_nanosleep; or make ksoftirqd and threads of interrupts as urgent",
-        needs=(RecordKind.WAKING,),
-        flags=True,
-        find=deeds.softirq,
-    ),
-    ThreadRule(
-        name="relative-sleep",
-        title="sleeps for a time",
-        why="The time that passes until the call, preemption too, is added to each period.",
-        cure="sleep until an instant: clock_nanosleep with TIMER_ABSTIME",
-        needs=(RecordKind.ENTER,),
-        find=deeds.relative,
-    ),
-    ThreadRule(
-        name="wall-clock",
-        title="waits by the time of day",
-        why="Whoever sets the clock makes it wake early, or late.",
-        cure="CLOCK_MONOTONIC (of a condition: pthread_condattr_setclock)",
-        needs=(RecordKind.ENTER,),
-        find=deeds.wall_clock,
-    ),
-    ThreadRule(
-        name="equal-priorities",
-        title="is as urgent as another thread on its CPU",
-        why="Whichever comes first runs to its end: the other waits for all of it.",
-        cure="give each a priority of its own",
-        find=deeds.equal,
-    ),
-    ThreadRule(
-        name="interpreter",
-        title="runs in a runtime that allocates, locks and sleeps by itself",
-        why="What is named is done by the interpreter, or by Go, not by the program's own lines.",
-        cure="move what has deadlines to C, C++ or Rust",
-        find=deeds.nothing,
-    ),
+@rule(
+    "never waits",
+    "let it wait for its next job; or make it an ordinary thread on a CPU of its own",
+    RecordKind.SWITCH,
 )
-RULES = {rule.name: rule for rule in _EVERY}
+def never_waits(seen: Judged) -> Instances:
+    """No thread that is less urgent runs on its CPU, the kernel's own ones included, until
+    throttling stops it."""
+    for tid, track in seen.urgent.items():
+        begin, end = seen.window(tid)
+        ran = float(np.diff(track.on_cpu(np.array([begin, end], np.int64)))[0])
+        if ran > BUSY * (end - begin) and not seen.steady(tid, track.blocks["enter"]):
+            yield tid, None, f"it runs {ran / (end - begin):.0%} of the time"
 
 
-def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = ()) -> RulesSeen:
-    """Which rules the real-time threads broke; of a program without any none is judged. ``allow``:
-    RULE:THREAD that the user accepts."""
-    seen = Judged(recording, derived)
-    if not seen.urgent:
-        return RulesSeen()
-    events, kinds = recording.events, {*np.unique(recording.events["kind"]).tolist()}
-    flags = (events["b"][events["kind"] == RecordKind.WAKING] & IN_INTERRUPT).any()
-    rules = [rule for rule in RULES.values() if flags or not rule.flags]
-    found = {rule.name: [*_broken(rule, seen)] for rule in rules}
-    judged = [
-        rule.name for rule in rules if found[rule.name] or not rule.needs or kinds & {*rule.needs}
-    ]
-    every = [each for rows in found.values() for each in rows]
-    own = [row for tid, row in every if derived.tracks[tid].thread.pid not in seen.runtimes]
-    for pid, name in seen.runtimes.items():  # one line for all that its threads broke
-        if mine := [row for tid, row in every if derived.tracks[tid].thread.pid == pid]:
-            own.append(
-                BrokenRule(
-                    rule="interpreter",
-                    thread=name,
-                    count=sum(row.count for row in mine),
-                    jobs=max(row.jobs for row in mine),
-                    where=", ".join(dict.fromkeys(row.rule for row in mine)),
-                    cure=RULES["interpreter"].cure,
-                )
-            )
-    return RulesSeen(
-        broken=tuple(
-            evolve(row, accepted=not {*allow}.isdisjoint(f"{row.rule}:{name}" for name in names))
-            for row in own
-            for names in [(row.thread, row.thread.partition("#")[0])]
-        ),
-        judged=tuple(judged),
-        not_seen=tuple(name for name in RULES if name not in judged),
-    )
+@rule(
+    "loads its CPU up to the limit of throttling",
+    "move a thread to another CPU, or make jobs shorter",
+    RecordKind.SWITCH,
+)
+def overload(seen: Judged) -> Instances:
+    """Real-time threads that have 0.95 s of a second (kernel.sched_rt_runtime_us) are stopped
+    until it is over."""
+    end = seen.recording.end_ns - seen.recording.begin_ns
+    edges = np.arange(round(BEGIN * end), round((1 - BEGIN) * end), _PERIOD_NS)
+    edges = edges if len(edges) > 1 else np.array([BEGIN * end, (1 - BEGIN) * end])
+    ran = defaultdict[int, dict[int, NDArray[np.float64]]](dict)
+    for tid, track in seen.urgent.items():
+        for cpu in np.unique(track.cpu).tolist() if track.thread.policy != "deadline" else ():
+            here = track.cpu == cpu
+            sums = np.append(0, np.cumsum(track.off[here] - track.on[here]))
+            ends = np.column_stack([track.on[here], track.off[here]]).ravel()
+            known = np.interp(edges, ends, np.column_stack([sums[:-1], sums[1:]]).ravel())
+            ran[cpu][tid] = np.diff(known) / np.diff(edges)
+    for cpu, mine in ran.items():
+        total = np.sum([*mine.values()], axis=0)
+        if (over := total >= _LIMIT).any():
+            most = max(mine, key=lambda tid: float(mine[tid][over].sum()))
+            yield most, None, f"{total.max():.0%} of CPU {cpu}"
 
 
-def _broken(rule: ThreadRule, seen: Judged) -> Iterator[tuple[int, BrokenRule]]:
-    """By thread: those with most jobs first."""
-    found: dict[int, list[tuple[Times | None, str]]] = defaultdict(list)
-    for tid, at, where in rule.find(seen):
-        found[tid].append((at, where))
-    rows = []
-    for tid, each in found.items():
-        places = Counter[str]()
-        for at, where in each:
-            places[where] += _told(seen, tid, [at])[0]
-        count, jobs = _told(seen, tid, [at for at, _ in each])
-        if count:
-            where = ", ".join(place for place, many in places.most_common(_PLACES) if many)
-            row = BrokenRule(rule=rule.name, thread=seen.name(tid), count=count, jobs=jobs,
-                             where=where, cure=rule.cure)  # fmt: skip
-            rows.append((tid, row))
-    yield from sorted(rows, key=lambda row: (-row[1].jobs, row[1].thread))
+@rule(
+    "shares a lock without protocol with a less urgent thread",
+    "PTHREAD_PRIO_INHERIT (--try inherit shows what it does)",
+    RecordKind.GOT,
+    RecordKind.INIT,
+)
+def lock_without_protocol(seen: Judged) -> Instances:
+    """Who holds it may be preempted by any thread of a priority between the two: the wait has
+    no bound, whether or not one was seen."""
+    symbols, users = seen.recording.symbols, defaultdict[tuple[int, str], dict[int, Times]](dict)
+    for tid, track in seen.derived.tracks.items():
+        rows = track.of(RecordKind.GOT)
+        order = np.argsort(rows["a"], kind="stable")
+        found, first = np.unique(rows["a"][order], return_index=True)
+        for what, at in zip(found.tolist(), np.split(rows["ns"][order], first[1:]), strict=False):
+            pid = 0 if what >= SHARED else track.thread.pid
+            users[pid, symbols.get(what, f"{what:#x}")][tid] = at
+    named = {name for _, name in users}
+    for name, waits in seen.derived.waits.items():  # of locks that no library saw
+        for wait in waits if name not in named else ():
+            jobs = seen.tasks[wait.waiter].jobs  # else it may begin or end
+            for tid in {wait.waiter, wait.holder} & {*seen.tasks} if jobs else ():
+                at = users[0, name].get(tid, np.zeros(0, np.int64))
+                users[0, name][tid] = np.append(at, wait.at_ns)
+    plain = {lock.name for lock in seen.derived.locks if lock.protocol == "none"}
+    for (_, name), mine in users.items():
+        steady = sorted((t for t, at in mine.items() if seen.steady(t, at)), key=seen.rank)
+        lower = [tid for tid in steady if seen.rank(tid) > seen.rank(steady[0])]
+        if name in plain and lower and steady[0] in seen.urgent:
+            yield steady[0], mine[steady[0]], f"{name}, with {seen.name(lower[-1])}"
 
 
-def _told(seen: Judged, tid: int, every: Iterable[Times | None]) -> tuple[int, int]:
-    """How often a thread broke a rule, and in how many jobs: until its last job ended; while its
-    jobs began no more often than later on. What one without jobs does may be its begin or end."""
-    task, rows = seen.tasks[tid], seen.derived.rows.get(seen.tasks[tid].name)
-    instants = [at for at in every if at is not None]
-    if not instants:
-        return max(task.jobs, 1), task.jobs
-    if rows is None:
-        return 0, 0
-    at, (begin, end) = np.concatenate(instants), seen.window(tid)
-    at = at[(at >= rows["before"][0]) & (at < end)]
-    per_job = np.bincount(np.searchsorted(rows["before"], at, "right") - 1, minlength=len(rows))
-    early = int(np.searchsorted(rows["before"], begin))
-    return _usual(per_job, early), _usual(per_job > 0, early)
+@rule(
+    "is woken by a less urgent thread",
+    "make the waker as urgent; accept it of a thread that only serves others",
+    RecordKind.WAKING,
+    flags=True,
+)
+def woken_by_less_urgent(seen: Judged) -> Instances:
+    """That thread may be preempted before it wakes this one, which then waits as if it were
+    less urgent itself."""
+    parked = defaultdict[int, list[int]](list)  # for locks
+    for wait in (each for every in seen.derived.waits.values() for each in every):
+        parked[wait.waiter].append(wait.at_ns)
+    for tid, track in seen.urgent.items():
+        waits = track.waits
+        sites = [n for n, s in enumerate(track.sites) if s.what in ("event", "unknown")]
+        mine = waits[np.isin(waits["site"], sites) & waits["blocked"] & (waits["waker"] > 0)]
+        mine = mine[(mine["flags"] & IN_INTERRUPT == 0) & ~np.isin(mine["enter"], parked[tid])]
+        for waker in np.unique(mine["waker"]).tolist():
+            if seen.rank(waker) > seen.rank(tid):
+                yield tid, mine["enter"][mine["waker"] == waker], f"by {seen.name(waker)}"
 
 
-def _usual(counts: NDArray[np.int64] | NDArray[np.bool_], early: int) -> int:
-    """Sum of ``counts``; of the ``early`` ones at most what later ones have on average."""
-    later = int(counts[early:].sum())
-    return later + min(
-        int(counts[:early].sum()), round(later * early / max(len(counts) - early, 1))
-    )
+@rule(
+    "has page faults",
+    "mlockall(MCL_CURRENT | MCL_FUTURE) before threads start; touch stacks; no new memory in jobs",
+    RecordKind.FAULT,
+)
+def page_fault(seen: Judged) -> Instances:
+    """A page that is not there costs microseconds, one that is read from a disk
+    milliseconds."""
+    for tid, track in seen.urgent.items():
+        rows = track.of(RecordKind.FAULT)
+        what, names = np.zeros(len(rows), int), ["memory"]
+        for each in reversed(seen.maps.get(track.thread.pid, [])):
+            names.append("" if each.ours else each.what)
+            what[(rows["a"] >= each.begin) & (rows["a"] < each.end)] = len(names) - 1
+        for place in np.unique(what).tolist():
+            if names[place]:
+                yield tid, rows["ns"][what == place], names[place]
+
+
+@rule(
+    "asks the kernel for memory",
+    "allocate before the loop; mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0)",
+    RecordKind.ENTER,
+)
+def memory_call(seen: Judged) -> Instances:
+    """The call waits for other threads of its process that do so, and the new pages fault."""
+    yield from called(seen, *MEMORY)
+
+
+@rule("works on files", "give it to an ordinary thread, through a ring buffer", RecordKind.ENTER)
+def file_call(seen: Judged) -> Instances:
+    """A write waits for a disk, or for whoever reads what is printed, whenever a buffer is
+    full."""
+    yield from called(seen, *SLOW)
+    files = defaultdict[tuple[int, int], list[tuple[int, bool]]](list)  # process and number
+    for track in seen.derived.tracks.values():
+        for name, is_file in (("openat", True), ("close", False)):
+            numbers = [number for number, known in track.names.items() if known == name]
+            rows = track.of(RecordKind.EXIT if is_file else RecordKind.ENTER)
+            for ns, number in rows[np.isin(rows["a"], numbers)][["ns", "b"]].tolist():
+                files[track.thread.pid, number].append((ns, is_file))
+    for tid, track in seen.urgent.items():
+        for name, rows in seen.calls(track, "write", "writev"):
+            for number in np.unique(rows["b"]).tolist():
+                mine = rows["ns"][rows["b"] == number]
+                since = [(0, number in _PRINTS), *sorted(files[track.thread.pid, number])]
+                last = np.searchsorted([ns for ns, _ in since], mine, "right") - 1
+                is_file = np.array([is_file for _, is_file in since])[last]
+                yield tid, mine[is_file], f"{name} of {number}"
+
+
+@rule(
+    "makes threads or processes",
+    "make them before the loop",
+    RecordKind.FORK,
+    RecordKind.EXEC,
+    RecordKind.END,
+)
+def makes_threads(seen: Judged) -> Instances:
+    """Each needs memory, and locks of the whole process."""
+    for tid, track in seen.urgent.items():
+        yield tid, track.of(RecordKind.FORK)["ns"], ""
+        for made in seen.derived.tracks.values():
+            if made.thread.sleeps_in == NEXT:  # as `lives` has it
+                yield tid, made.wakes["ns"][made.wakes["a"] == tid], ""
+
+
+@rule(
+    "waits for what a softirq ends",
+    "sleep by clock_nanosleep; or make ksoftirqd and threads of interrupts as urgent",
+    RecordKind.WAKING,
+    flags=True,
+)
+def softirq_wait(seen: Judged) -> Instances:
+    """Softirqs run behind one another; with PREEMPT_RT, where timers of files and signals are
+    theirs too, in a thread that may be less urgent."""
+    for tid, track in seen.urgent.items():
+        jobs, waits = seen.derived.jobs.get(seen.tasks[tid].name), track.waits
+        for place, site in enumerate(track.sites):
+            mine = waits[(waits["site"] == place) & waits["blocked"]]
+            by = mine["flags"] & IN_INTERRUPT
+            if site.what in ("event", "unknown"):
+                yield tid, mine["enter"][by == _SOFT], str(site)
+            if jobs and jobs.what == "timer" and jobs.site == site:
+                yield tid, mine["enter"][(by > 0) & (by != _SOFT)], f"{site}, a timer"
+
+
+@rule(
+    "sleeps for a time",
+    "sleep until an instant: clock_nanosleep with TIMER_ABSTIME",
+    RecordKind.ENTER,
+)
+def relative_sleep(seen: Judged) -> Instances:
+    """The time that passes until the call, preemption too, is added to each period."""
+    for tid, track in seen.urgent.items():
+        sites = [n for n, s in enumerate(track.sites) if s.what == "sleep" and not s.object & 1]
+        waits = track.waits
+        mine = waits[np.isin(waits["site"], sites) & waits["blocked"]]
+        asked = (mine["timer"] - mine["enter"])[mine["timer"] != 0]
+        yield tid, mine["enter"], f"for {time_text(int(np.median(asked)))}" if len(asked) else ""
+
+
+@rule(
+    "waits by the time of day",
+    "CLOCK_MONOTONIC (of a condition: pthread_condattr_setclock)",
+    RecordKind.ENTER,
+)
+def wall_clock(seen: Judged) -> Instances:
+    """Whoever sets the clock makes it wake early, or late."""
+    for tid, track in seen.urgent.items():
+        for name, rows in seen.calls(track, "clock_nanosleep", "futex"):
+            if name == "futex":
+                timed = track.waits["enter"][track.waits["timer"] != 0]
+                mine = np.isin(rows["ns"], timed) & ((rows["c"] & _BY_REAL_TIME) > 0)
+            else:
+                mine = np.isin(rows["b"], _REAL_TIME_CLOCKS) & ((rows["c"] & 1) > 0)
+            yield tid, rows["ns"][mine], name
+
+
+@rule("is as urgent as another thread on its CPU", "give each a priority of its own")
+def equal_priorities(seen: Judged) -> Instances:
+    """Whichever comes first runs to its end: the other waits for all of it."""
+    found = defaultdict[tuple[int, tuple[int, ...]], list[int]](list)
+    for tid, track in seen.urgent.items():
+        if track.thread.policy == "fifo" and not seen.tasks[tid].rests:
+            found[track.thread.priority, track.thread.cpus].append(tid)
+    for (_, cpus), (first, *rest) in found.items():
+        if rest and len(cpus) == 1:
+            yield first, None, f"{seen.name(rest[0])} on CPU {cpus[0]}"
+
+
+@rule(
+    "runs in a runtime that allocates, locks and sleeps by itself",
+    "move what has deadlines to C, C++ or Rust",
+)
+def interpreter(_: Judged) -> Instances:
+    """What is named is done by the interpreter, or by Go, not by the program's own lines."""
+    yield from ()

@@ -226,7 +226,6 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
     lost, pids, above, filtered = 0, dict[int, int](), 0, False
-    all_maps: dict[int, str] = {}
     shared: dict[tuple[str, int], int] = {}
     files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path in sorted(each for folder in folders for each in folder.iterdir()):
@@ -251,9 +250,7 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
             locks = mine["kind"] >= RecordKind.INIT
             pid, ns = int(chunks[0]["pid"]), int(chunks[0]["process_ns"])
             pids[pid] = max(ns, pids.get(pid, 0))
-            last_first = reversed(files["m", str(pid), str(ns)] or files["m", *own])
-            maps = "".join(path.read_text(errors="replace") for path in last_first)
-            all_maps[pid] = maps
+            maps = _text(files["m", str(pid), str(ns)] or files["m", *own])
             places = [np.unique(mine[name][locks]).tolist() for name in ("b", "a")]
             callers, objects = where(places[0], places[1], maps, target)
             objects |= _by_site(mine[locks], callers, objects)
@@ -266,10 +263,15 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     events = _in_order(parts)
     reason = "it filters its calls (seccomp)" if filtered else _LOST
     why = (f"all locks: {lost:,} records of them could not be written: {reason}",) * bool(lost)
-    found = Recording(
-        events=events, calls=calls, symbols=symbols, maps=all_maps, lost=lost, not_seen=why, **none
-    )
+    every_maps = {int(key[1]): _text(paths) for key, paths in files.items() if key[0] == "m"}
+    facts: dict[str, Any] = {"calls": calls, "symbols": symbols, "maps": every_maps, "lost": lost}
+    found = Recording(events=events, not_seen=why, **facts, **none)
     return found, pids
+
+
+def _text(paths: Sequence[Path]) -> str:
+    """Maps of a process, the last first."""
+    return "".join(path.read_text(errors="replace") for path in reversed(paths))
 
 
 def _by_process(process: np.void, image: Path, kept: Sequence[Path]) -> Iterator[NDArray[np.void]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.experiment.columns import Columns
@@ -28,7 +28,9 @@ from deadbeat.base.store.files import output_file
 from deadbeat.base.store.place import PROGRAM
 from deadbeat.base.store.runfolder import RunFolder, run_converter
 from deadbeat.machine.targets.marks import Marks
+from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
+from deadbeat.program.derive.rules import RULES
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, worst_task
 from deadbeat.program.run.tries import ProgramChange, Tried
@@ -316,9 +318,9 @@ class ThreadResponses:
 @frozen(kw_only=True)
 class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
-    it. ``traced``: of the run that missed most deadlines; None: no run has jobs. ``sharing``:
-    protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what changes did;
-    ``agreed``: how it compares with the program that it is the twin of."""
+    it. ``traced``: of the run that missed most deadlines, but rules of all; None: no run has jobs.
+    ``sharing``: protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what
+    changes did; ``agreed``: how it compares with the program that it is the twin of."""
 
     name: str
     spec: ProgramSpec
@@ -399,6 +401,17 @@ def _agreed(store: ProgramStore, worst: ProgramRun | None) -> tuple[Agreed, ...]
     return agreed(first.traced, worst.traced)
 
 
+def _with_rules(found: TracedProgram, runs: Iterable[ProgramRun]) -> TracedProgram:
+    """With what was broken in any run."""
+    pooled: dict[tuple[str, str], BrokenRule] = {}
+    for each in (rule for run in runs if run.valid and run.traced for rule in run.traced.rules):
+        first = pooled.get((each.rule, each.thread), evolve(each, count=0, jobs=0))
+        more = evolve(first, count=first.count + each.count, jobs=first.jobs + each.jobs)
+        pooled[each.rule, each.thread] = more
+    rank = {rule: place for place, rule in enumerate(RULES)}
+    return evolve(found, rules=tuple(sorted(pooled.values(), key=lambda each: rank[each.rule])))
+
+
 def summarise(store: ProgramStore) -> ProgramSummary:
     every = list(store.runs())
     runs, worst = originals(every), worst_run(store)
@@ -441,7 +454,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         findings=tuple(each for run in every for each in run.problems),
         cells=tuple(cells),
         agreed=_agreed(store, worst),
-        traced=worst.traced if worst else None,
+        traced=_with_rules(worst.traced, runs) if worst and worst.traced else None,
         responses=_responses(store, worst) if worst else (),
         seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 else (),
         sharing=sharing,

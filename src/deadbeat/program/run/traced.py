@@ -14,11 +14,12 @@ from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import Column, Part, Subsection, Table, percent
+from deadbeat.program.derive.broken import BrokenRule, rules_of
 from deadbeat.program.derive.ends import EndToEnd, end_to_end
 from deadbeat.program.derive.jobs import SURE_JOBS
 from deadbeat.program.derive.late import Late, causes, late
 from deadbeat.program.derive.records import Recording, RecordKind
-from deadbeat.program.derive.rules import RULES, BrokenRule, rules_of
+from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import (
     ASSUMED,
