@@ -87,7 +87,9 @@ def write_ctf(found: Iterator[Told], folder: Path, *, offset: int = 10**18) -> N
         )
         if name.startswith(("hrtimer", "softirq")):
             name = ("timer_" if name[0] == "h" else "irq_") + name
-        fields = {key.replace("pid", "tid"): value for key, value in each.fields.items()}
+        fields = dict(each.fields)
+        if not name.startswith("ros2:"):
+            fields = {key.replace("pid", "tid"): value for key, value in fields.items()}
         if name not in ids:
             ids[name] = len(ids)
             rows = (
@@ -110,6 +112,36 @@ def write_ctf(found: Iterator[Told], folder: Path, *, offset: int = 10**18) -> N
     (folder / "metadata").write_text(text)
     for cpu, stream in streams.items():
         (folder / f"channel0_{cpu}").write_bytes(bytes(stream))
+
+
+def with_ros2(found: Iterator[Told], jobs: Any, tid: int) -> Iterator[Told]:
+    """And what ros2_tracing (4.1) says of a node, whose timer and subscription have a callback in
+    each of ``jobs`` of a thread: its first third and its last half; in order of time."""
+    node, timer, inner, topic = 0x10, 0x20, 0x30, 0x40
+    events: list[tuple[str, dict[str, int | str]]] = [
+        ("rcl_node_init", {"node_handle": node, "node_name": "filter", "namespace": "/"}),
+        ("rcl_timer_init", {"timer_handle": timer, "period": 10_000_000}),
+        ("rclcpp_timer_callback_added", {"timer_handle": timer, "callback": 1}),
+        ("rclcpp_timer_link_node", {"timer_handle": timer, "node_handle": node}),
+        ("rcl_subscription_init", {"subscription_handle": topic, "node_handle": node,
+                                   "topic_name": "/scan", "queue_depth": 10}),
+        ("rclcpp_subscription_init", {"subscription_handle": topic, "subscription": inner}),
+        ("rclcpp_subscription_callback_added", {"subscription": inner, "callback": 2}),
+        ("rclcpp_callback_register", {"callback": 2, "symbol": "Filter::scan(Scan const&)"}),
+    ]  # fmt: skip
+    of = {"vtid": tid, "vpid": tid, "procname": "filter"}
+    every = [*found]
+    begin = every[0].ns
+    for number, (name, fields) in enumerate(events):
+        every.append(Told(begin + number, 0, tid, False, f"ros2:{name}", of | fields))
+    for row in jobs:
+        first, whole = int(row["begin"]), int(row["end"] - row["begin"])
+        for callback, low, high in ((1, 0.01, 0.33), (2, 0.5, 0.99)):
+            for side, share in (("start", low), ("end", high)):
+                at = first + round(whole * share)
+                name = f"ros2:callback_{side}"
+                every.append(Told(at, 0, tid, False, name, of | {"callback": callback}))
+    yield from sorted(every, key=lambda each: each.ns)
 
 
 def write_perfetto(

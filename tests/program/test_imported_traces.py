@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.answers import Capture, answer_of
-from helpers.traced_binary import told, write_ctf, write_perfetto
+from helpers.traced_binary import told, with_ros2, write_ctf, write_perfetto
 from helpers.traced_text import stranger, written
 
 import deadbeat
@@ -210,6 +210,37 @@ def test_damaged_files_are_refused_in_a_line(data: bytes, says: str, capsys: Cap
     assert main(("import", "file")) in (2, 3)
     err = capsys.readouterr().err
     assert says in err and err.count("\n") == 1 and "unexpected" not in err
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="babeltrace2 is not installed")
+@pytest.mark.usefixtures("in_a_folder")
+def test_callbacks_of_ros_2_have_their_names(capsys: Capture) -> None:
+    """An executor's thread is its callbacks; a filter of events of the kernel leaves durations."""
+    recording = stranger("eventloop")
+    derived = derive(recording)
+    (task,) = derived.tasks
+    rows = derived.rows[task.name].copy()
+    for column in ("begin", "end"):
+        rows[column] += recording.begin_ns
+    every = [*with_ros2(told(recording), rows, task.tid)]
+    write_ctf(iter(every), Path("both"))
+    write_ctf(iter(each for each in every if each.name.startswith("ros2:")), Path("user"))
+    for name in ("both", "user"):
+        assert main(("import", name, "--json")) == 0
+        found = answer_of(capsys.readouterr().out)
+        tasks = {each["name"]: each for each in found["tasks"] if each["jobs"]}
+        assert tasks.keys() == {"filter timer 10 ms", "filter /scan"}
+        for each in tasks.values():
+            assert each["jobs"] == pytest.approx(task.jobs, abs=2)
+            assert each["typical_gap_ns"] == pytest.approx(10_000_000, rel=0.01)
+        durations = (rows["end"] - rows["begin"]) * 0.49
+        mean = tasks["filter /scan"]["c_mean_ns"]
+        assert mean == pytest.approx(durations.mean(), rel=0.2 if name == "both" else 0.01)
+    assert "not seen: events of the kernel" in found["headline"]
+    assert main(("import", "both", "--name", "named", "--deadline", "filter /scan=1ms")) == 0
+    assert "(none given" not in capsys.readouterr().out
+    assert main(("export", "named", "--as", "perfetto", "--out", "out.json")) == 0
+    assert "filter timer 10 ms" in Path("out.json").read_text()
 
 
 LOOP = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO
 
 import numpy as np
@@ -26,6 +26,7 @@ from deadbeat.program.derive.records import (
 )
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import OTHER_CLOCK_NS
+from deadbeat.program.foreign.ros2 import CALLBACK, Callbacks, as_threads
 
 #: A sched_wakeup, which counts where the trace has no sched_waking.
 WAKE_UP = 1000
@@ -100,6 +101,7 @@ class Gathered:
     notes: list[str] = field(factory=list)
     flags: bool = False
     mixed: bool = False
+    callbacks: Callbacks = field(factory=Callbacks)
     _depth: Counter[int] = field(factory=Counter)
     _file: IO[bytes] = field(factory=tempfile.TemporaryFile)
 
@@ -119,6 +121,16 @@ class Gathered:
         self._depth[cpu] = max(self._depth[cpu] + step, 0)
         self.flags |= bool(step)
         return IN_INTERRUPT * (not runs or self._depth[cpu] > 0)
+
+    def user_event(self, name: str, ns: int, cpu: int, fields: Mapping[str, int | str]) -> None:
+        """An event of ros2_tracing."""
+        self.seen["user"] += 1
+        tid = fields.get("vtid", 0)
+        if (found := self.callbacks.event(name, fields)) and isinstance(tid, int):
+            number, begins = found
+            self.names.setdefault(tid, str(fields.get("procname", f"thread {tid}")))
+            self.pids[tid] = int(fields.get("vpid", tid))
+            self.rows.append((ns, tid, CALLBACK, cpu, number, begins, 0))
 
     def flush(self, least: int = _ROWS) -> None:
         """Rows to the disk, if there are ``least`` or more."""
@@ -143,15 +155,16 @@ class Gathered:
         rows: NDArray[np.void] = np.zeros(0, RECORD)
         if count:
             rows = np.memmap(self._file, RECORD, "r+", shape=(count,))
-        kinds = np.bincount(rows["kind"], minlength=WAKE_UP + 1)
+        kinds = np.bincount(rows["kind"], minlength=CALLBACK + 1)
         for what, event, kind in _NEEDED:
-            if not kinds[[*kind]].any():
+            if not kinds[[*kind]].any() and not kinds[CALLBACK]:
                 text = f"it has no {what} of a thread: no job can be told"
                 raise DataError(text, f"record {event}, too")
         late_ns = _in_order(rows, mixed=self.mixed)
         woken = RecordKind.WAKING if kinds[RecordKind.WAKING] else WAKE_UP
         priorities = _priorities(rows)
-        own = set(self._of(process) if process else self._urgent(priorities))
+        executors = {*np.unique(rows["tid"][rows["kind"] == CALLBACK]).tolist()}
+        own = set(self._of(process)) if process else self._urgent(priorities, executors)
         whole = {self.pids.get(tid) for tid in own}
         own |= {tid for tid, pid in self.pids.items() if pid in whole}
         for tid, maker in self.makers.items():  # in order of time
@@ -162,7 +175,7 @@ class Gathered:
             mine = np.isin(part["tid"], tids) | (part["kind"] == RecordKind.LOST)
             both = np.isin(part["kind"], (RecordKind.SWITCH, woken))
             mine |= both & np.isin(part["a"], tids)
-            mine &= (part["kind"] < WAKE_UP) | (part["kind"] == woken)
+            mine &= (part["kind"] < WAKE_UP) | np.isin(part["kind"], (woken, CALLBACK))
             parts.append(part[mine])
         events = np.concatenate(parts)
         events["kind"][events["kind"] == WAKE_UP] = RecordKind.WAKING
@@ -190,7 +203,7 @@ class Gathered:
                 begin_ns=born.get(tid, 0),
             )
             threads.append(each)
-        return Recording(
+        found = Recording(
             events=events[events["kind"] != 0],
             threads=tuple(sorted(threads, key=lambda each: each.begin_ns)),
             begin_ns=begin,
@@ -200,6 +213,7 @@ class Gathered:
             lost=self.lost,
             not_seen=tuple(notes),
         )
+        return as_threads(found, [*self.callbacks.labels()]) if kinds[CALLBACK] else found
 
     def _of(self, process: str) -> Iterator[int]:
         """Threads of the name or number, or of a process with it."""
@@ -216,13 +230,13 @@ class Gathered:
                 raise UsageError(text, f"it has {words}")
             yield from found
 
-    def _urgent(self, priorities: dict[int, int]) -> list[int]:
-        """Threads of programs with a real-time priority."""
-        found = [
+    def _urgent(self, priorities: dict[int, int], executors: set[int]) -> set[int]:
+        """Threads of programs with a real-time priority, and those with callbacks."""
+        found = executors | {
             tid
             for tid, priority in priorities.items()
             if tid and priority < _FAIR_PRIO and not _KERNEL.match(self.names.get(tid, ""))
-        ]
+        }
         if not found:
             names = [self.names[tid] for tid in priorities if tid in self.names and tid]
             others = dict.fromkeys(name for name in names if not _KERNEL.match(name))
@@ -232,6 +246,10 @@ class Gathered:
 
     def _notes(self, woken: int) -> Iterator[str]:
         """What the trace does not hold, and what that costs."""
+        if not self.seen["sched_switch"]:
+            yield "events of the kernel: an execution time is a duration, a release its begin"
+            yield from self.notes
+            return
         if woken == WAKE_UP:
             yield "wake-ups but as sched_wakeup, which is later and may name another waker"
         yield from (text for names, text in LACKS.items() if not any(map(self.seen.get, names)))

@@ -33,6 +33,9 @@ def _read_lines(stream: IO[bytes]) -> Gathered:
                     fields[key] = word
             ns, cpu = int(seconds + part), _whole(fields, "cpu_id", "perf_cpu")
             reader.shift = _SHIFT * ("cpu_id" in fields)
+            if name.startswith("ros2:"):
+                reader.found.user_event(name[5:], ns, cpu, fields)
+                continue
             side, _, call = name.partition("_entry_")
             if call and side in ("syscall", "compat_syscall"):
                 values = [*(v for v in fields.values() if isinstance(v, int)), 0, 0]
