@@ -41,6 +41,12 @@ BROKEN: dict[str, set[tuple[str, str, int, int, str]]] = {
     # tests/programs/rules/pages.c: "200 jobs", a page of the heap, the stack and a file in each; of
     # the heap malloc touches one in sixteen first
     "rules/pages": {("loop", "page-fault", 588, 200, "stack, pages.log (deleted), heap")},
+    # tests/programs/rules/load.c: "60 jobs", the last without a wait behind it
+    "rules/load": {
+        ("heavy", "overload", 59, 59, "100% of CPU 1"),
+        ("spins", "never-waits", 1, 0, "it runs 3% of the time"),
+        ("timed", "wall-clock", 59, 59, "futex"),
+    },
     # tests/programs/rules/queue.py: a line for all
     "rules/queue": {
         ("python3#1", "interpreter", 1396, 299,
@@ -69,7 +75,10 @@ BROKEN: dict[str, set[tuple[str, str, int, int, str]]] = {
     "strangers/zero": set(),
 }  # fmt: skip
 #: Rules of which more is known than single events say.
-INFERRED = ("softirq-wait", "makes-threads", "equal-priorities", "lock-without-protocol")
+INFERRED = (
+    *("softirq-wait", "makes-threads", "equal-priorities", "lock-without-protocol"),
+    *("never-waits", "overload"),
+)
 
 
 def run(path: str, monkeypatch: pytest.MonkeyPatch, *options: str, watched: Any = None) -> int:

@@ -88,9 +88,10 @@ class Judged:
         return task.name if task else self.recording.names.get(tid, f"thread {tid}")
 
     def window(self, tid: int) -> tuple[float, float]:
-        rows = self.derived.rows.get(self.tasks[tid].name)
+        rows, track = self.derived.rows.get(self.tasks[tid].name), self.derived.tracks[tid]
         if rows is None:
-            return BEGIN * self.derived.tracks[tid].end, (1 - BEGIN) * self.derived.tracks[tid].end
+            first, last = (track.on[0], track.off[-1]) if len(track.on) else (0, 0)
+            return first + BEGIN * (last - first), last - BEGIN * (last - first)
         first, last = int(rows["before"][0]), int(rows["end"][-1])
         return max(first + BEGIN * (last - first), rows["before"][round(BEGIN * len(rows))]), last
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.judged import BEGIN, RULES, Instances, Judged, called, rule
-from deadbeat.program.derive.outside import BUSY
 from deadbeat.program.derive.records import IN_INTERRUPT, NEXT, SHARED, RecordKind
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import MEMORY, SLOW
@@ -26,6 +25,8 @@ _REAL_TIME_CLOCKS, _BY_REAL_TIME = (0, 8, 11), 0x100
 _SOFT = 0x10
 #: Of a CPU real-time threads have so much of each period (kernel.sched_rt_*).
 _PERIOD_NS, _LIMIT = 1_000_000_000, 0.949
+#: Who runs for so little of the time may end before it waits.
+_LITTLE = 0.01
 #: Output and errors.
 _PRINTS = (1, 2)
 
@@ -41,7 +42,8 @@ def never_waits(seen: Judged) -> Instances:
     for tid, track in seen.urgent.items():
         begin, end = seen.window(tid)
         ran = float(np.diff(track.on_cpu(np.array([begin, end], np.int64)))[0])
-        if ran > BUSY * (end - begin) and not seen.steady(tid, track.blocks["enter"]):
+        waits = seen.steady(tid, track.blocks["enter"]) or seen.steady(tid, track.blocks["exit"])
+        if ran > _LITTLE * track.end and not waits:
             yield tid, None, f"it runs {ran / (end - begin):.0%} of the time"
 
 
@@ -235,11 +237,11 @@ def relative_sleep(seen: Judged) -> Instances:
 def wall_clock(seen: Judged) -> Instances:
     """Whoever sets the clock makes it wake early, or late."""
     for tid, track in seen.urgent.items():
+        both = track.of(RecordKind.ENTER, RecordKind.SLEEP_TIMER)
+        timed = both["ns"][:-1][both["kind"][1:] == RecordKind.SLEEP_TIMER]
         for name, rows in seen.calls(track, "clock_nanosleep", "futex"):
-            if name == "futex":
-                timed = track.waits["enter"][track.waits["timer"] != 0]
-                mine = np.isin(rows["ns"], timed) & ((rows["c"] & _BY_REAL_TIME) > 0)
-            else:
+            mine = np.isin(rows["ns"], timed) & ((rows["c"] & _BY_REAL_TIME) > 0)
+            if name == "clock_nanosleep":
                 mine = np.isin(rows["b"], _REAL_TIME_CLOCKS) & ((rows["c"] & 1) > 0)
             yield tid, rows["ns"][mine], name
 

@@ -98,6 +98,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         many += f" ({percent(misses / jobs)})" if misses else ""
         more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
         said.append(f"{label}{many}{more}.")
+        said += traced.worst_rule(found.traced) if found.traced and not misses else ()
     else:
         said.append(f"{label}The program states no deadline: give --deadline TIME to count misses.")
     said.append(

@@ -213,13 +213,14 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         left = f"; {left} had no job: skipped, or served late" * (lone > 0)
         who = f"{worst} of {limit}, {_who(near)}"
         yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}{left}."
-        yield from _worst_rule(found)
+        yield from worst_rule(found)
     else:
         yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
+        yield from worst_rule(found)
     yield from _unjudged(found)
 
 
-def _worst_rule(found: TracedProgram) -> Iterator[str]:
+def worst_rule(found: TracedProgram) -> Iterator[str]:
     """What may make jobs late though none was."""
     open_ = [each for each in found.rules if not each.accepted]
     for worst in open_[:1]:
