@@ -24,13 +24,17 @@ _HANDLERS = {0: ("irq_handler", "irq={} name=x"), 1: ("softirq", "vec={} [action
              4: ("reschedule", "vector={}"), 5: ("irq_work", "vector={}")}  # fmt: skip
 
 
-def stranger(name: str) -> Recording:
-    """A recording of tests/golden/strangers."""
-    with TemporaryDirectory() as folder:
+#: Of interrupts, softirqs and both.
+_LETTERS = {0: ".", 0x08: "h", 0x10: "s", 0x18: "H"}
+
+
+def stranger(name: str, folder: Path = STRANGERS) -> Recording:
+    """A recording of tests/golden/strangers, or of another folder."""
+    with TemporaryDirectory() as work:
         plain = FOLDERS.plain(ProgramSpec(name=name, command=(name,)))
-        store = ProgramStore.create(Path(folder, name), plain, example_platform())
+        store = ProgramStore.create(Path(work, name), plain, example_platform())
         (store.path / "events").mkdir(exist_ok=True)
-        shutil.copy(STRANGERS / f"{name}.npz", store.path / "events/0001.npz")
+        shutil.copy(folder / f"{name}.npz", store.path / "events/0001.npz")
         found = store.events(FIRST)
     assert found is not None
     return found
@@ -115,7 +119,8 @@ def lines(
         if event in without or ("sys" in without and event.startswith("sys_")):
             continue
         runs = a if kind == RecordKind.WAKING else tid
-        flags = "d.h4." if kind == RecordKind.WAKING and b & IN_INTERRUPT else "d..2."
+        inside = b & IN_INTERRUPT if kind == RecordKind.WAKING else 0
+        flags = f"d.{_LETTERS[inside]}2."
         scale = 10 ** (9 - digits)
         seconds, part = divmod((ns + scale // 2) // scale, 10**digits)
         process = f" ({pid_of.get(runs, '-------')!s:>7})" * pids

@@ -10,6 +10,7 @@ from attrs import evolve
 from helpers.answers import Capture
 from helpers.by_hand import by_hand
 from helpers.recorded import recorded
+from helpers.traced_text import STRANGERS, stranger, written
 
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import RecordKind
@@ -141,6 +142,33 @@ def test_a_rule_without_its_events_is_not_seen(
         found = json.loads(capsys.readouterr().out)["results"]
         assert rule in found["rules_not_seen"] and rule not in found["rules_judged"]
         assert rule not in {row["rule"] for row in found["rules"]}
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize(
+    ("without", "lost"),
+    [
+        ((), {"lock-without-protocol", "makes-threads"}),
+        (("sys",), {"memory-call", "file-call", "relative-sleep", "wall-clock"}),
+        (("page_fault_user",), {"page-fault"}),
+    ],
+)
+def test_a_trace_of_others_says_the_same(
+    without: tuple[str, ...], lost: set[str], capsys: Capture
+) -> None:
+    recording = stranger("faults", STRANGERS.parent / "rules")
+    Path("trace.txt").write_text(written(recording, without, pids=True))
+    threads = ",".join(str(each.tid) for each in recording.threads)
+    assert main(("import", "trace.txt", "--process", threads, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert lost - {"makes-threads"} <= {*found["rules_not_seen"]}
+    if not without:  # threads of one name have other numbers, and locks no library
+        keys = ("thread", "rule", "count", "jobs", "where")
+        rows = {tuple(row[key] for key in keys) for row in found["rules"]}
+        kept = {each for each in BROKEN["rules/faults"] if each[1] not in lost}
+        assert {each for each in rows if each[1:3] != ("woken-by-less-urgent", 120)} == {
+            each for each in kept if each[1:3] != ("woken-by-less-urgent", 120)
+        }
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.program.derive.judged import Judged, ThreadRule
-from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
+from deadbeat.program.derive.records import BY_WHOM, IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedRun
@@ -52,8 +52,9 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
     if not seen.urgent:
         return RulesSeen()
     events, kinds = recording.events, {*np.unique(recording.events["kind"]).tolist()}
-    flags = (events["b"][events["kind"] == RecordKind.WAKING] & IN_INTERRUPT).any()
-    rules = [rule for rule in RULES.values() if flags or not rule.flags]
+    flags = {*(events["b"][events["kind"] == RecordKind.WAKING] & IN_INTERRUPT).tolist()}
+    flags = set() if BY_WHOM in recording.not_seen else flags
+    rules = [rule for rule in RULES.values() if not rule.flags or flags & {*rule.flags}]
     judged = [rule.name for rule in rules if not rule.needs or kinds & {*rule.needs}]
     found = {rule.name: [*_broken(rule, seen)] for rule in rules}
     every = [each for rows in found.values() for each in rows]

@@ -144,14 +144,14 @@ Find = Callable[[Judged], Instances]
 @frozen(kw_only=True)
 class ThreadRule:
     """``needs``: kinds of records, one of which at least must be there for it to be judged;
-    ``flags``: it must be known which wake-ups came in interrupts, too."""
+    ``flags``: a wake-up must have some of these, and not by a guess."""
 
     name: str
     title: str
     why: str
     cure: str
     needs: tuple[RecordKind, ...] = ()
-    flags: bool = False
+    flags: tuple[int, ...] = ()
     find: Find = field(repr=False)
 
 
@@ -159,7 +159,9 @@ class ThreadRule:
 RULES: dict[str, ThreadRule] = {}
 
 
-def rule(title: str, cure: str, *needs: RecordKind, flags: bool = False) -> Callable[[Find], Find]:
+def rule(
+    title: str, cure: str, *needs: RecordKind, flags: tuple[int, ...] = ()
+) -> Callable[[Find], Find]:
     """A rule of the function's name; its docstring says why."""
 
     def add(find: Find) -> Find:

@@ -146,6 +146,8 @@ class Recording:
         return not (self.events["b"][kinds == RecordKind.WAKING] & IN_INTERRUPT).any()
 
 
+#: What is not seen where flags of wake-ups are guessed.
+BY_WHOM = "whether a thread or an interrupt woke another"
 #: Of common_flags: in an interrupt or a softirq.
 IN_INTERRUPT = 0x18
 #: A record as Python has it: ns, tid, kind, cpu, a, b, c.

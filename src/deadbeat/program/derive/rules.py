@@ -21,8 +21,8 @@ __all__ = ["RULES"]
 
 #: Clocks that whoever may can set; of a futex's operation, that it waits by one.
 _REAL_TIME_CLOCKS, _BY_REAL_TIME = (0, 8, 11), 0x100
-#: In a softirq, and in no interrupt meanwhile.
-_SOFT = 0x10
+#: In an interrupt, or a softirq, and not in both.
+_HARD, _SOFT = 0x08, 0x10
 #: Of a CPU real-time threads have so much of each period (kernel.sched_rt_*).
 _PERIOD_NS, _LIMIT = 1_000_000_000, 0.949
 #: Who runs for so little of the time may end before it waits.
@@ -109,7 +109,7 @@ def lock_without_protocol(seen: Judged) -> Instances:
     "is woken by a less urgent thread",
     "make the waker as urgent; accept it of a thread that only serves others",
     RecordKind.WAKING,
-    flags=True,
+    flags=(_HARD, _SOFT, IN_INTERRUPT),
 )
 def woken_by_less_urgent(seen: Judged) -> Instances:
     """That thread may be preempted before it wakes this one, which then waits as if it were
@@ -198,7 +198,7 @@ def makes_threads(seen: Judged) -> Instances:
     "waits for what a softirq ends",
     "sleep by clock_nanosleep; or make ksoftirqd and threads of interrupts as urgent",
     RecordKind.WAKING,
-    flags=True,
+    flags=(_HARD, _SOFT),
 )
 def softirq_wait(seen: Judged) -> Instances:
     """Softirqs run behind one another; with PREEMPT_RT, where timers of files and signals are

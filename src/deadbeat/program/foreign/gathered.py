@@ -17,6 +17,7 @@ from deadbeat.base.model.words import time_text
 from deadbeat.base.store.texts import shown
 from deadbeat.program.derive.recorder import WAITS
 from deadbeat.program.derive.records import (
+    BY_WHOM,
     IN_INTERRUPT,
     RECORD,
     RecordedThread,
@@ -254,7 +255,7 @@ class Gathered:
             yield "wake-ups but as sched_wakeup, which is later and may name another waker"
         yield from (text for names, text in LACKS.items() if not any(map(self.seen.get, names)))
         if not self.flags:
-            yield "whether a thread or an interrupt woke another"
+            yield BY_WHOM
         yield _ALWAYS
         yield from self.notes
         if self.form:

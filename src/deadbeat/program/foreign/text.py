@@ -44,7 +44,7 @@ _SHORT_SWITCH = re.compile(r": *(.*?):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(
 _SHORT_WAKE = re.compile(r": *.*:(\d+) \[-?\d+\]", re.A)
 _STATES = {"S": 1, "D": 2, "T": 4, "t": 8, "X": 0x10, "x": 0x10, "Z": 0x20, "P": 0x40, "I": 0x80}
 #: The third of the flags: in a hard, soft, hard within soft, or non-maskable interrupt.
-_IN_HANDLER = frozenset("hsHzZ")
+_IN_HANDLER = {"h": 0x08, "s": 0x10} | dict.fromkeys("HzZ", IN_INTERRUPT)
 #: Event -> kind and pattern; its groups are thread, a, b and c.
 _OF_THREADS: dict[str, tuple[int, str]] = {
     "sched_stat_runtime": (RecordKind.RUNTIME, r" pid=(\d+) runtime=(\d+)"),
@@ -133,7 +133,7 @@ class TextReader:
         flags = match["flags"] or match["letters"] or ""
         known = len(flags) > 3
         self.found.flags |= known
-        inside = IN_INTERRUPT * (not tid or flags[2:3] in _IN_HANDLER)
+        inside = _IN_HANDLER.get(flags[2:3], IN_INTERRUPT * (not tid))
         return tid, int(match["cpu"] or match["number"]), inside if known else None
 
     def __attrs_post_init__(self) -> None:
