@@ -26,7 +26,7 @@ _ARENA = 64 << 20
 #: Files of deadbeat that a process maps.
 _OURS = re.compile(r"/deadbeat-|/shim\.so")
 #: What runs programs and has threads of its own; Go is known by what it does.
-_RUNTIMES = re.compile(r"(python|java|node|ruby|perl|lua|php|beam\.smp|dotnet|mono|julia)[\d.]*\b")
+_RUNTIMES = re.compile(r"(python|java|ruby|perl|lua|php|beam\.smp|dotnet|mono|julia)[\d.]*")
 
 #: Thread, when it broke the rule (None: it always does), and where.
 Instances = Iterator[tuple[int, Times | None, str]]
@@ -59,7 +59,8 @@ class Judged:
         return {
             pid: name
             for pid, name in names.items()
-            if pid in moving or any(map(_RUNTIMES.match, [name, *mapped.get(pid, ())]))
+            for words in [(name.partition("#")[0], *mapped.get(pid, ()))]
+            if pid in moving or any(map(_RUNTIMES.fullmatch, words))
         }
 
     @cached_property

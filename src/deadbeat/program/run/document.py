@@ -11,6 +11,7 @@ from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.specification import plain_of
 from deadbeat.base.model.words import Json, count_of, time_text
 from deadbeat.base.report.document import (
+    ROWS,
     Column,
     Document,
     FactList,
@@ -174,7 +175,7 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
-        below=[traced.rules_table(of)] if of and of.rules else [],
+        below=_rules(of, found.name) if of else [],
         steps=tuple(steps),
         sections=(
             Section("figures", "When and why jobs were late", (Figures(charts(found)), *late)),
@@ -189,6 +190,14 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
             Section("parameters", "Parameters", (FactList([*flatten(plain_of(found.spec))]),)),
         ),
     )
+
+
+def _rules(of: traced.TracedProgram, name: str) -> list[str | Table]:
+    """The gravest of the broken rules."""
+    table = traced.rules_table(of)
+    more = f"{len(table.rows) - ROWS} more: deadbeat show {shlex.quote(name)}"
+    first = attrs.evolve(table, rows=table.rows[:ROWS])
+    return [first, *[more] * (len(table.rows) > ROWS)] if table.rows else []
 
 
 def seen(found: ProgramSummary) -> list[Table]:

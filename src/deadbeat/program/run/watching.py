@@ -103,6 +103,7 @@ def joined(
             stopped = interrupt if spec.repeats > 1 or spec.tries else None
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
+        recorder.missing.append("whether it writes to files that it had opened before")
         recording = _mapped(with_variables(recorder.finish(), maps, target), target)
         recording = evolve(recording, throttled=tuple(quotas.finish()), allowed=quotas.allowed)
         placed = placer.finish()
