@@ -44,7 +44,7 @@ WAYS = {
 class Bare:
     def __init__(self, root: Path) -> None:
         self.root = root
-        (packages,) = re.findall(r"(?m)^    sudo apt-get install (build-.*)", PAGE)
+        (packages,) = re.findall(r"It needs `(build-[^`]*)`", PAGE)
         names = ",".join([*packages.split(), "pipx", "ca-certificates"])
         made = ["mmdebstrap", "-q", "--variant=apt", f"--include={names}", "bookworm", str(root)]
         subprocess.run(made, check=True)
