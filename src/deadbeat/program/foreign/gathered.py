@@ -32,7 +32,7 @@ from deadbeat.program.foreign.ros2 import CALLBACK, Callbacks, as_threads
 #: A sched_wakeup, which counts where the trace has no sched_waking.
 WAKE_UP = 1000
 #: Rows in memory before they go to the disk; those looked at at once.
-_ROWS, _PART = 1 << 16, 1 << 20
+_ROWS, _PART = 1 << 16, 1 << 18
 #: An event may stand behind one that came so much later.
 _BACK_NS = 1_000_000
 #: Some sleep ends so soon after its timer where both have one clock. Else all are as far from it in
@@ -151,38 +151,31 @@ class Gathered:
             DataError: Its events are in no order. UsageError: it has no such process.
         """
         self.flush(0)
-        self._file.flush()
-        count = self._file.tell() // RECORD.itemsize
-        rows: NDArray[np.void] = np.zeros(0, RECORD)
-        if count:
-            rows = np.memmap(self._file, RECORD, "r+", shape=(count,))
-        kinds = np.bincount(rows["kind"], minlength=CALLBACK + 1)
+        seen = _Seen()
+        for part in self._parts():
+            seen.look(part)
+        kinds, late_ns = seen.kinds, seen.late_ns
         for what, event, kind in _NEEDED:
             if not kinds[[*kind]].any() and not kinds[CALLBACK]:
                 text = f"it has no {what} of a thread: no job can be told"
                 raise DataError(text, f"record {event}, too")
-        late_ns = _in_order(rows, mixed=self.mixed)
+        if late_ns > _BACK_NS and not self.mixed:
+            text = f"its times go back, by {time_text(late_ns)} and less: a clock of each CPU, or"
+            raise DataError(f"{text} two traces", "record it by one: echo mono > trace_clock")
+        if late_ns:
+            self._sort()
         woken = RecordKind.WAKING if kinds[RecordKind.WAKING] else WAKE_UP
-        priorities = _priorities(rows)
-        executors = {*np.unique(rows["tid"][rows["kind"] == CALLBACK]).tolist()}
-        own = set(self._of(process)) if process else self._urgent(priorities, executors)
+        priorities = seen.priorities
+        own = set(self._of(process)) if process else self._urgent(priorities, seen.executors)
         whole = {self.pids.get(tid) for tid in own}
         own |= {tid for tid, pid in self.pids.items() if pid in whole}
         for tid, maker in self.makers.items():  # in order of time
             own |= {tid} if maker in own else set()
-        tids, parts = np.array(sorted(own)), []
-        for at in range(0, count, _PART):
-            part = rows[at : at + _PART]
-            mine = np.isin(part["tid"], tids) | (part["kind"] == RecordKind.LOST)
-            both = np.isin(part["kind"], (RecordKind.SWITCH, woken))
-            mine |= both & np.isin(part["a"], tids)
-            mine &= (part["kind"] < WAKE_UP) | np.isin(part["kind"], (woken, CALLBACK))
-            parts.append(part[mine])
-        events = np.concatenate(parts)
+        tids = np.array(sorted(own))
+        events, begin, end = self._chosen(tids, woken)
         events["kind"][events["kind"] == WAKE_UP] = RecordKind.WAKING
         if not self.flags:
             _by_threads(events)
-        begin, end = int(rows["ns"][0]), int(rows["ns"][-1]) + 1
         notes = [*self._notes(woken), *_by_one_clock(events)]
         if late_ns and not self.mixed:
             notes.append(f"the order of events that are less than {time_text(late_ns)} apart")
@@ -204,8 +197,10 @@ class Gathered:
                 begin_ns=born.get(tid, 0),
             )
             threads.append(each)
+        if not events["kind"].all():
+            events = events[events["kind"] != 0]
         found = Recording(
-            events=events[events["kind"] != 0],
+            events=events,
             threads=tuple(sorted(threads, key=lambda each: each.begin_ns)),
             begin_ns=begin,
             end_ns=end,
@@ -215,6 +210,43 @@ class Gathered:
             not_seen=tuple(notes),
         )
         return as_threads(found, [*self.callbacks.labels()]) if kinds[CALLBACK] else found
+
+    def _parts(self) -> Iterator[NDArray[np.void]]:
+        """All rows, some at a time."""
+        self._file.seek(0)
+        while len(part := np.fromfile(self._file, RECORD, _PART)):
+            yield part
+
+    def _sort(self) -> None:
+        """The rows, in order of time."""
+        self._file.seek(0)
+        rows = np.fromfile(self._file, RECORD)
+        order = np.argsort(rows["ns"], kind="stable")
+        self._file.seek(0)
+        for at in range(0, len(order), _PART):
+            self._file.write(rows[order[at : at + _PART]].tobytes())
+
+    def _chosen(self, tids: NDArray[np.int64], woken: int) -> tuple[NDArray[np.void], int, int]:
+        """What belongs to threads, when the trace begins, and ends. No two events are at one
+        instant: an order is known of those that stand at one."""
+        last, place, begin = -1, 0, -1
+        with tempfile.TemporaryFile() as chosen:
+            for part in self._parts():
+                places = np.arange(place, place + len(part))
+                ns = part["ns"].astype(np.int64) - places
+                ns[0] = max(ns[0], last)
+                ns = np.maximum.accumulate(ns)
+                last, place = int(ns[-1]), place + len(part)
+                part["ns"] = ns + places
+                begin = begin if begin >= 0 else int(part["ns"][0])
+                mine = np.isin(part["tid"], tids) | (part["kind"] == RecordKind.LOST)
+                both = np.isin(part["kind"], (RecordKind.SWITCH, woken))
+                mine |= both & np.isin(part["a"], tids)
+                mine &= (part["kind"] < WAKE_UP) | np.isin(part["kind"], (woken, CALLBACK))
+                chosen.write(part[mine].tobytes())
+            chosen.seek(0)
+            events = np.fromfile(chosen, RECORD)
+        return events, begin, last + place
 
     def _of(self, process: str) -> Iterator[int]:
         """Threads of the name or number, or of a process with it."""
@@ -271,39 +303,37 @@ def _fitting(row: Row) -> Iterator[Row]:
         yield ns, tid, kind, cpu, a, b, c
 
 
-def _in_order(rows: NDArray[np.void], *, mixed: bool) -> int:
-    """Sorts them by time, no two at one instant: an order is known of those that stand at one. From
-    when to when some stood in another order, at most, ns."""
-    ns = rows["ns"].astype(np.int64)
-    late = int((np.maximum.accumulate(ns) - ns).max())
-    if late > _BACK_NS and not mixed:
-        raise DataError(
-            f"its times go back, by {time_text(late)} and less: a clock of each CPU, or two traces",
-            "record it by one clock: echo mono > trace_clock",
-        )
-    if late:
-        order = np.argsort(ns, kind="stable")
-        rows[:] = rows[order]
-        ns = ns[order]
-    place = np.arange(len(ns))
-    rows["ns"] = np.maximum.accumulate(ns - place) + place
-    return late
+@define
+class _Seen:
+    """What there is: ``kinds`` of rows, ``executors`` of callbacks; ``late_ns``: an event stands
+    behind others that came so much later, at most."""
 
+    kinds: NDArray[np.int64] = field(factory=lambda: np.zeros(CALLBACK + 1, np.int64))
+    executors: set[int] = field(factory=set)
+    late_ns: int = 0
+    _last: int = 0
+    _counts: Counter[tuple[int, int]] = field(factory=Counter)
 
-def _priorities(rows: NDArray[np.void]) -> dict[int, int]:
-    """tid -> its most frequent priority by the kernel, those of most switches first."""
-    found = Counter[tuple[int, int]]()
-    for at in range(0, len(rows), _PART):
-        part = rows[at : at + _PART]
-        part = part[part["kind"] == RecordKind.SWITCH]
-        low = (part["c"] & 0xFFFFFFFF).astype(np.uint32).astype(np.int32)
-        pairs = np.stack([part["tid"].astype(np.int64), low.astype(np.int64)])
-        keys, counts = np.unique(pairs, axis=1, return_counts=True)
-        found.update(dict(zip(map(tuple, keys.T.tolist()), counts.tolist(), strict=True)))
-    priorities: dict[int, int] = {}
-    for (tid, priority), _ in found.most_common():
-        priorities.setdefault(tid, priority)
-    return priorities
+    def look(self, part: NDArray[np.void]) -> None:
+        self.kinds += np.bincount(part["kind"], minlength=CALLBACK + 1)
+        self.executors |= {*part["tid"][part["kind"] == CALLBACK].tolist()}
+        ns = part["ns"].astype(np.int64)
+        top = np.maximum(np.maximum.accumulate(ns), self._last)
+        self.late_ns, self._last = max(self.late_ns, int((top - ns).max())), int(top[-1])
+        switches = part[part["kind"] == RecordKind.SWITCH]
+        low = (switches["c"] & 0xFFFFFFFF).astype(np.uint32).astype(np.int32)
+        both = switches["tid"].astype(np.int64) << 32 | (low.astype(np.int64) + (1 << 31))
+        keys, counts = np.unique(both, return_counts=True)
+        pairs = ((int(key) >> 32, (int(key) & 0xFFFFFFFF) - (1 << 31)) for key in keys)
+        self._counts.update(dict(zip(pairs, counts.tolist(), strict=True)))
+
+    @property
+    def priorities(self) -> dict[int, int]:
+        """tid -> its most frequent priority by the kernel, those of most switches first."""
+        found: dict[int, int] = {}
+        for (tid, priority), _ in self._counts.most_common():
+            found.setdefault(tid, priority)
+        return found
 
 
 def _by_threads(events: NDArray[np.void]) -> None:
