@@ -129,7 +129,7 @@ def with_ros2(found: Iterator[Told], jobs: Any, tid: int) -> Iterator[Told]:
         ("rclcpp_subscription_callback_added", {"subscription": inner, "callback": 2}),
         ("rclcpp_callback_register", {"callback": 2, "symbol": "Filter::scan(Scan const&)"}),
     ]  # fmt: skip
-    of = {"vtid": tid, "vpid": tid, "procname": "filter"}
+    of: dict[str, int | str] = {"vtid": tid, "vpid": tid, "procname": "filter"}
     every = [*found]
     begin = every[0].ns
     for number, (name, fields) in enumerate(events):

@@ -27,6 +27,7 @@ from deadbeat.program.derive.records import (
 )
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import OTHER_CLOCK_NS
+from deadbeat.program.foreign.holes import holes_in
 from deadbeat.program.foreign.ros2 import CALLBACK, Callbacks, as_threads
 
 #: A sched_wakeup, which counts where the trace has no sched_waking.
@@ -151,7 +152,7 @@ class Gathered:
             DataError: Its events are in no order. UsageError: it has no such process.
         """
         self.flush(0)
-        seen = _Seen()
+        seen = SeenRows()
         for part in self._parts():
             seen.look(part)
         kinds, late_ns = seen.kinds, seen.late_ns
@@ -199,6 +200,7 @@ class Gathered:
             threads.append(each)
         if not events["kind"].all():
             events = events[events["kind"] != 0]
+        holes = holes_in(events, tids)
         found = Recording(
             events=events,
             threads=tuple(sorted(threads, key=lambda each: each.begin_ns)),
@@ -206,7 +208,8 @@ class Gathered:
             end_ns=end,
             calls={number: name for name, number in self.calls.items()},
             names=self.names,
-            lost=self.lost,
+            lost=self.lost + len(holes),
+            gaps=tuple(map(tuple, holes.tolist())),
             not_seen=tuple(notes),
         )
         return as_threads(found, [*self.callbacks.labels()]) if kinds[CALLBACK] else found
@@ -304,7 +307,7 @@ def _fitting(row: Row) -> Iterator[Row]:
 
 
 @define
-class _Seen:
+class SeenRows:
     """What there is: ``kinds`` of rows, ``executors`` of callbacks; ``late_ns``: an event stands
     behind others that came so much later, at most."""
 
@@ -380,7 +383,7 @@ def _shift(
     middle = np.array([np.median(apart[second == n]) for n in range(len(each))])
     off = abs(apart - middle[second])
     if np.median(off) > _DRIFT_NS:
-        if abs(np.median(apart)) > _FAR_NS:
+        if not -_CLOCK_NS < np.median(apart) < _FAR_NS:
             events["kind"][mine] = 0
             yield "timers of sleeps: their clock is not that of the events"
         return
