@@ -4,14 +4,17 @@ slack, of each of eight causes, or of something else. All jobs have interrupts a
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
 from helpers.made_recordings import FUTEX, MS, NAP, READ, SLEEP, Made
+from helpers.traced_text import written
 
 from deadbeat.program.derive.late import Late, late
-from deadbeat.program.derive.records import RecordKind
+from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.tasks import derive
+from deadbeat.program.foreign.base import format_of, read_trace
 
 CONTROL, LOGGER, HOG, FAIR, DEADLINE = 100, 101, 55, 56, 10 * MS
 #: What a late job does from an instant on for some ns.
@@ -101,7 +104,12 @@ CASES: dict[str, tuple[Extra, str, str]] = {
 }
 
 
-def late_job(cause: str, extra: Extra, draw: Random) -> Late:
+def late_job(
+    cause: str,
+    extra: Extra,
+    draw: Random,
+    through: Callable[[Recording], Recording] = lambda recording: recording,
+) -> Late:
     """The answer for a job that ``cause`` made late."""
     made, charged, now = Made(), draw.random() < 0.5, 1000
     made.thread("control", policy="fifo", priority=80)
@@ -131,9 +139,31 @@ def late_job(cause: str, extra: Extra, draw: Random) -> Late:
         )
         now = at + draw.randrange(MS // 2, MS)
     made.add(now, CONTROL, RecordKind.ENTER, *SLEEP)
-    recording = made.recording(names={HOG: "hog"})
+    recording = through(made.recording(names={HOG: "hog"}))
     found = late(recording, derive(recording, deadlines={"control": DEADLINE}))
     return next(each for each in found if each.job == 11)
+
+
+#: What text has no event of: the shim's.
+IN_TEXT = {"lock": ("waited", "a call that logger ended"), "a semaphore": ("waited", "futex")}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_text_names_the_same_causes(what: str, tmp_path: Path) -> None:
+    """In microseconds, as tracefs prints events."""
+
+    def through(recording: Recording) -> Recording:
+        path = tmp_path / "trace"
+        path.write_text(written(recording))
+        form = format_of(path)
+        assert form is not None
+        return read_trace(path, form, ",".join(str(each.tid) for each in recording.threads))
+
+    extra, cause, by = CASES[what]
+    cause, by = IN_TEXT.get(what, (cause, by))
+    for seed in range(2):
+        found = late_job(what, extra, Random(f"{what} {seed}"), through)
+        assert found.cause == cause and found.by.startswith(by), found
 
 
 @pytest.mark.parametrize("what", CASES)

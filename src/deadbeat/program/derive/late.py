@@ -31,11 +31,11 @@ from deadbeat.base.model.lateness import (
     counted,
 )
 from deadbeat.program.derive.jobs import ThreadJobs, single_jobs
-from deadbeat.program.derive.records import Recording, RecordKind
+from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.program.derive.tracks import BY_THREAD, NEVER, PARKED, Track
+from deadbeat.program.derive.tracks import NEVER, PARKED, Track
 
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
@@ -251,6 +251,7 @@ class _Seen:
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
+        by_thread = block["waker"] and not (block["flags"] & IN_INTERRUPT or self.blind)
         mine = self.locks[track.thread.tid]
         last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
         held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
@@ -268,7 +269,7 @@ class _Seen:
             after = max(woken - max(int(wait["timer"]), begin, left), 0)
             found[(BLIND, "") if self.blind else (TIMER, str(site))] += after
             found[WAITED, str(site)] += ns - after
-        elif inside and site.call == BY_THREAD:
+        elif inside and site.what == "unknown" and by_thread:
             found[WAITED, f"a call that {self.name(int(block['waker']))} ended"] += ns
         else:
             found[WAITED, str(site)] += ns

@@ -48,7 +48,7 @@ _SLEEPS = ("clock_nanosleep", "nanosleep")
 #: A wait for a word that others alone wake at: a thread's own, as locks that park threads have it.
 PARKED = "futex_wait"
 #: A wait of a thread without events of calls that another thread ended.
-BY_THREAD = "another thread"
+_BY_THREAD = "another thread"
 #: Calls that look whether there is something, too: then they return 0 at once.
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
@@ -213,7 +213,7 @@ class Track:
         lone["site"] = self.site(Site("unknown", name or "a call that is not traced", 0))
         if not len(calls) and not name:  # then a wait ends by a thread, or as others do
             by_thread = (lone["flags"] & IN_INTERRUPT == 0) & (lone["waker"] != 0)
-            lone["site"][by_thread] = self.site(Site("unknown", BY_THREAD, 0))
+            lone["site"][by_thread] = self.site(Site("unknown", _BY_THREAD, 0))
         return np.sort(np.concatenate([found, lone]), order="enter")
 
     def known(self, begin: Times, end: Times) -> NDArray[np.bool_]:
