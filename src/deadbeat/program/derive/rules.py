@@ -216,7 +216,7 @@ def softirq_wait(seen: Judged) -> Instances:
 
 @rule(
     "sleeps for a time",
-    "sleep until an instant: clock_nanosleep with TIMER_ABSTIME",
+    "sleep until an instant: clock_nanosleep with TIMER_ABSTIME (C++'s sleep_until has none)",
     RecordKind.ENTER,
 )
 def relative_sleep(seen: Judged) -> Instances:
