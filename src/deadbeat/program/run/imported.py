@@ -47,7 +47,8 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     found = traced(recording, deadlines, derived=derived, allow=spec.allow)
     if not found.known:
         who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
-        raise DeadbeatError(f"{shown(path)}: no job of {who} was found", "; ".join(instead(found)))
+        why = "; ".join(line.rstrip(".") for line in instead(found))
+        raise DeadbeatError(f"{shown(path)}: no job of {who} was found", why)
     require_named(found, deadlines, kept=False)
     stem = path.resolve()
     while stem.suffix.lower() in _ENDINGS:

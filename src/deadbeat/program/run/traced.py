@@ -333,7 +333,9 @@ def lines(found: TracedProgram) -> Iterator[str]:
         why = "; ".join(["EPERM", *(f"{key}: {found.allowed[key]}" for key in keys)])
         yield f"the kernel refused {threads} the policy asked for ({why}): it ran as it was before"
     if found.lost:
-        yield f"{found.lost:,} events were lost, and {count_of(found.dropped, 'job')} with them"
+        were = "was" if found.lost == 1 else "were"
+        events, jobs = count_of(found.lost, "event"), count_of(found.dropped, "job")
+        yield f"{events} {were} lost, and {jobs} with them"
     if found.cost and found.cost.job_ns:
         shares = {task.name: found.cost.job_ns.get(task.name, (0, 0))[1] / task.c_mean_ns
                   for task in found.known if task.c_mean_ns}  # fmt: skip
