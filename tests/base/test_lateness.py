@@ -78,7 +78,7 @@ def test_a_new_cause_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
                     takes=lateness.WAITING, shown_by="of the sun")  # fmt: skip
     monkeypatch.setattr(lateness, "CAUSES", (sun, *CAUSES))
     job = LateJob(run="r", job=1, task=0, response_ns=9, deadline_ns=5, parts_ns={}, cause="flare")
-    assert Table(name="x", columns=_LATE, rows=[job]).texts()[0][-1] == "flare"
+    assert Table(name="x", columns=_LATE, rows=[job]).texts()[0][2] == "flare"
 
     worst = attrs.evolve(split_run().split[0].worst, cause="a flare of the sun")
     run = split_run()

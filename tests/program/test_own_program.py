@@ -284,7 +284,7 @@ def test_the_answer_names_the_thread_and_the_cause() -> None:
     assert first.startswith(
         "control (FIFO 80, CPU 1, every 10 ms) missed 15 of 60 deadlines (none "
     )
-    assert why.startswith("All 15 late jobs simply ran longer: up to ")
+    assert why.startswith("All 15 late jobs simply ran longer (own work): up to ")
     assert len(worst_jobs(found, 3)) == 3 and "control, job " in worst_jobs(found, 3)[0]
     assert plain(found, {})["tasks"][0]["c_max_ns"] == found.tasks[0].c_max_ns
 

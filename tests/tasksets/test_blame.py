@@ -350,12 +350,12 @@ def test_totals_say_more_than_the_events_that_were_kept() -> None:
     part = attrs.evolve(trace, totals=totals([*events[:300], gap(events[300].at_ns)], R + 20 * MS))
     found = blame(run, 10, part)
     assert found.holder == ""
-    assert "; events of 19800 us of the job are missing" in found.evidence
+    assert "; events of 19.8 ms of the job are missing" in found.evidence
     assert blame(run, 10, trace).holder == ""
     whole = attrs.evolve(trace, totals=totals(events, R + 20 * MS))
     found = blame(run, 10, whole)
     assert (found.cause, found.holder) == ("lock", "t1 of the set")
-    assert found.evidence.startswith("slept 10000 us in 10000 waits, 1 us in the longest")
+    assert found.evidence.startswith("slept 10 ms in 10000 waits, 1 µs in the longest")
 
 
 def test_late_jobs_are_the_worst_first_and_name_known_causes_and_parts() -> None:

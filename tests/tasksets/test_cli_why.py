@@ -2,19 +2,23 @@
 
 import json
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.answers import Capture, answer, answer_of
 from helpers.goldens import unpack
+from helpers.pages import Page
 from helpers.runs import RunTask, Slot, calibration, job_table, key, new_store, ran, skip
 
 from deadbeat.base.model import jobs as j
 from deadbeat.base.model.jobs import JobTable
 from deadbeat.base.model.traces import JobTotals, JobTrace, RunTrace
 from deadbeat.cli.main import main
+from deadbeat.tasksets.model.figures import SUMMARY_COLUMNS
 from deadbeat.tasksets.model.results import Point, RunKey
 from deadbeat.tasksets.store.campaign import CampaignStore
 
@@ -43,18 +47,68 @@ def store(tmp_path: Path) -> CampaignStore:
 def test_a_run_that_misses_everything_is_told(store: CampaignStore, capsys: Capture) -> None:
     assert main(("why", str(store.path))) == 0
     below = capsys.readouterr().out
-    line = next(line for line in below.splitlines() if line.startswith(f"{KEY.text} "))
-    cells = re.split("  +", line)
-    assert cells[:5] == [KEY.text, "t0 1", "≥ 8 ms", "≥ 7 ms", "core wait ≥ 8 ms"]
-    assert cells[5].startswith("the job before")
-    assert "8 releases in a row skipped: job 0 of its task took 9000 us" in below
+    line = next(line for line in below.splitlines() if line.startswith("t0 1 "))
+    cells = ["t0 1", "≥ 7 ms", "the job before (own work)", KEY.text, "≥ 8 ms", "core wait ≥ 8 ms"]
+    assert re.split("  +", line) == cells
+    assert (
+        "Of 8 late jobs beside others: 8 waited for the job before (own work): up to 8 ms" in below
+    )
+    assert "8 releases in a row skipped: job 0 of its task took 9 ms" in below
     assert "the kernel's buffers lost events (up to 9 a run, the oldest)" in below
-    assert "up to 30 us of a job are without events" in below
+    assert "up to 30 µs of a job are without events" in below
     assert "of these jobs lack events: up to 4 were left out" in below
     assert main(("why", str(store.path), "--json")) == 0
     found = answer_of(capsys.readouterr().out)
     assert [(job["finished"], job["skipped"]) for job in found["causes"]] == [(False, 8)]
     assert len(found["notes"]) == 2
+
+
+def test_on_a_narrow_terminal_the_answer_stays(
+    store: CampaignStore, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(("why", str(store.path))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if line.startswith("t0 1 ")]
+    assert re.split("  +", line) == ["t0 1", "≥ 7 ms", "the job before (own work)"]
+
+
+def test_page_and_list_begin_with_the_same_job_and_a_short_list_with_a_long_one(
+    store: CampaignStore, tmp_path: Path, capsys: Capture
+) -> None:
+    """Also where accounts were read without being asked for, and some of them could not be."""
+    task = RunTask(wcet_ns=100 * US, period_ns=1000 * US, deadline_ns=1000 * US)
+    for replica, long in ((4, 7), (5, 5), (6, 3)):
+        jobs = [ran(0, 0, long * 1000 * US), *(skip(i * 1000 * US) for i in range(1, long))]
+        jobs += [ran(i * 1000 * US, i * 1000 * US, i * 1000 * US + 100 * US) for i in (8, 9)]
+        table = job_table([task], [jobs], slots=(Slot(end=10_000 * US),))
+        finished = table.jobs["flags"] & j.JOB_FINISHED != 0
+        table.jobs["flags"][finished] |= j.JOB_SPLIT
+        table.jobs["cpu_ns"] = np.maximum(table.jobs["finish_ns"] - table.jobs["start_ns"], 0)
+        if replica == 5:
+            table.jobs["flags"][0] ^= j.JOB_SPLIT
+        store.commit(RunKey(KEY.point, replica), table)
+    every = answer(capsys, "why", str(store.path))["causes"]
+    late = [job["response_ns"] - job["deadline_ns"] for job in every]
+    assert late == sorted(late, reverse=True) and len(every) > 6
+    for count in (1, 2, 3):
+        shown = answer(capsys, "why", str(store.path), "--worst", str(count))["causes"]
+        assert shown == every[:count]
+    unknown = [job for job in every if job["job"] == 0 and job["run"].endswith("5")]
+    assert [(job["cause"], job["parts_ns"]) for job in unknown] == [("not seen", {})]
+    assert main(("page", str(store.path))) == 0
+    first = every[0]
+    page = (store.path / "report.html").read_text(encoding="utf-8")
+    assert f"Job {first['job']} of task t{first['task']}, run {first['run']}: " in page
+    data = Page(page).data()
+    heads = [*SUMMARY_COLUMNS[:4], *(field["heading"] for field in data["set_fields"])]
+    sets = [dict(zip(heads, line, strict=True)) for line in data["sets"]]
+    assert [(s["replica"], s["releases"], s["finished jobs"], s["misses"]) for s in sets] == [
+        (3, 8, 0, 8), (4, 9, 3, 7), (5, 7, 3, 5), (6, 5, 3, 3),
+    ]  # fmt: skip
+    assert all(s["miss ratio"] == pytest.approx(s["misses"] / s["releases"]) for s in sets)
+    assert [*data["absent"].values()] == ["3 replicas without a result: 0, 1, 2."]
 
 
 def test_a_damaged_file_of_events_does_not_refuse_the_rest(store: CampaignStore, capsys: Capture):

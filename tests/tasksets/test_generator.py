@@ -7,11 +7,13 @@ import subprocess
 from collections import Counter
 from fractions import Fraction
 from hashlib import sha256
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+from helpers.answers import Capture, answer
 from helpers.campaigns import TINY_OPTIONS, example_catalog, tiny_spec, tiny_stress
 from scipy.stats import chisquare
 
@@ -36,7 +38,6 @@ from deadbeat.tasksets.synthesis.outlines import outlines
 from deadbeat.tasksets.synthesis.parameters import SynthesisParameters
 
 ROOT = Path(__file__).parents[2]
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,16 @@ def test_a_set_goes_to_the_laboratory_with_its_locks(
     monkeypatch.setattr(drawn_set, "LOCKS", dict.fromkeys(names, "inherit"))
     assert main((*words, "--task-set", key)) == 0
     assert "SIMULATED: lengths of sections are derived" in capsys.readouterr().out
+    # what a request costs more is a price's: of an operation, however many a call holds
+    prices = answer(capsys, "show", "tiny", "--runs", str(runs))["prices"]
+    more = {
+        name: max(
+            ceil((price["high_ns"] or price["shared_ns"]) - price["alone_ns"])
+            for price in prices
+            if price["object"] == name and price["others"] == 1 and price["shared_ns"]
+        )
+        for name in names
+    }
     found = load_task_system(out).system
     assert {lock.protocol for lock in found.locks} == {"inherit"}
     for made, task in zip(found.tasks, drawn(runs, key)["tasks"], strict=True):
@@ -95,6 +106,9 @@ def test_a_set_goes_to_the_laboratory_with_its_locks(
         assert task["cost_ns"] <= held and made.home == task["core"]
         alone, path, wake_up = map(int, re.findall(r" (\d+) ", made.source))
         assert made.wcet == alone + path + wake_up and alone >= held and path > wake_up > 0
+        assert path == sum(
+            each.count * more[each.lock.rpartition("-")[0]] for each in made.sections
+        )
     assert main(words) == 2
 
 

@@ -114,7 +114,7 @@ def test_a_row_waits_for_its_core_behind_its_own_past_and_tells_why_that_was_lat
     assert found.parts_ns == dict.fromkeys(PARTS, 0) | {"core_wait": 3500}
     assert (found.cause, found.holder) == ("the job before", "")
     assert "4 releases in a row skipped" in found.evidence
-    assert "that one: own work (its own code took 4 us longer" in found.evidence
+    assert "that one: own work (its own code took 4.4 µs longer" in found.evidence
     facts = found.details
     assert (facts["behind"], facts["behind_cause"]) == (9, "own work")
     assert (facts["events"], facts["events_lost"], facts["events_left_out"]) == (1, 3, 2)
@@ -126,7 +126,7 @@ def test_behind_a_job_without_accounts_only_that_is_said() -> None:
     table.jobs["flags"][0] &= ~np.uint32(j.JOB_SPLIT)
     found = blamed(table)
     assert (found.cause, found.holder) == ("the job before", "")
-    assert found.evidence.endswith("finished 4 us after this release")
+    assert found.evidence.endswith("finished 3.5 µs after this release")
 
 
 def test_a_job_that_was_started_and_nothing_before_it_accuse_nobody() -> None:

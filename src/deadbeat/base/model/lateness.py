@@ -152,15 +152,17 @@ def counted(task: str, found: Iterable[tuple[str, str, int, int]]) -> Iterator[M
 
 
 def causes_words(found: Sequence[MissCause]) -> str:
-    """``9 waited for map_lock: up to 3 ms; 2 simply ran longer: up to 1 ms``: the commonest, and
-    how many misses have others."""
+    """``9 waited for map_lock: up to 3 ms; 2 simply ran longer (own work): up to 1 ms``: the
+    commonest, and how many misses have others."""
     words = []
     for each in found:
         if each.cause == LOCK and each.by:
             held = re.sub(r", held by (.+?)( \(.*\))?$", r", which \1 held\2", each.by)
             how = f"waited for {held}"
         elif each.cause == WORK:
-            how = "simply ran longer" + f" in {each.by}" * bool(each.by)
+            how = "simply ran longer" + f" in {each.by}" * bool(each.by) + f" ({WORK})"
+        elif each.cause == BEFORE:
+            how = f"waited for {BEFORE}" + f" ({each.by})" * bool(each.by)
         elif each.cause == WAITED and each.by:
             how = f"waited in {each.by}"
         elif each.by.startswith("policy "):
@@ -168,6 +170,7 @@ def causes_words(found: Sequence[MissCause]) -> str:
         else:
             how = f"{each.cause}{f' by {each.by}' if each.by else ''}"
         words.append(f"{each.misses:,} {how}: up to {time_text(each.most_ns)}")
-    rest = sum(each.misses for each in found[_SAID:])
-    words[_SAID:] = [f"{rest:,} by {len(found) - _SAID} other causes"] * (rest > 0)
+    if len(found) > _SAID + 1:
+        rest = sum(each.misses for each in found[_SAID:])
+        words[_SAID:] = [f"{rest:,} by {len(found) - _SAID} other causes"]
     return "; ".join(words)

@@ -30,14 +30,14 @@ from deadbeat.base.model.lateness import (
     LateJob,
 )
 from deadbeat.base.model.traces import PARTS, JobTotals, JobTrace, RunTrace, ThreadShare
+from deadbeat.base.model.words import time_text as _time
 from deadbeat.machine.trace import timeline
 from deadbeat.machine.trace.jobs import Lateness
 from deadbeat.machine.trace.why import Span, add_up, named, task_matcher
 from deadbeat.tasksets.contention.others import has_split
 from deadbeat.tasksets.contention.run_parts import behind_own, split_parts
-from deadbeat.tasksets.contention.run_parts import in_us as _us
 from deadbeat.tasksets.executors.metrics import Integers, JobColumns, job_columns
-from deadbeat.tasksets.model.tasks import TaskSet
+from deadbeat.tasksets.model.tasks import Access, TaskSet
 
 #: An excess below this share of the response explains nothing.
 LEAST_SHARE = 0.1
@@ -72,7 +72,7 @@ class BlamedRun:
 
     @cached_property
     def usual(self) -> dict[int, list[dict[str, int]]]:
-        """Medians of the parts, by task: of its together jobs, then of its solo jobs."""
+        """Medians of the parts, by task: of its together jobs, then of its solo jobs, or its C."""
         columns, found = self.columns, defaultdict[int, list[dict[str, int]]](list)
         known = has_split(self.table, columns)
         for task in range(len(self.table.tasks)):
@@ -81,6 +81,9 @@ class BlamedRun:
                 if chosen.any():
                     medians = {part: int(np.median(self.parts[part][chosen])) for part in PARTS}
                     found[task].append(medians)
+            if not (known & columns.solo & (columns.task == task)).any():
+                cost = int(self.table.tasks["wcet_ns"][task])
+                found[task].append(dict.fromkeys(PARTS, 0) | {"execution": cost})
         return found
 
 
@@ -104,7 +107,9 @@ def blame(run: BlamedRun, job: int, trace: JobTrace | None) -> LateJob:
     part = max(PARTS, key=lambda name: excess[name])
     response = int(columns.finish_ns[job] - columns.release_ns[job])
     totals = _totals(run, job, trace)
-    if excess[part] < LEAST_SHARE * response:
+    if not whole:
+        own, verdict = {}, _Verdict(NOT_SEEN, "the accounts of its thread are missing")
+    elif excess[part] < LEAST_SHARE * response:
         verdict = _Verdict(NOT_SEEN, "no part stands out from the task's usual")
     else:
         verdict = _name(run, job, part, excess[part], totals)
@@ -156,7 +161,7 @@ def _name(
     if moved and part in ("wake_up", "core_wait", "execution"):
         return moved
     if part in ("stall", "execution"):
-        stall = f"{_us(excess_ns)} more than usual in which its thread neither ran, was ready nor"
+        stall = f"{_time(excess_ns)} more than usual in which its thread neither ran, was ready nor"
         stall += " slept, or pure computation stood still"
         rest = _of_execution(run, job, excess_ns), _Verdict(STOLEN, stall)
         return _interrupts(excess_ns, totals) or rest[part == "stall"]
@@ -164,7 +169,7 @@ def _name(
         return own
     if totals is None:
         cause, where = _OF_PART[part]
-        words = f"{_us(excess_ns)} more than usual {where}; no events say who"
+        words = f"{_time(excess_ns)} more than usual {where}; no events say who"
         objects = _object_words(run, job) if part == "resource_wait" else ""
         return _Verdict(cause, words + objects)
     rules = {"core_wait": _of_core, "resource_wait": _of_resource, "wake_up": _of_wake_up}
@@ -175,7 +180,7 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
     """A task belongs on one CPU: wherever else it was, it was moved."""
     home = int(run.table.tasks[run.columns.task[job]]["cpu"])
     if totals is not None and (move := totals.move) is not None:
-        after = _us(move.at_ns - int(run.columns.release_ns[job]))
+        after = _time(move.at_ns - int(run.columns.release_ns[job]))
         words = f"moved from CPU {move.from_cpu} to CPU {move.to_cpu} {after} after its release"
         return _Verdict(MIGRATED, words, f"CPU {move.to_cpu}")
     if not len(run.table.details):
@@ -192,7 +197,7 @@ def _moved(run: BlamedRun, job: int, totals: JobTotals | None) -> _Verdict | Non
 def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     names = _by_name(run, totals, lambda share: share.ready_ns)
     if not names:
-        return _Verdict(PREEMPTED, f"{_us(excess_ns)} ready; events do not say who")
+        return _Verdict(PREEMPTED, f"{_time(excess_ns)} ready; events do not say who")
     whole = sum(names.values())
     if whole < EXPLAINED * excess_ns:
         return _Verdict(PREEMPTED, _shown(totals, excess_ns, whole, "ready"))
@@ -200,23 +205,25 @@ def _of_core(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Ve
     instead = _by_name(run, totals, lambda share: share.instead_ns) if realtime else {}
     if sum(instead.values()) > whole / 2:
         holder = max(instead, key=lambda name: instead[name])
-        words = f"ready for {_us(whole)}; for {_us(instead[holder])} of it the kernel ran {holder}"
+        words = (
+            f"ready for {_time(whole)}; for {_time(instead[holder])} of it the kernel ran {holder}"
+        )
         words += ", to which a real-time thread has precedence"
         return _Verdict(THROTTLED, words, holder)
     idle_ns = sum(share.ready_ns for share in totals.threads if share.pid == timeline.IDLE)
     if idle_ns > whole / 2:
-        words = f"ready for {_us(whole)}, its core idle for {_us(idle_ns)}: the way out of idle"
+        words = f"ready for {_time(whole)}, its core idle for {_time(idle_ns)}: the way out of idle"
         return _Verdict(WAKE_UP, words, "idle")
     holder = max(names, key=lambda name: names[name])
-    words = f"ready for {_us(whole)}; {holder} ran for {_us(names[holder])} of it"
+    words = f"ready for {_time(whole)}; {holder} ran for {_time(names[holder])} of it"
     return _Verdict(PREEMPTED, words, holder)
 
 
 def _shown(totals: JobTotals, excess_ns: int, seen_ns: int, state: str) -> str:
     """How little events show of an excess, and how much of them is missing."""
-    words = f"{_us(excess_ns)} more than usual {state}; events show {_us(seen_ns)} of it"
+    words = f"{_time(excess_ns)} more than usual {state}; events show {_time(seen_ns)} of it"
     unknown = totals.unknown_ns
-    return words + (f"; events of {_us(unknown)} of the job are missing" if unknown else "")
+    return words + (f"; events of {_time(unknown)} of the job are missing" if unknown else "")
 
 
 def _by_name(
@@ -234,7 +241,7 @@ def _by_name(
 def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> _Verdict:
     by_waker = _by_name(run, totals, lambda share: share.slept_ns)
     if not by_waker:
-        words = f"{_us(excess_ns)} more than usual asleep; events do not say on what"
+        words = f"{_time(excess_ns)} more than usual asleep; events do not say on what"
         return _Verdict(LOCK, words + _object_words(run, job))
     slept = sum(by_waker.values())
     if slept + totals.roused_ns < EXPLAINED * excess_ns:
@@ -243,13 +250,13 @@ def _of_resource(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) ->
     longest = max(totals.threads, key=lambda share: share.longest_ns)
     sleeps = sum(share.sleeps for share in totals.threads)
     holder = max(by_waker, key=by_waker.__getitem__)
-    words = f"slept {_us(slept)} in {sleeps} waits, {_us(longest.longest_ns)} in the longest"
+    words = f"slept {_time(slept)} in {sleeps} waits, {_time(longest.longest_ns)} in the longest"
     if holder:
         by = "an interrupt" if holder == timeline.INTERRUPT else holder
-        part = "" if len(by_waker) == 1 else f"{_us(by_waker[holder])} of it "
+        part = "" if len(by_waker) == 1 else f"{_time(by_waker[holder])} of it "
         words += f", {part}ended by {by}"
     if totals.roused_ns > slept / 10:
-        words += f"; its core idle for {_us(totals.roused_ns)} after them"
+        words += f"; its core idle for {_time(totals.roused_ns)} after them"
     words += _object_words(run, job, longest.longest_to_ns)
     return _Verdict(LOCK, words, holder)
 
@@ -259,11 +266,13 @@ def _of_wake_up(run: BlamedRun, job: int, totals: JobTotals, excess_ns: int) -> 
     start = int(run.columns.start_ns[job])
     woken = totals.woken_ns
     if woken is None or woken > start:
-        words = f"{_us(excess_ns)} more than usual before its start; its wake-up was not seen"
+        words = f"{_time(excess_ns)} more than usual before its start; its wake-up was not seen"
         return _Verdict(WAKE_UP, words)
     before = _by_name(run, totals, lambda share: share.before_ns)
     holder = max(before, key=lambda name: before[name]) if before else ""
-    words = f"woken {_us(woken - release)} after its release, started {_us(start - woken)} later"
+    words = (
+        f"woken {_time(woken - release)} after its release, started {_time(start - woken)} later"
+    )
     if holder:
         words += f"; until then {holder} had the core"
     return _Verdict(WAKE_UP, words, holder)
@@ -274,7 +283,7 @@ def _own_previous(run: BlamedRun, job: int, excess_ns: int) -> _Verdict | None:
     late_ns = int(behind_own(run.columns)[job])
     if not late_ns or late_ns < EXPLAINED * excess_ns:
         return None
-    words = f"its own job before it finished {_us(late_ns)} after this release"
+    words = f"its own job before it finished {_time(late_ns)} after this release"
     return _Verdict(BEFORE, words)
 
 
@@ -284,20 +293,32 @@ def _interrupts(excess_ns: int, totals: JobTotals | None) -> _Verdict | None:
     if sum(interrupts.values()) <= excess_ns / 2:
         return None
     name = max(interrupts, key=lambda key: interrupts[key])
-    words = f"{_us(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
+    words = f"{_time(sum(interrupts.values()))} of its time went to interrupts, mostly {name}"
     return _Verdict(INTERRUPT, words, name)
 
 
 def _of_execution(run: BlamedRun, job: int, excess_ns: int) -> _Verdict:
     use = _use_of(run, job)
     name = str(use.get("use", ""))
-    words = f"its own code took {_us(excess_ns)} longer than usual"
+    words = f"its own code took {_time(excess_ns)} longer than usual"
     if not use:
+        if shared := _shared(run, job):
+            words += f"; it shares {', '.join(shared)} with other cores: spinning, or cache lines"
+            words += " from there"
         return _Verdict(WORK, words)
     what, why = "a computing use", "caches, memory, or a slower processor"
     if use["sync"]:
         what, why = "a synchronising use", "spinning, or cache lines from other cores"
     return _Verdict(WORK, f"{words}; most in {name or what}: {why}", name)
+
+
+def _shared(run: BlamedRun, job: int) -> list[str]:
+    """Fragments of the objects that the job's task shares with other cores, as far as known."""
+    if run.task_set is None:
+        return []
+    objects, task = run.task_set.resources, run.task_set.tasks[int(run.columns.task[job])]
+    used = (objects[use.resource] for use in task.uses if use.resource is not None)
+    return [*dict.fromkeys(each.fragment for each in used if each.access is Access.CON)]
 
 
 class _WorstUse(TypedDict, total=False):
@@ -350,13 +371,19 @@ def misses_of(run: BlamedRun) -> Iterator[tuple[str, str, int, int]]:
     missed = np.flatnonzero(columns.missed & columns.counted & ~columns.solo)
     looked = missed[:: -(-len(missed) // _LOOKED) or 1]
     known = has_split(run.table, columns)
+    started = np.maximum.accumulate(np.where(columns.started, np.arange(len(known)), -1))
     for number, job in enumerate(map(int, looked)):
         many = (number + 1) * len(missed) // len(looked) - number * len(missed) // len(looked)
         if known[job]:
             found = blame(run, job, None)
             yield found.cause, "", max(found.details["excess_ns"].values()), many
+        elif columns.skipped[job] and (before := int(started[job])) >= 0:
+            by = blame(run, before, None).cause if known[before] else ""
+            slot_end = run.table.slots["end_ns"][columns.slot[job]]
+            until = columns.finish_ns[before] if columns.finished[before] else slot_end
+            yield BEFORE, by, max(0, int(until - columns.release_ns[job])), many
         else:
-            yield BEFORE if columns.skipped[job] else NOT_SEEN, "", 0, many
+            yield NOT_SEEN, "", 0, many
 
 
 # --- late jobs by what they are ---------------------------------------------------------------
@@ -381,10 +408,10 @@ def blame_late(run: BlamedRun, late: Lateness, traces: Mapping[int, JobTrace]) -
     columns, response = run.columns, late.until_ns - int(run.columns.release_ns[late.job])
     words = f"{_row(late)} skipped: job {late.blocker} of its task"
     if not columns.finished[late.blocker]:
-        words += f" still ran {_us(response)} later, when its slot ended"
+        words += f" still ran {_time(response)} later, when its slot ended"
         return _late_job(run, late, words, waited_ns=response)
     took = late.until_ns - int(columns.release_ns[late.blocker])
-    words += f" took {_us(took)} and finished {_us(response)} after this release"
+    words += f" took {_time(took)} and finished {_time(response)} after this release"
     if not has_split(run.table, columns)[late.blocker]:
         return _late_job(run, late, words, waited_ns=response)
     before = blame(run, late.blocker, trace)

@@ -12,7 +12,7 @@ import numpy as np
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.jobs import JOB_DTYPE
 from deadbeat.base.model.systems import CriticalSection, Lock, TaskSystem, TimedTask
-from deadbeat.base.model.words import Json, count_of, us_text
+from deadbeat.base.model.words import Json, count_of, ns_text, us_text
 from deadbeat.base.report.document import Column, Table
 from deadbeat.base.store.place import BREAKDOWN
 from deadbeat.tasksets.contention.emitting import key_in, sets_in
@@ -122,16 +122,18 @@ def task_system(runs: Path, run: str, text: str) -> tuple[TaskSystem, tuple[str,
         unit="ns",
         locks=locks,
     )
-    notes = [f"lengths of sections are {_ALONE}"] * bool(locks)
+    notes = ["C holds every request as contended, and a wake-up; --task-set of show: alone"]
+    notes += [f"lengths of sections are {_ALONE}"] * bool(locks)
     used = {each.rpartition("-")[0] for each in names}
     notes += [
-        f"a contended request of {each} takes {paths[each]} ns more: measured, a mean with a wait"
+        f"a contended request of {each} takes {ns_text(paths[each])} more than alone: measured,"
+        " the upper end of a mean with a wait"
         if each in paths
         else f"contended requests of {each} cost no more: no price was measured"
         for each in sorted(used)
     ]
     notes.append(
-        f"a wake-up takes {wake_up} ns: measured, the longest of {jobs} on an idle core"
+        f"a wake-up takes {ns_text(wake_up)}: measured, the longest of {jobs} on an idle core"
         if jobs
         else "wake-ups cost nothing: no job is known that found its core idle"
     )
@@ -147,7 +149,7 @@ def _contended_paths(store: CampaignStore) -> dict[str, int]:
     for price in known:
         most = price.high_ns if price.high_ns is not None else price.shared_ns
         if most is not None:
-            more = max(0, math.ceil((most - price.alone_ns) / price.size))
+            more = max(0, math.ceil(most - price.alone_ns))
             found[price.object] = max(more, found.get(price.object, 0))
     return found
 

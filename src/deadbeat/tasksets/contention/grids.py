@@ -119,7 +119,7 @@ def axis_of(summary: Summary, axis: str) -> tuple[float, ...]:
     return tuple(step / 1000 for step in sorted({milli(getattr(c, axis)) for c in summary.cells}))
 
 
-def point_key(place: CellFigures | PointFigures) -> str:
+def point_key(place: CellFigures | PointFigures | SetFigures) -> str:
     """A point in thousandths, as the page names it."""
     axes = (place.sync_share, place.contended_ratio, place.deadline_factor or 0.0)
     return "/".join((str(place.cores), *(str(milli(value)) for value in axes)))

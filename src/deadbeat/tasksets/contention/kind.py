@@ -19,6 +19,7 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import counts_text
+from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.lateness import LateJob, causes_words
 from deadbeat.base.model.traces import PARTS
 from deadbeat.base.model.words import Json, capital, count_of, ns_text
@@ -388,8 +389,13 @@ def _why(path: Path, count: int) -> Shown:
         return Shown(
             plain=answer, unsaid=UsageError(message, "measure with --causes, then ask why")
         )
+    # The worst of a run by each cause says it for the others.
+    alike = grouped(late.jobs, lambda job: (job.run, _cause(job))).values()
     evidence = [
-        f"{job.run} job {job.job}: {job.cause}: {job.evidence}" for job in late.jobs if job.evidence
+        f"{jobs[0].run} job {jobs[0].job}{f' and {len(jobs) - 1} more' * (len(jobs) > 1)}:"
+        f" {jobs[0].cause}: {jobs[0].evidence}"
+        for jobs in alike
+        if jobs[0].evidence
     ]
     missing = [f"no scheduling events: {late.unavailable}"] if late.unavailable else []
     table = Table(
@@ -431,13 +437,22 @@ def _parts(job: LateJob) -> str:
     )
 
 
+def _cause(job: LateJob) -> str:
+    """``preempted: kworker``; of a row that stood behind a job: why that one was late."""
+    behind = job.details.get("behind_cause")
+    return (
+        job.cause + (f" ({behind})" if behind else "") + (f": {job.holder}" if job.holder else "")
+    )
+
+
+#: What answers first: on a narrow terminal the last are left out.
 _LATE = (
-    said("run", lambda job: job.run),
     said("job", lambda job: f"t{job.task} {job.job}", words=True),
-    said("response", lambda job: profile.job_time(job, job.response_ns)),
     said("late by", lambda j: profile.job_time(j, j.lateness_ns) if j.lateness_ns > 0 else "-"),
-    said("parts of the response", _parts, long=True),
-    said("cause", lambda job: job.cause + (f": {job.holder}" if job.holder else ""), long=True),
+    said("cause", _cause, long=True),
+    said("run", lambda job: job.run, words=True),
+    said("response", lambda job: profile.job_time(job, job.response_ns), spare=True),
+    said("parts of the response", _parts, long=True, spare=True),
 )
 
 KIND = _TABLE.kind(

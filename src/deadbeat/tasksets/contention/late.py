@@ -26,7 +26,7 @@ from deadbeat.machine.trace.jobs import JOBS_PER_RUN, Lateness, worst_jobs
 from deadbeat.machine.trace.timeline import IDLE, timeline
 from deadbeat.tasksets.contention.blame import BlamedRun, blame_late, misses_of
 from deadbeat.tasksets.contention.figures import without_overlapped
-from deadbeat.tasksets.contention.run_parts import in_us
+from deadbeat.tasksets.contention.spec import VERB
 from deadbeat.tasksets.model.results import RunKey, Summary
 from deadbeat.tasksets.store.campaign import CampaignStore
 from deadbeat.tasksets.store.serial import to_plain
@@ -49,16 +49,16 @@ class Worst:
     _first: tuple[tuple[int, float], RunKey, Lateness, JobTable] | None = None
 
     def consider(self, key: RunKey, table: JobTable) -> None:
-        """Takes the jobs of ``table`` that belong to the worst: those with a split response, and
-        rows of jobs that never finished, of a run with split responses."""
-        split = bool(int(table.header["flags"]) & j.RUN_SPLIT)
+        """Takes the jobs of ``table`` that belong to the worst; of a run without any split
+        response only for the moment."""
+        flags = table.jobs["flags"]
+        split = int(table.header["flags"]) & j.RUN_SPLIT or (flags & j.JOB_SPLIT).any()
         for late in worst_jobs(table, self.count):
             score = (late.tardiness_ns, late.response_share)
             if self._first is None or score > self._first[0]:
                 self._first = score, key, late, table
-            if not (table.jobs["flags"][late.job] & j.JOB_SPLIT if late.finished else split):
-                continue
-            self._worst.append((score, key, late))
+            if split:
+                self._worst.append((score, key, late))
         # among equals the first stays: runs come in a fixed order
         self._worst = heapq.nlargest(self.count, self._worst, key=itemgetter(0))
 
@@ -135,7 +135,11 @@ def _inside(store: CampaignStore, error: DataError) -> str:
 def _unavailable(store: CampaignStore, *, some: bool) -> str:
     """Why there are no events; ``some``: there are some of other runs."""
     if not inside(store.spec, "run").get("causes"):
-        return "scheduling events were not recorded (--causes)"
+        verb = VERB[str(store.spec.get("mode") or "profile")]
+        return (
+            "they were not recorded; where the kernel can be traced (deadbeat doctor --abilities):"
+            f" deadbeat {verb} --quick --causes"
+        )
     try:
         refused = store.traces.unavailable()
     except DataError as error:
@@ -155,7 +159,7 @@ def _notes(jobs: Sequence[LateJob]) -> Iterator[str]:
         )
         words += f" of {sum(map(bool, lost))} of these jobs"
         if any(unknown):
-            words += f"; up to {in_us(max(unknown))} of a job are without events"
+            words += f"; up to {time_text(max(unknown))} of a job are without events"
         yield words
     if any(left_out):
         yield (

@@ -378,7 +378,7 @@ def worst_jobs(summary: Summary) -> tuple[Part, ...]:
     refused, notes = (summary.meta.get(f"causes_{name}") for name in ("unavailable", "notes"))
     return (
         *(() if recorded(summary) else (Sentence(_ABSENT),)),
-        *((Sentence(f"Not traced: {refused}."),) if refused else ()),
+        *((Sentence(f"No scheduling events: {refused}."),) if refused else ()),
         *((Subsection("The worst jobs", (jobs_table(jobs),)),) if jobs else ()),
         *((Lines(notes),) if notes else ()),
     )

@@ -89,11 +89,6 @@ def part_figures(
     return {f"{part}_ratio": float((parts[part][chosen] / cost).mean()) for part in PARTS}
 
 
-def in_us(ns: int) -> str:
-    """``85500 us``: how evidence writes a time."""
-    return f"{ns / 1000:.0f} us"
-
-
 COUNTED, UNSUPPORTED, REFUSED = "counted", "not supported here", "refused"
 FAILED, PARTLY = "failed", "failed in part"
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from attrs import evolve
 
-from deadbeat.base.model.words import Json
+from deadbeat.base.model.grouping import grouped
+from deadbeat.base.model.words import Json, count_of
 from deadbeat.base.report.charts import MEASURED
 from deadbeat.base.report.document import Column, Table, said
 from deadbeat.base.report.html import plain
@@ -223,7 +224,8 @@ _DRAWN: Mapping[str, tuple[str, str]] = {
     "utilisation": ("utilisation", "ratio"),
 }
 _FOUND: Mapping[str, tuple[str, str]] = {
-    "jobs": ("jobs", "integer"),
+    "released": ("releases", "integer"),
+    "jobs": ("finished jobs", "integer"),
     "slowdown_mean": ("slowdown", "ratio"),
     "delay_ratio_mean": ("delay ratio", "ratio"),
     "deadline_misses": ("misses", "integer"),
@@ -287,6 +289,7 @@ def page_data(summary: Summary) -> dict[str, Json]:
         "rows": _rows(summary.cells),
         "loaded_rows": _rows(loaded),
         "set_fields": _fields(_OF_POINT),
+        "absent": _absent(summary),
         "sets": _lines(summary.sets, (*SUMMARY_COLUMNS[:4], *_OF_POINT)),
         **distributions,
     }
@@ -304,6 +307,20 @@ def _said(cell: CellFigures, classes: Mapping[str, Mapping[str, ClassFigures]]) 
     objects = [f"{name} {class_words(each)}" for name, each in own.items()]
     parts = [f"{name} {words}" for name, words in known]
     return "; ".join([*parts, *(["by object: " + ", ".join(objects)] if objects else [])])
+
+
+def _absent(summary: Summary) -> dict[str, str]:
+    """Point -> which of its task sets have no result, and why; only points that lack some."""
+    reasons = ["other objects or points promised more"] * bool(summary.meta.get("precision"))
+    reasons += ["their runs failed: Failed runs, below"] * bool(summary.meta.get("failed"))
+    why = f" ({', or '.join(reasons)})" if reasons else ""
+    found = {}
+    for place, own in grouped(summary.sets, grids.point_key).items():
+        there = {each.replica for each in own}
+        if lacking := sorted(set(range(max(there))) - there):
+            words = count_of(len(lacking), "replica") + f" without a result{why}"
+            found[place] = f"{words}: {', '.join(map(str, lacking))}."
+    return found
 
 
 def _fields(columns: Iterable[str], **other: tuple[str, str]) -> list[dict[str, str]]:

@@ -125,6 +125,7 @@
       lines.push(line);
     }
     table.tBodies[0].replaceChildren(...lines);
+    byId("sets-absent").textContent = data.absent[keyOf(state.cores, data.sync_shares[state.rho], data.contended_ratios[state.alpha])] || "";
   }
 
   function choose(cores, rho, alpha, factor = state.factor) {
