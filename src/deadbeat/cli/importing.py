@@ -65,7 +65,7 @@ def import_files(
         kind = kind_of("run")
         return report(kind, carried_out(kind, begin)[0], figures)
     for option, value in (("--process", process), ("--deadline", deadline)):
-        if value is not None:
+        if value is not None and (not files or Path(files[0]).exists()):
             what = f"{shown(files[0])} is no trace that is known" if files else "no file is named"
             raise UsageError(f"{option} is of traces: {what}", "leave it out")
     latency = import_module(_LATENCY)
@@ -75,6 +75,8 @@ def import_files(
         if file := next(filter(_holds_tasks, map(Path, files)), None):
             command = f"deadbeat sched analyze {shlex.quote(shown(file))}"
             raise UsageError(f"{shown(file)} holds tasks, no result", command) from None
+        forms = ", ".join(each.name for each in import_module(_TRACES).trace_formats())
+        error.hint += f"; of traces: {forms}"
         raise error
     read: dict[str, Any] = {**begin.given, "brought": brought}
     kind = kind_of("latency")

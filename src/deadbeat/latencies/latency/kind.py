@@ -198,7 +198,7 @@ def _examine(asked: Begin, target: Target, spec: LatencySpec, store: LatencyStor
 # ---------- results of other tools ----------
 
 _NOT_KNOWN = "unknown: read from a file"
-_HINT = "deadbeat import takes what cyclictest, rtla and other tools wrote"
+_HINT = "deadbeat import takes what cyclictest, rtla and other tools wrote, and traces"
 _UNITS_NS = {"ns": 1, "us": 1000}
 #: What ends the name of a file, but is no part of its result's.
 _ENDINGS = {".json", ".txt", ".log", ".hist", ".dat", ".csv", ".gz", ".xz", ".zst", ".bz2"}
