@@ -176,3 +176,11 @@ def test_why_names_the_worst_jobs_and_says_what_is_missing(capsys: Capture) -> N
 def test_the_version_is_one(capsys: Capture) -> None:
     assert main(("--version",)) == 0
     assert capsys.readouterr().out.startswith(f"deadbeat {version('deadbeat')}\n")
+
+
+def test_a_verb_within_a_group_is_found_and_none_stands_twice(capsys: Capture) -> None:
+    assert main(("list", "keys", "analyze")) == 2
+    assert "there is no verb analyze (deadbeat sched analyze)" in capsys.readouterr().err
+    assert main(("--help",)) == 0
+    starts = [x.strip().split("  ")[0] for x in capsys.readouterr().out.splitlines() if "?" in x]
+    assert len(starts) == len({*starts}) == 5

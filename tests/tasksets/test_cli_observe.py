@@ -69,7 +69,7 @@ def test_an_interrupted_campaign_is_continued(capsys: Capture) -> None:
 
 
 def test_a_balanced_map_answers_what_it_can_and_the_rest_is_measured(capsys: Capture) -> None:
-    """The result of ``make run``."""
+    """The result of ``make run``; what no setting can mend is said before the mix."""
     balanced = ["mix=balanced" if word == "mix=random" else word for word in LEAST]
     assert main(balanced) == 0
     judged = observed(capsys, "1", "2", "--from", "many")
@@ -77,6 +77,19 @@ def test_a_balanced_map_answers_what_it_can_and_the_rest_is_measured(capsys: Cap
     because = "the paper picks objects at random, many each equally often: deadbeat contention"
     assert judged[1]["because"] == f"{because} --set mix=random"
     assert not Path("runs/observe-quick").exists(), "nothing is run unasked"
+    small = ("contention", "--quick", "--simulated", "--no-figures", "--sets", "2", "--name", "two")
+    assert main(small) == 0
+    judged = observed(capsys, "2-9", "--from", "two")
+    verdicts = {f"{each['number']}{each['part']}": each["verdict"] for each in judged}
+    assert [verdicts[name] for name in ("3", "4", "5", "8")] == [
+        f"needs >= {cores} cores" for cores in (8, 16, 16, 8)
+    ]
+    assert verdicts["2"] == "not judged: another mix"
+    assert verdicts["7a"] == "needs results of 2 kernels"
+    (nine,) = (each for each in judged if f"{each['number']}{each['part']}" == "9")
+    assert nine["because"].endswith("deadbeat contention --random on each of 2 kernels")
+    assert main(("observe", "five", "--from", "two")) == 2
+    assert '"five" is neither an observation nor a result (1 to 9' in capsys.readouterr().err
     more = ("--simulated", "--no-figures", "--from", "many", "--quick")
     found = observed(capsys, "1", "2", *more)
     assert [each["runs"] for each in found] == [["many"], ["observe-quick"]]

@@ -102,7 +102,9 @@ def _command(words: tuple[str, ...]) -> tuple[str, Titled]:
     while isinstance(group, click.Group) and left:
         verb = left[0]
         if group.get_command(ctx, verb) is None:
-            raise UsageError(f"there is no verb {verb}", nearest(verb, group.list_commands(ctx)))
+            inside = [path for path in _paths(root) if path.endswith(f" {verb}")]
+            hint = f"deadbeat {inside[0]}" if inside else nearest(verb, group.list_commands(ctx))
+            raise UsageError(f"there is no verb {verb}", hint)
         name, command, left = group.resolve_command(ctx, left)
         group, path = command or group, f"{path} {name}".strip()
     if not isinstance(group, Titled):
@@ -129,15 +131,19 @@ def keys(verb: tuple[str, ...]) -> Shown:
     )
 
 
-def _with_keys() -> Shown:
-    root = click.get_current_context().find_root().command
+def _paths(root: click.Command) -> Iterator[str]:
+    """Every verb, as one types it: ``latency``, ``sched analyze``."""
     assert isinstance(root, click.Group)
-    ctx, found = click.Context(root), []
+    ctx = click.Context(root)
     for name in root.list_commands(ctx):
         command = root.get_command(ctx, name)
         group = command if isinstance(command, click.Group) else None
-        each = [f"{name} {word}" for word in group.list_commands(ctx)] if group else [name]
-        found += [path for path in each if _command((path,))[1].sets]
+        yield from (f"{name} {word}" for word in group.list_commands(ctx)) if group else [name]
+
+
+def _with_keys() -> Shown:
+    root = click.get_current_context().find_root().command
+    found = [path for path in _paths(root) if _command((path,))[1].sets]
     return Shown(
         plain={"verbs": found},
         headline=f"{len(found)} verbs have keys",

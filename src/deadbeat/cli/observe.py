@@ -66,6 +66,10 @@ def observe(
         names = [part for word in (*sources, *what) for part in word.split(",") if part]
         return _stated(of, names, runs, fail_on)
     chosen, stored = parse(what, sources)
+    for name in set(what) & set(stored):
+        if not Path(name).exists() and not (runs / name).exists():
+            message = f"{shown(name)} is neither an observation nor a result"
+            raise UsageError(message, "1 to 9, 2..4 or all; deadbeat list results")
     answers = [*_judged(chosen, [_campaign(find_campaign(runs, name)) for name in stored])]
     every: Sequence[Any] = chosen
     if stored:

@@ -210,16 +210,19 @@ def judge(observation: PublishedObservation, given: Campaigns) -> Judgement:
 def _require(
     observation: PublishedObservation, given: Sequence[Campaign], fitting: Sequence[Campaign]
 ) -> None:
+    platforms: list[Any] = [one.summary.meta.get("platform") or {} for one in given]
+    cpus = max((len(each.get("cpus") or ()) for each in platforms), default=0)
+    if 0 < cpus < observation.cores:
+        machine = f"{', '.join(one.name for one in given)}: of a machine with {cpus}"
+        raise LackingError(needs_cores(observation.cores), machine)
     if not fitting:
         text = ", ".join(f"{one.name} is a {one.summary.mode} campaign" for one in given)
-        raise LackingError(f"needs a {observation.mode} campaign", text or "none was given")
+        how = " --random" * (observation.mode == "stress")
+        of = f" on each of {observation.kernels} kernels" * (observation.kernels > 1)
+        text = f"{text or 'none was given'}: deadbeat contention{how}{of}"
+        raise LackingError(f"needs a {observation.mode} campaign", text)
     if empty := [result.name for result in fitting if not result.cells]:
         raise LackingError(UNDECIDED, f"{empty[0]} holds no result")
-    shared = observation.cores > 1  # tasks alone draw their objects in vain
-    if balanced := [result.name for result in fitting if shared and result.balanced]:
-        because = f"the paper picks objects at random, {balanced[0]} each equally often"
-        because += ": deadbeat contention --set mix=random"
-        raise LackingError("not judged: another mix", because)
     most = min(max(result.cores, default=0) for result in fitting)
     if most < observation.cores and observation.cores > 1:
         names = " and ".join(result.name for result in fitting)
@@ -229,6 +232,11 @@ def _require(
         were = "s were" if len(fitting) > 1 else " was"
         text = f"{len(fitting)} {observation.mode} campaign{were} given"
         raise LackingError(needs_kernels(observation.kernels), text)
+    shared = observation.cores > 1  # tasks alone draw their objects in vain
+    if balanced := [result.name for result in fitting if shared and result.balanced]:
+        because = f"the paper picks objects at random, {balanced[0]} each equally often"
+        because += ": deadbeat contention --set mix=random"
+        raise LackingError("not judged: another mix", because)
 
 
 def lack(
