@@ -7,9 +7,14 @@
 namespace deadbeat::sched {
 
 const std::vector<std::string>& option_words(const std::string& option) {
+    static const auto placements = [] {
+        std::vector<std::string> all = partition_heuristics();
+        all.push_back(kAnyPlacement);
+        return all;
+    }();
     static const std::map<std::string, std::vector<std::string>> words = {
         {"priorities", {"rm", "dm", "given"}},
-        {"partition", partition_heuristics()},
+        {"partition", placements},
         {"order", partition_orders()},
         {"admission", partition_admissions()},
         {"unplaced", {"reject", "least-loaded"}},

@@ -1,6 +1,7 @@
 #include "deadbeat/sched/partition.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
 
@@ -80,6 +81,9 @@ class Packing {
         }
         return std::move(partition_);
     }
+
+    // What `search` found.
+    Partition found() { return std::move(partition_); }
 
     // Depth first, the largest tasks first. Where no task has an affinity set, one of the
     // processors that are still empty stands for all, and of two equal tasks the later one never
@@ -382,9 +386,70 @@ const std::string& admission_for(const Options& options, std::int32_t capacity) 
     return capacity == 1 && facts_of(options).predictable ? exact : utilisation;
 }
 
+const std::vector<std::array<std::string, 2>>& placing_rules() {
+    static const auto rules = [] {
+        std::vector<std::array<std::string, 2>> all;
+        for (const std::string& order : partition_orders()) {
+            for (const char* heuristic : {"first-fit", "worst-fit", "best-fit", "next-fit"}) {
+                all.push_back({heuristic, order});
+            }
+        }
+        return all;
+    }();
+    return rules;
+}
+
+namespace {
+
+// The first placement of all heuristics in which every task finds a place, else that of a search.
+Partition place_any(const System& system, const Options& options, std::int32_t clusters,
+                    std::int32_t capacity, bool fixed_priority) {
+    Options tried = options;
+    tried.unplaced = "reject";
+    for (const bool preferred : {true, false}) {
+        for (const auto& [heuristic, order] : placing_rules()) {
+            if ((order == options.order) != preferred) {
+                continue;
+            }
+            tried.partition = heuristic;
+            tried.order = order;
+            Partition placed = Packing(system, tried, clusters, capacity, fixed_priority).run();
+            if (placed.first_unplaced < 0) {
+                return placed;
+            }
+        }
+    }
+    if (options.unplaced != tried.unplaced) {
+        tried = options;
+        tried.partition = "first-fit";
+        return Packing(system, tried, clusters, capacity, fixed_priority).run();
+    }
+    std::optional<bool> exists;
+    tried.admission = admission_for(options, capacity);
+    Packing packing(system, tried, clusters, capacity, fixed_priority);
+    if (tried.admission == "exact") {
+        exists = packing.search(kFitSteps / 100);
+    }
+    Partition placed = packing.found();
+    // Exact for sporadic tasks under these.
+    const bool proves = options.policy == "p-edf" || options.policy == "p-fp";
+    if (exists == false && proves && synchronous(system)) {
+        placed.cluster.assign(system.tasks.size(), -1);
+        placed.first_unplaced = 0;
+    } else if (exists != true) {
+        placed.refusal =
+            "no heuristic places all tasks; whether another placement does is not known";
+    }
+    return placed;
+}
+
+}  // namespace
+
 Partition place(const System& system, const Options& options, std::int32_t clusters,
                 std::int32_t capacity, bool fixed_priority) {
-    return Packing(system, options, clusters, capacity, fixed_priority).run();
+    return options.partition == kAnyPlacement
+               ? place_any(system, options, clusters, capacity, fixed_priority)
+               : Packing(system, options, clusters, capacity, fixed_priority).run();
 }
 
 std::optional<bool> placeable(const System& system, Options options, bool fixed_priority,

@@ -73,19 +73,18 @@ const PeriodEntry* find_period_sampler(const std::string& name) { return find<Pe
 
 TestVerdict best_placement(TestFunction test, const System& system, TestOptions& options,
                            std::span<Time> bounds) {
-    static const auto placements = [] {
-        std::vector<std::array<std::string, 3>> all;
-        for (const std::string& order : partition_orders()) {
-            for (const char* heuristic : {"first-fit", "worst-fit", "best-fit", "next-fit"}) {
-                all.push_back({heuristic, order, heuristic + (", " + order)});
-            }
+    static const auto names = [] {
+        std::vector<std::string> all;
+        for (const auto& [heuristic, order] : placing_rules()) {
+            all.push_back(heuristic + ", " + order);
         }
         return all;
     }();
     TestVerdict found;
     const std::string first = options.order;
     for (const bool preferred : {true, false}) {
-        for (const auto& [heuristic, order, name] : placements) {
+        for (std::size_t i = 0; i < names.size(); i++) {
+            const auto& [heuristic, order] = placing_rules()[i];
             if ((order == first) != preferred) {
                 continue;
             }
@@ -93,14 +92,15 @@ TestVerdict best_placement(TestFunction test, const System& system, TestOptions&
             options.order = order;
             found = test(system, options, bounds);
             if (found.answer == TestAnswer::accepted && system.processors > 1) {
-                return {TestAnswer::accepted, name.c_str()};
+                return {TestAnswer::accepted, names[i].c_str()};
             }
             if (found.answer != TestAnswer::not_accepted || system.processors == 1) {
                 return found;
             }
         }
     }
-    return found;
+    return found.reason == kAnotherMeets ? TestVerdict{TestAnswer::accepted, "found by a search"}
+                                         : found;
 }
 
 }  // namespace deadbeat::sched

@@ -253,7 +253,7 @@ def test_ties_over_given_rules_only() -> None:
         (Scheduler(policy="edf"), "did you mean p-edf"),
         (Scheduler(ties="random"), "index, reverse"),
         (Scheduler(priorities="edf"), "rm, dm, given"),
-        (Scheduler(partition="any"), "first-fit"),
+        (Scheduler(partition="all"), "first-fit"),
         (Scheduler(order="random"), "utilisation-desc"),
         (Scheduler(admission="always"), "utilisation, density, exact"),
         (Scheduler(unplaced="drop"), "reject, least-loaded"),

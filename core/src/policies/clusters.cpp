@@ -37,6 +37,9 @@ std::string Clusters::prepare(const Context& context, Scope scope, bool fixed_pr
     }
     if (found.first_unplaced >= 0 && options.unplaced == "reject") {
         placed_ = std::move(found.cluster);  // -1 tells a verdict that this is a failed partition
+        if (options.partition == kAnyPlacement) {
+            return "every placement fails";
+        }
         return "this placement fails: task " + std::to_string(found.first_unplaced) +
                (size_ == 1 ? " fits on no processor (" : " fits in no cluster (") +
                heuristic_for(options.partition, size_) + ", " + options.order + ", " +

@@ -1,6 +1,7 @@
 // What no scheduler can do without: C <= D, U <= m, and in every interval no more demand than m
 // processors can serve. Jobs released together from time 0 on show that demand, so what is refuted
-// is not schedulable for sporadic tasks, nor for periodic ones without offsets.
+// is not schedulable for sporadic tasks, nor for periodic ones without offsets. Whoever waits for
+// locks, suspends itself or is not preempted has that work too, and may be without jitter.
 #include "shared.hpp"
 
 namespace deadbeat::sched::necessary {
@@ -49,7 +50,8 @@ const TestRegistrar registrar({.name = "necessary",
                                .deadlines = "arbitrary",
                                .kind = TestKind::necessary,
                                .cost = 11,
-                               .models = kAffinity},
+                               .models = kLocks | kJitter | kSuspension | kNonPreemptive |
+                                         kAffinity},
                               run);
 
 }  // namespace

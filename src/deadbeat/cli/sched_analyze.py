@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor
@@ -21,12 +21,14 @@ from deadbeat.cli._output import Part, say, table
 from deadbeat.cli.sched_systems import in_folder, load, patiently
 from deadbeat.sched.admission import Admission, RootDomain, admit
 from deadbeat.sched.analysis import (
+    ANY_SCHEDULER,
     Analysis,
     TestResult,
     TestSettings,
     require_agreement,
 )
 from deadbeat.sched.analysis import analyze as analyze_system
+from deadbeat.sched.answer import named
 from deadbeat.sched.blocking import (
     PINNED,
     REMOTE,
@@ -37,6 +39,7 @@ from deadbeat.sched.blocking import (
     wait_words,
     worst_simulated,
 )
+from deadbeat.sched.placing import placements
 from deadbeat.sched.sensitivity import Sensitivity
 from deadbeat.sched.sensitivity import sensitivity as sensitivity_of
 from deadbeat.sched.simulator import Model, Scheduler, Verdict, policies, require_model, simulate
@@ -73,13 +76,16 @@ def analyze(
             lambda it: {
                 name: each["schedulable"]
                 for name, each in it["schedulers"].items()
-                if each["accepted"] or each["refuted"] or each["silent"]
+                if name == ANY_SCHEDULER
+                or {*each["accepted"], *each["refuted"], *each["silent"]} - {"necessary"}
             },
             file,
             processors,
         )
     system = load(file, processors).system
-    found_by = {options.get("priorities"), options.get("partition")} & {"opa", "any"}
+    found_by = {options.get("priorities")} & {"opa"}
+    if system.beyond:  # each test places them by itself
+        found_by |= {options.get("partition")} & {"any"}
     _refuse(found_by, simulate=simulate, model=model, spare=spare)
 
     given = {name: value for name, value in options.items() if value not in (None, ())}
@@ -99,11 +105,14 @@ def analyze(
         )
 
     analysis, verdicts, grown = patiently(work, "analyzing")
+    homes = placements(analysis)
     headline = headline_of(analysis)
     waits = Waits.of(analysis, of_tests)
     budget = None if spare is None else Budget.of(system, grown, spare)
     lines = [*(budget.lines() if budget else ()), headline, *(waits.lines() if waits else ())]
     plain = _plain(analysis, verdicts) | (waits.plain() if waits else {})
+    if budget and budget.fits is False and budget.test in homes and analysis.partition != "any":
+        lines.insert(1, f"that is where {budget.test} places tasks now; anywhere: --partition any")
     if budget:
         plain["budget"] = {key: _fraction(value) for key, value in asdict(budget).items()}
     tail = [waits.table()] if waits else []
@@ -112,6 +121,9 @@ def analyze(
         plain["assigned"] = [*analysis.assigned]
         words = (f"{system.label(i)} {rank}" for i, rank in enumerate(analysis.assigned))
         parts.append(f"priorities by Audsley's assignment: {', '.join(words)}")
+    if homes:
+        plain["placed"] = {test: [*places] for test, places in homes.items()}
+        parts += _placed(system, homes)
     if sensitivity:
         plain["sensitivity"] = [
             {name: _fraction(value) for name, value in asdict(each).items()} for each in grown
@@ -140,6 +152,14 @@ def _refuse(
     if simulate and found_by:
         words = " or ".join(sorted(map(str, found_by)))
         raise UsageError(f"--simulate takes no {words}", "name what the tests found")
+
+
+def _placed(system: TaskSystem, homes: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
+    """Where tasks run, a line for each placement."""
+    for places in dict.fromkeys(homes.values()):
+        tests = ", ".join(test for test, own in homes.items() if own == places)
+        words = (f"{system.label(i)} {place}" for i, place in enumerate(places))
+        yield f"placement of {tests}: {', '.join(words)}"
 
 
 def _sources(system: TaskSystem) -> Iterator[str]:
@@ -321,11 +341,13 @@ def _sensitivities(analysis: Analysis, grown: Sequence[Sensitivity]) -> Iterator
             factor = f"{each.scale}, exact" if each.exact else f"{float(each.scale):.3f}"
             growth = [word, factor, ", ".join(map(str, each.extra or ["-"]))]
         rows.append([each.test, *growth])
-    yield table(["test", "each WCET", "factor", "one alone by"], rows)
+    if rows:
+        yield table(["test", "each WCET", "factor", "one alone by"], rows)
     offered = {"not applicable", "undecided", *(each.test for each in grown)}
     names = ((result.facts.name, result.answer) for result in analysis.results)
     if left := ", ".join(name for name, answer in names if not offered & {name, answer}):
-        yield f"no sensitivity of {left}: not shown to accept less where jobs take longer"
+        why = "not shown to accept less where jobs take longer, or tasks find no place"
+        yield f"no sensitivity of {left}: {why}"
 
 
 def _admitted(admission: Admission, system: TaskSystem) -> str:
@@ -391,9 +413,12 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
         text = proof_of(analysis, name)
         if name in verdicts:
             verdict = verdicts[name]
+            how = f"(model {verdict.model}, ties by {verdict.scheduler.ties})"
+            why = named(analysis.system, verdict.because).removeprefix("this placement fails: ")
             text += (
-                f"; simulated (model {verdict.model}, ties by {verdict.scheduler.ties}):"
-                f" {verdict.schedulable}{', proved' * verdict.proved}"
+                f"; not simulated: {why}"
+                if verdict.until == 0
+                else f"; simulated {how}: {verdict.schedulable}{', proved' * verdict.proved}"
             )
         yield f"{name}: {text}"
     yield ""

@@ -101,7 +101,7 @@ class SchedulerAnalysis:
 
     Attributes:
         accepted, refuted: Names of the tests that prove it schedulable or not, cheapest first.
-        silent: Names of the tests that were applicable and proved nothing.
+        silent: Names of the tests of it that were applicable and proved nothing.
         proof: The cheapest of ``accepted`` or ``refuted``; None: nothing is proved.
     """
 
@@ -159,7 +159,7 @@ def schedulers() -> list[str]:
 
 def placements() -> list[str]:
     """Heuristics that place tasks, and ``any``: whichever with which a test accepts."""
-    return [*_core.partition_heuristics(), "any"]
+    return [*_core.option_words("partition")]
 
 
 class TestSettings(TypedDict, total=False):
@@ -354,7 +354,8 @@ def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -
 
 def _other_protocol(locks: Sequence[Lock], facts: TestFacts) -> str:
     """Why a test that models locks says nothing of these; "": it does."""
-    for lock in locks if "locks" in facts.models else ():
+    of_protocols = "locks" in facts.models and facts.scheduler != ANY_SCHEDULER
+    for lock in locks if of_protocols else ():
         if lock.protocol == "none":
             return f"lock {lock.name} is a plain mutex: whatever preempts its holder has no bound"
         if lock.protocol not in ("any", *facts.protocols):
@@ -372,11 +373,12 @@ def _combine(scheduler: str, results: Sequence[TestResult]) -> SchedulerAnalysis
             f"{scheduler}: {', '.join(accepted)} accept what {', '.join(refuted)} refute"
         )
     proofs = accepted or refuted
+    silent = [result for result in results if result.answer in ("not accepted", "undecided")]
     return SchedulerAnalysis(
         scheduler=scheduler,
         schedulable="yes" if accepted else "no" if refuted else "undecided",
         proof=proofs[0] if proofs else None,
         accepted=accepted,
         refuted=refuted,
-        silent=names("not accepted", "undecided"),
+        silent=tuple(r.facts.name for r in silent if r.facts.scheduler == scheduler),
     )

@@ -2,7 +2,8 @@
 preemption, which are part of them, by the same factor.
 
 Exact on one processor for tasks that only compute (core/src/sensitivity.cpp); else by bisection, in
-a unit that is finer by STEPS: of a test that accepts less where jobs take longer."""
+a unit that is finer by STEPS: of a test that accepts less where jobs take longer, with tasks where
+they are."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from attrs import evolve, frozen
 from deadbeat.base.model.systems import TaskSystem
 from deadbeat.sched.analysis import Analysis, TestFacts, TestSettings, run_test, test_options
 from deadbeat.sched.arrays import task_rows
+from deadbeat.sched.placing import placed
 from deadbeat.sched.simulator import TIME_MAX
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 else:
     from deadbeat.sched.core import lazy as _core
 
-#: Tests that accept less, never more, where jobs take longer, and tasks stay where they are.
+#: Tests that accept less, never more, where jobs take longer and tasks stay where they are.
 MONOTONE = (
+    *("edf-us-bound", "fpedf-bound", "hyperbolic", "ll-rm"),
     *("gfb", "uni-rta", "qpa", "edf-response", "fifo-response", "fp-suspension", "p-edf", "p-fp"),
     *("pinned-fifo-pi", "mpcp", "mpcp-virtual-spin", "dpcp", "fmlp-plus", "msrp", "msrp-holistic"),
     *("msrp-lp", "mrsp", "fmlp-plus-lp", "dpcp-lp"),
@@ -47,21 +50,25 @@ class Sensitivity:
 
 
 def sensitivity(analysis: Analysis, settings: TestSettings) -> tuple[Sensitivity, ...]:
-    """Factors of each test of MONOTONE that ``analysis`` has an answer of, same settings. Where
-    tasks have no home, those of partitioned policies place them: they are left out."""
-    system = analysis.system
-    placed = system.processors > 1 and any(task.home is None for task in system.tasks)
-    options = test_options(settings)
+    """Factors of each test of MONOTONE that ``analysis`` has an answer of, same settings; those of
+    partitioned policies with the tasks where they are placed now, left out where these find no
+    place; of an exact one that is asked about any placement, in whichever meets all deadlines."""
+    options, there = test_options(settings), test_options({**settings, "partition": "auto"})
     found = []
     for result in analysis.results:
         facts = result.facts
         if facts.name not in MONOTONE or result.answer in ("not applicable", "undecided"):
             continue
-        if placed and facts.scheduler.startswith("p-"):
+        searched = analysis.partition == "any" and facts.kind == "exact"
+        system = analysis.system if searched else placed(analysis, result)
+        if system is None:
             continue
+        asked = options if system is analysis.system else there
 
-        def accepts(grown: TaskSystem, facts: TestFacts = facts) -> bool:
-            return run_test(grown, facts, options).answer == "accepted"
+        def accepts(
+            grown: TaskSystem, facts: TestFacts = facts, asked: _core.TestOptions = asked
+        ) -> bool:
+            return run_test(grown, facts, asked).answer == "accepted"
 
         accepted = result.answer == "accepted"
         # None: there is no formula, or there are too many instants.

@@ -8,9 +8,12 @@ from deadbeat.sched.answer import ScheduleAnswer
 
 _ANSWERS = {
     "yes": "schedulable under",
+    "elsewhere": "schedulable in another placement under",
     "no": "not schedulable under",
     "undecided": "nothing proved of",
 }
+#: Of p-edf and p-fp, in the words of the core.
+_ELSEWHERE = "this placement fails, another meets all deadlines"
 _EXECUTION = {
     "up-to-wcet": "for all execution times up to C",
     "exactly-wcet": "for execution times of exactly C",
@@ -19,20 +22,33 @@ _EXECUTION = {
 
 def headline_of(analysis: Analysis) -> str:
     """Under which schedulers it is schedulable, under which not, and of which nothing is proved."""
-    found: dict[str, list[str]] = {answer: [] for answer in _ANSWERS}
+    found: dict[str, list[str]] = {answer: [] for answer in ("yes", "elsewhere", "no", "undecided")}
     for name in spoken_of(analysis):
-        found[analysis.schedulers[name].schedulable].append(name)
-    said = (f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names)
+        place = (
+            "elsewhere" if _is_elsewhere(analysis, name) else analysis.schedulers[name].schedulable
+        )
+        found[place].append(name)
+    said = [f"{_ANSWERS[word]} {', '.join(names)}" for word, names in found.items() if names]
+    if found["elsewhere"]:
+        said[bool(found["yes"])] += " (--partition any)"
     return "; ".join(said) or f"nothing proved: {_why_nothing(analysis)}"
 
 
 def spoken_of(analysis: Analysis) -> list[str]:
-    """Schedulers that a test says anything of; all where tasks only compute."""
-    return [
-        name
-        for name, each in analysis.schedulers.items()
-        if not analysis.system.beyond or each.accepted or each.refuted or each.silent
-    ]
+    """Schedulers that a test of them says anything of, else of which one of all schedulers does;
+    all where tasks only compute."""
+    every = analysis.schedulers
+    if not analysis.system.beyond:
+        return [*every]
+    said = {each.facts.scheduler for each in analysis.results if each.answer != "not applicable"}
+    return [name for name in every if name in said] or [n for n in every if every[n].refuted]
+
+
+def _is_elsewhere(analysis: Analysis, scheduler: str) -> bool:
+    """Whether only its placement of the tasks fails."""
+    found = analysis.schedulers[scheduler]
+    reasons = [analysis.result(name).reason for name in found.silent]
+    return found.schedulable == "undecided" and _ELSEWHERE in reasons
 
 
 def proof_of(analysis: Analysis, scheduler: str) -> str:
@@ -41,6 +57,9 @@ def proof_of(analysis: Analysis, scheduler: str) -> str:
     word = {"yes": "schedulable", "no": "not schedulable"}.get(found.schedulable)
     if found.refuted and any(task.offset for task in analysis.system.tasks):
         word = "not schedulable with sporadic releases (offsets are left out)"
+    if _is_elsewhere(analysis, scheduler):
+        tried = f"{analysis.partition}, {analysis.order}"
+        return f"this placement ({tried}) fails, another meets all deadlines: --partition any"
     if not word:
         silent = [analysis.result(name) for name in found.silent]
         placing = [each.reason for each in silent if each.facts.kind == "exact" and each.reason]
@@ -82,4 +101,6 @@ def verdict_lines(answer: ScheduleAnswer) -> list[str]:
         lines[0] += f", {execution}"
     if answer["pattern"] and answer["pattern"] not in answer["because"]:
         lines.append(f"releases that miss: {answer['pattern']}")
+    if answer["proof"] == "placement" and answer["options"].get("partition") != "any":
+        lines.append("another placement: --partition any")
     return lines

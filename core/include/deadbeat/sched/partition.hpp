@@ -1,6 +1,7 @@
 // Bin packing of tasks on processors or clusters.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,12 @@ const std::string& heuristic_for(const std::string& partition, std::int32_t capa
 // file, utilisation-desc, utilisation-asc, period-asc, period-desc, deadline-asc, density-desc;
 // equal tasks in the order of the file
 const std::vector<std::string>& partition_orders();
+// Heuristic and order, of all.
+const std::vector<std::array<std::string, 2>>& placing_rules();
+// In place of a heuristic: the first of all in which every task finds a place, the order of the
+// options first; else, with exact admission, what a search over all placements finds. Where none
+// exists for synchronous tasks under p-edf or p-fp, no task has a place; else there is a refusal.
+inline constexpr const char* kAnyPlacement = "any";
 const std::vector<std::string>& partition_admissions();  // auto, utilisation, density, exact
 // What `auto` stands for: exact where it is exact, on single processors under the preemptive
 // policies of priorities (no sum of C/T says what fixed priorities or short deadlines take);

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "deadbeat/sched/options.hpp"
@@ -70,8 +71,13 @@ struct TestVerdict {
 using TestFunction = TestVerdict (*)(const System& system, const TestOptions& options,
                                      std::span<Time> bounds);
 
+// Of a test that the given placement fails, and proves that another does not.
+inline constexpr std::string_view kAnotherMeets =
+    "this placement fails, another meets all deadlines";
+
 // What `test` says of the first placement that it accepts, of every heuristic in every order, which
-// `reason` names and `options` then hold; else of the last. Refuted speaks of all.
+// `reason` names and `options` then hold, or of the one that its own search finds; else of the
+// last. Refuted speaks of all.
 TestVerdict best_placement(TestFunction test, const System& system, TestOptions& options,
                            std::span<Time> bounds);
 

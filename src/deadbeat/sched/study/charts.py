@@ -289,8 +289,9 @@ def region(results: StudyResults) -> Iterator[Chart]:
         panel = _panel(title, "sets (%)", known, results.load, _U_AXIS, per=1000)
         panels.append(evolve(panel, y_limits=(-2.0, 102.0)))
     caption = (
-        "Sets that are accepted, refuted and between, and by simulation schedulable ones where it"
-        f" shows them; {resting(panels)} sets a point. Bands: 95 %, Wilson."
+        "Share of the sets that a test accepts, that one refutes, and that lie between; where"
+        f" simulation proves it, of those that it schedules. {resting(panels)} sets a point."
+        " Bands: 95 %, Wilson."
     )
     yield from _split("region", "The region that tests leave undecided", caption, panels)
 

@@ -35,12 +35,13 @@ from deadbeat.base.stats.proportions import Count
 from deadbeat.base.store.place import STUDY_FILE
 from deadbeat.sched import Scheduler, policies
 from deadbeat.sched import tests as test_facts
+from deadbeat.sched.simulator import resolved
 from deadbeat.sched.study.charts import charts
 from deadbeat.sched.study.chunks import Rows
 from deadbeat.sched.study.preset import presets
 from deadbeat.sched.study.results import Answered, StudyResults, answered, columns_of
 from deadbeat.sched.study.runner import load
-from deadbeat.sched.study.spec import Source, StudySpec, SweepCell, read_spec
+from deadbeat.sched.study.spec import TEST, Source, StudySpec, SweepCell, read_spec
 from deadbeat.sched.study.store import StudyStore
 
 LABEL = "SIMULATED"
@@ -85,6 +86,7 @@ def study_document(found: StudyAnswers) -> Document:
     spec = results.spec
     preset = presets().get(spec.preset)
     opened, regions = open_cases(results), list(results.regions())
+    answers = _answers(results)
     offsets = any(source.offsets != "zero" for source in spec.sources.values())
     facts = (
         ("Title", spec.title),
@@ -103,7 +105,7 @@ def study_document(found: StudyAnswers) -> Document:
         about=preset.about if preset and spec.sets == preset.build().sets else _sweep(spec),
         head=facts,
         answer=short_answer(found),
-        picture=_answers(results),
+        picture=answers,
         data_files="cells.csv",
         sections=(
             Section(
@@ -121,7 +123,7 @@ def study_document(found: StudyAnswers) -> Document:
                 "answers",
                 "Answers of the whole study",
                 (
-                    _answers(results),
+                    answers,
                     *[Table(name="regions", columns=_REGIONS, rows=regions, terminal=True)]
                     * bool(regions),
                     Lines(opened),
@@ -141,7 +143,12 @@ def study_document(found: StudyAnswers) -> Document:
 def short_answer(found: StudyAnswers) -> list[str]:
     if found.judgements:
         return [counted_verdicts(found.judgements)]
-    rows = [row for row in _whole(found.results) if row.count.total and row.promises]
+    # The test of a policy that is simulated is no other way to schedule.
+    rows = [
+        row
+        for row in _whole(found.results)
+        if row.count.total and row.promises and not row.label.startswith(TEST)
+    ]
     if not rows:
         return ["No task set has an answer yet."]
     best, *others = sorted(rows, key=lambda row: -row.count.share)
@@ -202,7 +209,9 @@ def _not_placed(row: Answered) -> int | None:
 
 #: Answers of the whole study: a row per scheduler and test.
 _ANSWERS = (
-    said("scheduler or test", lambda row: "test " * (not row.scheduler) + row.title),
+    said(
+        "scheduler or test", lambda row: TEST * (not row.scheduler) + row.title.removeprefix(TEST)
+    ),
     said("sets", attrgetter("count.total"), format=str),
     said("schedulable", attrgetter("count.yes"), format=str),
     said("share [95 %]", lambda row: _percent(row.count)),
@@ -225,8 +234,13 @@ _REGIONS = (
     said("source", lambda it: it.source if len(it.results.spec.sources) > 1 else None, spare=True),
     said("region starts at U/m", lambda it: it.edge_text()),
     said("undecided by tests", lambda it: _percent(it.share)),
-    said("of these schedulable", lambda it: _percent(it.schedulable), spare=True),
+    said("not placed", lambda it: it.not_placed or None, format=str, spare=True),
+    said("of the placed schedulable", lambda it: _percent(it.schedulable), spare=True),
 )
+
+
+#: Policies whose test searches all placements.
+_SEARCHED = ("p-edf", "p-fp")
 
 
 def open_cases(results: StudyResults) -> tuple[str, ...]:
@@ -251,6 +265,14 @@ def open_cases(results: StudyResults) -> tuple[str, ...]:
                 else f"were not decided within {results.spec.budget} scheduling points"
             )
             found.append(f"{label}: {open_ones} sets {why}; they are left out of its shares")
+    for label, it in results.spec.contenders.items():
+        asked = f"{it.policy}:partition=any"
+        left = results.sets(results.generated & ~results.placed(label))
+        if left and it.policy in _SEARCHED and it.partition != "any" and not results.has(asked):
+            found.append(
+                f"{label}: {left} sets find no place by {resolved(it).partition}; --test {asked}"
+                " asks whether another placement meets all deadlines"
+            )
     return tuple(found)
 
 
@@ -302,6 +324,7 @@ def summary_dict(found: StudyAnswers) -> dict[str, Json]:
                 "undecided": it.share.yes,
                 "sets": it.share.total,
                 "schedulable": it.schedulable.yes,
+                "not_placed": it.not_placed,
             }
             for it in results.regions()
         ],

@@ -58,7 +58,7 @@ class StudyResults:
         self.spec = spec
         self.rows = rows
         self._place = {label: f"s{k}" for k, label in enumerate(spec.contenders)}
-        self._test = {name: f"t{k}" for k, name in enumerate(spec.tests)}
+        self._test = {name: f"t{k}" for k, name in enumerate(spec.test_labels)}
 
     @cached_property
     def lcm_limit(self) -> NDArray[np.int64]:
@@ -85,6 +85,9 @@ class StudyResults:
 
     def is_test(self, label: str) -> bool:
         return label in self._test
+
+    def has(self, label: str) -> bool:
+        return label in self._test or label in self._place
 
     def _answers(self, label: str) -> NDArray[np.int8]:
         simulated = label in self._place
@@ -308,9 +311,16 @@ class Region:
 
     @property
     def schedulable(self) -> Count:
-        """Schedulable ones of those between, by simulation; of none where that only refutes."""
+        """Schedulable ones of those between that are placed, by simulation; of none where that only
+        refutes."""
         known = not self.results.only_refutes(self.label)
-        return self.results.count(self.label, self.between) if known else Count(0, 0)
+        placed = self.between & self.results.placed(self.label)
+        return self.results.count(self.label, placed) if known else Count(0, 0)
+
+    @property
+    def not_placed(self) -> int:
+        """Sets between for which the heuristic finds no place: another placement is not known."""
+        return self.results.sets(self.between & ~self.results.placed(self.label))
 
     def edge(self, starts: float = STARTS) -> tuple[float, Interval]:
         """From which U/m on more than the share ``starts`` of the sets is between."""
@@ -323,9 +333,11 @@ class Region:
         return crossing([load / 1000 for load in places], counts, starts)
 
     def edge_text(self, starts: float = STARTS) -> str:
-        """``0.475 [0.460, 0.491]``; an end beyond the U studied is left open."""
+        """``0.475 [0.460, 0.491]``; of an end beyond the U studied on which side it is."""
         value, ends = self.edge(starts)
-        low, high = ("…" if math.isinf(end) else f"{end:.3f}" for end in ends)
+        loads = self.results.load[self._all] / 1000
+        beyond = {-math.inf: f"< {loads.min():.3f}", math.inf: f"> {loads.max():.3f}"}
+        low, high = (beyond.get(end, f"{end:.3f}") for end in ends)
         where = {math.inf: "beyond all U", -math.inf: "before all U"}.get(value, f"{value:.3f}")
         return f"{where} [{low}, {high}]"
 
@@ -389,7 +401,7 @@ def columns_of(spec: StudySpec) -> tuple[Column, ...]:
         name = "lcm_limit" if key == "bound" else key
         return (_figure(name, lambda row: values[row.cell.source]),) * several
 
-    exact = any(StudyResults(spec, np.zeros(0)).exact_tests(name) for name in spec.tests)
+    exact = any(StudyResults(spec, np.zeros(0)).exact_tests(name) for name in spec.test_labels)
     more = (*_FOUND * exact, *(_METRICS if spec.metrics else ()), *(_LATE if spec.run_on else ()))
     return (*COLUMNS, *drawn("periods"), *drawn("bound"), *more)
 

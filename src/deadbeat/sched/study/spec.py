@@ -44,6 +44,8 @@ _BOUNDED = ("lcm-limited", "goossens-macq")
 _SHOWN_MAX = 5
 #: Settings of the tests that a study varies.
 TEST_WORDS = ("partition", "order", "admission", "priorities")
+#: How the label of a test begins, where a contender has its name.
+TEST = "test "
 #: Of a test: it is asked about the tasks without their locks.
 WITHOUT_LOCKS = "without=locks"
 #: How names of policies and tests begin that place tasks.
@@ -128,9 +130,14 @@ class StudySpec:
         """Whether its sets are only counted."""
         return not (self.preset or self.metrics or self.run_on)
 
+    @property
+    def test_labels(self) -> tuple[str, ...]:
+        """Of ``tests``, in their order; none is that of a contender."""
+        return tuple(TEST * (name in self.contenders) + name for name in self.tests)
+
     def test(self, label: str) -> tuple[str, TestSettings]:
         """Name and settings of one of ``tests``."""
-        name, *pairs = label.split(":")
+        name, *pairs = label.removeprefix(TEST).split(":")
         own: Any = dict(pair.partition("=")[::2] for pair in pairs if pair != WITHOUT_LOCKS)
         return name, {word: getattr(self, word) for word in TEST_WORDS} | own
 
