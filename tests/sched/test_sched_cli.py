@@ -275,6 +275,16 @@ def test_a_bound_of_tardiness_is_not_called_accepted(capsys):
         (("convert", DHALL), "missing argument 'OUT' (see deadbeat sched convert --help)"),
         (("convert", DHALL, "x.xml"), "x.xml: not a format to write (end OUT in .json or .csv)"),
         (("convert", DHALL, "bad.json"), "bad.json exists (choose another name, or give --force)"),
+        (("analyze", DHALL, "--cores", "2"), "has no option --cores (did you mean --processors?)"),
+        (
+            ("analyze", DHALL, "--processors", "2,4"),
+            '--processors: "2,4" is not a whole number (write it like 2)',
+        ),
+        (
+            ("study", "--processors=2", "--tasks=4", "--policy=g-edf", "--utilisation=0.5-0.9"),
+            '"0.5-0.9" is not a range (write it like 0.5..0.9:0.1)',
+        ),
+        (("simulate", DHALL, "--gantt", "x.png"), "what it writes is SVG (name it x.svg)"),
         (("policies", "x"), "deadbeat sched policies is gone (today: deadbeat list policies)"),
     ],
 )
@@ -291,6 +301,49 @@ def test_wrong_input_is_one_line_with_a_hint_and_status_2(
     assert err.count("\n") == 1
     assert line in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.json", "s.csv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "mend", "mended"),
+    [
+        ("C,T\n1,2\n", "write a first line: # processors: 4", "# processors: 4\nC,T\n1,2\n"),
+        ("#processors: 1\nC,T,U\n1,2,0.5\n", "wcet / period", "#processors: 1\nC,T\n1,2\n"),
+        (
+            "#processors: 1\nC,T\n1.5ms,3ms\n",
+            "write 1.5, and the unit once",
+            "#processors: 1\nC [ms],T [ms]\n1.5,3\n",
+        ),
+        (
+            '{"processors": 1, "tasks": [{"wcet": "15ms", "period": 20}]}',
+            'write 15, and the unit once: "unit": "ms"',
+            '{"processors": 1, "unit": "ms", "tasks": [{"wcet": 15, "period": 20}]}',
+        ),
+    ],
+)
+def test_a_mend_of_a_file_mends_it(text, mend, mended, capsys, tmp_path):
+    file = tmp_path / "tasks"
+    file.write_text(text)
+    assert main((*ANALYZE, str(file))) == 2
+    assert mend in capsys.readouterr().err
+    file.write_text(mended)
+    assert main((*ANALYZE, str(file))) == 0
+
+
+def test_numbers_of_one_and_parts_of_a_unit_in_words(capsys, tmp_path):
+    """C = 1.5, T = 4.5 on one processor, alone: U = 1/3, the hyper-period is 4.5."""
+    file = tmp_path / "one.json"
+    file.write_text('{"processors": 1, "tasks": [{"wcet": 1.5, "period": 4.5}]}')
+    text = told(capsys, *ANALYZE, str(file))
+    assert "1 task on 1 processor, utilisation 0.3333" in text
+    text = told(capsys, *SIMULATE, str(file))
+    assert "hyper-period 45 tenths" in text and "[0, 45) tenths, 1 job," in text
+    assert "simulated: 0 preemptions" in text
+
+
+def test_the_table_of_tests_fits_a_screen(capsys):
+    text = told(capsys, *ANALYZE, str(EXAMPLES / "vehicle.json"))
+    rows = [line for line in text.splitlines() if "sporadic" in line]
+    assert len(rows) == 24 and max(map(len, rows)) <= 130
 
 
 def test_several_defects_are_a_line_each(capsys, tmp_path):

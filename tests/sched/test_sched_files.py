@@ -233,7 +233,7 @@ def test_csv_takes_processors_from_the_option_and_other_separators():
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("wcet,period\n1,3\n", ['processors: missing (write "processors": 4, or give --process']),
+        ("wcet,period\n1,3\n", ["processors: missing (write a first line: # processors: 4, or"]),
         (
             "# processors: 2\nwcet,period\n1,0\nx,3\n",
             [

@@ -15,6 +15,8 @@ from deadbeat.base.model.words import near
 DEBUG = "--debug"
 #: What other tools call going on; here the command itself does.
 _RESUMING = ("--resume", "--continue")
+#: Options that are the same elsewhere.
+_ELSEWHERE = dict.fromkeys(("--cores", "--cpus", "--cpu"), "--processors")
 
 
 def explain_usage(error: click.ClickException) -> tuple[str, str]:
@@ -34,6 +36,8 @@ def explain_usage(error: click.ClickException) -> tuple[str, str]:
         message = f"{name} has no option {error.option_name}"
         if error.option_name in _RESUMING and "--fresh" in known:
             return message, "none is needed: the same command again continues where it stopped"
+        if (same := _ELSEWHERE.get(error.option_name)) in known:
+            return message, f"did you mean {same}?"
         return message, near(error.option_name, known) or see_help
     if isinstance(error, click.UsageError) and context and isinstance(context.command, click.Group):
         # The word that should have been a command of the group of ``context``.

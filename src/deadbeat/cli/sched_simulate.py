@@ -47,6 +47,7 @@ from deadbeat.sched.words import verdict_lines
 FAILED = 1
 #: Files in the order of writing -> what they are called in the answer.
 _WRITTEN = {"gantt": "gantt", "perfetto": "trace", "report": "report"}
+_OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".eps", ".gif")
 _COSTS = ("context_switch", "migration", "cache_reload", "migration_across")
 #: Asks every tie rule there is.
 ALL_TIES = "all"
@@ -130,9 +131,13 @@ def _simulated(
 
 
 def _check_outputs(file: Path, outputs: Mapping[str, Path]) -> None:
-    """Raises UsageError where a file to write is the one that is read, or written twice."""
+    """Raises UsageError where a file to write is the one that is read, written twice, or named as
+    another kind of picture."""
     taken = {} if str(file) == STANDARD else {file.resolve(): "the file to simulate"}
     for kind, path in outputs.items():
+        if kind == "gantt" and path.suffix.lower() in _OTHER_PICTURES:
+            hint = f"name it {path.with_suffix('.svg')}"
+            raise UsageError(f"--gantt {path}: what it writes is SVG", hint)
         place = path.resolve()
         if place in taken:
             raise UsageError(f"--{kind} {path} is {taken[place]}", "choose another name")

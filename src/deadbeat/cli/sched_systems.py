@@ -19,6 +19,7 @@ from attrs import asdict, evolve
 
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.words import count_of
 from deadbeat.base.store.texts import shown, text_of
 from deadbeat.cli._output import say, table
 from deadbeat.cli._signals import interruptible
@@ -178,8 +179,8 @@ def convert(
         click.echo(task_system_text(system), nl=False)
         return
     write_task_system(out, system)
-    count = f"{len(system.tasks)} task{'s' * (len(system.tasks) != 1)}"
-    click.echo(f"{out}: {count} on {system.processors} processors")
+    count = count_of(len(system.tasks), "task")
+    click.echo(f"{out}: {count} on {count_of(system.processors, 'processor')}")
 
 
 def generate(

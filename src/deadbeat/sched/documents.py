@@ -56,6 +56,8 @@ SYNONYMS = {
 }
 
 
+#: What follows from our keys.
+_DERIVED = dict.fromkeys(("u", "ui", "util", "utilisation", "utilization"), "wcet / period")
 Path = tuple[str | int, ...]
 #: A rule of the schema, of what JSON Schema has.
 Rule = TypedDict(
@@ -125,7 +127,7 @@ def number(text: str) -> int | Literal:
     """
     match = re.fullmatch(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", text.strip())
     if match is None or not (match[2] or match[3]):
-        return Literal(text, f"{shown(text)} is not a whole number", "write it like 250")
+        return Literal(text, f"{shown(text)} is not a whole number", number_hint(text))
     digits = (match[2] + (match[3] or "")).lstrip("0") or "0"
     written = (match[4] or "0").lstrip("+")
     exponent = int(written) if len(written) < 8 else 10**7 * (-1 if written[0] == "-" else 1)
@@ -143,6 +145,19 @@ def number(text: str) -> int | Literal:
         above = "below every minimum" if match[1] == "-" else "above the maximum of 2^60"
         return Literal(text, f"{shown(text)[1:-1]} is {above}", "choose a coarser unit")
     return int(digits + "0" * exponent) * (-1 if match[1] == "-" else 1)
+
+
+def number_hint(value: Any) -> str:
+    """How to write what is no number: of a time with its unit, where that stands."""
+    found = re.fullmatch(
+        r"\s*([0-9.,]{1,30})\s*(ns|us|µs|ms|s)\s*", value if isinstance(value, str) else ""
+    )
+    if not found:
+        return "write it like 250"
+    number_of, unit = found[1], found[2].replace("µ", "u")
+    return (
+        f'write {number_of}, and the unit once: "unit": "{unit}", in CSV a heading like T [{unit}]'
+    )
 
 
 def decimal(text: str) -> Fraction | None:
@@ -250,7 +265,7 @@ def _schema_defects(value: Any, rule: Rule, path: Path = ()) -> Iterator[Defect]
             hint = f"write {json.dumps(rule['examples'][0])}"
         elif wanted == "integer":
             is_digits = isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value)
-            hint = f"write {value}, without quotes" if is_digits else "write it like 250"
+            hint = f"write {value}, without quotes" if is_digits else number_hint(value)
         elif wanted == "object":
             task = '{"wcet": 1, "period": 3}'
             hint = f"write {task}" if path else f'write {{"processors": 2, "tasks": [{task}]}}'
@@ -320,7 +335,7 @@ def _object(value: dict[str, Json], rule: Rule, path: Path) -> Iterator[Defect]:
             yield from _schema_defects(item, known[key], (*path, key))
         else:
             meant = _near(key, known)
-            hint = f"did you mean {meant}?" if meant else nearest(key, known)
+            hint = f"did you mean {meant}?" if meant else unknown_hint(key, known)
             if key == "sections":
                 hint = "no section lies within another here: no analysis has that"
             yield Defect((*path, key), "unknown key", hint)
@@ -332,6 +347,12 @@ _TYPES: dict[str, tuple[type, str, Callable[..., Iterator[Defect]]]] = {
     "array": (list, "a list", _array),
     "object": (dict, "an object", _object),
 }
+
+
+def unknown_hint(key: str, known: Iterable[str]) -> str:
+    """What a key may have been meant for, or that it says nothing of its own."""
+    follows = _DERIVED.get(key.lower().strip())
+    return f"leave it out: it is {follows}" if follows else nearest(key, known)
 
 
 def _near(key: str, known: Iterable[str]) -> str:

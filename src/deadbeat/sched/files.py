@@ -21,7 +21,7 @@ from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import nearest, shown
 from deadbeat.base.store.texts import text_of
 from deadbeat.sched.arrays import EXTRAS, FIELDS
-from deadbeat.sched.documents import Defect, Literal, build, number, path_text
+from deadbeat.sched.documents import Defect, Literal, build, number, path_text, unknown_hint
 from deadbeat.sched.foreign import read_xml
 from deadbeat.sched.mast import is_mast, read_mast
 from deadbeat.sched.rt_app import BARE, Members, from_rt_app, is_rt_app, members
@@ -223,7 +223,8 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
     # Said once for the whole column, not once per task.
     unknown = [name for name in dict.fromkeys(header) if name not in _COLUMNS]
     found += [
-        Defect(("tasks", "", name), "unknown column", nearest(name, _COLUMNS)) for name in unknown
+        Defect(("tasks", "", name), "unknown column", unknown_hint(name, _COLUMNS))
+        for name in unknown
     ]
     near = " ".join(nearest(name, _COLUMNS) for name in unknown)
     missing = [key for key in ("wcet", "period") if key not in header]
@@ -232,6 +233,9 @@ def _parse_csv(text: str, source: str, processors: int | None) -> _Parsed:
         for key in missing
         if f"did you mean {key}?" not in near
     ]
+    if processors is None and "processors" not in document:
+        hint = "write a first line: # processors: 4, or give --processors 4"
+        found.append(Defect(("processors",), "missing", hint))
     tasks = []
     for index, row in enumerate(rows[1:]):
         if len(row) > len(header):

@@ -16,7 +16,7 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.base.model.systems import TaskSystem
-from deadbeat.base.model.words import capital
+from deadbeat.base.model.words import capital, count_of
 from deadbeat.base.report.building import histogram
 from deadbeat.base.report.charts import Chart, Mark, Panel
 from deadbeat.base.report.document import (
@@ -129,7 +129,7 @@ def _sentence(answer: ScheduleAnswer) -> str:
 def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
     """What the verdict holds for, and what was simulated."""
     unit = f" {answer['unit']}" if answer["unit"] else ""
-    many = f"{answer['processors']} processor{'s' * (answer['processors'] != 1)}"
+    many = count_of(answer["processors"], "processor")
     ties = answer["ties"]
     if ties == "all":
         ties = f"every rule; figures below: {answer['shown_ties']}"
@@ -161,14 +161,15 @@ def schedule_facts(answer: ScheduleAnswer) -> list[tuple[str, str]]:
         *facts,
         (
             "simulated",
-            f"[0, {as_text(answer['until'])}){unit}, {answer['jobs']:,} jobs,"
+            f"[0, {as_text(answer['until'])}){unit}, {count_of(answer['jobs'], 'job')},"
             f" {answer['misses']:,} of"
             f" {answer['judged']:,} deadlines missed{ratio}, {answer['events']:,} scheduling points"
             f" (budget {answer['budget']:,})",
         ),
         (
             "simulated",
-            f"{answer['preemptions']:,} preemptions, {answer['migrations']:,} migrations of jobs"
+            f"{count_of(answer['preemptions'], 'preemption')},"
+            f" {count_of(answer['migrations'], 'migration')} of jobs"
             f" ({answer['cross_cluster']:,} across clusters), {answer['task_migrations']:,} of"
             " tasks",
         ),

@@ -24,6 +24,8 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 #: Keys of a task that are times.
 _TIMES = {*FIELDS, *EXTRAS, "bcet"} - {"priority", "home"}
 _PLACES_MAX = 12
+#: What 1 is of the file's unit, where that has no name.
+_PARTS = {10: "tenths", 100: "hundredths", 1000: "thousandths"}
 #: Characters of a word that can be a key and its unit.
 _WORD_MAX = 100
 
@@ -155,7 +157,8 @@ def whole(document: Any, units: Mapping[str, str], source: str) -> tuple[Any, li
         places = [p for p in range(_PLACES_MAX) if all((v * 10**p).denominator == 1 for v in exact)]
         if not places:
             return document, []
-        unit, divisor = f"1/{10 ** places[0]}", Fraction(1, 10 ** places[0])
+        part = 10 ** places[0]
+        unit, divisor = _PARTS.get(part, f"1/{part}"), Fraction(1, part)
         said = f"times are multiplied by {10 ** places[0]}, so that all are whole"
 
     def convert(key: str, value: Any) -> Any:

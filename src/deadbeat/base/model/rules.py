@@ -132,7 +132,9 @@ class Whole(Number):
     """An integer in [low, high]."""
 
     def read(self, value: Any) -> Fraction:
-        number = _fraction(value, "a whole number", str(self.low))
+        # Of a list or a range the first: one number is asked for.
+        several = re.match(r"([0-9]{1,20})(?:,|-|\.\.)", value) if isinstance(value, str) else None
+        number = _fraction(value, "a whole number", several[1] if several else str(self.low))
         if number.denominator != 1:
             raise refuse(f"{shown(value)} is not a whole number", f"write it like {self.low}")
         return number
@@ -427,8 +429,11 @@ def _expand(part: Any, step: Fraction) -> list[Any]:
     match = _RANGE.fullmatch(part) if isinstance(part, str) else None
     low, high = (Fraction(match[1]), Fraction(match[3])) if match else (Fraction(0), Fraction(0))
     whole = low.denominator == high.denominator == 1
-    if match is None or (match[2] == "-" and not whole):
+    if match is None:
         return [part]
+    if match[2] == "-" and not whole:
+        hint = f"write it like {match[1]}..{match[3]}:{match[4] or 0.1}"
+        raise refuse(f"{shown(part)} is not a range", hint)
     if low > high:
         hint = f"write it like {match[3]}{match[2]}{match[1]}"
         raise refuse(f"{shown(part)} is not an ascending range", hint)

@@ -239,7 +239,7 @@ _REGIONS = (
 )
 
 
-#: Policies whose test searches all placements.
+#: Policies of which a test searches all placements.
 _SEARCHED = ("p-edf", "p-fp")
 
 

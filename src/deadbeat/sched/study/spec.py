@@ -132,7 +132,7 @@ class StudySpec:
 
     @property
     def test_labels(self) -> tuple[str, ...]:
-        """Of ``tests``, in their order; none is that of a contender."""
+        """Labels of ``tests``, in their order; none is that of a contender."""
         return tuple(TEST * (name in self.contenders) + name for name in self.tests)
 
     def test(self, label: str) -> tuple[str, TestSettings]:
