@@ -137,6 +137,15 @@ def test_locks_are_no_excuse(
     assert main((*words, "--fail-on", "miss")) == int(schedulable == "no")
 
 
+def test_a_folder_counts_what_no_scheduler_can_meet(tmp_path: Path, capsys: Capture) -> None:
+    """U = 2.7 on two processors; no test but the necessary one knows a task that suspends itself
+    there."""
+    tasks = [{"wcet": 90, "period": 100, "suspension": 5}, *[{"wcet": 90, "period": 100}] * 2]
+    (tmp_path / "a.json").write_text(json.dumps({"processors": 2, "tasks": tasks}))
+    text = told(capsys, "sched", "analyze", str(tmp_path))
+    assert re.search(r"^p-edf +0 +1 +0$", text, re.MULTILINE)
+
+
 def test_a_study_keeps_a_policy_and_its_test_apart(tmp_path: Path, capsys: Capture) -> None:
     """Sets that first-fit does not place: another placement meets all deadlines, or none does."""
     sweep = ("--processors", "2", "--tasks", "8", "--utilisation", "0.85..0.95:0.05")

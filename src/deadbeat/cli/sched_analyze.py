@@ -73,12 +73,7 @@ def analyze(
                 fail_on=fail_on,
                 **options,
             ),
-            lambda it: {
-                name: each["schedulable"]
-                for name, each in it["schedulers"].items()
-                if name == ANY_SCHEDULER
-                or {*each["accepted"], *each["refuted"], *each["silent"]} - {"necessary"}
-            },
+            _by_scheduler,
             file,
             processors,
         )
@@ -139,6 +134,15 @@ def analyze(
         say(f"--fail-on {fail_on}: {said}")
     case = Verdicted(name="schedulable", verdict="failed" if failed else "passed", message=said)
     return Shown(headline=said, plain=plain, parts=parts, cases=[case], status=int(failed))
+
+
+def _by_scheduler(answer: dict[str, Any]) -> dict[str, str]:
+    """Answers of schedulers that a test of them says anything of, else of those that one of all
+    refutes."""
+    every = answer["schedulers"]
+    said = {name: {*it["accepted"], *it["refuted"], *it["silent"]} for name, it in every.items()}
+    own = [n for n in every if n == ANY_SCHEDULER or said[n] - {"necessary"}]
+    return {name: every[name]["schedulable"] for name in own or every if said[name]}
 
 
 def _refuse(
