@@ -32,6 +32,7 @@ class LateCause:
     Attributes:
         word: In tables and in JSON.
         sentence: What happened to the thread.
+        did: What late jobs did, of any number; "": the word says it.
         evidence: What shows it.
         cure: What to do about it.
         takes: What of the thread's time; "": none of its own.
@@ -44,6 +45,7 @@ class LateCause:
     sentence: str
     evidence: str
     cure: str
+    did: str = ""
     takes: str = ""
     shown_by: str = ""
     was: tuple[str, ...] = field(default=(), converter=tuple)
@@ -167,6 +169,8 @@ def causes_words(found: Sequence[MissCause]) -> str:
             how = f"waited in {each.by}"
         elif each.by.startswith("policy "):
             how = f"{each.cause} ({each.by})"
+        elif did := cause_named(each.cause).did:
+            how = did + f" ({each.by})" * bool(each.by)
         else:
             how = f"{each.cause}{f' by {each.by}' if each.by else ''}"
         words.append(f"{each.misses:,} {how}: up to {time_text(each.most_ns)}")
