@@ -71,6 +71,7 @@ def test_another_policy_than_was_asked_is_refused(engine: ForeignPrimitives, tmp
         (": nothing", DataError, "damaged"),
         ("echo 'error primitive no licence'; exit 1", RunError, "gave up: no licence"),
         ("echo no licence >&2; exit 3", TargetError, "ended with status 3"),
+        ("echo begun; echo 'java.lang.OutOfMemoryError: x'; exit 3", RunError, "heap was full"),
         (f"echo '{json.dumps({'version': 2})}' > $out", DataError, "another version"),
     ],
 )

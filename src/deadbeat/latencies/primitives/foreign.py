@@ -109,6 +109,8 @@ def understood(runtime: str, spec: PrimitivesSpec, said: str, done: Completed) -
 
 #: Beyond a run: a JVM starts, and warms up for 4 s at most.
 _PATIENCE_S = 30.0
+#: What a JVM prints before it ends with status 3.
+_FULL = "OutOfMemoryError"
 #: Version of the format that external commands speak (docs/reference/primitives-format.md).
 _VERSION, _PROBE_S = 1, 60.0
 
@@ -187,6 +189,9 @@ class ForeignPrimitives(HardwarePrimitives):
                 hint = "give CAP_SYS_NICE, or measure without it: --policy other marks every result"
                 raise TargetError(why, hint)
             raise RunError(f"{key.case.runtime} gave up: {why}")
+        if _FULL in said:
+            hint = "fewer --samples, smaller --sizes, or a collector that frees memory"
+            raise RunError(f"{key.case.runtime} gave up: its heap was full", hint)
         if failure := failure_of(completed, argv[0]):
             raise failure
         return parsed(self._target.read_text(out) or "", key, started, wanted)
@@ -194,13 +199,13 @@ class ForeignPrimitives(HardwarePrimitives):
     def _guarded(
         self, argv: tuple[str, ...], fifo: int, *, bound_s: float, lock: bool = True
     ) -> tuple[str, Completed]:
-        """Its first line, and how it ended."""
+        """Its first line, or that its heap was full, and how it ended."""
         runtime, wait_s = put_runtime(self._target), self._lock_wait
         words = guarded(runtime, argv, bound_s=bound_s, lock=lock, lock_wait_s=wait_s, fifo=fifo)
         said = ""
         with self._target.start(words) as process:
             while (line := process.read_line(bound_s + wait_s + _PATIENCE_S)) is not None:
-                said = said or line
+                said = line if _FULL in line else said or line
             completed = process.close()
         return said, completed
 
