@@ -104,7 +104,7 @@ def test_page_and_list_begin_with_the_same_job_and_a_short_list_with_a_long_one(
     data = Page(page).data()
     heads = [*SUMMARY_COLUMNS[:4], *(field["heading"] for field in data["set_fields"])]
     sets = [dict(zip(heads, line, strict=True)) for line in data["sets"]]
-    assert [(s["replica"], s["releases"], s["finished jobs"], s["misses"]) for s in sets] == [
+    assert [(s["replica"], s["releases"], s["finished"], s["misses"]) for s in sets] == [
         (3, 8, 0, 8), (4, 9, 3, 7), (5, 7, 3, 5), (6, 5, 3, 3),
     ]  # fmt: skip
     assert all(s["miss ratio"] == pytest.approx(s["misses"] / s["releases"]) for s in sets)

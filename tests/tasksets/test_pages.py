@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from attrs import frozen
+from helpers.chromium import resize
 from helpers.pages import Page
 from selenium.webdriver import Chrome
 
@@ -17,6 +18,7 @@ COMMANDS = {
     "primitives": "primitives --quick",
     "interfere": "interfere --quick",
     "random": "contention --random --quick",
+    "contention": "contention --quick",
     "breakdown": "breakdown --quick --sets 2",
 }
 
@@ -133,3 +135,21 @@ def test_nothing_is_clipped_and_the_page_is_ten_screens(
     assert screens <= 10
     browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true);")
     assert browser.execute_script(CLIPPED)[0] == []
+
+
+def test_where_it_starts_to_miss_is_in_the_section_of_that_name(made) -> None:
+    page = made("contention").page.read_text("utf-8").replace("&nbsp;", " ")
+    _, _, rest = page.partition("Where it starts to miss</h2>")
+    section, _, _ = rest.partition("</section>")
+    assert re.search(r"Deadlines of 10 C: (extra misses from|no extra misses)", section)
+    assert "2 tasks a core, D = 2 C: " in section
+    assert "(page)" not in page
+
+
+@pytest.mark.slow
+def test_tables_of_prices_and_of_a_point_fit_a_window(made, opened, browser: Chrome) -> None:
+    resize(browser, 1280, 800)
+    opened(made("contention").page)
+    wide = "return [...document.querySelectorAll('#glance, #all-prices, #hand-overs, #sets-table')]"
+    wide += ".map((e) => e.closest('.scroll')).filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert browser.execute_script(wide) == 0

@@ -1,6 +1,7 @@
 """Truth: made-up slots in the file of a result, and what the command says of them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,16 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs / "made"
 
 
-def shown(result: Path, capsys: Capture, name: str, slots: list[list[int]]) -> tuple[Any, str]:
-    """The price of an object by its slots, and the screen."""
+def shown(
+    result: Path, capsys: Capture, name: str, slots: list[list[int]], operations: int | None = None
+) -> tuple[Any, str]:
+    """The price of an object by its slots, and the screen; ``operations`` of a call, else all."""
     path = result / "prices.json"
     made = json.loads(path.read_text())
     (batch, *_) = made["batches"]
     size = {"atomic_line": 256, "mutex_inherit": 8}[name]
-    works = [{**batch["works"][0], "object": name, "size": size, "operations": size}]
+    works = [{**batch["works"][0], "object": name, "size": size}]
+    works[0]["operations"] = operations or size
     made["batches"] = [{**batch, "works": works, "errors": [""], "slots": slots}]
     path.write_text(json.dumps(made))
     said = answer(capsys, "show", "made", "--runs", str(result.parent))
@@ -93,3 +97,14 @@ def test_a_mutex_that_inherits_is_stated_by_its_hand_overs(result: Path, capsys:
     text = " ".join(screen.split())
     assert "mutex_inherit 5,000 ns spinning (75 %, 3 operations per possession)" in text
     assert "12,500 ns sleeping (25 %, 2)" in text
+
+
+def test_a_row_has_one_unit(result: Path, capsys: Capture) -> None:
+    """Alone below a millisecond, shared above it."""
+    slots = []
+    for number in range(20):
+        slots += [slot(number, who, (3, 0)) for who in (0, 1)]
+        slots.append(slot(number, -1, (1, 1)))
+    _, out = shown(result, capsys, "atomic_line", slots, operations=1)
+    (line,) = (line for line in out.splitlines() if line.startswith("atomic_line "))
+    assert re.findall(r"[\d.,]+ (?:ns|ms)", line)[:2] == ["0.667 ms", "2 ms"]

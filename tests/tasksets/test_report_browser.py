@@ -172,7 +172,7 @@ def test_a_click_on_a_cell_shows_its_task_sets(page):
     ]
     head = page.find_elements(By.CSS_SELECTOR, "#sets-table th")
     assert [cell.text for cell in head] == [
-        "replica", "object", "seed", "tasks N", "releases", "finished jobs", "slowdown",
+        "replica", "object", "seed", "tasks N", "releases", "finished", "slowdown",
         "delay ratio", "misses", "miss ratio", "episodes", "ρ real", "α real", "overlap",
         "shared objects", "file",
     ]  # fmt: skip

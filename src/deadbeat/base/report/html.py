@@ -235,7 +235,8 @@ def picture(document: Document) -> str:
     for column in [each for each in reversed(kept) if each.spare]:
         if sum(wide.values()) > _GLANCED:
             del wide[column.key]
-    note = ". ".join(filter(None, (found.title, found.note)))
+    more = f"{len(found.rows) - _GLANCE} more below" if len(found.rows) > _GLANCE else ""
+    note = ". ".join(filter(None, (found.title, found.note.removesuffix("."), more)))
     columns = [c for c in kept if c.key in wide]
     # A small screen has room for fewer.
     least = [c for c in columns if not c.spare][:_SMALL]

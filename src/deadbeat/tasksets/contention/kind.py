@@ -163,6 +163,8 @@ def _profile(summary: Summary) -> tuple[Section, ...]:
     own, prices = facts.grid_of(summary), facts.listed_prices(summary)
     points = tables.point_tables(summary)
     answer: tuple[Part, ...] = (
+        # above prices they stand on the first screen, too
+        *([Lines(short_answer(summary)[1:])] if prices else []),
         *(Sentence(line, answer=True, terminal=True) for line in headline(summary)),
         *_noise(summary),
         *(table for table in points if not table.page),

@@ -225,7 +225,7 @@ _DRAWN: Mapping[str, tuple[str, str]] = {
 }
 _FOUND: Mapping[str, tuple[str, str]] = {
     "released": ("releases", "integer"),
-    "jobs": ("finished jobs", "integer"),
+    "jobs": ("finished", "integer"),
     "slowdown_mean": ("slowdown", "ratio"),
     "delay_ratio_mean": ("delay ratio", "ratio"),
     "deadline_misses": ("misses", "integer"),

@@ -34,6 +34,13 @@ def _extra(price: Price) -> str | None:
     return f"+{ns_text(extra)}"
 
 
+def _time(price: Price, ns: float | None) -> str | None:
+    """A time of a price, in the unit of its row."""
+    if ns is None or max(price.alone_ns, price.shared_ns or 0.0) < 1e6:
+        return None if ns is None else ns_text(ns)
+    return f"{ns / 1e6:.3g} ms"
+
+
 def _handovers(price: Price) -> str | None:
     """``2,940 ns spinning (77 %, 2.5 operations per possession), 6,890 ns sleeping (3 %, 3.1)``."""
     texts = [
@@ -52,14 +59,13 @@ PRICE_COLUMNS = (
     Column(key="beside", heading="others", value=lambda p: p.others, raw=False, terminal=False),
     Column(key="in", heading="state", value=lambda p: p.state or None, raw=False, terminal=False,
            words=True),
-    Column(key="alone", heading="alone", value=lambda p: p.alone_ns, raw=False, format=ns_text),
-    Column(key="shared", heading="shared", value=lambda p: p.shared_ns, raw=False, format=ns_text),
-    Column(key="ends", heading="95 % of shared", raw=False,
+    Column(key="alone", heading="alone", value=lambda p: _time(p, p.alone_ns), raw=False),
+    Column(key="shared", heading="shared", value=lambda p: _time(p, p.shared_ns), raw=False),
+    Column(key="ends", heading="95 % of shared", raw=False, spare=True,
            value=lambda p: ns_range(p.low_ns, p.high_ns)),
-    Column(key="times", heading="x", value=lambda p: p.ratio, raw=False, format="{:.3g}".format),
+    Column(key="times", heading="x", value=lambda p: p.ratio, raw=False,
+           format=lambda x: f"{x:,.0f}" if x >= 100 else f"{x:.3g}"),
     Column(key="extra", heading="seldom adds", value=_extra, raw=False),
-    Column(key="handed", heading="hand-over", value=_handovers, raw=False, terminal=False,
-           words=True),
     Column(key="unfinished", heading="saturated", raw=False, terminal=False, format=percent,
            value=lambda p: p.unfinished_share or 0.0 if p.saturated else None),
     Column(key="seen", heading="slots", value=lambda p: p.slots, raw=False, terminal=False),
@@ -67,6 +73,11 @@ PRICE_COLUMNS = (
            words=True),
     *_RAW,
 )  # fmt: skip
+
+_HANDED = (
+    *PRICE_COLUMNS[:4],
+    Column(key="handed", heading="hand-over", value=_handovers, raw=False, long=True),
+)
 
 
 def shown_prices(table: PriceTable) -> list[Price]:
@@ -114,7 +125,7 @@ def state_words(table: PriceTable) -> str:
     text = f"{state.capitalize()} (round trip {ns_text(trips[state])}); "
     old = [each.seconds_old for each in others if each.seconds_old is not None]
     if len(old) == len(others):
-        return f"{text}{other} was not seen: prices of it are of {duration(min(old))} ago (page)."
+        return f"{text}{other} was not seen: prices of it are of {duration(min(old))} ago."
     here = {(p.object, p.size): p for p in table.of(state=state, others=1)}
     pairs = [(here.get((p.object, p.size)), p) for p in others if p.shared_ns is not None]
     dearer = sorted(
@@ -128,7 +139,7 @@ def state_words(table: PriceTable) -> str:
     some = ", ".join([*named.values()][:2])
     return (
         f"{text}in {percent(shares.get(other, 0.0))} of the slots {other}"
-        f" ({ns_text(trips[other])}): {some} (page)."
+        f" ({ns_text(trips[other])}): {some}."
     )
 
 
@@ -205,6 +216,8 @@ def price_chart(table: PriceTable) -> Chart:
 def price_parts(table: PriceTable) -> tuple[Part, ...]:
     """The section of a page: the chart, every price, and what could not be measured."""
     whole = Table(name="all-prices", columns=PRICE_COLUMNS, rows=table.prices, hint=_HOW)
+    handed = [price for price in table.prices if price.handovers]
+    locks = [Table(name="hand-overs", title="Hand-over", columns=_HANDED, rows=handed)]
     doubts = [
         f"{table.changed} of {table.slots} slots changed their state: in no price."
         * bool(table.changed),
@@ -214,7 +227,8 @@ def price_parts(table: PriceTable) -> tuple[Part, ...]:
         * any(p.slots < LEAST_SLOTS for p in table.prices),
     ]
     text = " ".join(filter(None, [price_words(table)[1], *doubts]))
-    return (Figures([price_chart(table)]), whole, *([Sentence(text)] if text else []))
+    parts: tuple[Part, ...] = (Figures([price_chart(table)]), whole, *(locks if handed else []))
+    return (*parts, *([Sentence(text)] if text else []))
 
 
 def price_rows(table: PriceTable | None) -> list[dict[str, Json]]:
