@@ -184,3 +184,10 @@ def test_a_verb_within_a_group_is_found_and_none_stands_twice(capsys: Capture) -
     assert main(("--help",)) == 0
     starts = [x.strip().split("  ")[0] for x in capsys.readouterr().out.splitlines() if "?" in x]
     assert len(starts) == len({*starts}) == 5
+
+
+def test_words_of_the_first_screens_are_explained(capsys: Capture) -> None:
+    words = "near, far, saturated, seldom adds, hand-over, operations per possession, core wait"
+    for word in (*words.split(", "), "resource wait", "own work"):
+        found = answer(capsys, "show", word)
+        assert word in found["term"].lower() and len(found["meaning"]) > 60

@@ -59,7 +59,7 @@ def _rules() -> dict[str, Explanation]:
 
 
 def named(word: str) -> Shown | None:
-    """A finding, or a row of what ``_NAMED`` lists; None: nothing has that name."""
+    """A finding, a row of what ``_NAMED`` lists, or a term; None: nothing has that name."""
     if word in explanations() or word in _rules():
         return explain(word)
     for kind, rows in _rows():
@@ -67,6 +67,8 @@ def named(word: str) -> Shown | None:
             facts = attrs.asdict(rows[word], value_serializer=_value)
             lines = [f"{key.replace('_', ' ')}: {value}" for key, value in facts.items() if value]
             return Shown(kind=kind, plain=facts, parts=[f"{word} ({kind})", *lines])
+    if (found := import_module("deadbeat.base.report.html").term(word)) is not None:
+        return Shown(kind="term", plain={"term": found[0], "meaning": found[1]}, parts=[*found])
     return None
 
 

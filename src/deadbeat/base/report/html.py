@@ -268,6 +268,12 @@ def terms(*kinds: str) -> Terms:
     return tuple(pair for kind in kinds for pair in _glossary()[kind])
 
 
+def term(word: str) -> tuple[str, str] | None:
+    """The term that is, or has among others, ``word``, with its words; None: there is none."""
+    every = (pair for known in _glossary().values() for pair in known)
+    return next((p for p in every if word.lower() in p[0].lower().split(", ")), None)
+
+
 def write_page(path: Path, document: Document, *, reload_s: int = 0) -> Path:
     """The `page` at ``path``, which is returned; its folder is made when missing.
     Raises DeadbeatError: the folder or file cannot be written."""

@@ -80,8 +80,8 @@ from deadbeat.tasksets.store.campaign import CampaignStore
 from deadbeat.tasksets.store.summary import write_summary
 
 _DIGITS = (
-    "In brackets: 95 % intervals (how: docs, metrics). Figures here carry six significant digits;"
-    " summary.csv, summary.json and sets.json hold them in full."
+    "In brackets: 95 % intervals (how: docs/reference/campaign.md). Figures here carry six"
+    " significant digits; summary.csv, summary.json and sets.json hold them in full."
 )
 _NOTHING = "Nothing was measured yet."
 _LOADED = (

@@ -202,7 +202,7 @@ def group_tables(summary: Summary) -> tuple[Table, Table]:
         columns=further,
         rows=summary.cells,
         dense=True,
-        hint="In brackets: 95 % intervals over task sets (how: docs, metrics)."
+        hint="In brackets: 95 % intervals over task sets (how: docs/reference/campaign.md)."
         " Percentiles are over task sets, the miss ratio over all jobs. The same figures in full:"
         " summary.csv.",
     )
