@@ -71,7 +71,7 @@ def test_every_test_has_a_twin() -> None:
         for name, facts in sched.tests().items()
         if {*facts.models} <= {"affinity sets"} and facts.cost < ASKED_ONLY
     }
-    assert plain | {"uni-rta", "qpa"} == set(TWINS)
+    assert plain | {"uni-rta", "qpa", "necessary"} == set(TWINS)
 
 
 @pytest.mark.parametrize("seeds", [range(300), *often((range(300, 100_000),))])
