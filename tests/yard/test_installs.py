@@ -32,7 +32,8 @@ CONTAINER = [
 WAYS = {
     "deb": (["dpkg-buildpackage -b -us -uc", "apt-get install -y ../deadbeat_*.deb"],
             "/usr/bin/deadbeat"),
-    "container": (["export PATH=/opt/deadbeat/bin:$PATH DEADBEAT_CACHE=/tmp/cache", *CONTAINER],
+    "container": (["export PATH=/opt/deadbeat/bin:$PATH",
+                   "export DEADBEAT_CACHE=/var/cache/deadbeat", *CONTAINER],
                   "/opt/deadbeat/bin/deadbeat"),
     "pip": (["python3 -m venv /venv", "/venv/bin/pip install ."], "/venv/bin/deadbeat"),
     "pipx": (["pipx install '.[plots]'"], "$HOME/.local/bin/deadbeat"),
@@ -102,8 +103,8 @@ def test_a_wheel_needs_neither_root_nor_compiler_nor_network(bare: Bare, tmp_pat
         Path(build_wheel(tmp_path)).parent, folder, ignore=shutil.ignore_patterns("build")
     )
     lock = bare.root / "src/requirements.lock"
-    fetch = f"cd /src && python3 -m pip download -q -d /tmp/wheels --require-hashes -r {lock.name}"
-    bare.run(fetch, network=True)
+    fetch = f"/tmp/pip/bin/pip download -q -d /tmp/wheels --require-hashes -r {lock.name}"
+    bare.run(f"cd /src && python3 -m venv /tmp/pip && {fetch}", network=True)
     made = "python3 -m venv /tmp/nobody/venv && /tmp/nobody/venv/bin/pip install --no-index"
     bare.run(f"mkdir -p /tmp/nobody && {made} -f /tmp/wheels deadbeat", user="nobody")
     tool = "cd /tmp/nobody && DEADBEAT_CC=none /tmp/nobody/venv/bin/deadbeat"
@@ -111,3 +112,4 @@ def test_a_wheel_needs_neither_root_nor_compiler_nor_network(bare: Bare, tmp_pat
     said = bare.run(f"{tool} latency --quick --engine prober 2>&1 || true", user="nobody")
     assert "no C compiler" in said
     assert "apt-get install gcc libc6-dev" in said
+    assert "no C compiler" in bare.run(f"{tool} doctor --only kernel", user="nobody")

@@ -73,7 +73,7 @@ def analyze(
                 fail_on=fail_on,
                 **options,
             ),
-            _by_scheduler,
+            lambda answer: _by_scheduler(answer["schedulers"]),
             file,
             processors,
         )
@@ -136,13 +136,12 @@ def analyze(
     return Shown(headline=said, plain=plain, parts=parts, cases=[case], status=int(failed))
 
 
-def _by_scheduler(answer: dict[str, Any]) -> dict[str, str]:
+def _by_scheduler(every: Mapping[str, Mapping[str, Sequence[str] | str]]) -> dict[str, str]:
     """Answers of schedulers that a test of them says anything of, else of those that one of all
     refutes."""
-    every = answer["schedulers"]
     said = {name: {*it["accepted"], *it["refuted"], *it["silent"]} for name, it in every.items()}
     own = [n for n in every if n == ANY_SCHEDULER or said[n] - {"necessary"}]
-    return {name: every[name]["schedulable"] for name in own or every if said[name]}
+    return {name: str(every[name]["schedulable"]) for name in own or every if said[name]}
 
 
 def _refuse(
