@@ -38,11 +38,11 @@ DOES, MISSES, TAKEN, OPEN = "^schedulable: yes, proved", "^schedulable: no", " a
         pytest.param({UNI: (TAKEN,), system(1, (2, 4), (2, 6), (3, 12)): ("refuted",)}, id="rta"),
         pytest.param({DHALL: (DOES, "partition next-fit", "0 migrations"),
                       system(2, *[(6, 10)] * 2, *[(4, 10)] * 2): ("fits on no",)}, id="next-fit"),
-        pytest.param({CLUSTERS: (DOES, "cluster size 2", r" 1 migrations of jobs \(0 across"),
+        pytest.param({CLUSTERS: (DOES, "cluster size 2", r" 1 migration of jobs \(0 across"),
                       LOOSE: (MISSES,)}, id="clustered"),
         pytest.param({system(2, *MOVES): ("migration 50", r" [1-9]\d* of \d+ deadlines missed"),
                       system(2, (1, 4), (1, 4)): ("0 of 2 deadlines missed",)}, id="costs"),
-        pytest.param({system(2, *MOVES): ("no miss before 24", r" 1 migrations of jobs \(0 across"),
+        pytest.param({system(2, *MOVES): ("no miss before 24", r" 1 migration of jobs \(0 across"),
                       system(3, (4, 4), *MOVES): (MISSES, "3 of 8 deadlines")}, id="across"),
     ],
 )  # fmt: skip

@@ -161,7 +161,7 @@ def _placed(system: TaskSystem, homes: Mapping[str, tuple[int, ...]]) -> Iterato
     """Where tasks run, a line for each placement."""
     for places in dict.fromkeys(homes.values()):
         tests = ", ".join(test for test, own in homes.items() if own == places)
-        words = (f"{system.label(i)} {place}" for i, place in enumerate(places))
+        words = (f"{system.label(i)} on {place}" for i, place in enumerate(places))
         yield f"placement of {tests}: {', '.join(words)}"
 
 
@@ -455,3 +455,6 @@ def _parts(analysis: Analysis, verdicts: dict[str, Verdict]) -> Iterator[Part]:
     )
     columns = ["test", "scheduler", "answer", "holds for"]
     yield table(columns, rows, title=title)
+    for result in analysis.results:
+        if result.answer in ("accepted", "refuted"):
+            yield f"{result.facts.name}: {result.facts.reference}"
