@@ -343,6 +343,14 @@ const deadbeatCharts = (function () {
     return [{type: "scatter", x: [null], y: [null], mode: "markers", name: bound, hoverinfo: "skip", marker: {symbol: "triangle-down", size: 9, color: colours().soft}}];
   }
 
+  /* Paper is narrower than most windows, and there is no time to draw again: a chart shrinks as it is. */
+  let printing = false;
+  function shrink(box) {
+    const [width, height] = ["width", "height"].map((side) => box.querySelector(".main-svg").getAttribute(side));
+    Object.assign(box.style, {aspectRatio: `${width} / ${height}`, maxWidth: `min(100%, ${width}px)`});
+    box.querySelectorAll(".main-svg").forEach((drawn) => drawn.setAttribute("viewBox", `0 0 ${width} ${height}`));
+  }
+
   /* Draws into a place; a drawing is refused in words where the browser cannot. */
   async function drawPanel(id, panel, legend, bound) {
     const node = byId(id), width = node.clientWidth;
@@ -354,6 +362,7 @@ const deadbeatCharts = (function () {
       node.style.height = `${made.height}px`; // The drawing does not stretch its place: what follows would lie below it.
       const library = panel.surface ? await Plotly.raised() : Plotly;
       await library.react(node, traces, made, config(id));
+      if (printing) shrink(node.querySelector(".svg-container"));
       if (panel.heat && panel.heat.keys.length) listen(node, panel.heat);
       node.dataset.drawn = panel.name || id;
     } catch (error) {
@@ -525,16 +534,14 @@ const deadbeatCharts = (function () {
   });
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  /* Paper is narrower than most windows: charts shrink as they are, there is no time to draw them again. */
-  addEventListener("beforeprint", () => document.querySelectorAll(".svg-container").forEach((box) => {
-    const {offsetWidth: width, offsetHeight: height} = box;
-    Object.assign(box.style, {aspectRatio: `${width} / ${height}`, maxWidth: `min(100%, ${width}px)`});
-    box.querySelectorAll(".main-svg").forEach((drawn) => drawn.setAttribute("viewBox", `0 0 ${width} ${height}`));
-  }));
-  addEventListener("afterprint", () => document.querySelectorAll(".svg-container").forEach((box) => {
-    Object.assign(box.style, {aspectRatio: "", maxWidth: ""});
-    box.querySelectorAll(".main-svg").forEach((drawn) => drawn.removeAttribute("viewBox"));
-  }));
+  addEventListener("beforeprint", () => { printing = true; document.querySelectorAll(".svg-container").forEach(shrink); });
+  addEventListener("afterprint", () => {
+    printing = false;
+    document.querySelectorAll(".svg-container").forEach((box) => {
+      Object.assign(box.style, {aspectRatio: "", maxWidth: ""});
+      box.querySelectorAll(".main-svg").forEach((drawn) => drawn.removeAttribute("viewBox"));
+    });
+  });
   matchMedia("print").addEventListener("change", () => matchMedia("(prefers-color-scheme: dark)").matches && draw());
   charts.forEach((chart) => chart.panels.forEach((panel) => { if (panel.surface) panel.heat = keyed(chart); }));
   draw();
