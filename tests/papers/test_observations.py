@@ -186,7 +186,8 @@ def test_a_grid_without_the_point_in_question_decides_nothing() -> None:
 def test_an_empty_campaign_and_one_of_the_other_mode_decide_nothing() -> None:
     empty = Campaign(name="empty", summary=summary_of(rows=(), sets=()))
     assert verdict(1, empty) == Told("undecided", "empty holds no result", (), (), ())
-    assert verdict(6, profile()).because == "made-up is a profile campaign: deadbeat contention --random"
+    because = "made-up is a profile campaign: deadbeat contention --random"
+    assert verdict(6, profile()).because == because
 
 
 def test_simulated_shows_beside_every_verdict() -> None:
