@@ -159,16 +159,22 @@ def opening(driver: Chrome) -> Iterator[Callable[..., Chrome]]:
     assert_sound(driver, pages)
 
 
+def _off_paper(driver: Chrome) -> list[str]:
+    """Plots that leave the paper that the page is printed on."""
+    driver.execute_script("dispatchEvent(new Event('beforeprint'));")
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    found: list[str] = driver.execute_script(_OFF_PAPER)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    driver.execute_script("dispatchEvent(new Event('afterprint'));")
+    return found
+
+
 def assert_sound(driver: Chrome, pages: list[str]) -> None:
     assert console_errors(driver) == []
     assert driver.find_elements(By.CSS_SELECTOR, "[data-drawn=refused]") == []
     assert driver.execute_script(_OVERFLOWING) == []
     assert driver.execute_script(_WIDER) <= 0
-    driver.execute_script("dispatchEvent(new Event('beforeprint'));")
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    off_paper = driver.execute_script(_OFF_PAPER)
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    driver.execute_script("dispatchEvent(new Event('afterprint'));")
-    assert off_paper == []
+    # a window that was just resized is drawn again a little later
+    WebDriverWait(driver, 10).until(lambda d: not _off_paper(d))
     outside = [url for url in requested(driver) if urlsplit(url).scheme not in ("data", "blob")]
     assert set(outside) <= set(pages)
