@@ -104,7 +104,9 @@ def test_a_wheel_needs_neither_root_nor_compiler_nor_network(bare: Bare, tmp_pat
     )
     lock = bare.root / "src/requirements.lock"
     fetch = f"/tmp/pip/bin/pip download -q -d /tmp/wheels --require-hashes -r {lock.name}"
-    bare.run(f"cd /src && python3 -m venv /tmp/pip && {fetch}", network=True)
+    bare.run(
+        f"cd /src && python3 -m venv /tmp/pip && {fetch} && chmod -R a+rX /tmp/wheels", network=True
+    )
     made = "python3 -m venv /tmp/nobody/venv && /tmp/nobody/venv/bin/pip install --no-index"
     bare.run(f"mkdir -p /tmp/nobody && {made} -f /tmp/wheels deadbeat", user="nobody")
     tool = "cd /tmp/nobody && DEADBEAT_CC=none /tmp/nobody/venv/bin/deadbeat"
