@@ -4,11 +4,13 @@ import gzip
 import json
 import re
 from importlib import resources
+from io import BytesIO
 from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from deadbeat.base.model.words import UNDECIDED
 from deadbeat.base.report.building import (
@@ -85,6 +87,16 @@ def test_the_same_chart_gives_the_same_bytes_on_paper_and_the_same_page() -> Non
     for text in ("SIMULATED", "made up  All.", "95 % upper bound, none seen", "n.m.", "nothing"):
         assert text in drawn
     assert json.dumps(chart_data([one_of_each()])) == json.dumps(chart_data([one_of_each()]))
+
+
+def test_wide_numbers_leave_room_for_the_words_beside_them() -> None:
+    points = curve("a", [CurvePoint(1, 2.15), CurvePoint(2, 4_610_000)], kind="errors")
+    panel = Panel(title="", x_label="", y_label="ns per operation", curves=(points,), y_log=True)
+    chart = Chart(name="prices", title="", caption="", panels=(panel,))
+    ((_, png),) = draw_charts([chart], Words(labels="", caption=""), ["png"])
+    image = np.asarray(Image.open(BytesIO(png)).convert("L"))
+    edge = image[image.shape[0] // 8 : -image.shape[0] // 4, :4]
+    assert edge.min() == 255
 
 
 def test_a_curve_of_points_leaves_out_what_is_not_known() -> None:

@@ -162,9 +162,11 @@ def _figure(chart: Chart, words: Words) -> Figure:
     gap = top + 0.13 + turned
     height = bottom + top + rows * tall + (rows - 1) * gap
     rows_wide = max((len(row) for panel in chart.panels for row in panel.rows), default=0)
+    tick = max(len(text) for panel in chart.panels for _, text in panel.y_ticks or [(0.0, "")])
     left = max(
         0.78,
         0.3 + 0.075 * rows_wide,
+        0.43 + 0.08 * tick,
         *(categories.beside(panel, _PANEL_WIDTH) for panel in chart.panels),
     )
     # Beside the labels, which stand at the right of the same line.
