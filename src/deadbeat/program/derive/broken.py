@@ -37,8 +37,8 @@ class BrokenRule:
 
 @frozen(kw_only=True)
 class RulesSeen:
-    """``broken``: the gravest first; ``judged``: rules that were; ``not_seen``: those that were
-    not, as the recording has no event of those they need."""
+    """``broken``: the gravest first; ``judged``: rules that were; ``not_seen``: those of
+    which nothing was, as the recording has no event of those they need."""
 
     broken: tuple[BrokenRule, ...] = ()
     judged: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
             for names in [(row.thread, row.thread.partition("#")[0])]
         ),
         judged=tuple(judged),
-        not_seen=tuple(name for name in RULES if name not in judged),
+        not_seen=tuple(name for name in RULES if name not in judged and not found.get(name)),
     )
 
 

@@ -36,7 +36,7 @@ perf record -q -a -k mono -m 4M -o perf.data -e "$P" {command}
 
 
 def recipe(command: Sequence[str]) -> str:
-    """The lines for a command; none: a placeholder."""
+    """The lines for a command; without one they say ./program."""
     plain = dict.fromkeys(name for name in EVENTS if not name.startswith("syscalls/"))
     events, calls = (" \\\n    ".join(wrap(" ".join(names), 90)) for names in (plain, WAITS))
     words = shlex.join(command) if command else "./program"

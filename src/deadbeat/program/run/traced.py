@@ -271,9 +271,8 @@ def _unseen(found: TracedProgram) -> Iterator[str]:
     """What is not seen, a sentence each."""
     for line in found.not_seen:
         yield capital(line) if line.startswith("it ") else f"not seen: {line}"
-    broken = {each.rule for each in found.rules}
-    if unseen := [name for name in found.rules_not_seen if name not in broken]:
-        yield f"not seen: whether these rules are broken: {', '.join(unseen)}"
+    if found.rules_not_seen:
+        yield f"not seen: whether these rules are broken: {', '.join(found.rules_not_seen)}"
 
 
 def _unjudged(found: TracedProgram) -> Iterator[str]:
