@@ -23,6 +23,8 @@ BEGIN = 0.1
 _FAIR, _ORDINARY = 100, 120
 #: Memory of malloc for other threads than the first begins at a multiple of it.
 _ARENA = 64 << 20
+#: A thread's stack is no larger, usually: what follows is one mapping with other memory.
+_STACK = 8 << 20
 #: Files of deadbeat that a process maps.
 _OURS = re.compile(r"/deadbeat-|/shim\.so")
 #: What runs programs and has threads of its own; Go is known by what it does.
@@ -128,14 +130,17 @@ class Mapping:
 def mappings(text: str) -> list[Mapping]:
     """What /proc/PID/maps says."""
     found, guard = [], -1
-    for first, until, mode, _, _, path in MAP.findall(text):
-        begin, end = int(first, 16), int(until, 16)
+    for first, last, mode, _, _, path in MAP.findall(text):
+        begin, end = int(first, 16), int(last, 16)
         what = path.strip("[]") if path.startswith("[") else path.rpartition("/")[2]
         if not path:
             stack = guard == begin and begin % _ARENA
             what = "stack" if stack else "heap" if not begin % _ARENA else "memory"
         guard = end if mode.startswith("---") and not path else -1
-        found.append(Mapping(begin, end, what, bool(_OURS.search(path))))
+        until = min(end, begin + _STACK) if what == "stack" and not path else end
+        found.append(Mapping(begin, until, what, bool(_OURS.search(path))))
+        if until < end:
+            found.append(Mapping(until, end, "memory", ours=False))
     return found
 
 
