@@ -48,6 +48,14 @@ BROKEN: dict[str, set[tuple[str, str, int, int, str]]] = {
         ("spins", "never-waits", 1, 0, "it runs 3% of the time"),
         ("timed", "wall-clock", 59, 59, "futex"),
     },
+    # tests/programs/rules/throttled.cpp: "300 jobs", each with 16 new pages of memory that is
+    # beside a stack
+    "rules/throttled": {
+        ("spins", "never-waits", 1, 0, "it runs 95% of the time"),
+        ("heavy", "overload", 300, 300, "96% of CPU 1"),
+        ("spins", "overload", 1, 0, "95% of CPU 0"),
+        ("fault", "page-fault", 4800, 300, "memory"),
+    },
     # tests/programs/rules/queue.py: a line for all
     "rules/queue": {
         ("python3#1", "interpreter", 1396, 299,
