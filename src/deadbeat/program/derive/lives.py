@@ -15,8 +15,8 @@ from deadbeat.program.derive.records import NEXT, RecordedThread, Recording, Rec
 Rows = NDArray[np.void]
 Threads = dict[int, RecordedThread]
 
-#: Above the number of any thread: of the programs before the last one.
-_IMAGE = 1 << 24
+#: Above the number of any thread: of the programs before the last one; how many have room.
+_IMAGE, _IMAGES = 1 << 24, 255
 _TEXT = "threads that live for one job"
 #: Most of them that go on at once.
 _LANES = 4
@@ -80,9 +80,8 @@ def _programs(events: Rows, threads: Threads) -> Rows:
     for place in np.flatnonzero(events["kind"] == RecordKind.EXEC).tolist():
         ns, tid = int(events["ns"][place + added]), int(events["tid"][place + added])
         woken = wakes["ns"][slice(*np.searchsorted(wakes["tid"], [tid, tid + 1]))]
-        if tid not in threads or np.diff(woken.searchsorted([threads[tid].begin_ns, ns]))[0] < (
-            SURE_JOBS
-        ):
+        known = tid in threads and added < _IMAGES
+        if not known or np.diff(woken.searchsorted([threads[tid].begin_ns, ns]))[0] < SURE_JOBS:
             continue
         thread, image, end = threads[tid], tid + _IMAGE * (added + 1), place + added
         threads[image] = evolve(thread, tid=image, pid=image, cpu_ns=-1)
