@@ -172,7 +172,19 @@ class _Seen:
             for cpu, rows in on.items()
         }
         self.known = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
-        self.moves = {tid: track.of(RecordKind.MIGRATE)["ns"] for tid, track in self.tracks.items()}
+        #: Instants in a row, as a search copies those of a column.
+        self.when = {
+            tid: tuple(
+                np.ascontiguousarray(column, np.int64)
+                for column in (
+                    track.of(RecordKind.MIGRATE)["ns"],
+                    track.blocks["enter"],
+                    track.waits["enter"],
+                    self.known[tid]["ns"],
+                )
+            )
+            for tid, track in self.tracks.items()
+        }
         self.blind = recording.blind
         self.quota = "its CPU quota" if recording.throttled else ""
         #: Who is held back by a quota is away like one that is preempted.
@@ -244,10 +256,11 @@ class _Seen:
     def _asleep(self, found: Parts, track: Track, place: int, within: tuple[int, int]) -> int:
         """Add a stretch of sleep; until when it was."""
         left, (begin, on), waits = int(track.off[place]), within, track.waits
-        block = track.blocks[np.searchsorted(track.blocks["enter"], left)]
+        _, blocks, enters, told = self.when[track.thread.tid]
+        block = track.blocks[np.searchsorted(blocks, left)]
         woken = min(max(int(block["wake"]), begin), on)
         ns = woken - max(left, begin)
-        number = int(np.searchsorted(waits["enter"], left, "right")) - 1
+        number = int(np.searchsorted(enters, left, "right")) - 1
         wait = waits[max(number, 0)]
         site = track.sites[int(wait["site"])]
         inside = number >= 0 and left <= wait["exit"]
@@ -256,7 +269,7 @@ class _Seen:
         last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
         held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
         last = self.known[track.thread.tid]
-        before = int(np.searchsorted(last["ns"], left, "right")) - 1
+        before = int(np.searchsorted(told, left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
         elif inside and (site.what == "lock" or (held and site.call == PARKED)):
@@ -277,7 +290,7 @@ class _Seen:
 
     def _ready(self, found: Parts, track: Track, place: int, begin: int, end: int) -> None:
         """Add a stretch in which it could have run: by who ran there instead."""
-        moves = self.moves[track.thread.tid]
+        moves, *_ = self.when[track.thread.tid]
         last = int(np.searchsorted(moves, end)) - 1
         moved = min(max(int(moves[last]), begin), end) if last >= 0 else begin
         # what it left while it could run, after its release, was taken from it

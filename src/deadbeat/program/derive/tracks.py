@@ -112,9 +112,9 @@ class Track:
     sites: list[Site] = field(factory=list)
 
     @cached_property
-    def _edges(self) -> tuple[Times, Times]:
-        edges = np.column_stack([self.on, self.off]).ravel()
-        lengths = np.cumsum(self.off - self.on)
+    def _edges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        edges = np.column_stack([self.on, self.off]).ravel().astype(float)
+        lengths = np.cumsum(self.off - self.on, dtype=float)
         return edges, np.column_stack([lengths - (self.off - self.on), lengths]).ravel()
 
     def on_cpu(self, at: Times) -> NDArray[np.float64]:
