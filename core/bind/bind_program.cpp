@@ -14,6 +14,7 @@ static_assert(sizeof(program::Thread) == program::kThreadFields * sizeof(std::in
 static_assert(sizeof(program::Operation) == program::kOperationFields * sizeof(std::int64_t));
 static_assert(sizeof(program::Outcome) == program::kOutcomeFields * sizeof(std::int64_t));
 static_assert(sizeof(program::Lock) == 2 * sizeof(std::int64_t));
+static_assert(sizeof(program::Limits) == program::kLimitsFields * sizeof(std::int64_t));
 
 template <class T, class Array>
 std::span<const T> rows_of(const Array& array) {
@@ -22,11 +23,15 @@ std::span<const T> rows_of(const Array& array) {
 
 nb::object run_program(std::int64_t cpus, const Rows<9>& threads, const Integers& job_ends,
                        const Integers& releases, const Integers& op_ends, const Rows<3>& ops,
-                       const Rows<2>& locks, std::int64_t horizon) {
+                       const Rows<2>& locks, const Rows<4>& limits, std::int64_t horizon) {
     const program::Program given{
-        rows_of<program::Thread>(threads), rows_of<std::int64_t>(job_ends),
-        rows_of<std::int64_t>(releases),   rows_of<std::int64_t>(op_ends),
-        rows_of<program::Operation>(ops),  rows_of<program::Lock>(locks),
+        rows_of<program::Thread>(threads),
+        rows_of<std::int64_t>(job_ends),
+        rows_of<std::int64_t>(releases),
+        rows_of<std::int64_t>(op_ends),
+        rows_of<program::Operation>(ops),
+        rows_of<program::Lock>(locks),
+        limits.shape(0) == 0 ? program::Limits{} : rows_of<program::Limits>(limits)[0],
     };
     if (const std::string why = program::refusal(cpus, given, horizon); !why.empty()) {
         throw std::invalid_argument(why);
@@ -45,11 +50,12 @@ nb::object run_program(std::int64_t cpus, const Rows<9>& threads, const Integers
 void bind_program(nb::module_& m) {
     m.def("run_program", &run_program, nb::arg("cpus"), nb::arg("threads"), nb::arg("job_ends"),
           nb::arg("releases"), nb::arg("op_ends"), nb::arg("ops"), nb::arg("locks"),
-          nb::arg("horizon"),
+          nb::arg("limits"), nb::arg("horizon"),
           nb::sig("def run_program(cpus: int, threads: numpy.typing.NDArray[numpy.int64], "
                   "job_ends: numpy.typing.NDArray[numpy.int64], releases: "
                   "numpy.typing.NDArray[numpy.int64], op_ends: numpy.typing.NDArray[numpy.int64], "
                   "ops: numpy.typing.NDArray[numpy.int64], locks: "
+                  "numpy.typing.NDArray[numpy.int64], limits: "
                   "numpy.typing.NDArray[numpy.int64], horizon: int) -> "
                   "numpy.typing.NDArray[numpy.int64]"));
 }

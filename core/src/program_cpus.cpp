@@ -31,6 +31,7 @@ void Machine::touch(std::size_t c) {
     if (cpu.current == kNone) {
         if (cpu.weight > 0) {
             cpu.now += (Wide{ran} << kScaleBits) / cpu.weight;
+            cpu.fair -= ran;
         }
         return;
     }
@@ -38,6 +39,7 @@ void Machine::touch(std::size_t c) {
     own.left -= own.spinning ? 0 : ran;
     own.slice -= rotates(cpu.current) ? ran : 0;
     own.budget -= spends(cpu.current) ? ran : 0;
+    cpu.rest -= limited(cpu.current) ? ran : 0;
 }
 
 void Machine::refresh() {
@@ -50,11 +52,15 @@ void Machine::refresh() {
             ahead = own.spinning ? ahead : own.left;
             ahead = spends(cpu.current) ? std::min(ahead, own.budget) : ahead;
             ahead = rotates(cpu.current) ? std::min(ahead, own.slice) : ahead;
+            ahead = throttles(cpu.current) ? std::min(ahead, cpu.rest) : ahead;
         } else if (const int i = top(cpu.ends); i != kNone) {
             const Wide rest = (of(i).finish - cpu.now) * cpu.weight - kSlack;
             const Wide one = Wide{1} << kScaleBits;
             const Wide ns = rest <= 0 ? 0 : (rest + one - 1) >> kScaleBits;
             ahead = static_cast<Time>(std::min<Wide>(ahead, ns));
+        }
+        if (cpu.current == kNone && cpu.weight > 0 && cpu.fair_since >= 0) {
+            ahead = std::min(ahead, cpu.fair);
         }
         next_[c] = now_ + ahead;
     }
@@ -74,6 +80,9 @@ void Machine::advance(std::size_t c) {
                 await(next);
             }
         }
+        if (cpu.current == kNone && cpu.fair_since >= 0 && cpu.fair <= 0) {
+            renew_service(c);
+        }
         return;
     }
     Active& own = of(i);
@@ -86,6 +95,73 @@ void Machine::advance(std::size_t c) {
     if (cpu.current == i && rotates(i) && own.slice <= 0) {
         rotate(i);
     }
+    if (cpu.current == i && throttles(i) && cpu.rest <= 0) {
+        stopped_ |= std::uint64_t{1} << c;
+        give_way(c);
+    }
+}
+
+// What runs there waits again, before its equals, as it may not run there.
+void Machine::give_way(std::size_t c) {
+    if (const int i = cpus_[c].current; i != kNone && has(closed(i), static_cast<int>(c))) {
+        detach(i);
+        attach(i);
+    }
+    changed_ = stirred_ = true;
+}
+
+void Machine::begin_period() {
+    for (std::size_t c = 0; c < cpus_.size(); c++) {
+        touch(c);
+        Cpu& cpu = cpus_[c];
+        cpu.rest = std::min(program_.limits.runtime, cpu.rest + program_.limits.runtime);
+        if (cpu.rest > 0) {
+            stopped_ &= ~(std::uint64_t{1} << c);
+        }
+    }
+    changed_ = stirred_ = true;
+    set_timer(kPeriod, now_ + program_.limits.period, false);
+}
+
+// Its ordinary threads are to have the budget before the period ends.
+void Machine::await_server(std::size_t c) {
+    Cpu& cpu = cpus_[c];
+    cpu.fair = program_.limits.fair_runtime;
+    cpu.fair_since = now_;
+    set_timer(kServer - static_cast<int>(c), now_ + program_.limits.fair_period - cpu.fair, false);
+}
+
+void Machine::serve(std::size_t c) {
+    touch(c);
+    Cpu& cpu = cpus_[c];
+    if (cpu.members.empty()) {
+        cpu.fair_since = -1;
+        return;
+    }
+    const Time due = cpu.fair_since + program_.limits.fair_period - cpu.fair;
+    if (due > now_) {
+        set_timer(kServer - static_cast<int>(c), due, false);
+        return;
+    }
+    served_ |= std::uint64_t{1} << c;
+    give_way(c);
+}
+
+// They had it: another period begins.
+void Machine::renew_service(std::size_t c) {
+    if (has(served_, static_cast<int>(c))) {
+        end_service(c);
+        await_server(c);
+    } else {
+        cpus_[c].fair = program_.limits.fair_runtime;
+        cpus_[c].fair_since = now_;
+    }
+}
+
+void Machine::end_service(std::size_t c) {
+    served_ &= ~(std::uint64_t{1} << c);
+    cpus_[c].fair_since = -1;
+    changed_ = stirred_ = true;
 }
 
 int Machine::due(Cpu& cpu) {
@@ -97,7 +173,11 @@ void Machine::fire() {
     const Timer timer = timers_.front();
     std::pop_heap(timers_.begin(), timers_.end());
     timers_.pop_back();
-    if (timer.replenishes) {
+    if (timer.thread <= kServer) {
+        serve(at(kServer - timer.thread));
+    } else if (timer.thread == kPeriod) {
+        begin_period();
+    } else if (timer.replenishes) {
         replenish(timer.thread);
     } else {
         wake(timer.thread);
@@ -148,6 +228,9 @@ void Machine::join(int i, std::size_t c) {
     cpu.weight += weight(i);
     mark(c);
     sits_[c * masks_.size() + at(own.group)]++;
+    if (program_.limits.fair_period > 0 && cpu.fair_since < 0) {
+        await_server(c);
+    }
     if (!own.spinning) {
         await(i);
     }
@@ -172,6 +255,9 @@ void Machine::leave(int i) {
     cpu.members.pop_back();
     mark(at(own.cpu));
     sits_[at(own.cpu) * masks_.size() + at(own.group)]--;
+    if (cpu.members.empty() && has(served_, own.cpu)) {
+        end_service(at(own.cpu));
+    }
 }
 
 void Machine::mark(std::size_t c) {
@@ -212,6 +298,10 @@ void Machine::dispatch() {
         }
         own.state = State::running;
         own.cpu = static_cast<int>(c);
+        if (!periodic_ && program_.limits.period > 0 && limited(best)) {
+            periodic_ = true;
+            begin_period();
+        }
         mark(c);
     }
     for (std::size_t k = 0; k < fresh_.size(); k++) {
@@ -235,10 +325,12 @@ std::size_t Machine::target(int i) {
     const Active& own = of(i);
     const Cpu& last = cpus_[at(own.cpu)];
     const std::int64_t there = urgency_of(last);
-    if (there <= kFair || (there < own.urgency && std::popcount(mask(last.current)) > 1)) {
+    const std::uint64_t shut = closed(i);
+    if (!has(shut, own.cpu) &&
+        (there <= kFair || (there < own.urgency && std::popcount(mask(last.current)) > 1))) {
         return at(own.cpu);
     }
-    const std::uint64_t mine = mask(i), calm = mine & ~real_;
+    const std::uint64_t mine = mask(i) & ~shut, calm = mine & ~real_;
     if (calm != 0) {
         return first((calm & idle_) != 0 ? calm & idle_ : calm);
     }
@@ -370,6 +462,9 @@ void Machine::reconsider(int i) {
             touch(at(own.cpu));
             changed_ = stirred_ = true;
             own.urgency = urgency;
+            if (has(closed(i), own.cpu)) {
+                give_way(at(own.cpu));
+            }
             return;
         }
         detach(i);

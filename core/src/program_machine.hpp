@@ -11,6 +11,7 @@ namespace deadbeat::sched::program {
 
 // Urgencies, larger is more urgent: throttled, ordinary, priorities 1 to 99, then deadlines.
 inline constexpr std::int64_t kThrottled = -2, kIdle = -1, kFair = 0;
+inline constexpr std::int64_t kMostFixed = 100;        // of fixed priorities, and of ceilings
 inline constexpr std::int64_t kLater = Time{1} << 61;  // less its deadline
 inline constexpr Time kSlice = 100'000'000;            // of round robin: RR_TIMESLICE
 inline constexpr int kNone = -1;
@@ -43,6 +44,9 @@ struct Queue {
     }
 };
 
+// Timers that are of no thread: of throttling, and down from the second of each CPU's fair server.
+inline constexpr int kPeriod = -1, kServer = -2;
+
 // Waiting: for a CPU. Fresh: ordinary, on none yet. Pooled: it shares one.
 enum class State { idle, asleep, blocked, throttled, waiting, running, fresh, pooled };
 
@@ -68,6 +72,9 @@ struct Cpu {
     std::int64_t weight = 0;
     std::vector<int> members;  // ordinary threads
     Queue<Wide> ends;          // of theirs
+    Time rest = 0;             // until fixed priorities are throttled
+    // Of the fair server: what is left of its budget since, and whether it is due.
+    Time fair = 0, fair_since = -1;
 };
 
 struct Held {
@@ -79,7 +86,7 @@ struct Held {
 
 struct Timer {
     Time at;
-    int thread;
+    int thread;  // or one of those below
     bool replenishes;
     bool operator<(const Timer& other) const {
         return at != other.at           ? at > other.at
@@ -102,6 +109,17 @@ class Machine {
     bool spends(int i) const {
         const Active& own = threads_[at(i)];
         return is_deadline(i) && !own.throttled && own.urgency == kLater - own.deadline;
+    }
+    // Of those that throttling stops.
+    bool limited(int i) const {
+        const std::int64_t urgency = threads_[at(i)].urgency;
+        return urgency > kFair && urgency <= kMostFixed;
+    }
+    bool throttles(int i) const { return program_.limits.period > 0 && limited(i) && !boosted(i); }
+    bool boosted(int i) const { return threads_[at(i)].urgency > base(i); }
+    // CPUs on which it may not run now.
+    std::uint64_t closed(int i) const {
+        return !limited(i) ? 0 : (boosted(i) ? 0 : stopped_) | served_;
     }
     bool rotates(int i) const {
         return given(i).policy == kRoundRobin && threads_[at(i)].urgency <= 99;
@@ -142,6 +160,14 @@ class Machine {
     int due(Cpu& cpu);
     void fire();
     void set_timer(int i, Time instant, bool replenishes);
+
+    // What is left to others.
+    void give_way(std::size_t c);
+    void begin_period();
+    void await_server(std::size_t c);
+    void serve(std::size_t c);
+    void renew_service(std::size_t c);
+    void end_service(std::size_t c);
 
     // Who runs where.
     void attach(int i);
@@ -199,8 +225,10 @@ class Machine {
     std::vector<Timer> timers_;
     // CPUs: next_ is to renew; nothing to do; a real-time thread; an ordinary thread that waits.
     std::uint64_t dirty_ = 0, idle_, real_ = 0, crowded_ = 0;
-    bool changed_ = false;  // others may be to run
-    bool stirred_ = false;  // the same, by the step that is executed
+    std::uint64_t stopped_ = 0, served_ = 0;  // by throttling; by the fair server
+    bool periodic_ = false;                   // the period of throttling has begun
+    bool changed_ = false;                    // others may be to run
+    bool stirred_ = false;                    // the same, by the step that is executed
 };
 
 }  // namespace deadbeat::sched::program

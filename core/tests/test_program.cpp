@@ -40,6 +40,7 @@ struct Sketch {
     std::vector<std::int64_t> job_ends, releases, op_ends;
     Ops ops;
     std::vector<Lock> locks;
+    Limits limits;
 
     void job(Time release, const Ops& does) {
         releases.push_back(release);
@@ -54,7 +55,7 @@ struct Sketch {
         job(release, does);
         return *this;
     }
-    Program program() const { return {threads, job_ends, releases, op_ends, ops, locks}; }
+    Program program() const { return {threads, job_ends, releases, op_ends, ops, locks, limits}; }
     std::vector<Time> ends(std::int64_t cpus = 1, Time horizon = 1'000'000'000) const {
         REQUIRE(refusal(cpus, program(), horizon) == "");
         std::vector<Time> found;
@@ -327,6 +328,35 @@ TEST_CASE("program: jobs that only compute end as in the simulator of task syste
     CHECK(compared > 10'000);
 }
 
+TEST_CASE("program: throttling stops fixed priorities, whatever waits") {
+    Sketch sketch;
+    sketch.limits = {95, 100, 0, 0};
+    sketch.add(fifo(10), 30, {compute(200)});
+    CHECK(sketch.ends() == Ends{240});  // its periods are from 30 on
+    sketch.add(fair(), 0, {compute(32)}).add(server(10, 50, 100), 126, {compute(4)});
+    CHECK(sketch.ends() == Ends{240, 226, 130});
+}
+
+TEST_CASE("program: who inherits is not throttled, and what it had is taken off later") {
+    Sketch sketch;
+    sketch.limits = {10, 20, 0, 0};
+    sketch.locks = {{kInherit, 0}};
+    sketch.add(fifo(10), 0, {locks(0), compute(15), unlocks(0), compute(20)});
+    sketch.add(fifo(20), 8, section(0, 2));
+    CHECK(sketch.ends() == Ends{67, 22});  // [0, 15) [22, 25) [40, 50) [60, 67)
+}
+
+TEST_CASE("program: the fair server is above fixed priorities where ordinary threads starve") {
+    Sketch sketch;
+    sketch.limits = {0, 0, 5, 100};
+    sketch.add(fifo(10), 0, {compute(200)});
+    CHECK(sketch.ends() == Ends{200});
+    sketch.add(fair(), 0, {compute(20)});  // [95, 100), [195, 200), [210, 220)
+    CHECK(sketch.ends() == Ends{210, 220});
+    sketch.releases = {12, 0};  // [0, 12), of which 2 are of the third budget: [107, 110)
+    CHECK(sketch.ends() == Ends{220, 210});
+}
+
 TEST_CASE("program: released together, first jobs take what response-time analysis says") {
     Random random(8);
     for (int number = 0; number < 200; number++) {
@@ -365,6 +395,9 @@ TEST_CASE("program: random ones end, in order") {
         const std::int64_t threads = 1 + below(random, 7), cpus = 1 + below(random, 4);
         for (Time lock = 1 + below(random, 3); lock > 0; lock--) {
             sketch.locks.push_back({below(random, 4), 1 + below(random, 9)});
+        }
+        if (const Time period = below(random, 60), other = below(random, 60); number % 3 == 0) {
+            sketch.limits = {1 + period / 2, period, 1 + other / 4, other};
         }
         for (std::int64_t i = 0; i < threads; i++) {
             std::vector<char> held(sketch.locks.size());

@@ -429,5 +429,6 @@ def run_program(
     op_ends: numpy.typing.NDArray[numpy.int64],
     ops: numpy.typing.NDArray[numpy.int64],
     locks: numpy.typing.NDArray[numpy.int64],
+    limits: numpy.typing.NDArray[numpy.int64],
     horizon: int,
 ) -> numpy.typing.NDArray[numpy.int64]: ...

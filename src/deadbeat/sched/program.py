@@ -3,6 +3,7 @@ simulated: core/include/deadbeat/sched/program.hpp."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,7 @@ def run_program(
     ops: _Array | NDArray[np.void],
     locks: _Array,
     horizon: int,
+    limits: Sequence[int] = (),
 ) -> _Array:
     """Release, start and end of each job, (jobs, 3), ns; -1: not before the horizon.
 
@@ -48,13 +50,19 @@ def run_program(
         op_ends: (jobs): operations of the jobs up to each.
         ops: (m), of OP, or (m, 3); ``ns``: of COMPUTE and SUSPEND.
         locks: (l, 2): protocol, ceiling (protect).
+        limits: What fixed priorities may have of which period on each CPU before they are
+            throttled, and what its fair server gives to ordinary threads of which period, ns; a
+            period of 0: neither.
 
     Raises:
         UsageError: What is wrong, and in which row.
     """
     try:
         rows = ops.view(np.int64).reshape(-1, 3)
-        return _core.run_program(cpus, threads, job_ends, releases, op_ends, rows, locks, horizon)
+        most = np.array(limits, np.int64).reshape(-1, 4)
+        return _core.run_program(
+            cpus, threads, job_ends, releases, op_ends, rows, locks, most, horizon
+        )
     except (TypeError, ValueError) as error:
         why = str(error) if isinstance(error, ValueError) else "int64 arrays of the shapes named"
         raise UsageError(f"no simulation of the program: {why}", "change what it names") from None

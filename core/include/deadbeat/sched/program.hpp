@@ -9,7 +9,13 @@
 // weight over the sum of weights there, so there are no slices, and each operation of theirs ends
 // up to 1 ns late. A woken one takes the allowed CPU without a real-time thread, then with the
 // least weight; later it moves only to a CPU that is idle, at once (the kernel: at its next tick).
-// Switches, moves and system calls cost nothing, and real-time threads may use a whole CPU.
+// Switches, moves and system calls cost nothing.
+//
+// What real-time threads leave to others (`Limits`): with throttling, fixed priorities have
+// `runtime` of each period on each CPU (what is above is taken from the next one), whatever waits,
+// but for who inherits; periods begin when the first of them runs. The fair server lets ordinary
+// threads have `fair_runtime` of each `fair_period` in which they are there, above fixed
+// priorities, as late in it as that goes; what they had before counts.
 #pragma once
 
 #include <span>
@@ -55,6 +61,12 @@ struct Outcome {
 };
 inline constexpr std::size_t kOutcomeFields = 3;
 
+// On each CPU; a period of 0: there is none.
+struct Limits {
+    Time runtime = 0, period = 0, fair_runtime = 0, fair_period = 0;
+};
+inline constexpr std::size_t kLimitsFields = 4;
+
 // `job_ends`: jobs of the threads up to each; `op_ends`: operations of the jobs up to each.
 // `releases`: as `how` says (the first one: an instant), or -1: the next wake of the thread, which
 // may come early.
@@ -63,6 +75,7 @@ struct Program {
     std::span<const std::int64_t> job_ends, releases, op_ends;
     std::span<const Operation> operations;
     std::span<const Lock> locks;
+    Limits limits;
 };
 
 inline constexpr Time kLongest = Time{1} << 50;  // of a parameter, ns: 13 days

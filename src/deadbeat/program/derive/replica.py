@@ -7,7 +7,7 @@ releases jobs of others. Instants are ns since the recording's begin.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from deadbeat.program.derive.outside import BUSY
 from deadbeat.program.derive.records import Recording
 from deadbeat.program.derive.sections import lock_spans
-from deadbeat.program.derive.switches import Times
+from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import DerivedRun, DerivedTask
 from deadbeat.program.derive.tracks import NEVER, Track
 from deadbeat.sched.program import COMPUTE, LOCK, OP, SUSPEND, UNLOCK, WAKE
@@ -41,7 +41,7 @@ class ReplicaThread:
         ends: Number of ``ops`` until the end of each job.
         ops: As `deadbeat.sched.program.OP`; its targets are numbers of threads and locks.
         overhead: CPU time of each job beside that: its system calls and its wake-up.
-        wake_ns: From a release to the CPU, where no other thread of the program was in the way.
+        wake_ns: From a release to the CPU, where that was idle.
     """
 
     task: DerivedTask
@@ -58,6 +58,11 @@ class ReplicaThread:
     def compute_ns(self) -> NDArray[np.float64]:
         """CPU time of each job, without its overhead."""
         return np.diff(self._spent[np.append(0, self.ends)])
+
+    @property
+    def spent_ns(self) -> float:
+        """CPU time of all jobs."""
+        return float(self.compute_ns.sum() + self.overhead.sum())
 
     def sections_ns(self, lock: int) -> NDArray[np.float64]:
         """CPU time of each section of a lock."""
@@ -77,12 +82,13 @@ class ReplicaThread:
 @frozen(kw_only=True, eq=False)
 class Replica:
     """``locks``: names and protocols; ``end_ns``: of the recording; ``lacks``: what is not in it, a
-    line each."""
+    line each; ``limits``: of real-time threads, as `run_program` has them."""
 
     threads: tuple[ReplicaThread, ...]
     locks: tuple[tuple[str, str], ...]
     end_ns: int
     lacks: tuple[str, ...] = ()
+    limits: tuple[int, ...] = ()
 
     def scaled(self, factor: float, *, thread: str = "", lock: str = "") -> Replica:
         """With this many times the CPU time: of ``thread``, of sections of ``lock``, of both
@@ -142,6 +148,8 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
             inside = _job_at(rows[waker], at) >= 0
             woken[tid][theirs[inside]] = True
             marks[waker].append(_marks(WAKE, place[tid], at[inside]))
+    switches = switches_of(recording)
+    idle = switches[switches["tid"] == 0]
     threads = [
         _SeenThread(
             track=tracks[task.tid],
@@ -149,7 +157,7 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
             woken=woken[task.tid],
             marks=marks[task.tid],
             held=np.array(held[task.tid], np.int64).reshape(-1, 3),
-        ).thread(task, [each for tid, each in tracks.items() if tid != task.tid])
+        ).thread(task, idle["ns"][idle["a"] == task.tid].astype(np.int64) - recording.begin_ns)
         for task in tasks
     ]
     known = [each.wake_ns for each in threads if each.wake_ns != _UNKNOWN]
@@ -210,7 +218,8 @@ class _SeenThread:
     marks: list[Ops]
     held: Times
 
-    def thread(self, task: DerivedTask, others: Iterable[Track]) -> ReplicaThread:
+    def thread(self, task: DerivedTask, from_idle: Times) -> ReplicaThread:
+        """``from_idle``: when it came to a CPU that was idle."""
         track, rows, thread = self.track, self.rows, self.track.thread
         if not len(rows):
             return ReplicaThread(
@@ -227,20 +236,11 @@ class _SeenThread:
         after = task.kind == "relative"
         if after:
             releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)
-        # Median time from a release to the CPU, where no other thread had it then.
-        wake_rows = rows
-        wake_rows = wake_rows[wake_rows["waited"]]
-        place = np.searchsorted(track.on, wake_rows["release"])
-        wake_rows, place = wake_rows[place < len(track.on)], place[place < len(track.on)]
-        free = np.ones(len(wake_rows), bool)
-        for other in others:
-            theirs = np.searchsorted(other.on, track.on[place], "right") - 1
-            there = theirs >= 0
-            theirs = np.maximum(theirs, 0)
-            if len(other.on):
-                free &= ~(there & (other.off[theirs] > wake_rows["release"])
-                          & (other.cpu[theirs] == track.cpu[place]))  # fmt: skip
-        waits = (track.on[place] - wake_rows["release"])[free]
+        # Median time from a release to the CPU, where that was idle.
+        wakes = rows["release"][rows["waited"]]
+        place = np.searchsorted(track.on, wakes)
+        wakes, on = wakes[place < len(track.on)], track.on[place[place < len(track.on)]]
+        waits = (on - wakes)[np.isin(on, from_idle)]
         return ReplicaThread(
             task=task,
             releases=releases,

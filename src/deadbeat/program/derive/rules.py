@@ -23,7 +23,7 @@ __all__ = ["RULES"]
 _REAL_TIME_CLOCKS, _BY_REAL_TIME = (0, 8, 11), 0x100
 #: In an interrupt, or a softirq, and not in both.
 _HARD, _SOFT = 0x08, 0x10
-#: Of a CPU real-time threads have 0.95 of each period (kernel.sched_rt_*), and interrupts are theirs.
+#: Of a CPU real-time threads have 0.95 of each period (kernel.sched_rt_*), with interrupts in it.
 _PERIOD_NS, _LIMIT = 1_000_000_000, 0.94
 #: Who runs for so little of the time may end before it waits.
 _LITTLE = 0.01

@@ -198,19 +198,17 @@ def _refuted(derived: DerivedSet) -> Iterator[str]:
 
 def _load(system: TaskSystem, derived: DerivedSet, cpus: list[int]) -> str:
     """``U 0.20 on CPU 1``: what the tasks ask for."""
-    known = {task.name: _demand(task, derived.seconds * 1e9) for task in derived.tasks}
+    known = {
+        task.name: task.demand(
+            (task.charged_mean_ns or 0.0) * task.jobs, task.jobs, max(derived.seconds * 1e9, 1)
+        )
+        for task in derived.tasks
+    }
     load = dict[str, float]()
     for task in system.tasks:
         where = f"{system.processors} CPUs" if task.home is None else f"CPU {cpus[task.home]}"
         load[where] = load.get(where, 0.0) + known[task.name]
     return ", ".join(f"U {load[where]:.2f} on {where}" for where in sorted(load))
-
-
-def _demand(task: DerivedTask, ns: float) -> float:
-    """C over T; of what has no one period the share of the time, ``ns``, that its jobs took."""
-    if task.kind == "periodic" and task.period_ns and task.mode == 1:
-        return (task.charged_mean_ns or 0.0) / task.period_ns
-    return (task.charged_mean_ns or 0.0) * task.jobs / max(ns, 1)
 
 
 def _proof(

@@ -114,6 +114,11 @@ class DerivedTask:
     response_p99_ns: int | None = None
     misses: int | None = None
 
+    def demand(self, spent_ns: float, jobs: int, ns: float) -> float:
+        """C over T, of so many jobs in ``ns``; where it has no one period, the share of the time."""
+        steady = self.kind == "periodic" and self.mode == 1 and self.period_ns
+        return spent_ns / (max(jobs, 1) * steady if steady else ns)
+
 
 @frozen(kw_only=True)
 class Waited:

@@ -28,7 +28,7 @@ from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.results import ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import time_column
-from deadbeat.program.run.whatif import Foreseen, foreseen
+from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
 
 #: Factors that are looked at, and steps of a search between two of them.
 _FACTORS, _STEPS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 10, 20, 64), 8
@@ -48,7 +48,8 @@ class TimeScale:
 
 @frozen(kw_only=True)
 class ProgramVariant:
-    """A program of ``instances`` on ``cores`` CPUs: what each thread comes to, by simulation."""
+    """A program of ``instances`` on ``cores`` CPUs: what each thread comes to, by simulation.
+    ``utilisation``: what it asks for, which may be more than there is."""
 
     cores: int
     instances: int
@@ -126,7 +127,8 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> tuple[Document, di
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
     derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
     machine = store.platform.cpus
-    program, pinned = freed(replica(recording, derived), machine)
+    program = evolve(replica(recording, derived), limits=limits_of(store.platform))
+    program, pinned = freed(program, machine)
     scales, instances = scales_of(words, program)
     recorded, was = program, foreseen(program, machine)
     for each in scales:
@@ -246,14 +248,16 @@ _LACKS = ("other programs, interrupts, and what cores share: memory and caches",
 
 
 def _variant(program: Replica, cpus: Sequence[int], instances: int) -> ProgramVariant:
-    spent = sum(float(each.compute_ns.sum() + each.overhead.sum()) for each in program.threads)
     begin = min(
         (int(each.releases[0]) for each in program.threads if each.releases[0] >= 0), default=0
     )
     return ProgramVariant(
         cores=len(cpus),
         instances=instances,
-        utilisation=spent / max(program.end_ns - begin, 1),
+        utilisation=sum(
+            each.task.demand(each.spent_ns, len(each.ends), max(program.end_ns - begin, 1))
+            for each in program.threads
+        ),
         threads=foreseen(program, cpus),
     )
 

@@ -84,7 +84,7 @@ from deadbeat.program.run.tried import summarised
 from deadbeat.program.run.tries import ORIGINAL, Ground, ProgramChange, changes_of, knobs_of
 from deadbeat.program.run.twin import built
 from deadbeat.program.run.watching import Watched, again, alone, joined, looks, watched
-from deadbeat.program.run.whatif import placed, rule_of
+from deadbeat.program.run.whatif import limits_of, placed, rule_of
 
 #: What a program that marks nothing lacks.
 ADD = (
@@ -148,7 +148,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         derived = derive(recording, deadlines=dict(spec.deadline))
         ground = Ground(
             found=run.traced,
-            replica=replica(recording, derived),
+            replica=evolve(replica(recording, derived), limits=limits_of(store.platform)),
             cpus=store.platform.cpus,
             target=target,
             pid=spec.pid,

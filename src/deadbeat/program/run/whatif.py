@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import evolve, frozen
 
+from deadbeat.base.model.platform import Platform
+from deadbeat.machine.host.judgements import rt_kept
+from deadbeat.machine.host.kernel import release_of
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.replica import Replica, ReplicaThread
 from deadbeat.program.derive.switches import Times
@@ -15,6 +18,8 @@ from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_p
 
 #: Weight of an ordinary thread of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
 _WEIGHT = 1024
+#: By default fixed priorities have so much of which period; the fair server has the rest.
+_RUNTIME_NS, _PERIOD_NS = 950_000_000, 1_000_000_000
 
 
 @frozen(kw_only=True)
@@ -88,12 +93,25 @@ def foreseen(
         ops=np.column_stack([every[name] for name in OP.names or ()]).astype(np.int64),
         locks=np.array(locks, np.int64).reshape(-1, 2),
         horizon=replica.end_ns,
+        limits=replica.limits,
     )
     wanted = {each.task.name: each.task.deadline_ns for each in threads} | dict(deadlines or {})
     return {
         each.task.name: _judged(jobs, wanted[each.task.name], replica.end_ns)
         for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=True)
     }
+
+
+def limits_of(platform: Platform) -> tuple[int, ...]:
+    """What real-time threads leave to others on a machine, as `run_program` has it; Linux's
+    defaults where that is not known."""
+    release = release_of(platform.kernel)
+    runtime, period = (platform.details.get(f"rt_{word}_us") for word in ("runtime", "period"))
+    runtime = runtime if isinstance(runtime, int) else round(_RUNTIME_NS / 1e3)
+    kept = rt_kept(runtime, period, release, None)
+    least = int(period) * 1000 if isinstance(period, int) else _PERIOD_NS
+    throttling = (round((1 - kept) * least), least) if kept and kept < 1 else (0, 0)
+    return *throttling, *((_PERIOD_NS - _RUNTIME_NS, _PERIOD_NS) if release >= (6, 12) else (0, 0))
 
 
 def rule_of(name: str, rules: Mapping[str, Placing]) -> Placing:
