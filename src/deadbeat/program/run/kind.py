@@ -46,6 +46,7 @@ from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
+from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
     COLUMNS,
     answer,
@@ -70,7 +71,7 @@ from deadbeat.program.run.results import (
     summarise,
     tasks_of,
 )
-from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.spec import BEST, ProgramSpec
 from deadbeat.program.run.traced import (
     NOTHING,
     TracedProgram,
@@ -409,7 +410,8 @@ def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
     for word in spec.tries:
         if word.partition(":")[0] == "tune":
             knobs_of(word.partition(":")[2])
-    most, each = spec.repeats * (1 + len(spec.tries)), spec.duration or 0
+    more = MOST * any(word.startswith(BEST) for word in spec.tries)
+    most, each = spec.repeats * (1 + len(spec.tries) + more), spec.duration or 0
     what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
     asked.agree(
         f"{what} {most} times at most, for {each:g} s at most, with changes:"

@@ -39,7 +39,8 @@ class Deadlines:
 
 #: Changes that can be tried, in the order of lists; the first ones are ``all``.
 ALL = ("inherit", "rate-monotonic", "deadline-monotonic", "audsley", "pin", "deadline", "idle")
-CHANGES = (*ALL, "tune", "nothing", "version", "all")
+BEST = "best"
+CHANGES = (*ALL, BEST, "tune", "nothing", "version", "all")
 _SHORT = {"rm": ALL[1], "dm": ALL[2]}
 
 
@@ -47,6 +48,8 @@ def _change(value: Any) -> str:
     word = _SHORT.get(value, value)
     if isinstance(word, str) and (word in CHANGES[:-1] or word.startswith("tune:")):
         return word
+    if word in (f"{BEST}:1", f"{BEST}:2", f"{BEST}:3"):
+        return str(word)
     raise rules.refuse(f"{shown(value)} is no change", nearest(str(value), CHANGES))
 
 
@@ -116,7 +119,7 @@ class ProgramSpec:
         "--try LIST",
         "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
         " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"
-        " apply.",
+        " apply; best[:N]: the best N designs of several changes together, by simulation.",
         default=(),
     )
     against: tuple[str, ...] = keyed(

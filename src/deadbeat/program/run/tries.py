@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 
 from attrs import evolve, field, frozen
@@ -20,14 +20,18 @@ from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.replica import Replica
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run.designs import (
+    MOST,
+    DesignSearch,
+    priorities_for,
+    reservation,
+    score_of,
+)
+from deadbeat.program.run.spec import ALL, BEST
 from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
 from deadbeat.program.run.whatif import Foreseen, foreseen
 from deadbeat.sched.analysis import analyze
 
-#: Priorities that are given begin below those of the kernel's own threads (50), but for as many.
-_TOP = 49
-#: Of a reservation beyond the largest execution time.
-_SPARE = 1.1
 _AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
 #: Of a lock that must not inherit: the kernel refuses who is not its owner.
 FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or another): it must not"
@@ -43,6 +47,7 @@ class ProgramChange:
         words: What it does. ``last``: how to make it last, and where.
         inherit, placings, settings, command: What is done: `Shim`, `Placer`, words of ``tune
             apply``, another program.
+        needs: Of several at once: each, and how many misses there are without it, by simulation.
     """
 
     name: str = ""
@@ -52,6 +57,7 @@ class ProgramChange:
     placings: tuple[Placing, ...] = ()
     settings: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    needs: tuple[tuple[str, int], ...] = ()
     expected: dict[str, Foreseen] = field(factory=dict)
 
     @property
@@ -116,20 +122,88 @@ def changes_of(
         ground = evolve(ground, replica=evolve(ground.replica, lacks=(error.message,)))
     chosen, unfit = [evolve(ORIGINAL, expected=_expected(ground, ORIGINAL))], dict[str, str]()
     comms = {task.name: task.comm for task in ground.found.tasks}
-    for name in names:
-        head, _, rest = name.partition(":")
-        made = CHANGES[head](ground, rest)
-        if isinstance(made, str):
-            unfit[name] = made
+    for name, found in _asked(ground, names):
+        if isinstance(found, str):
+            unfit[name] = found
             continue
-        rules = (evolve(each, comm=comms.get(each.name, "")) for each in made.placings)
-        made = evolve(made, name=name, placings=tuple(rules))
-        same = [each.name for each in chosen[1:] if {*each.placings} == {*made.placings} != set()]
-        if same:
+        rules = (evolve(each, comm=comms.get(each.name, "")) for each in found.placings)
+        made = evolve(found, name=name, placings=tuple(rules))
+        does = {*made.placings}, made.inherit
+        same = [each.name for each in chosen[1:] if does == ({*each.placings}, each.inherit)]
+        if same and (made.placings or made.inherit):
             unfit[name] = f"it does what {same[0]} does"
         else:
             chosen.append(evolve(made, expected=_expected(ground, made)))
     return tuple(chosen), unfit, ground.replica.lacks
+
+
+def _asked(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramChange | str]]:
+    """What each of ``names`` makes; of the best designs several, behind the best single change."""
+    for name in names:
+        head, _, rest = name.partition(":")
+        if head != BEST:
+            yield name, CHANGES[head](ground, rest)
+            continue
+        made = _best(ground, int(rest or MOST))
+        if isinstance(made, str):
+            yield name, made
+            continue
+        yield from _best_single(ground, names)
+        for place, each in enumerate(made):
+            yield f"{head}:{place + 1}" if place else head, each
+
+
+def _best_single(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramChange | str]]:
+    """The change by itself that the simulator likes best, but for what is asked for."""
+    made = ((name, CHANGES[name](ground, "")) for name in ALL)
+    known = [
+        (score_of(_expected(ground, change), ground.urgent), name, change)
+        for name, change in made
+        if not isinstance(change, str)
+    ]
+    now = score_of(_expected(ground, ORIGINAL), ground.urgent)
+    score, name, change = min(known, key=lambda each: each[0], default=(now, "", ORIGINAL))
+    if score < now and name not in names:
+        yield name, change
+
+
+def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
+    """The best designs by simulation, the best one first."""
+    tasks = [task for task in ground.urgent if task.policy != "deadline"]
+    if ground.replica.lacks:
+        return f"nothing is predicted: {ground.replica.lacks[0]}"
+    if not tasks:
+        return "no thread with a deadline has a priority"
+
+    def simulate(placings: tuple[Placing, ...], inherit: bool) -> Mapping[str, Foreseen]:
+        return foreseen(ground.replica, ground.cpus, placings=placings, inherit=inherit)
+
+    found = DesignSearch(
+        tasks,
+        ground.urgent,
+        ground.cpus,
+        simulate,
+        locks=isinstance(_inherit(ground, ""), ProgramChange),
+        ns=ground.replica.end_ns,
+    )
+    searched = found.search(count)
+    if not searched.best:
+        return f"none of {searched.looked:,} designs is better, by simulation"
+    of = f"{'all' if searched.proved else 'best'} of {searched.looked:,} designs looked at"
+    designs = []
+    for design in searched.best:
+        changes = found.changes(design)
+        words = "; ".join(words for words, _ in changes)
+        last = f"{_AFFINITY}; pthread_setschedparam", f"so that: {words}"
+        made = ProgramChange(
+            words=f"{words} ({of})",
+            placings=found.placings(design),
+            inherit=design.inherit,
+            last=last,
+            needs=tuple((each, found.score(without)[0]) for each, without in changes),
+        )
+        designs.append(made)
+    return designs
 
 
 def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
@@ -180,10 +254,9 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
     now = [(task.policy in REAL_TIME, task.priority) for task in order]
     if all(one > other for one, other in pairwise(now)):
         return "its priorities are in this order already"
-    top = max(_TOP, len(order), *(priority for _, priority in now))
     placings = tuple(
-        Placing(name=task.name, policy="fifo", priority=max(top - place, 1))
-        for place, task in enumerate(order)
+        Placing(name=task.name, policy="fifo", priority=priority)
+        for task, priority in zip(order, priorities_for(order), strict=True)
     )
     text = "; ".join(f"{each.name} {each.priority}" for each in placings)
     code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
@@ -209,15 +282,6 @@ def _audsley(ground: Ground, _: str) -> ProgramChange | str:
     return _ranked([tasks[each.name] for _, each in order], "Audsley's priorities")
 
 
-def _score(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> tuple[int, float]:
-    """Misses, and the worst response by its deadline or period: the less the better."""
-    rows = [(every[task.name], task) for task in tasks if task.name in every]
-    ratios = (
-        row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
-    )
-    return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
-
-
 def _pin(ground: Ground, _: str) -> ProgramChange | str:
     """The placement that the simulator likes best: from the largest thread on each where it is
     best, then each again, until nothing is better."""
@@ -235,7 +299,7 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
             spread[task.name] = (least,)
         return _places(spread)
     now = {**place}
-    best = _score(_expected(ground, ORIGINAL), tasks)
+    best = score_of(_expected(ground, ORIGINAL), tasks)
     before, looks = best, 0
     while looks < _LOOKS:
         last = best
@@ -243,7 +307,7 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
             tried = {**place, task.name: (cpu,)}
             looks += 1
             found = foreseen(ground.replica, ground.cpus, placings=_pinned(tried))
-            if looks < _LOOKS and _better(score := _score(found, tasks), best):
+            if looks < _LOOKS and _better(score := score_of(found, tasks), best):
                 best, place = score, tried
         if best == last:
             break
@@ -270,19 +334,18 @@ def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
 def _deadline(ground: Ground, _: str) -> ProgramChange | str:
     placings = []
     for task in ground.urgent:
-        period = task.period_ns or task.min_gap_ns or 0
-        runtime = int(_SPARE * (task.charged_max_ns or 0))
         if task.policy == "deadline":
             continue
-        if not period or not 1024 <= runtime <= min(task.deadline_ns or period, period):
+        if (asked := reservation(task)) is None:
             return f"{task.name} has no period, or takes all of it"
+        runtime, deadline, period = asked
         placings.append(
             Placing(
                 name=task.name,
                 policy="deadline",
                 cpus=ground.cpus,
                 runtime_ns=runtime,
-                deadline_ns=min(task.deadline_ns or period, period),
+                deadline_ns=deadline,
                 period_ns=period,
             )
         )

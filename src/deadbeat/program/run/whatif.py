@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from attrs import evolve, frozen
@@ -59,23 +60,9 @@ def foreseen(
         moved = evolve(each, task=task, period_ns=period, deadline_ns=deadline)
         threads.append(moved)
     everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
-    rows, ends, op_ends, ops = [], [], [], []
-    done = many = 0
-    for each in threads:
-        rows.append(_row(each, cpus, everyone))
-        # Operations with each job's overhead before them, and the number until the end of each.
-        starts = np.append(0, each.ends[:-1])
-        more = np.zeros(len(each.ends), OP)
-        more["kind"], more["ns"] = COMPUTE, np.rint(each.overhead)
-        mine = np.insert(each.ops, starts, more)
-        until = each.ends + np.arange(1, len(each.ends) + 1)
-        op_ends.append(until + many)
-        many, done = many + len(mine), done + len(each.releases)
-        ops.append(mine)
-        ends.append(done)
-    urgent = [
-        (each.task.priority, {*each.ops["target"][each.ops["kind"] == LOCK]}) for each in threads
-    ]
+    does = _does(replica)
+    rows = [_row(each, cpus, everyone) for each in threads]
+    urgent = [*zip([each.task.priority for each in threads], does.locks, strict=True)]
     locks = [
         (
             PROTOCOLS.index("inherit" if inherit and protocol == "none" else protocol),
@@ -83,23 +70,60 @@ def foreseen(
         )
         for number, (_, protocol) in enumerate(replica.locks)
     ]
-    every = np.concatenate([np.zeros(0, OP), *ops])
     found = run_program(
         cpus=len(cpus),
         threads=np.array(rows, np.int64).reshape(-1, 9),
-        job_ends=np.array(ends, np.int64),
-        releases=np.concatenate([np.zeros(0, np.int64), *(each.releases for each in threads)]),
-        op_ends=np.concatenate([np.zeros(0, np.int64), *op_ends]),
-        ops=np.column_stack([every[name] for name in OP.names or ()]).astype(np.int64),
+        job_ends=does.job_ends,
+        releases=does.releases,
+        op_ends=does.op_ends,
+        ops=does.ops,
         locks=np.array(locks, np.int64).reshape(-1, 2),
         horizon=replica.end_ns,
         limits=replica.limits,
     )
+    ends = does.job_ends
     wanted = {each.task.name: each.task.deadline_ns for each in threads} | dict(deadlines or {})
     return {
         each.task.name: _judged(jobs, wanted[each.task.name], replica.end_ns)
         for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=True)
     }
+
+
+@frozen(kw_only=True, eq=False)
+class _Does:
+    """What threads do, whatever their policies, as `run_program` has it; ``locks``: of each."""
+
+    job_ends: Times
+    releases: Times
+    op_ends: Times
+    ops: Times
+    locks: tuple[set[int], ...]
+
+
+@lru_cache(maxsize=2)
+def _does(replica: Replica) -> _Does:
+    ends, op_ends, ops = list[int](), list[Times](), [np.zeros(0, OP)]
+    done = many = 0
+    for each in replica.threads:
+        # Operations with each job's overhead before them, and the number until the end of each.
+        starts = np.append(0, each.ends[:-1])
+        more = np.zeros(len(each.ends), OP)
+        more["kind"], more["ns"] = COMPUTE, np.rint(each.overhead)
+        mine = np.insert(each.ops, starts, more)
+        op_ends.append(each.ends + np.arange(1, len(each.ends) + 1) + many)
+        many, done = many + len(mine), done + len(each.releases)
+        ops.append(mine)
+        ends.append(done)
+    every, none = np.concatenate(ops), np.zeros(0, np.int64)
+    return _Does(
+        job_ends=np.array(ends, np.int64),
+        releases=np.concatenate([none, *(each.releases for each in replica.threads)]),
+        op_ends=np.concatenate([none, *op_ends]),
+        ops=np.column_stack([every[name] for name in OP.names or ()]).astype(np.int64),
+        locks=tuple(
+            {*each.ops["target"][each.ops["kind"] == LOCK].tolist()} for each in replica.threads
+        ),
+    )
 
 
 def limits_of(platform: Platform) -> tuple[int, ...]:
