@@ -312,6 +312,50 @@ def test_callbacks_of_ros_2_have_their_names(capsys: Capture) -> None:
     assert "filter timer 10 ms" in Path("out.json").read_text()
 
 
+@pytest.mark.usefixtures("in_a_folder")
+def test_a_kernel_that_leaves_out_switches_hides_no_miss(capsys: Capture) -> None:
+    """Of a loop of 5 ms, each fiftieth job of which took 6 ms more: "599 jobs, 12 late". The
+    kernel wrote no switch from its idle task; who copied the second trace left out all lines of
+    that."""
+    for file, most in (("only-switches", 12), ("no-idle", 11)):
+        path = PUBLIC.parents[1] / f"golden/traces/{file}.txt.xz"
+        assert main(("import", str(path), "--deadline", "control=5ms", "--json")) == 0
+        found = answer_of(capsys.readouterr().out)
+        (control,) = (each for each in found["tasks"] if each["name"] == "control")
+        assert control["misses"] <= most and found["seconds"] > 0
+        assert float(found["load"].split()[1]) < 0.5  # U: 0.2 and what logger takes
+    assert control["misses"] == 10 and "605 of 738 jobs are not known" in found["headline"]
+    assert main(("predict", "only-switches")) == 0
+    assert main(("show", "only-switches")) == 0
+    assert "missed 12 of 587 deadlines" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_faults_of_a_trace_are_accepted_or_fail(capsys: Capture) -> None:
+    file = str(PUBLIC.parents[1] / "golden/traces/only-switches.txt.xz")
+    rule = "woken-by-less-urgent:control"
+    assert main(("import", file, "--fail-on", "rules")) == 1
+    assert f"({rule})" in capsys.readouterr().err
+    assert main(("import", file, "--fresh", "--fail-on", "rules", "--set", f"allow={rule}")) == 0
+    assert "accepted" in capsys.readouterr().out
+    for words, says in (
+        (("allow=woken-by-less-urgent:nosuch",), "nosuch: no thread has this name"),
+        (("allow=woken-by-less-urgent",), '"woken-by-less-urgent" is no RULE:THREAD'),
+    ):
+        assert main(("import", file, "--fresh", "--set", *words)) == 2
+        assert says in capsys.readouterr().err
+    assert main(("import", file, "--name", "none", "--process", "swapper/1")) in (2, 3)
+    assert main(("run", "--recipe", "--duration", "5s")) == 2
+    assert "--recipe and --duration exclude each other" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_what_has_no_deadline_is_not_predicted(capsys: Capture) -> None:
+    assert main(("import", str(PUBLIC / "surfaceflinger.html.xz"))) == 0
+    assert main(("predict", "surfaceflinger")) == 2
+    assert "no thread of surfaceflinger has a known deadline" in capsys.readouterr().err
+
+
 LOOP = """
 import ctypes, os, sys, time
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))  # whatever runs beside it

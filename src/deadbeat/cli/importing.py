@@ -17,7 +17,8 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.specification import Layer
 from deadbeat.base.store.texts import shown
-from deadbeat.cli._measure import carried_out, report
+from deadbeat.cli._help import SET
+from deadbeat.cli._measure import Ended, carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
 from deadbeat.latencies.gaps import GapRun
@@ -35,6 +36,8 @@ def import_files(
     unit: str | None,
     process: str | None,
     deadline: str | None,
+    allow: str | None,
+    fail_on: str | None,
     fresh: bool,
     runs: Path,
     figures: bool | None,
@@ -58,13 +61,18 @@ def import_files(
         say=say,
     )
     if (form := _trace_format(files, {**given, "load": load, "unit": unit})) is not None:
-        if deadline is not None:
-            asked.put("deadline", deadline, "--deadline")
+        for key, value in (("deadline", deadline), ("allow", allow)):
+            if value is not None:
+                asked.put(key, value, f"--{key}" if key == "deadline" else f"{SET} {key}")
         more = {"trace": Path(files[0]), "form": form, "process": process}
         begin = evolve(begin, given=more, typed=asked.values, names=asked.names)
         kind = kind_of("run")
-        return report(kind, carried_out(kind, begin)[0], figures)
-    for option, value in (("--process", process), ("--deadline", deadline)):
+        begun, _ = carried_out(kind, begin)
+        answer = report(kind, begun, figures)
+        ended = Ended(path=begun.experiment.store.path, shown=answer)
+        return evolve(answer, status=ended.status(fail_on))
+    of_traces = (("--process", process), ("--deadline", deadline), ("--fail-on", fail_on))
+    for option, value in (*of_traces, (f"{SET} allow", allow)):
         if value is not None and (not files or Path(files[0]).exists()):
             what = f"{shown(files[0])} is no trace that is known" if files else "no file is named"
             raise UsageError(f"{option} is of traces: {what}", "leave it out")

@@ -267,6 +267,9 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise click.exceptions.Exit(0)
     words = options["command"]
     if options["recipe"]:
+        beside = [*layer.names.values(), *["--target"] * bool(options.get("target"))]
+        if more := [name for name in beside if name != "CMD"]:
+            raise UsageError(f"--recipe and {more[0]} exclude each other", "drop one")
         click.echo(import_module("deadbeat.program.foreign.recipe").recipe(words), nl=False)
         raise click.exceptions.Exit(0)
     if _several(options):

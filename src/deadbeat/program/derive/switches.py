@@ -30,6 +30,14 @@ def gaps_of(recording: Recording) -> Times:
     return np.asarray(np.sort(np.concatenate(found), axis=0) - recording.begin_ns)
 
 
+def missing_ns(recording: Recording) -> int:
+    """How long no records are kept."""
+    gaps = gaps_of(recording)
+    ends = np.maximum(gaps[:, 1], 0)
+    begins = np.maximum(gaps[:, 0], np.append(0, np.maximum.accumulate(ends))[: len(gaps)])
+    return int(np.maximum(ends - begins, 0).sum())
+
+
 def since_begin(rows: NDArray[np.void], begin: int) -> NDArray[np.void]:
     """``rows`` with instants since ``begin``, as they may come before it."""
     found = np.asarray(rows).astype(OWN)
@@ -54,7 +62,7 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
     """SWITCH records, with those of own threads that are missing: who comes is who goes next on
     that CPU. The first own record of a thread proves that it ran."""
     switches = np.asarray(events[events["kind"] == RecordKind.SWITCH])
-    comes = _instants(switches, "a")
+    comes, goes = _instants(switches, "a"), _instants(switches, "tid")
     wakes = _instants(events[events["kind"] == RecordKind.WAKING], "tid")
     added = []
     for cpu in np.unique(switches["cpu"]):
@@ -65,8 +73,12 @@ def whole(events: NDArray[np.void], own_tids: list[int]) -> NDArray[np.void]:
             left, after = int(row["a"]), here[place + 1]
             between = events[slice(*np.searchsorted(events["ns"], [row["ns"] + 1, after["ns"]]))]
             mine = between[between["tid"] == after["tid"]]
-            woken = mine["ns"][mine["kind"] == RecordKind.WAKING][-1:]
+            woken = mine["ns"][mine["kind"] == RecordKind.WAKING]
             own = mine["ns"][(mine["cpu"] == cpu) & (mine["kind"] != RecordKind.WAKING)]
+            last = goes(int(after["tid"]))
+            last = last[: np.searchsorted(last, after["ns"])][-1:]
+            # one that comes while it runs is of the next time it sleeps
+            woken = woken[np.searchsorted(woken, last[0]) if len(last) else -1 :]
             row["ns"] = [*own[:1], *woken, after["ns"] - 1][0]
             woken, back = (
                 each[np.searchsorted(each, here[place]["ns"], "right") :][:1]

@@ -28,6 +28,7 @@ from deadbeat.program.derive.jobs import (
 from deadbeat.program.derive.outside import helpers_of, jobless, naps, rests
 from deadbeat.program.derive.records import RecordedThread, Recording, RecordKind
 from deadbeat.program.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
+from deadbeat.program.derive.switches import missing_ns
 from deadbeat.program.derive.tracks import Track, tracks
 
 #: First jobs are warm-up where they took so much longer than any later one; at most WARM_UP_MAX.
@@ -281,8 +282,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         chains=tuple(chains),
         lost=recording.lost,
         dropped=dropped,
-        seconds=(recording.end_ns - recording.begin_ns - sum(e - b for b, e in recording.gaps))
-        / 1e9,
+        seconds=(recording.end_ns - recording.begin_ns - missing_ns(recording)) / 1e9,
         not_seen=(*recording.not_seen, *apart, *early),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},

@@ -18,20 +18,22 @@ done 2>/dev/null)
 cd - >/dev/null
 
 # 1. trace.txt, by the kernel alone
-T=/sys/kernel/tracing/instances/deadbeat
-mkdir $T && echo 0 >$T/tracing_on && echo mono >$T/trace_clock && echo 16384 >$T/buffer_size_kb
+T=/sys/kernel/tracing/instances/deadbeat-$$
+mkdir $T || exit
+trap 'sleep 1; kill $!; wait; rmdir $T' EXIT
+trap : INT TERM  # ends the program alone
+echo 0 >$T/tracing_on && echo mono >$T/trace_clock && echo 16384 >$T/buffer_size_kb
 for e in $E; do echo 1 >$T/events/$e/enable; done
 for o in event-fork record-tgid; do echo 1 >$T/options/$o; done
-cat $T/trace_pipe >trace.txt &
+(trap '' INT; exec cat $T/trace_pipe >trace.txt) &
 sh -c 'echo $$ >$0/set_event_pid; echo 1 >$0/tracing_on; exec "$@"' $T {command}
-sleep 1; kill $!; wait; rmdir $T
 
 # 2. trace.dat, by trace-cmd
 trace-cmd record -q -C mono -b 16384 -F -c $(printf ' -e %s' $E | tr / :) {command}
 
 # 3. perf.data, by perf: of all programs, so name yours: deadbeat import --process NAME
 P=$(printf '%s\n' $E | grep -v -e irq_vectors -e kmem -e exceptions | tr / : | paste -sd,)
-perf record -q -a -k mono -m 4M -o perf.data -e "$P" {command}
+perf record -q -a -k mono -m 4M -o perf.data -e "$P" --exclude-perf {command}
 """
 
 

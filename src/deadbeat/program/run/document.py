@@ -9,7 +9,7 @@ import attrs
 from deadbeat.base.model import comparison
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.specification import plain_of
-from deadbeat.base.model.words import Json, count_of, time_text
+from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import (
     ROWS,
     Column,
@@ -68,11 +68,10 @@ COLUMNS = (
 
 
 def answer(found: ProgramSummary) -> tuple[str, ...]:
-    said = [
-        f"{each.message[0].upper()}{each.message[1:]}."
-        for each in found.findings
-        if each.id in ("program-ended", "ended-early", "stood-still", "another-run")
-    ]
+    said, few = (
+        [f"{capital(each.message)}." for each in found.findings if each.id in ids]
+        for ids in (("program-ended", "ended-early", "stood-still", "another-run"), ("jobs-lost",))
+    )
     label = "".join(f"{each.capitalize()}: " for each in found.labels)
     if not found.cells:
         if found.traced is None:
@@ -82,6 +81,7 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         ended, said = said, []
         said += [
             first,
+            *few,
             *_runs(found),
             *changes.sentences(found.tried),
             *rest,

@@ -27,7 +27,7 @@ from deadbeat.program.derive.replica import Replica, replica
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.results import ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
-from deadbeat.program.run.traced import time_column
+from deadbeat.program.run.traced import offer, time_column
 from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
 
 #: Factors that are looked at, and steps of a search between two of them.
@@ -122,6 +122,9 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> tuple[Document, di
     """What a stored program would do otherwise: for people, and as values."""
     store = ProgramStore.open(path)
     run = worst_run(store)
+    if run and run.traced and not any(task.deadline_ns for task in run.traced.known):
+        again = f"measure or import it with --deadline {offer(run.traced)}"
+        raise UsageError(f"no thread of {path.name} has a known deadline", again)
     recording = store.events(run.key) if run else None
     if recording is None or run is None or run.traced is None:
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")

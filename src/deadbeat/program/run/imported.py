@@ -20,7 +20,7 @@ from deadbeat.program.derive.timeline import kept
 from deadbeat.program.foreign.base import TraceFormat, read_trace
 from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
-from deadbeat.program.run.traced import instead, require_named, traced
+from deadbeat.program.run.traced import doubts, instead, require_named, traced
 
 #: Bytes that are read in a second; it is said where it takes so long.
 _BYTES_S, _LONG_S = 12 << 20, 5.0
@@ -49,7 +49,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
         who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
         why = "; ".join(line.rstrip(".") for line in instead(found))
         raise DeadbeatError(f"{shown(path)}: no job of {who} was found", why)
-    require_named(found, deadlines, kept=False)
+    require_named(found, spec, kept=False)
     stem = path.resolve()
     while stem.suffix.lower() in _ENDINGS:
         stem = stem.with_suffix("")
@@ -58,7 +58,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     plain = {**FOLDERS.plain(spec), "name": name}
     store = ProgramStore.create(place.emptied(), plain, _platform(recording))
     worst = sorted((-each.response_ns, each.at_ns) for each in found.late)
-    part, problems = kept(recording, worst[0][1] if worst else 0), []
+    part, problems = kept(recording, worst[0][1] if worst else 0), [*doubts(found)]
     if len(part.events) < (count := len(recording.events)):
         text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
         problems.append(Finding(id="events-cut", severity="info", message=text))

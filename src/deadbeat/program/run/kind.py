@@ -75,6 +75,7 @@ from deadbeat.program.run.spec import BEST, ProgramSpec
 from deadbeat.program.run.traced import (
     NOTHING,
     TracedProgram,
+    doubts,
     how,
     instead,
     require_named,
@@ -240,6 +241,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if len(part.events) < (count := len(watch.recording.events)):
             text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
             problems.append(Finding(id="events-cut", severity="info", message=text))
+        problems += doubts(seen)
         yield ProgramRun(
             key=key,
             started=started,
@@ -251,7 +253,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             problems=tuple(problems),
         )
         store.forget_unseen(key)
-        require_named(seen, dict(spec.deadline), (task.name for task in watch.marks.tasks))
+        require_named(seen, spec, (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
 

@@ -58,7 +58,8 @@ def _allowed(value: Any) -> str:
     rule, _, thread = value.partition(":") if isinstance(value, str) else ("", "", "")
     if rule in known and thread:
         return f"{rule}:{thread}"
-    raise rules.refuse(f"{shown(value)} is no RULE:THREAD", nearest(rule, known))
+    near = nearest(rule, known) if rule not in known else f"{rule}:logger"
+    raise rules.refuse(f"{shown(value)} is no RULE:THREAD", near)
 
 
 @frozen(kw_only=True)

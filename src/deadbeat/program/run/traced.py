@@ -10,6 +10,7 @@ import numpy as np
 from attrs import asdict, evolve, field, fields, frozen
 
 from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
@@ -31,6 +32,7 @@ from deadbeat.program.derive.tasks import (
     names_of,
 )
 from deadbeat.program.derive.timeline import worst_moments
+from deadbeat.program.run.spec import ProgramSpec
 
 _POLICIES = ("sched_setscheduler", "sched_setattr")
 #: Late jobs that are kept, of each task.
@@ -137,12 +139,16 @@ def traced(
 
 
 def require_named(
-    found: TracedProgram, wanted: Iterable[str], marked: Iterable[str] = (), *, kept: bool = True
+    found: TracedProgram, spec: ProgramSpec, marked: Iterable[str] = (), *, kept: bool = True
 ) -> None:
-    """UsageError where a deadline is of no thread and no ``marked`` task."""
+    """UsageError where a deadline, or a fault that is allowed, is of no thread and no ``marked``
+    task."""
     names = {task.name for task in found.tasks} | {*marked}
-    for name in {*wanted} - {"", *names, *(each.partition("#")[0] for each in names)}:
-        text = f"--deadline {name}: no thread has this name"
+    known = {"", *names, *(each.partition("#")[0] for each in names)}
+    allowed = {each.partition(":")[2] for each in spec.allow} - known
+    for name in [*({*dict(spec.deadline)} - known), *allowed]:
+        option = "--set allow" if name in allowed else "--deadline"
+        text = f"{option} {name}: no thread has this name"
         hint = f"the threads are {', '.join(sorted(names))}"
         raise UsageError(text, "the run is kept; " * kept + hint)
 
@@ -322,6 +328,14 @@ def _causes(found: TracedProgram, task: DerivedTask) -> Iterator[str]:
             f"; {foreign[0]} must not: a thread unlocks it that did not lock it" if foreign else ""
         )
         yield f"{_named([*dict.fromkeys(held)])} {have} no priority inheritance{but}."
+
+
+def doubts(found: TracedProgram) -> Iterator[Finding]:
+    """What makes it doubtful."""
+    kept = sum(task.jobs for task in found.known)
+    if found.dropped > kept:
+        text = f"{found.dropped:,} of {found.dropped + kept:,} jobs are not known"
+        yield Finding(id="jobs-lost", severity="warning", message=text)
 
 
 def lines(found: TracedProgram) -> Iterator[str]:
