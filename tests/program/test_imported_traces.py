@@ -11,13 +11,18 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from attrs import evolve
 from helpers.answers import Capture, answer_of
 from helpers.traced_binary import told, with_ros2, write_ctf, write_perfetto
 from helpers.traced_text import stranger, written
 
 import deadbeat
+from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
 from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import traced
 
 PUBLIC = Path(__file__).parents[1] / "pools/traces"
 
@@ -145,6 +150,27 @@ def test_what_is_no_trace_or_has_not_what_is_asked(capsys: Capture) -> None:
         err = capsys.readouterr().err
         assert text in err and err.count("\n") == 1, err
     assert not Path("runs").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_what_a_trace_cannot_show_was_not_lost(capsys: Capture) -> None:
+    """Sections of locks, seen in a run alone; an import is made again by another recording."""
+    recording = stranger("cause")
+    spec = FOLDERS.plain(ProgramSpec(name="own", command=("x",)))
+    store = ProgramStore.create(Path("runs/own"), spec, evolve(example_platform(), kind="hardware"))
+    seen = traced(recording, {})
+    store.keep(ProgramRun(key=FIRST, started="", seconds=3.0, status=0, tasks=(), traced=seen))
+    file, threads = trace_of("cause", pids=True)
+    for name in ("tr", "again", "other"):
+        assert main(("import", file, "--process", threads, "--name", name)) == 0
+    assert any(task.sections for task in seen.known)
+    for sides in (("tr", "own"), ("own", "tr"), ("tr", "other", "--aa", "again")):
+        capsys.readouterr()
+        assert main(("compare", *sides, "--all")) == 0
+        out = capsys.readouterr().out
+        assert "lost" not in out and "no result in" not in out and "section" not in out
+        assert "mean C" in out and "--duration" not in out
+    assert "record longer, import it again" in out
 
 
 def lost(share: float) -> Callable[[list[str]], list[str]]:

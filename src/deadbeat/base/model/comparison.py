@@ -315,7 +315,8 @@ class Comparable(Generic[S]):
 
     Attributes:
         of: Its name in the answer; "" of campaigns.
-        words: For what is compared. ``lab_words``: where the lab measured it; None: the same.
+        words: For what is compared. ``lab_words``: where the lab measured it; None: the same;
+            ``elsewhere_words``: where some of it was imported.
         metrics: The metrics it observes, in order of display.
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
@@ -332,6 +333,7 @@ class Comparable(Generic[S]):
     align: Callable[[Lineup], Aligned]
     overlays: Callable[[Sequence[S], int | None], list[Any]] = lambda subjects, levels: []
     lab_words: Vocabulary | None = None
+    elsewhere_words: Vocabulary | None = None
     look: ComparedLook = ComparedLook()
     changes: Callable[[Path], tuple[S, ...]] | None = None
     per_cpu: bool = False

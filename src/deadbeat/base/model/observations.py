@@ -111,6 +111,7 @@ class Observation:
         burst: How many of a rare metric's events come at once: the sum of the squares of stretches
             of them in a row, by their number. 1: each by itself, or not known.
         at: When the run began, in seconds; None: not known.
+        seen: False: it has no value because nothing of it was to be seen, not because it was lost.
     """
 
     run: str
@@ -123,6 +124,7 @@ class Observation:
     trials: int = 0
     burst: float = 1.0
     at: float | None = None
+    seen: bool = True
 
 
 def observed(metrics: Iterable[Metric], seen: Any, **row: Any) -> Iterator[Observation]:

@@ -12,6 +12,8 @@ from deadbeat.base.model.words import LAB, Json, inside
 
 #: Kind of a platform with figures replayed from another's prices: nothing ran.
 EXTRAPOLATED = "extrapolated"
+#: Fingerprint of the machine of a trace that was imported.
+IMPORTED = "imported"
 #: Ends the name of its processor where those prices are of a made-up machine.
 SIMULATED_PRICES = ", simulated prices"
 #: Kinds of platform that nothing disturbs: a second measurement gives the same values.

@@ -108,6 +108,7 @@ def compare_tables(
         _MetricPart.of(PairedRuns.of(metric, [baseline, *repeats, other]), options)
         for metric in options.metrics
     ]
+    parts = [part for part in parts if part.cells] or parts
     metrics = _metrics(parts, options)
     harm = [line for part in parts for line in part.hidden.worse]
     verdict, reason, rests_on = overall(

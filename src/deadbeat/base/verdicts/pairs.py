@@ -67,11 +67,13 @@ class PairedRuns:
     def of(cls, metric: Metric, tables: Sequence[Observations]) -> PairedRuns:
         of = metric.name if metric.apart else ""
         both = set(tables[0].cells) & set(tables[-1].cells)
-        cells = tuple(sorted(cell for cell in both if cell.of == of))
-        number = {cell: index for index, cell in enumerate(cells)}
         rows = [{r.run: r for r in table.rows if r.metric == metric.name} for table in tables]
         place = {run: row for own in reversed(rows) for run, row in own.items()}
-        unwanted = tables[-1].unwanted
+        unseen = {run for own in (rows[0], rows[-1]) for run, row in own.items() if not row.seen}
+        both -= {place[run].cell for run in unseen} - {place[run].cell for run in {*place} - unseen}
+        cells = tuple(sorted(cell for cell in both if cell.of == of))
+        number = {cell: index for index, cell in enumerate(cells)}
+        unwanted = tables[-1].unwanted | unseen
         runs = sorted(r for r in place if place[r].cell in number and r not in unwanted)
         blocks = sorted({place[run].block for run in runs})
         shape = (len(tables), len(runs))

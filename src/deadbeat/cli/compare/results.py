@@ -25,7 +25,7 @@ from deadbeat.base.model.comparison import (
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.finding import Finding, finding
 from deadbeat.base.model.observations import Metric, Observations
-from deadbeat.base.model.platform import UNDISTURBED, differing_platforms
+from deadbeat.base.model.platform import IMPORTED, UNDISTURBED, differing_platforms
 from deadbeat.base.model.words import LAB, Json, beside_label, shortened
 from deadbeat.base.verdicts.engine import FALSE_ALARMS, CompareOptions, compare_tables
 from deadbeat.base.verdicts.pairs import IN_TURNS
@@ -53,7 +53,10 @@ def compare_results(
     DataError: a file is damaged."""
     metrics = tuple(metrics) or kind.metrics
     virtual = {each.kind for each in lineup.every} == {"virtual-time"}
-    words = (virtual and kind.lab_words) or kind.words
+    foreign = [each.platform.get("fingerprint") == IMPORTED for each in lineup.every]
+    words = (virtual and kind.lab_words) or (any(foreign) and kind.elsewhere_words) or kind.words
+    if not foreign[0]:
+        words = evolve(words, once_more=kind.words.once_more)
     _require_comparable(lineup, words, allow_mixed=allow_mixed)
     aligned = kind.align(lineup)
     baseline, *others = lineup.subjects

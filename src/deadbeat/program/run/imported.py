@@ -8,7 +8,7 @@ from pathlib import Path
 from deadbeat.base.kinds.base import Begin
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.finding import Finding
-from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.platform import IMPORTED, Platform
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.words import duration
 from deadbeat.base.store.place import imported_place
@@ -91,5 +91,5 @@ def _platform(recording: Recording) -> Platform:
         governor="unknown",
         toolchain="",
         flags="",
-        fingerprint="imported",
+        fingerprint=IMPORTED,
     )

@@ -109,6 +109,14 @@ WORDS = Vocabulary(
     lost="of the jobs were lost",
     rare="more --repeats, or longer runs (--duration), would show more",
 )
+_LONGER = "record longer, import it again"
+ELSEWHERE_WORDS = evolve(
+    WORDS,
+    once_more="record the baseline once more, import it, and name it with --aa",
+    more="runs (--repeats of deadbeat run: an import is one run)",
+    rare=_LONGER,
+    finish=_LONGER,
+)
 
 
 def read_program(path: Path) -> ComparedProgram:
@@ -162,16 +170,16 @@ def observe(run: ProgramRun) -> Iterator[Observation]:
         seen = SeenTask(task=traced.get(name), marks=marks.get(name, ()), seconds=seconds)
         for metric in METRICS:
             value = metric.of(seen)
-            if seen.task or metric.name in _MARKED or value is not None:
-                yield Observation(
-                    run=f"{block} {name}",
-                    cell=Cell(name),
-                    block=block,
-                    metric=metric.name,
-                    value=value,
-                    trials=seen.jobs,
-                    at=at,
-                )
+            yield Observation(
+                run=f"{block} {name}",
+                cell=Cell(name),
+                block=block,
+                metric=metric.name,
+                value=value,
+                trials=seen.jobs,
+                at=at,
+                seen=value is not None or (bool(seen.marks) and metric.name in _MARKED),
+            )
 
 
 def _overlays(subjects: Sequence[ComparedProgram], _levels: int | None) -> list[Any]:
@@ -184,6 +192,7 @@ COMPARABLE = Comparable(
     of="program",
     noun=ProgramStore.NOUN,
     words=WORDS,
+    elsewhere_words=ELSEWHERE_WORDS,
     look=ComparedLook(called="Programs", groups=("By task", "task")),
     metrics=METRICS,
     read=read_program,
