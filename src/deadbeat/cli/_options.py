@@ -290,10 +290,11 @@ def to_repeat(words: Sequence[str], *more: str, retrying: bool = False) -> str:
 
 
 def with_options(words: Sequence[str], options: Sequence[str]) -> str:
-    """The command as typed, not in haste, with ``options`` in place of those of the same names."""
+    """The command as typed, not in haste, with ``options`` in place of those of the same names;
+    without a name, which is that of a finished result now."""
     end = words.index("--") if "--" in words else len(words)
     own = [word for word in words[:end] if word != "--quick"]
-    for name, value in pairwise([*options, "--"]):
+    for name, value in pairwise(["--name", "", *options, "--"]):
         while name.startswith("--") and name in own:
             del own[(at := own.index(name)) : at + 1 + (not value.startswith("--"))]
     return to_repeat([*own, *words[end:]], *options)

@@ -10,7 +10,6 @@ from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.platform import IMPORTED, Platform
 from deadbeat.base.model.specification import read
-from deadbeat.base.model.words import duration
 from deadbeat.base.store.place import imported_place
 from deadbeat.base.store.texts import shown
 from deadbeat.program.derive.lives import lives
@@ -22,8 +21,8 @@ from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStor
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import doubts, instead, require_named, traced
 
-#: Bytes that are read in a second; it is said where it takes so long.
-_BYTES_S, _LONG_S = 12 << 20, 5.0
+#: Of more bytes it is said, as they take a while.
+_LARGE = 32 << 20
 _UNKNOWN = "unknown"
 _ENDINGS = (".gz", ".xz", ".bz2", ".txt", ".dat", ".data", ".html", ".trace", ".log")
 
@@ -39,8 +38,8 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     process = str(asked.given.get("process") or "")
     trace = (str(path.absolute()), *[process] * bool(process))
     spec = read(ProgramSpec, {"trace": list(map(shown, trace))}, asked.typed, names=asked.names)
-    if (seconds := path.stat().st_size / _BYTES_S) > _LONG_S:
-        asked.say(f"read {path.stat().st_size:,} bytes, about {duration(seconds)}")
+    if (size := path.stat().st_size) > _LARGE:
+        asked.say(f"read {size:,} bytes")
     recording = lives(read_trace(path, form, process))
     deadlines = dict(spec.deadline)
     derived = derive(recording, deadlines=deadlines)
