@@ -50,7 +50,7 @@ def test_as_many_runs_as_are_asked_for_decide(
     [
         ("load --quick --seed 4 --repeats 3", "--repeats 6", "load --seed 4 --repeats 6"),
         ("latency --trace --name x", "--trace", "latency --trace"),
-        ("run --name x -- p --name y", "--deadline p=1ms", "run --deadline p=1ms -- p --name y"),
+        ("run --name=x -- p --name y", "--deadline p=1ms", "run --deadline p=1ms -- p --name y"),
         ("run --fresh --try pin -- p --try 1", "--try rm", "run --try rm -- p --try 1"),
     ],
 )

@@ -1,6 +1,7 @@
 """Truth: recordings of programs that counted themselves (tests/golden/strangers), as the text that
 others would have recorded."""
 
+import io
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from threading import Thread
 
 import pytest
 from attrs import evolve
@@ -150,6 +152,30 @@ def test_what_is_no_trace_or_has_not_what_is_asked(capsys: Capture) -> None:
         err = capsys.readouterr().err
         assert text in err and err.count("\n") == 1, err
     assert not Path("runs").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize("through", ["stdin", "-", "fifo"])
+def test_a_trace_comes_through_a_pipe(
+    through: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, threads = trace_of("cause", pids=True)
+    data, options = Path(file).read_bytes(), ("--deadline", "control=5ms", "--process")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    if through == "fifo":
+        os.mkfifo("fifo")
+        Thread(target=Path("fifo").write_bytes, args=(data,), daemon=True).start()
+    word = (through,) * (through != "stdin")
+    assert main(("import", *word, *options, threads, "--json")) == 0
+    found = answer_of(capsys.readouterr().out)
+    control = next(each for each in found["tasks"] if each["name"] == "control")
+    assert (control["misses"], control["jobs"]) == (46, 599) and Path("runs/trace").is_dir()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(("import", *options, "nobody")) == 2
+    assert "standard input (text of events): --process nobody: it has" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"nothing")))
+    assert main(("import", "--deadline", "1ms")) == 2
+    assert "standard input is no trace that is known" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("in_a_folder")

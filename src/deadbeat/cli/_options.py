@@ -297,4 +297,5 @@ def with_options(words: Sequence[str], options: Sequence[str]) -> str:
     for name, value in pairwise(["--name", "", *options, "--"]):
         while name.startswith("--") and name in own:
             del own[(at := own.index(name)) : at + 1 + (not value.startswith("--"))]
+        own = [word for word in own if not word.startswith(f"{name}=")]
     return to_repeat([*own, *words[end:]], *options)

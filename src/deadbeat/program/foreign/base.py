@@ -70,19 +70,21 @@ def format_of(path: Path) -> TraceFormat | None:
         return None
 
 
-def read_trace(path: Path, form: TraceFormat, process: str) -> Recording:
-    """The recording of a process, as `Gathered.recording` has it.
+def read_trace(path: Path, form: TraceFormat, process: str, called: str = "") -> Recording:
+    """The recording of a process, as `Gathered.recording` has it. ``called``: what to call a file
+    that has no name of its own.
 
     Raises:
         DataError: The file is damaged. UsageError: it has no such process.
     """
+    called = called or shown(path)
     try:
         return form.read(path).recording(process)
     except DeadbeatError as error:
-        error.args = (f"{shown(path)} ({form.name}): {error.message}",)
+        error.args = (f"{called} ({form.name}): {error.message}",)
         error.message = error.args[0]
         raise
     except _DAMAGE as error:
-        raise DataError(f"{shown(path)} is damaged: {error}", "copy it once more") from error
+        raise DataError(f"{called} is damaged: {error}", "copy it once more") from error
     except OSError as error:
-        raise DataError(f"cannot read {shown(path)}: {error.strerror or error}") from error
+        raise DataError(f"cannot read {called}: {error.strerror or error}") from error

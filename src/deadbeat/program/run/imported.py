@@ -28,7 +28,8 @@ _ENDINGS = (".gz", ".xz", ".bz2", ".txt", ".dat", ".data", ".html", ".trace", ".
 
 
 def imported(asked: Begin, path: Path) -> ProgramStore:
-    """The result of a trace; `Begin.given` has its ``form``, and which ``process``.
+    """The result of a trace; `Begin.given` has its ``form``, which ``process``, and what it is
+    ``called`` where it came through a pipe.
 
     Raises:
         DeadbeatError: The file is damaged, or no job is in it. UsageError: it has not what is asked
@@ -36,18 +37,19 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     """
     form: TraceFormat = asked.given["form"]
     process = str(asked.given.get("process") or "")
-    trace = (str(path.absolute()), *[process] * bool(process))
+    called = str(asked.given.get("called") or shown(path))
+    trace = (str(asked.given.get("called") or path.absolute()), *[process] * bool(process))
     spec = read(ProgramSpec, {"trace": list(map(shown, trace))}, asked.typed, names=asked.names)
     if (size := path.stat().st_size) > _LARGE:
         asked.say(f"read {size:,} bytes")
-    recording = lives(read_trace(path, form, process))
+    recording = lives(read_trace(path, form, process, called))
     deadlines = dict(spec.deadline)
     derived = derive(recording, deadlines=deadlines)
     found = traced(recording, deadlines, derived=derived, allow=spec.allow)
     if not found.known:
         who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
         why = "; ".join(line.rstrip(".") for line in instead(found))
-        raise DeadbeatError(f"{shown(path)}: no job of {who} was found", why)
+        raise DeadbeatError(f"{called}: no job of {who} was found", why)
     require_named(found, spec, kept=False)
     stem = path.resolve()
     while stem.suffix.lower() in _ENDINGS:
