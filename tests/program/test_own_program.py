@@ -397,9 +397,14 @@ def test_a_miss_that_was_seen_fails_what_is_to_fail_on_misses() -> None:
 def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:
     found = traced(recorded(), {"control": 20 * MS})
     assert not found.misses
-    require_named(found, ["control", "marked", ""], ["marked"])
+
+    def asked(*names: str) -> ProgramSpec:
+        deadlines = tuple((name, 20 * MS) for name in names)
+        return ProgramSpec(name="x", command=("x",), deadline=deadlines)
+
+    require_named(found, asked("control", "marked", ""), ["marked"])
     with pytest.raises(UsageError, match="contrl: no thread has this name") as caught:
-        require_named(found, ["contrl"], ["marked"])
+        require_named(found, asked("contrl"), ["marked"])
     assert caught.value.hint == "the run is kept; the threads are control, marked"
 
 

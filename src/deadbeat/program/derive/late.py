@@ -256,7 +256,7 @@ class _Seen:
     def _asleep(self, found: Parts, track: Track, place: int, within: tuple[int, int]) -> int:
         """Add a stretch of sleep; until when it was."""
         left, (begin, on), waits = int(track.off[place]), within, track.waits
-        _, blocks, enters, told = self.when[track.thread.tid]
+        _, blocks, enters, known = self.when[track.thread.tid]
         block = track.blocks[np.searchsorted(blocks, left)]
         woken = min(max(int(block["wake"]), begin), on)
         ns = woken - max(left, begin)
@@ -269,7 +269,7 @@ class _Seen:
         last_one = bisect_right(mine, left, key=lambda each: each[0].at_ns)
         held = [each for each in mine[:last_one][-1:] if left <= each[0].at_ns + each[0].ns]
         last = self.known[track.thread.tid]
-        before = int(np.searchsorted(told, left, "right")) - 1
+        before = int(np.searchsorted(known, left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
         elif inside and (site.what == "lock" or (held and site.call == PARKED)):

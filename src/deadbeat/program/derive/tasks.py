@@ -116,7 +116,7 @@ class DerivedTask:
     misses: int | None = None
 
     def demand(self, spent_ns: float, jobs: int, ns: float) -> float:
-        """C over T, of so many jobs in ``ns``; the share of the time where T is not one."""
+        """C over T, of ``jobs`` in ``ns``; the share of that time where T is not one."""
         steady = self.kind == "periodic" and self.mode == 1 and self.period_ns
         return spent_ns / (max(jobs, 1) * steady if steady else ns)
 

@@ -20,14 +20,14 @@ from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.program.run.whatif import Foreseen
 
-#: Designs that are proved; CPU time of a search, s; of a CPU, for reservations.
+#: Designs that are proved; CPU time of a search, s; share of a CPU for reservations.
 MOST, _SECONDS, _ROOM = 3, 5.0, 0.9
 #: Starts again without a better design before it ends; steps aside before each.
 _AGAIN, _ASIDE = 30, 3
-#: Of the best designs so many are made smaller, as long as their worst response is as good.
+#: How many of the best designs are made smaller, as long as the worst response is as good.
 _PRUNED, _AS_GOOD = 12, 1.05
 #: Priorities that are given begin below those of the kernel's own threads (50), but for as many.
-_TOP = 49
+TOP = 49
 #: Of a reservation beyond the largest execution time.
 _SPARE = 1.1
 
@@ -73,7 +73,7 @@ def priorities_for(tasks: Sequence[DerivedTask]) -> list[int]:
     now = sorted((task.priority for task in tasks), reverse=True)
     if all(task.policy in REAL_TIME for task in tasks) and len({*now}) == len(now):
         return now
-    top = max(_TOP, len(now), *now)
+    top = max(TOP, len(now), *now)
     return [max(top - place, 1) for place in range(len(now))]
 
 
@@ -88,7 +88,7 @@ def reservation(task: DerivedTask) -> tuple[int, int, int] | None:
 
 
 def score_of(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> Score:
-    """Of ``tasks``, as the simulator has them."""
+    """The score of ``tasks`` by what the simulator has."""
     rows = [(every[task.name], task) for task in tasks if task.name in every]
     ratios = (
         row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
@@ -334,5 +334,5 @@ def _ties(design: Design) -> int:
 
 
 def _kind(design: Design) -> tuple[bool, bool]:
-    """Of what kinds its changes are."""
+    """Whether locks inherit in it, and whether it has reservations."""
     return design.inherit, any(seat.policy == "deadline" for seat in design.seats)

@@ -120,7 +120,7 @@ class ProgramSpec:
         "--try LIST",
         "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
         " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"
-        " apply; best[:N]: the best N designs of several changes together, by simulation.",
+        " apply; or with several: best[:N] designs.",
         default=(),
     )
     against: tuple[str, ...] = keyed(

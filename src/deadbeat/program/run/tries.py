@@ -20,13 +20,7 @@ from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.replica import Replica
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedTask
-from deadbeat.program.run.designs import (
-    MOST,
-    DesignSearch,
-    priorities_for,
-    reservation,
-    score_of,
-)
+from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation, score_of
 from deadbeat.program.run.spec import ALL, BEST
 from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
 from deadbeat.program.run.whatif import Foreseen, foreseen
@@ -254,9 +248,10 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
     now = [(task.policy in REAL_TIME, task.priority) for task in order]
     if all(one > other for one, other in pairwise(now)):
         return "its priorities are in this order already"
+    top = max(TOP, len(order), *(priority for _, priority in now))
     placings = tuple(
-        Placing(name=task.name, policy="fifo", priority=priority)
-        for task, priority in zip(order, priorities_for(order), strict=True)
+        Placing(name=task.name, policy="fifo", priority=max(top - place, 1))
+        for place, task in enumerate(order)
     )
     text = "; ".join(f"{each.name} {each.priority}" for each in placings)
     code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
