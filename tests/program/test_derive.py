@@ -308,7 +308,7 @@ def test_a_lock_that_no_library_shows(operation: int, protocol: str) -> None:  #
         made.call(tid, at, at + 250_000, (202, word, operation), **gone)
         made.call(tid, at + 300_000, at + 301_000, (202, word, wake))
     (lock,) = derive(made.recording()).locks
-    assert (lock.name, lock.protocol, lock.users) == ("0x9000", protocol, ("control",))
+    assert (lock.name, lock.protocol, lock.users) == ("0x9000", protocol, ("control", "logger"))
     assert [(each.holder, each.count, each.max_ns) for each in lock.waited] == [
         ("logger", 60, 250_000)
     ]

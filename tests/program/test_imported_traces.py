@@ -21,6 +21,7 @@ from helpers.traced_text import stranger, written
 import deadbeat
 from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
+from deadbeat.machine.targets import bounded
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
@@ -179,6 +180,49 @@ def test_a_trace_comes_through_a_pipe(
 
 
 @pytest.mark.usefixtures("in_a_folder")
+def test_what_a_trace_does_not_show_is_no_zero(capsys: Capture) -> None:
+    """Sections of locks; who held one uses it, and a rule that is broken was judged."""
+    file, threads = trace_of("cause", pids=True)
+    assert main(("import", file, "--process", threads, "--json")) == 0
+    found = answer_of(capsys.readouterr().out)
+    held = {each["waited"][0]["holder"]: each for each in found["locks"]}
+    assert held.keys() == {"logger", "mapper"}
+    for holder, lock in held.items():
+        assert (lock["longest_ns"], lock["count"]) == (None, None)
+        assert {"control", holder} == {*lock["users"]}
+    assert not {*found["rules_judged"]} & {*found["rules_not_seen"]}
+    assert {row["rule"] for row in found["rules"]} <= {*found["rules_judged"]}
+    page = Path("runs/trace/report.html").read_text()
+    assert "of locks, waits alone" in page and "preloaded library" not in page
+
+
+@pytest.mark.usefixtures("in_a_folder")
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ("", 0, "in it\n"),
+        ("", 3, "in it: status 3\n"),
+        ("one\nincompatible file (rerun with -v to learn more)\n", 1, "it: incompatible file\n"),
+        ("an Error of it\nat=1\n", 1, "in it: an Error of it\n"),
+        ("1-1 1:1 1 1 W A b@c:1 [N/A] x: y=1\n1-1 1:1 1 1 E A b@c:1 [N/A] No good: y=2, z=3\nz=4\n",
+         1, "in it: No good\n"),
+    ],
+)  # fmt: skip
+def test_the_reason_of_another_program_is_its_error(
+    said: str, status: int, why: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("said").write_text(said)
+    Path("trace-cmd").write_text(f"#!/bin/sh\ncat '{Path('said').resolve()}' >&2\nexit {status}\n")
+    Path("trace-cmd").chmod(0o755)
+    path = f"{Path.cwd()}:{os.environ['PATH']}"
+    monkeypatch.setattr(bounded, "_PATH", path)
+    monkeypatch.setitem(bounded._ENVIRONMENT, "PATH", path)
+    Path("file").write_bytes(b"\x17\x08\x44tracing6\0")
+    assert main(("import", "file")) == 3
+    assert f"trace-cmd finds no event {why}" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("in_a_folder")
 def test_what_a_trace_cannot_show_was_not_lost(capsys: Capture) -> None:
     """Sections of locks, seen in a run alone; an import is made again by another recording."""
     recording = stranger("cause")
@@ -310,6 +354,7 @@ def test_traces_of_other_projects(
     assert main(("import", str(PUBLIC / file), *process)) == status
     said = capsys.readouterr()
     assert says in said.out + said.err and "Traceback" not in said.err
+    assert len(said.err) < 400 and "not seen" not in said.err
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import subprocess
@@ -15,6 +16,9 @@ T = TypeVar("T")
 #: Bytes of memory, s of CPU time.
 _MEMORY, _SECONDS = 4 << 30, 3600
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin"
+#: A line of Babeltrace's log, without where it is from and with what values; of others.
+_ERROR = re.compile(r" E \S+ \S+@\S+ (?:\[[^]]*\] )?(.+?)(?:: [\w-]+=.*)?$|(.*\b[Ee]rror\b.*)")
+_OPTIONS = re.compile(r" *\((?:re)?run with [^)]*\)")
 #: None of the caller's settings, and no servers of symbols.
 _ENVIRONMENT = {
     "LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent", "DEBUGINFOD_URLS": "",
@@ -28,8 +32,8 @@ def installed(program: str) -> bool:
 
 
 def read_bounded(words: Sequence[str], read: Callable[[IO[bytes]], T]) -> tuple[T, int, str]:
-    """What ``read`` makes of what a program prints, the program's status, and the last line of its
-    errors."""
+    """What ``read`` makes of what a program prints, the program's status, and the line of its
+    errors that says most; "": it says nothing and ends well."""
     with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=_ENVIRONMENT
@@ -45,5 +49,12 @@ def read_bounded(words: Sequence[str], read: Callable[[IO[bytes]], T]) -> tuple[
                 process.kill()
         errors.seek(0)
         said = errors.read(1 << 16).decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(said) if line.strip()), f"status {status}")
-    return found, status, last[:200]
+    return found, status, _reason(said) or f"status {status}" * bool(status)
+
+
+def _reason(said: Sequence[str]) -> str:
+    """The first line that is an error, else the last; without options of the program."""
+    lines = [line.strip() for line in said if line.strip()]
+    errors = filter(None, map(_ERROR.search, lines))
+    found = next((each[1] or each[2] for each in errors), (lines or [""])[-1])
+    return _OPTIONS.sub("", found)[:200]

@@ -55,8 +55,10 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
     flags = {*(events["b"][events["kind"] == RecordKind.WAKING] & IN_INTERRUPT).tolist()}
     flags = set() if BY_WHOM in recording.not_seen else flags
     rules = [rule for rule in RULES.values() if not rule.flags or flags & {*rule.flags}]
-    judged = [rule.name for rule in rules if not rule.needs or kinds & {*rule.needs}]
     found = {rule.name: [*_broken(rule, seen)] for rule in rules}
+    judged = [
+        rule.name for rule in rules if found[rule.name] or not rule.needs or kinds & {*rule.needs}
+    ]
     every = [each for rows in found.values() for each in rows]
     own = [row for tid, row in every if derived.tracks[tid].thread.pid not in seen.runtimes]
     for pid, name in seen.runtimes.items():  # one line for all that its threads broke
@@ -78,7 +80,7 @@ def rules_of(recording: Recording, derived: DerivedRun, allow: Sequence[str] = (
             for names in [(row.thread, row.thread.partition("#")[0])]
         ),
         judged=tuple(judged),
-        not_seen=tuple(name for name in RULES if name not in judged and not found.get(name)),
+        not_seen=tuple(name for name in RULES if name not in judged),
     )
 
 

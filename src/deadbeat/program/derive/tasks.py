@@ -134,7 +134,8 @@ class Waited:
 
 @frozen(kw_only=True)
 class DerivedLock:
-    """``count`` sections, the ``longest_ns`` in CPU time; ``waited``: the longest wait first;
+    """``count`` sections, the ``longest_ns`` in CPU time (None: none was seen); ``users`` hold it
+    or wait for it; ``waited``: the longest wait first;
     ``changed``, ``foreign``: see sections.HeldLock."""
 
     name: str
@@ -142,8 +143,8 @@ class DerivedLock:
     changed: str = ""
     foreign: bool = False
     users: tuple[str, ...]
-    longest_ns: int
-    count: int
+    longest_ns: int | None
+    count: int | None
     waited: tuple[Waited, ...] = ()
 
 
@@ -318,15 +319,15 @@ def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
         )
         for (waiter, holder, site), each in pairs.items()
     ]
-    users = {*lock.sections} | {wait.waiter for wait in lock.waits}
+    users = {*lock.sections} | {tid for each in lock.waits for tid in (each.waiter, each.holder)}
     return DerivedLock(
         name=lock.name,
         protocol=lock.protocol,
         changed=lock.changed,
         foreign=lock.foreign,
-        users=tuple(names[tid] for tid in sorted(users)),
-        longest_ns=max((each.max_ns for each in sections), default=0),
-        count=sum(each.count for each in sections),
+        users=tuple(names[tid] for tid in sorted(users & {*names})),
+        longest_ns=max((each.max_ns for each in sections), default=None),
+        count=sum(each.count for each in sections) if sections else None,
         waited=tuple(sorted(waited, key=lambda each: -each.max_ns)),
     )
 

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.model.words import time_text
-from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait, lock_spans
 from deadbeat.program.derive.switches import switches_of
 from deadbeat.program.derive.tasks import DerivedRun, DerivedTask, names_of
@@ -24,7 +24,8 @@ _KINDS = (RUNS, READY, LOCKED, SUSPENDED, HELD, OTHERS)
 _TASKS, _ROWS, _STRETCHES, _AROUND = 3, 14, 600, 20_000
 #: Events of a run that are kept.
 KEPT = 1_000_000
-_SOURCE = "Drawn from the kernel's events; locks where the preloaded library saw them."
+_SOURCE = "Drawn from the kernel's events; "
+_LOCKS = ("of locks, waits alone.", "locks where the preloaded library saw them.")
 
 
 @frozen
@@ -145,5 +146,5 @@ def _moment(recording: Recording, derived: DerivedRun, task: DerivedTask) -> Wor
             for each in sorted(drawn[:_STRETCHES], key=lambda each: _KINDS.index(each.kind))
         ),
         marks={"release": 0, "deadline": deadline, "finish": end - release},
-        source=_SOURCE,
+        source=_SOURCE + _LOCKS[bool((recording.events["kind"] >= RecordKind.INIT).any())],
     )  # fmt: skip

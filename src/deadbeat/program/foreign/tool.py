@@ -17,7 +17,7 @@ def read_by(words: Sequence[str], package: str, read: Callable[[IO[bytes]], Gath
         raise DataError(f"{words[0]} is not installed, which reads it", f"apt install {package}")
     found, status, why = read_bounded(words, read)
     if not found.seen:
-        raise DataError(f"{words[0]} finds no event in it: {why}")
+        raise DataError(f"{words[0]} finds no event in it{f': {why}' * bool(why)}")
     if status:
         found.notes.append(f"what comes after it was damaged: {words[0]} says {why}")
     return found

@@ -48,7 +48,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     found = traced(recording, deadlines, derived=derived, allow=spec.allow)
     if not found.known:
         who = ", ".join(dict.fromkeys(each.name for each in recording.threads[:3]))
-        why = "; ".join(line.rstrip(".") for line in instead(found))
+        why = next(instead(found), "").rstrip(".")
         raise DeadbeatError(f"{called}: no job of {who} was found", why)
     require_named(found, spec, kept=False)
     stem = path.resolve()
