@@ -202,7 +202,7 @@ def test_what_a_trace_does_not_show_is_no_zero(capsys: Capture) -> None:
     [
         ("", 0, "in it\n"),
         ("", 3, "in it: status 3\n"),
-        ("one\nincompatible file (rerun with -v to learn more)\n", 1, "it: incompatible file\n"),
+        ("one\nincompatible file (rerun with -v to learn more)\n", 1, "in it: incompatible file\n"),
         ("an Error of it\nat=1\n", 1, "in it: an Error of it\n"),
         ("1-1 1:1 1 1 W A b@c:1 [N/A] x: y=1\n1-1 1:1 1 1 E A b@c:1 [N/A] No good: y=2, z=3\nz=4\n",
          1, "in it: No good\n"),
