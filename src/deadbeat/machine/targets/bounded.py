@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import resource
 import shutil
 import subprocess
@@ -16,9 +15,6 @@ T = TypeVar("T")
 #: Bytes of memory, s of CPU time.
 _MEMORY, _SECONDS = 4 << 30, 3600
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin"
-#: A line of Babeltrace's log, without where it is from and with what values; of others.
-_ERROR = re.compile(r" E \S+ \S+@\S+ (?:\[[^]]*\] )?(.+?)(?:: [\w-]+=.*)?$|(.*\b[Ee]rror\b.*)")
-_OPTIONS = re.compile(r" *\((?:re)?run with [^)]*\)")
 #: None of the caller's settings, and no servers of symbols.
 _ENVIRONMENT = {
     "LC_ALL": "C", "PATH": _PATH, "HOME": "/nonexistent", "DEBUGINFOD_URLS": "",
@@ -31,9 +27,9 @@ def installed(program: str) -> bool:
     return shutil.which(program, path=_PATH) is not None
 
 
-def read_bounded(words: Sequence[str], read: Callable[[IO[bytes]], T]) -> tuple[T, int, str]:
-    """What ``read`` makes of what a program prints, the program's status, and the line of its
-    errors that says most; "": it says nothing and ends well."""
+def read_bounded(words: Sequence[str], read: Callable[[IO[bytes]], T]) -> tuple[T, int, list[str]]:
+    """What ``read`` makes of what a program prints, the program's status, and the lines of its
+    errors."""
     with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=_ENVIRONMENT
@@ -48,13 +44,4 @@ def read_bounded(words: Sequence[str], read: Callable[[IO[bytes]], T]) -> tuple[
             finally:
                 process.kill()
         errors.seek(0)
-        said = errors.read(1 << 16).decode(errors="replace").split("\n")
-    return found, status, _reason(said) or f"status {status}" * bool(status)
-
-
-def _reason(said: Sequence[str]) -> str:
-    """The first line that is an error, else the last; without options of the program."""
-    lines = [line.strip() for line in said if line.strip()]
-    errors = filter(None, map(_ERROR.search, lines))
-    found = next((each[1] or each[2] for each in errors), (lines or [""])[-1])
-    return _OPTIONS.sub("", found)[:200]
+        return found, status, errors.read(1 << 16).decode(errors="replace").split("\n")
