@@ -29,6 +29,7 @@ def predict(
     *,
     result: str,
     scale: str,
+    design: Path | None,
     cores: tuple[int, ...] | None,
     hold: int | None,
     out: Path | None,
@@ -39,10 +40,11 @@ def predict(
         return analyze(file, processors=None, simulate=False, model=None, sensitivity=False,
                        priorities="given")  # fmt: skip
     kind, path = find(runs, result)
-    if kind.name != "run" and scale:
-        raise UsageError("--scale is of measured programs", "deadbeat run -- ./program first")
+    if kind.name != "run" and (scale or design):
+        option = "--scale" if scale else "--design"
+        raise UsageError(f"{option} is of measured programs", "deadbeat run -- ./program first")
     if kind.name == "run":
-        made, answer = forecast(path, cores or (), scale)
+        made, answer = forecast(path, cores or (), scale, design)
         assert isinstance(made.picture, Table)
         columns, rows = made.picture.columns, made.picture.rows
     else:

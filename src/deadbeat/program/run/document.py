@@ -203,6 +203,7 @@ def _rules(of: traced.TracedProgram, name: str) -> list[str | Table]:
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
     tables = [changes.table(found.tried)] * bool(found.tried)
+    tables += changes.designs(found.tried, found.traced.tasks if found.traced else ())
     title = "Each run"
     by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True, title=title)
     tables += [by_run] * bool(found.seen and not found.tried)

@@ -25,6 +25,7 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.program.derive.replica import Replica, replica
 from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.designed import designed
 from deadbeat.program.run.results import ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import offer, time_column
@@ -118,7 +119,9 @@ def scales_of(words: str, program: Replica) -> tuple[list[TimeScale], tuple[int,
     return scales, instances
 
 
-def forecast(path: Path, cores: Sequence[int], words: str) -> tuple[Document, dict[str, Json]]:
+def forecast(
+    path: Path, cores: Sequence[int], words: str, design: Path | None = None
+) -> tuple[Document, dict[str, Json]]:
     """What a stored program would do otherwise: for people, and as values."""
     store = ProgramStore.open(path)
     run = worst_run(store)
@@ -130,10 +133,14 @@ def forecast(path: Path, cores: Sequence[int], words: str) -> tuple[Document, di
         raise UsageError(f"no events of {path.name} are kept", "deadbeat run -- PROGRAM keeps them")
     derived = derive(recording, deadlines=dict(read(ProgramSpec, store.spec).deadline))
     machine = store.platform.cpus
-    program = evolve(replica(recording, derived), limits=limits_of(store.platform))
-    program, pinned = freed(program, machine)
+    recorded = evolve(replica(recording, derived), limits=limits_of(store.platform))
+    was = foreseen(freed(recorded, machine)[0], machine)
+    if design is not None:
+        every = {*machine, *range(max(cores, default=0))}
+        recorded = designed(recorded, design, sorted(every))
+    recorded, pinned = freed(recorded, machine)
+    program = recorded
     scales, instances = scales_of(words, program)
-    recorded, was = program, foreseen(program, machine)
     for each in scales:
         program = each.of(program)
     numbers = [(*machine,)] if not cores else [tuple(range(number)) for number in cores]

@@ -46,6 +46,7 @@ from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
+from deadbeat.program.run.designed import design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
     COLUMNS,
@@ -500,7 +501,14 @@ _TABLE = TableKind(
     rows=lambda found: rows(found) or tasks(found),
     columns=COLUMNS,
     files=lambda found: {
-        each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)
+        **{each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)},
+        **{
+            f"{each.name.replace(':', '-')}.toml": design_text(
+                each.name, each.placings, inherit=each.inherit
+            )
+            for each in found.tried
+            if each.placings or each.inherit
+        },
     },
     cases=cases,
     empty=lambda found: not found.cells and found.traced is None,

@@ -20,6 +20,8 @@ from deadbeat.base.verdicts.engine import CompareOptions, compare_changes
 from deadbeat.base.verdicts.pairs import IN_TURNS, PAIRS_MIN
 from deadbeat.base.verdicts.words import interval_text
 from deadbeat.machine.targets.guarded import ended_words
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.program.run.observe import METRICS, WORDS, observe
 from deadbeat.program.run.results import (
     FIRST,
@@ -28,7 +30,7 @@ from deadbeat.program.run.results import (
     ProgramSummary,
     summarise,
 )
-from deadbeat.program.run.traced import worst_task
+from deadbeat.program.run.traced import how, worst_task
 from deadbeat.program.run.tries import BROKE, ProgramChange, Tried
 from deadbeat.program.run.whatif import Foreseen
 
@@ -141,6 +143,9 @@ def _judged(
         if first.lacks
         else _why(worst, expected, model, runs, task),
         left=left_alone,
+        placings=change.placings,
+        inherit=change.inherit,
+        needs=change.needs,
         last=change.last if any(each.verdict == "better" for each in cells.values()) else ("", ""),
     )
 
@@ -194,6 +199,11 @@ def sentences(found: Iterable[Tried]) -> Iterator[str]:
     unclear = [each for each in ordered if each.verdict == "undecided" and not each.left]
     silent = [each for each in unclear if not turns_needed(each)]
     yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
+    joint = [each for each in ordered if each.needs and each.verdict == "better"]
+    if joint:
+        least = min(joint, key=lambda each: len(each.needs))
+        parts = ", ".join(f"{words} ({misses:,} misses without)" for words, misses in least.needs)
+        yield f"The fewest changes ({least.name}), by simulation: {parts}."
     if names := [each.name for each in silent]:
         yield f"No difference is shown with {', '.join(names)}."
 
@@ -230,6 +240,36 @@ def _predicted(value: float | None, text: Callable[[float], str]) -> str:
 def _part(key: str, part: str, of: Tried) -> float | None:
     value: float | None = getattr(getattr(of, key), part, None)
     return value
+
+
+def designs(found: Sequence[Tried], tasks: Sequence[DerivedTask]) -> list[Table]:
+    """How each thread runs today, and in designs of several changes."""
+    joint = [each for each in found if each.needs]
+    moves = {each.name: {one.name: _seat(one) for one in each.placings} for each in joint}
+    rows = [task for task in tasks if any(task.name in mine for mine in moves.values())]
+    columns = [
+        Column(key="name", heading="thread", words=True),
+        Column(key="today", heading="today", words=True, value=how),
+    ]
+    for each in joint:
+        heading = f"{each.name}{', mutexes inherit' * each.inherit}"
+        value = partial(lambda mine, task: mine.get(task.name, "as today"), moves[each.name])
+        key = each.name.replace(":", "_")
+        columns.append(Column(key=key, heading=heading, words=True, value=value))
+    title = "Designs (deadbeat predict RUN --design FILE takes their files)"
+    made = Table(name="designs", columns=tuple(columns), rows=rows, terminal=True, title=title)
+    return [made] * bool(rows)
+
+
+def _seat(placing: Placing) -> str:
+    """``FIFO 40 on CPU 0``: what changes."""
+    policy = placing.policy.upper()
+    if placing.runtime_ns:
+        runtime, period = (time_text(ns) for ns in (placing.runtime_ns, placing.period_ns))
+        policy = f"SCHED_DEADLINE {runtime} every {period}"
+    cpus = ",".join(map(str, placing.cpus))
+    words = (f"{policy} {placing.priority or ''}".strip(), f"on CPU {cpus}" * bool(cpus))
+    return " ".join(filter(None, words))
 
 
 def table(found: Sequence[Tried]) -> Table:

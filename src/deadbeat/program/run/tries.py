@@ -70,7 +70,7 @@ class Tried:
     miss fewer or more. ``misses``: the share of its deadlines; ``worst``: its longest response.
     ``verdict``: one of `model.comparison.VERDICTS`, or why it was not tried. ``expected``:
     what the simulator has of it. ``left``: locks that stayed as they were; ``why``: the prediction
-    is off."""
+    is off. ``placings``, ``inherit``, ``needs``: as `ProgramChange` has them."""
 
     name: str
     words: str
@@ -84,6 +84,9 @@ class Tried:
     expected: Foreseen | None = None
     left: tuple[str, ...] = ()
     why: str = ""
+    placings: tuple[Placing, ...] = ()
+    inherit: bool = False
+    needs: tuple[tuple[str, int], ...] = ()
     last: tuple[str, str] = ("", "")
 
 

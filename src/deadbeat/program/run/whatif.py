@@ -51,14 +51,7 @@ def foreseen(
         placings: Threads with another policy, priority or CPUs; ``inherit``: of all plain locks.
         deadlines: In place of those of the replica's tasks.
     """
-    rules = {each.name: each for each in placings}
-    threads = []
-    for each in replica.threads:
-        rule = rule_of(each.task.name, rules)
-        task = placed(each.task, rule)
-        period, deadline = rule.period_ns or each.period_ns, rule.deadline_ns or each.deadline_ns
-        moved = evolve(each, task=task, period_ns=period, deadline_ns=deadline)
-        threads.append(moved)
+    threads = moved(replica, placings)
     everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
     does = _does(replica)
     rows = [_row(each, cpus, everyone) for each in threads]
@@ -136,6 +129,17 @@ def limits_of(platform: Platform) -> tuple[int, ...]:
     least = int(period) * 1000 if isinstance(period, int) else _PERIOD_NS
     throttling = (round((1 - kept) * least), least) if kept and kept < 1 else (0, 0)
     return *throttling, *((_PERIOD_NS - _RUNTIME_NS, _PERIOD_NS) if release >= (6, 12) else (0, 0))
+
+
+def moved(replica: Replica, placings: Sequence[Placing]) -> tuple[ReplicaThread, ...]:
+    """Its threads as ``placings`` have them."""
+    rules, threads = {each.name: each for each in placings}, []
+    for each in replica.threads:
+        rule = rule_of(each.task.name, rules)
+        task = placed(each.task, rule)
+        period, deadline = rule.period_ns or each.period_ns, rule.deadline_ns or each.deadline_ns
+        threads.append(evolve(each, task=task, period_ns=period, deadline_ns=deadline))
+    return tuple(threads)
 
 
 def rule_of(name: str, rules: Mapping[str, Placing]) -> Placing:

@@ -1,0 +1,108 @@
+"""A design as a file: what threads and locks have in place of what was recorded.
+
+[threads.control]
+policy = "fifo"
+priority = 40
+cpus = [0]
+
+[locks]
+"*" = "inherit"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, evolve
+
+from deadbeat.base.model import rules
+from deadbeat.base.model.errors import UsageError
+from deadbeat.base.model.words import nearest, shown
+from deadbeat.base.store.files import read_toml
+from deadbeat.base.store.texts import shown as named
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.replica import Replica
+from deadbeat.program.run.whatif import moved
+
+_POLICIES, _PROTOCOLS = ("other", "fifo", "rr", "deadline"), ("none", "inherit")
+_TIMES = ("runtime", "deadline", "period")
+_TIME, _PRIORITY = rules.DurationNs(1024, 1 << 50), rules.Whole(1, 99)
+
+
+def design_text(name: str, placings: Sequence[Placing], *, inherit: bool) -> str:
+    """The file of a design that is called ``name``."""
+    lines = [f"# {name}: deadbeat predict RUN --design FILE"]
+    for each in placings:
+        values = asdict(each)
+        known = {key: values[key] for key in ("policy", "priority") if values[key]}
+        known |= {key: list(each.cpus) for key in ("cpus",) if each.cpus}
+        known |= {key: f"{values[f'{key}_ns']}ns" for key in _TIMES if values[f"{key}_ns"]}
+        lines += ["", f"[threads.{json.dumps(each.name)}]"]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in known.items()]
+    lines += ["", "[locks]", '"*" = "inherit"'] * inherit
+    return "\n".join([*lines, ""])
+
+
+def designed(program: Replica, file: Path, cpus: Collection[int]) -> Replica:
+    """The program by the design of a file.
+    Raises UsageError: it names a thread, a lock or a CPU that is not there, or an unknown key."""
+    text = read_toml(file, "a design", "name a TOML file", "run --try best writes such files")
+    _known(file, "", text, ("threads", "locks"))
+    threads, locks = (_table(file, key, text.get(key, {})) for key in ("threads", "locks"))
+    names = {each.task.name for each in program.threads}
+    _known(file, "threads.", threads, {"*", *names, *(name.partition("#")[0] for name in names)})
+    _known(file, "locks.", locks, {"*", *(name for name, _ in program.locks)})
+    placings = [_placing(file, name, value, cpus) for name, value in threads.items()]
+    for name, value in locks.items():
+        if value not in _PROTOCOLS:
+            raise _refused(file, f"locks.{name}", f"{shown(value)} is neither none nor inherit")
+    protocols = tuple(
+        (name, str(locks.get(name) or (protocol == "none" and locks.get("*")) or protocol))
+        for name, protocol in program.locks
+    )
+    return evolve(program, threads=moved(program, placings), locks=protocols)
+
+
+def _placing(file: Path, name: str, value: Any, cpus: Collection[int]) -> Placing:
+    where = f"threads.{name}"
+    said = _table(file, where, value)
+    _known(file, f"{where}.", said, ("policy", "priority", "cpus", *_TIMES))
+    policy, priority, chosen = (said.get(key) for key in ("policy", "priority", "cpus"))
+    if policy is not None and policy not in _POLICIES:
+        raise _refused(file, f"{where}.policy", f"{shown(policy)} is no policy", _POLICIES)
+    if (policy in ("fifo", "rr")) != (priority is not None):
+        raise _refused(file, where, "a priority is of fifo and rr, and they need one")
+    if policy == "deadline" and not {*_TIMES} <= {*said}:
+        raise _refused(file, where, "a reservation has runtime, deadline and period")
+    if not isinstance(chosen or [], list) or not {*map(shown, chosen or ())} <= {*map(str, cpus)}:
+        text = f"{shown(chosen)} is no list of its CPUs"
+        raise _refused(file, f"{where}.cpus", text, [*map(str, cpus)])
+    try:
+        times = {f"{key}_ns": _TIME.parse(said[key]) for key in _TIMES if key in said}
+        number = None if priority is None else _PRIORITY.parse(priority)
+    except rules.RefusedError as error:
+        raise _refused(file, where, str(error)) from None
+    return Placing(
+        name=name, policy=policy or "", priority=number, cpus=tuple(chosen or ()), **times
+    )
+
+
+def _table(file: Path, where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _refused(file, where, "it is no table")
+    return value
+
+
+def _known(file: Path, where: str, said: Mapping[str, Any], names: Collection[str]) -> None:
+    for name in {*said} - {*names}:
+        raise _refused(file, f"{where}{name}", "there is none of this name", sorted(names), name)
+
+
+def _refused(
+    file: Path, where: str, what: str, names: Collection[str] = (), word: str = ""
+) -> UsageError:
+    hint = nearest(word, names) if names else "run --try best writes such files"
+    return UsageError(f"{named(file)}: {where}: {what}", hint)
