@@ -23,7 +23,7 @@ std::span<const T> rows_of(const Array& array) {
 
 nb::object run_program(std::int64_t cpus, const Rows<9>& threads, const Integers& job_ends,
                        const Integers& releases, const Integers& op_ends, const Rows<3>& ops,
-                       const Rows<2>& locks, const Rows<4>& limits, std::int64_t horizon) {
+                       const Rows<2>& locks, const Rows<5>& limits, std::int64_t horizon) {
     const program::Program given{
         rows_of<program::Thread>(threads),
         rows_of<std::int64_t>(job_ends),

@@ -47,6 +47,13 @@ std::vector<Outcome> Machine::run() {
     for (std::size_t i = 0; i < threads_.size(); i++) {
         follow(static_cast<int>(i));
     }
+    if (program_.limits.period > 0 && program_.limits.begin >= 0) {
+        periodic_ = true;
+        set_timer(kPeriod, program_.limits.begin, false);
+        for (Cpu& cpu : cpus_) {
+            cpu.rest = program_.limits.runtime;
+        }
+    }
     settle();
     for (;;) {
         refresh();

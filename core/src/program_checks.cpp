@@ -107,7 +107,8 @@ std::string refusal(std::int64_t cpus, const Program& program, Time horizon) {
         return "op_ends must count the operations of the jobs up to each";
     }
     const Limits& limits = program.limits;
-    if (!within(limits.period, 0, kLongest) || !within(limits.fair_period, 0, kLongest) ||
+    if (!within(limits.begin, -1, kLongest) || !within(limits.period, 0, kLongest) ||
+        !within(limits.fair_period, 0, kLongest) ||
         (limits.period > 0 && !within(limits.runtime, 1, limits.period)) ||
         (limits.fair_period > 0 && !within(limits.fair_runtime, 1, limits.fair_period))) {
         return "limits: 1 <= runtime <= period <= 2^50 ns (period 0: none)";

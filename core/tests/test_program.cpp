@@ -330,16 +330,19 @@ TEST_CASE("program: jobs that only compute end as in the simulator of task syste
 
 TEST_CASE("program: throttling stops fixed priorities, whatever waits") {
     Sketch sketch;
-    sketch.limits = {95, 100, 0, 0};
+    sketch.limits = {95, 100, 0, 0, -1};
     sketch.add(fifo(10), 30, {compute(200)});
     CHECK(sketch.ends() == Ends{240});  // its periods are from 30 on
+    sketch.limits.begin = 60;           // [30, 155) [160, 235)
+    CHECK(sketch.ends() == Ends{235});
+    sketch.limits.begin = -1;
     sketch.add(fair(), 0, {compute(32)}).add(server(10, 50, 100), 126, {compute(4)});
     CHECK(sketch.ends() == Ends{240, 226, 130});
 }
 
 TEST_CASE("program: who inherits is not throttled, and what it had is taken off later") {
     Sketch sketch;
-    sketch.limits = {10, 20, 0, 0};
+    sketch.limits = {10, 20, 0, 0, -1};
     sketch.locks = {{kInherit, 0}};
     sketch.add(fifo(10), 0, {locks(0), compute(15), unlocks(0), compute(20)});
     sketch.add(fifo(20), 8, section(0, 2));
@@ -348,7 +351,7 @@ TEST_CASE("program: who inherits is not throttled, and what it had is taken off 
 
 TEST_CASE("program: the fair server is above fixed priorities where ordinary threads starve") {
     Sketch sketch;
-    sketch.limits = {0, 0, 5, 100};
+    sketch.limits = {0, 0, 5, 100, -1};
     sketch.add(fifo(10), 0, {compute(200)});
     CHECK(sketch.ends() == Ends{200});
     sketch.add(fair(), 0, {compute(20)});  // [95, 100), [195, 200), [210, 220)
@@ -397,7 +400,7 @@ TEST_CASE("program: random ones end, in order") {
             sketch.locks.push_back({below(random, 4), 1 + below(random, 9)});
         }
         if (const Time period = below(random, 60), other = below(random, 60); number % 3 == 0) {
-            sketch.limits = {1 + period / 2, period, 1 + other / 4, other};
+            sketch.limits = {1 + period / 2, period, 1 + other / 4, other, below(random, 50) - 1};
         }
         for (std::int64_t i = 0; i < threads; i++) {
             std::vector<char> held(sketch.locks.size());

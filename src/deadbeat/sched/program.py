@@ -51,15 +51,15 @@ def run_program(
         ops: (m), of OP, or (m, 3); ``ns``: of COMPUTE and SUSPEND.
         locks: (l, 2): protocol, ceiling (protect).
         limits: What fixed priorities may have of which period on each CPU before they are
-            throttled, and what its fair server gives to ordinary threads of which period, ns; a
-            period of 0: neither.
+            throttled, what its fair server gives to ordinary threads of which period (a period of
+            0: neither), and when the first period begins (-1: when one of them runs), ns.
 
     Raises:
         UsageError: What is wrong, and in which row.
     """
     try:
         rows = ops.view(np.int64).reshape(-1, 3)
-        most = np.array(limits, np.int64).reshape(-1, 4)
+        most = np.array(limits, np.int64).reshape(-1, 5)
         return _core.run_program(
             cpus, threads, job_ends, releases, op_ends, rows, locks, most, horizon
         )

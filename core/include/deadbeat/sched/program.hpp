@@ -13,9 +13,9 @@
 //
 // What real-time threads leave to others (`Limits`): with throttling, fixed priorities have
 // `runtime` of each period on each CPU (what is above is taken from the next one), whatever waits,
-// but for who inherits; periods begin when the first of them runs. The fair server lets ordinary
-// threads have `fair_runtime` of each `fair_period` in which they are there, above fixed
-// priorities, as late in it as that goes; what they had before counts.
+// but for who inherits; periods are from `begin` on, -1: when the first of them runs. The fair
+// server lets ordinary threads have `fair_runtime` of each `fair_period` in which they are there,
+// above fixed priorities, as late in it as that goes; what they had before counts.
 #pragma once
 
 #include <span>
@@ -63,9 +63,9 @@ inline constexpr std::size_t kOutcomeFields = 3;
 
 // On each CPU; a period of 0: there is none.
 struct Limits {
-    Time runtime = 0, period = 0, fair_runtime = 0, fair_period = 0;
+    Time runtime = 0, period = 0, fair_runtime = 0, fair_period = 0, begin = -1;
 };
-inline constexpr std::size_t kLimitsFields = 4;
+inline constexpr std::size_t kLimitsFields = 5;
 
 // `job_ends`: jobs of the threads up to each; `op_ends`: operations of the jobs up to each.
 // `releases`: as `how` says (the first one: an instant), or -1: the next wake of the thread, which

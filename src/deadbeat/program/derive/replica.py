@@ -26,6 +26,8 @@ Ops = NDArray[np.void]
 WOKEN = -1
 #: Of a thread that was always in the way of others.
 _UNKNOWN = -1
+#: Who waits for longer on a CPU that is idle is throttled.
+_WAKES_NS = 2_000_000
 #: A shorter suspension is a switch.
 _SUSPENDS_NS = 1_000
 
@@ -82,13 +84,14 @@ class ReplicaThread:
 @frozen(kw_only=True, eq=False)
 class Replica:
     """``locks``: names and protocols; ``end_ns``: of the recording; ``lacks``: what is not in it, a
-    line each; ``limits``: of real-time threads, as `run_program` has them."""
+    line each; ``limits``: of real-time threads, as `run_program` has them, since they ``run``."""
 
     threads: tuple[ReplicaThread, ...]
     locks: tuple[tuple[str, str], ...]
     end_ns: int
     lacks: tuple[str, ...] = ()
     limits: tuple[int, ...] = ()
+    run: int = -1
 
     def scaled(self, factor: float, *, thread: str = "", lock: str = "") -> Replica:
         """With this many times the CPU time: of ``thread``, of sections of ``lock``, of both
@@ -176,6 +179,7 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
         locks=tuple((lock.name, lock.protocol) for lock in derived.locks),
         end_ns=recording.end_ns - recording.begin_ns,
         lacks=tuple(lacks),
+        run=min((int(tracks[t.tid].on[0]) for t in tasks if t.priority), default=-1),
     )
 
 
@@ -240,7 +244,7 @@ class _SeenThread:
         wakes = rows["release"][rows["waited"]]
         place = np.searchsorted(track.on, wakes)
         wakes, on = wakes[place < len(track.on)], track.on[place[place < len(track.on)]]
-        waits = (on - wakes)[np.isin(on, from_idle)]
+        waits = (on - wakes)[np.isin(on, from_idle) & (on - wakes < _WAKES_NS)]
         return ReplicaThread(
             task=task,
             releases=releases,

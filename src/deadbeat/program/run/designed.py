@@ -77,7 +77,8 @@ def _placing(file: Path, name: str, value: Any, cpus: Collection[int]) -> Placin
         raise _refused(file, where, "a priority is of fifo and rr, and they need one")
     if policy == "deadline" and not {*_TIMES} <= {*said}:
         raise _refused(file, where, "a reservation has runtime, deadline and period")
-    if not isinstance(chosen or [], list) or not {*map(shown, chosen or ())} <= {*map(str, cpus)}:
+    listed = isinstance(chosen, list) and {*map(shown, chosen)} <= {*map(str, cpus)}
+    if chosen is not None and not (listed and chosen):
         text = f"{shown(chosen)} is no list of its CPUs"
         raise _refused(file, f"{where}.cpus", text, [*map(str, cpus)])
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 from math import factorial, inf
 from random import Random
 
@@ -23,11 +23,11 @@ from deadbeat.program.run.whatif import Foreseen
 #: Designs that are proved; CPU time of a search, s; share of a CPU for reservations.
 MOST, _SECONDS, _ROOM = 3, 5.0, 0.9
 #: Starts again without a better design before it ends; steps aside before each.
-_AGAIN, _ASIDE = 30, 3
+_AGAIN, _ASIDE = 200, (2, 12)
 #: How many of the best designs are made smaller, as long as the worst response is as good.
 _PRUNED, _AS_GOOD = 12, 1.05
 #: Priorities that are given begin below those of the kernel's own threads (50), but for as many.
-TOP = 49
+TOP, _RANKS = 49, {*range(1, 99)}
 #: Of a reservation beyond the largest execution time.
 _SPARE = 1.1
 
@@ -122,6 +122,7 @@ class DesignSearch:
         self._cpus = [dict.fromkeys([task.cpus, cpus, *((cpu,) for cpu in cpus)]) for task in tasks]
         self.now = Design(tuple(Seat(task.policy, task.priority, task.cpus) for task in tasks))
         self.known: dict[Design, Score] = {}
+        self._scores: dict[Design, Score] = {}
 
     def placings(self, design: Design) -> tuple[Placing, ...]:
         """What is to be set for it."""
@@ -146,8 +147,11 @@ class DesignSearch:
 
     def score(self, design: Design) -> Score:
         if design not in self.known:
-            found = self._simulate(self.placings(design), design.inherit)
-            self.known[design] = score_of(found, self._judged)
+            same = _ordered(design)
+            if same not in self._scores:
+                found = self._simulate(self.placings(design), design.inherit)
+                self._scores[same] = score_of(found, self._judged)
+            self.known[design] = self._scores[same]
         return self.known[design]
 
     def changes(self, design: Design) -> list[tuple[str, Design]]:
@@ -185,8 +189,8 @@ class DesignSearch:
             self._climb(begin + seconds)
         best = min(self.known, key=self._key)
         if self.known[best] >= self.known[self.now]:
-            return Searched(best=(), looked=len(self.known), proved=proved)
-        looked, (misses, worst) = len(self.known), self.known[best]
+            return Searched(best=(), looked=len(self._scores), proved=proved)
+        looked, (misses, worst) = len(self._scores), self.known[best]
         kinds = self._of_each_kind()
         close = [*sorted(self.known, key=self._key)[:_PRUNED], *kinds]
         best = self._pruned(best, (misses, _AS_GOOD * worst))
@@ -221,9 +225,20 @@ class DesignSearch:
         now, smaller = design, [design]
         while smaller:
             now = min(smaller, key=self.score)
-            every = [less for _, less in self.changes(now) if self._possible(less)]
+            every = (each for _, less in self.changes(now) for each in self._apart(less))
             smaller = [less for less in every if self.score(less) <= limit]
         return now
+
+    def _apart(self, design: Design) -> Iterator[Design]:
+        """It, if it is possible; else with another priority of a thread that has a new one."""
+        if self._possible(design):
+            yield design
+            return
+        for place, (seat, was) in enumerate(zip(design.seats, self.now.seats, strict=True)):
+            for rank in _between(design) if seat.priority != was.priority else ():
+                moved = self._with(design, place, evolve(seat, priority=rank))
+                if self._possible(moved):
+                    yield moved
 
     def _possible(self, design: Design) -> bool:
         """Whether reservations have room, and no more threads of one CPU are as urgent."""
@@ -269,6 +284,8 @@ class DesignSearch:
         used = {seat.priority for seat in seats}
         free = next((rank for rank in self._ranks if rank not in used), self._ranks[-1])
         for place, seat in enumerate(seats):
+            for rank in _between(design) if seat.policy != "deadline" else ():
+                yield self._with(design, place, evolve(seat, policy="fifo", priority=rank))
             for cpus in self._cpus[place] if seat.policy != "deadline" else ():
                 yield self._with(design, place, evolve(seat, cpus=cpus))
             if self._reserved[place]:
@@ -308,7 +325,7 @@ class DesignSearch:
             best = min(best, self._up(start, until), key=self.score)
         while idle < _AGAIN and time.process_time() < until:
             start = best
-            for _ in range(_ASIDE):
+            for _ in range(draw.randint(*_ASIDE)):
                 start = draw.choice(self._around(start))
             found = self._up(start, until)
             idle = 0 if self.score(found) < self.score(best) else idle + 1
@@ -322,6 +339,24 @@ class DesignSearch:
                 break
             design = next_one
         return design
+
+
+def _between(design: Design) -> list[int]:
+    """Priorities below, between and above those that it has."""
+    order = sorted({seat.priority for seat in design.seats} - {0})
+    gaps = {(one + other) // 2 for one, other in pairwise(order)} - {*order}
+    gaps |= {order[0] - 1, order[-1] + 1} if order else set()
+    return sorted(gaps & _RANKS)
+
+
+def _ordered(design: Design) -> Design:
+    """The same with priorities 1, 2, ..: it runs as the other does."""
+    order = sorted({seat.priority for seat in design.seats} - {0})
+    seats = (
+        evolve(seat, priority=order.index(seat.priority) + 1 if seat.priority else 0)
+        for seat in design.seats
+    )
+    return evolve(design, seats=tuple(seats))
 
 
 def _ties(design: Design) -> int:

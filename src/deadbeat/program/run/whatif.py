@@ -72,7 +72,7 @@ def foreseen(
         ops=does.ops,
         locks=np.array(locks, np.int64).reshape(-1, 2),
         horizon=replica.end_ns,
-        limits=replica.limits,
+        limits=(*replica.limits, replica.run) if replica.limits else (),
     )
     ends = does.job_ends
     wanted = {each.task.name: each.task.deadline_ns for each in threads} | dict(deadlines or {})

@@ -1,0 +1,155 @@
+"""Truth: a program that counted its own misses, and every design of small made-up ones."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.answers import Capture, answer_of
+from helpers.recorded import recorded
+
+from deadbeat.cli.main import main
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.derive.replica import Replica, ReplicaThread
+from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run import kind
+from deadbeat.program.run.designs import DesignSearch
+from deadbeat.program.run.whatif import Foreseen, foreseen
+from deadbeat.sched.program import COMPUTE, LOCK, OP, UNLOCK
+
+MS = 1_000_000
+#: What tests/programs/strangers/studio.c said: jobs, misses, and worst response in ms.
+SAID = {
+    "control": (600, 600, 3077),
+    "planner": (300, 169, 120),
+    "logger": (150, 146, 366),
+    "vision": (75, 2, 64),
+    "comms": (60, 2, 65),
+    "health": (30, 0, 9),
+}
+
+
+def studio(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    shutil.copy("/bin/true", "studio")
+    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(("run", "--yes", *options, "--", "./studio")) == 0
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_an_overloaded_cpu_is_simulated_as_it_was(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six threads ask for 1.2 of a CPU, of which throttling leaves 0.95."""
+    studio(monkeypatch)
+    capsys.readouterr()
+    assert main(("predict", "studio", "--out", "out")) == 0
+    assert "U 1.20: control misses first, 599 of 599" in capsys.readouterr().out
+    (found,) = json.loads(Path("out/predictions.json").read_text())["variants"]
+    for name, (jobs, misses, worst) in SAID.items():
+        each = found["threads"][name]
+        assert abs(each["misses"] / each["jobs"] - misses / jobs) < 0.03, name
+        assert each["max_ns"] == pytest.approx(worst * MS, rel=0.45 if name == "logger" else 0.2)
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_designs_are_tried_written_and_predicted(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No single change is enough for it; several together are."""
+    studio(monkeypatch, "--try", "best:2", "--repeats", "1")
+    assert "try best (root): " in capsys.readouterr().err
+    assert Path("runs/studio/designs.csv").read_text().startswith("name,today,best,best_2")
+    assert main(("show", "studio", "--json")) == 0
+    found = {each["name"]: each for each in answer_of(capsys.readouterr().out)["tried"]}
+    assert {"best", "best:2"} <= found.keys() and len(found) >= 3  # and the best single one
+    assert [each["expected"]["misses"] for name, each in found.items() if "best" in name] == [0, 0]
+    needs = found["best:2"]["needs"]
+    assert 1 < len(needs) <= len(found["best"]["needs"]) and min(n for _, n in needs) > 0
+    for file in ("best", "best-2"):
+        assert main(("predict", "studio", "--design", f"runs/studio/{file}.toml")) == 0
+        assert "no deadline is missed" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_what_a_design_must_not_say(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio(monkeypatch)
+    capsys.readouterr()
+    for text, says in (
+        ("[threads.controll]\ncpus = [0]", "threads.controll: there is none of this name (did you"),
+        ("[threads.control]\ncpus = [7]", "threads.control.cpus: [7] is no list of its CPUs (one"),
+        ("[threads.control]\ncpus = 0", "threads.control.cpus: 0 is no list of its CPUs"),
+        ("[threads.control]\npolicy = 'fifo'\npriority = 150", "150 is out of range"),
+        ("[threads.control]\npriority = 5", "a priority is of fifo and rr, and they need one"),
+        ("[threads.control]\npolicy = 'deadline'", "a reservation has runtime, deadline and"),
+        ("[threads.control]\nprio = 5", "threads.control.prio: there is none of this name"),
+        ("[locks]\nm = 'ceiling'", 'locks.m: "ceiling" is neither none nor inherit'),
+        ("[lock]\nm = 'inherit'", "lock: there is none of this name (did you mean locks?)"),
+        ("threads = 3", "threads: it is no table"),
+        ("[threads", "not TOML"),
+    ):
+        Path("design.toml").write_text(text)
+        assert main(("predict", "studio", "--design", "design.toml")) == 2, text
+        err = capsys.readouterr().err
+        assert "design.toml: " in err and says in err and err.count("\n") == 1, err
+
+
+def made_up(draw: random.Random, threads: int, most: int) -> tuple[Replica, list[DerivedTask]]:
+    """A program of periodic threads that share up to two locks, on two CPUs."""
+    locks, made = draw.randint(0, 2), list[ReplicaThread]()
+    for number in range(threads):
+        period = draw.choice([5, 8, 10, 20, 25, 40]) * MS
+        longest = int(draw.uniform(0.1, 1.6 / threads) * period)
+        held = int(longest * draw.uniform(0.1, 0.7)) if locks and draw.random() < 0.8 else 0
+        lock, jobs, ops = draw.randrange(locks or 1), most * MS // period, list[Any]()
+        for _ in range(jobs):
+            spent = int(longest * draw.uniform(0.7, 1))
+            inside = min(held, spent)
+            section = [(LOCK, lock, 0), (COMPUTE, 0, inside), (UNLOCK, lock, 0)] * bool(held)
+            ops += [(COMPUTE, 0, spent - inside), *section]
+        task = DerivedTask(
+            name=f"t{number}", tid=number + 1, kind="periodic", policy="fifo", jobs=jobs,
+            priority=10 + number, cpus=draw.choice([(0,), (1,), (0, 1)]), period_ns=period,
+            deadline_ns=period, charged_mean_ns=0.85 * longest, charged_max_ns=longest,
+        )  # fmt: skip
+        each = ReplicaThread(
+            task=task,
+            releases=np.arange(jobs) * period,
+            ends=np.arange(1, jobs + 1) * (4 if held else 1),
+            ops=np.array(ops, OP),
+            overhead=np.zeros(jobs),
+        )
+        made.append(each)
+    names = tuple((f"l{number}", "none") for number in range(locks))
+    program = Replica(threads=tuple(made), locks=names, end_ns=most * MS)
+    return program, [each.task for each in made]
+
+
+@pytest.mark.parametrize(
+    ("threads", "seeds"),
+    [(3, range(4)), pytest.param(4, range(100, 130), marks=pytest.mark.slow)],
+)
+def test_the_search_finds_the_best_of_all_designs(threads: int, seeds: range) -> None:
+    for seed in seeds:
+        program, tasks = made_up(random.Random(seed), threads, 800)
+
+        def simulate(
+            placings: tuple[Placing, ...], inherit: bool, of: Replica = program
+        ) -> dict[str, Foreseen]:
+            return foreseen(of, (0, 1), placings=placings, inherit=inherit)
+
+        searches = [
+            DesignSearch(
+                tasks, tasks, (0, 1), simulate, locks=bool(program.locks), ns=program.end_ns
+            )
+            for _ in range(2)
+        ]
+        found, every = (
+            search.search(3, seconds)
+            for search, seconds in zip(searches, (0.3 if threads < 4 else 3.0, 1e9), strict=True)
+        )
+        best, least = (min(search.known.values()) for search in searches)
+        assert every.proved and found.looked <= every.looked and best <= least, seed
