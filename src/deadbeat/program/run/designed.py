@@ -12,9 +12,8 @@ cpus = [0]
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import asdict, evolve
 
@@ -51,7 +50,7 @@ def designed(program: Replica, file: Path, cpus: Collection[int]) -> Replica:
     Raises UsageError: it names a thread, a lock or a CPU that is not there, or an unknown key."""
     text = read_toml(file, "a design", "name a TOML file", "run --try best writes such files")
     _known(file, "", text, ("threads", "locks"))
-    threads, locks = (_table(file, key, text.get(key, {})) for key in ("threads", "locks"))
+    threads, locks = (dict(_items(file, key, text.get(key, {}))) for key in ("threads", "locks"))
     names = {each.task.name for each in program.threads}
     _known(file, "threads.", threads, {"*", *names, *(name.partition("#")[0] for name in names)})
     _known(file, "locks.", locks, {"*", *(name for name, _ in program.locks)})
@@ -66,9 +65,9 @@ def designed(program: Replica, file: Path, cpus: Collection[int]) -> Replica:
     return evolve(program, threads=moved(program, placings), locks=protocols)
 
 
-def _placing(file: Path, name: str, value: Any, cpus: Collection[int]) -> Placing:
+def _placing(file: Path, name: str, value: object, cpus: Collection[int]) -> Placing:
     where = f"threads.{name}"
-    said = _table(file, where, value)
+    said = dict(_items(file, where, value))
     _known(file, f"{where}.", said, ("policy", "priority", "cpus", *_TIMES))
     policy, priority, chosen = (said.get(key) for key in ("policy", "priority", "cpus"))
     if policy is not None and policy not in _POLICIES:
@@ -87,17 +86,21 @@ def _placing(file: Path, name: str, value: Any, cpus: Collection[int]) -> Placin
     except rules.RefusedError as error:
         raise _refused(file, where, str(error)) from None
     return Placing(
-        name=name, policy=policy or "", priority=number, cpus=tuple(chosen or ()), **times
+        name=name,
+        policy=str(policy or ""),
+        priority=number,
+        cpus=tuple(chosen) if isinstance(chosen, list) else (),
+        **times,
     )
 
 
-def _table(file: Path, where: str, value: Any) -> Mapping[str, Any]:
+def _items(file: Path, where: str, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, dict):
         raise _refused(file, where, "it is no table")
-    return value
+    return [*value.items()]
 
 
-def _known(file: Path, where: str, said: Mapping[str, Any], names: Collection[str]) -> None:
+def _known(file: Path, where: str, said: Collection[str], names: Collection[str]) -> None:
     for name in {*said} - {*names}:
         raise _refused(file, f"{where}{name}", "there is none of this name", sorted(names), name)
 
