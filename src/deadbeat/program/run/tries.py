@@ -27,6 +27,9 @@ from deadbeat.program.run.whatif import Foreseen, foreseen
 from deadbeat.sched.analysis import analyze
 
 _AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
+_SCHEDULE = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
+_RESERVE = "sched_setattr(0, &attr, 0)"
+_INHERIT = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
 #: Of a lock that must not inherit: the kernel refuses who is not its owner.
 FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or another): it must not"
 #: Placements of a search.
@@ -191,10 +194,15 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
     for design in searched.best:
         changes = found.changes(design)
         words = "; ".join(words for words, _ in changes)
-        last = f"{_AFFINITY}; pthread_setschedparam", f"so that: {words}"
+        moved = found.placings(design)
+        code = [_AFFINITY] * any(each.cpus and not each.runtime_ns for each in moved)
+        code += [_SCHEDULE] * any(each.priority for each in moved)
+        code += [_RESERVE] * any(each.runtime_ns for each in moved)
+        code += [_INHERIT] * design.inherit
+        last = "; ".join(code), f"so that: {words}"
         made = ProgramChange(
             words=f"{words} ({of})",
-            placings=found.placings(design),
+            placings=moved,
             inherit=design.inherit,
             last=last,
             needs=tuple((each, found.score(without)[0]) for each, without in changes),
@@ -226,8 +234,8 @@ def _inherit(ground: Ground, _: str) -> ProgramChange | str:
         )
     ]
     where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
-    code = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
-    return ProgramChange(words="all mutexes inherit priority", inherit=True, last=(code, where))
+    last = _INHERIT, where
+    return ProgramChange(words="all mutexes inherit priority", inherit=True, last=last)
 
 
 def _by(
@@ -257,10 +265,8 @@ def _ranked(order: Sequence[DerivedTask], words: str) -> ProgramChange | str:
         for place, task in enumerate(order)
     )
     text = "; ".join(f"{each.name} {each.priority}" for each in placings)
-    code = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
-    return ProgramChange(
-        words=f"{words}: FIFO {text}", placings=placings, last=(code, f"with {text}")
-    )
+    last = _SCHEDULE, f"with {text}"
+    return ProgramChange(words=f"{words}: FIFO {text}", placings=placings, last=last)
 
 
 def _audsley(ground: Ground, _: str) -> ProgramChange | str:
@@ -354,8 +360,8 @@ def _deadline(ground: Ground, _: str) -> ProgramChange | str:
         for each in placings
     )
     words = f"SCHED_DEADLINE: {text}"
-    code = "sched_setattr(0, &attr, 0)"
-    return ProgramChange(words=words, placings=tuple(placings), last=(code, f"with {text}"))
+    last = _RESERVE, f"with {text}"
+    return ProgramChange(words=words, placings=tuple(placings), last=last)
 
 
 def _idle(ground: Ground, _: str) -> ProgramChange | str:
