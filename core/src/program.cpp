@@ -26,7 +26,8 @@ Machine::Machine(std::int64_t cpus, const Program& program, Time horizon)
         if (found == masks_.end()) {
             masks_.push_back(mask);
         }
-        own.cpu = std::countr_zero(mask);
+        const auto first = static_cast<int>(thread.first) - 1;
+        own.cpu = first >= 0 && has(mask, first) ? first : std::countr_zero(mask);
         own.period = thread.period == 0 ? thread.deadline : thread.period;
         own.deadline = -1;
         own.job = job;

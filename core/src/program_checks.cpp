@@ -29,6 +29,9 @@ std::string thread_defect(const Thread& thread, std::uint64_t all) {
     if (!within(thread.how, 0, 1)) {
         return "how must be 0 (instants) or 1 (sleeps)";
     }
+    if (!within(thread.first, 0, kMostCpus)) {
+        return "first must be 0 to 64";
+    }
     if (!within(thread.wake, 0, kLongest)) {
         return "wake must be 0 to 2^50 ns";
     }

@@ -319,15 +319,17 @@ bool Machine::before(int a, int b) {
                                           : of(a).order < of(b).order;
 }
 
-// Where it was if it is more urgent than what runs there and that can go elsewhere; else the
-// allowed CPU with the least urgent one. All CPUs there are: none.
+// Where it was if it is more urgent than what runs there and that can go elsewhere, or has a
+// deadline and that has none; else the allowed CPU with the least urgent one. All CPUs there are:
+// none.
 std::size_t Machine::target(int i) {
     const Active& own = of(i);
     const Cpu& last = cpus_[at(own.cpu)];
     const std::int64_t there = urgency_of(last);
     const std::uint64_t shut = closed(i);
-    if (!has(shut, own.cpu) &&
-        (there <= kFair || (there < own.urgency && std::popcount(mask(last.current)) > 1))) {
+    const bool above = own.urgency > kMostFixed && there <= kMostFixed;
+    if (!has(shut, own.cpu) && (there <= kFair || above ||
+                                (there < own.urgency && std::popcount(mask(last.current)) > 1))) {
         return at(own.cpu);
     }
     const std::uint64_t mine = mask(i) & ~shut, calm = mine & ~real_;

@@ -328,6 +328,16 @@ TEST_CASE("program: jobs that only compute end as in the simulator of task syste
     CHECK(compared > 10'000);
 }
 
+TEST_CASE("program: who has a deadline stays where it was, above who cannot go elsewhere") {
+    Sketch sketch;
+    sketch.add(fifo(10, 1), 0, {compute(10)}).add(server(9, 20, 20), 2, {compute(4)});
+    CHECK(sketch.ends(2) == Ends{14, 6});
+    sketch.threads[1].first = 2;
+    CHECK(sketch.ends(2) == Ends{10, 6});
+    sketch.threads[1] = fifo(20);  // another CPU is free
+    CHECK(sketch.ends(2) == Ends{10, 6});
+}
+
 TEST_CASE("program: throttling stops fixed priorities, whatever waits") {
     Sketch sketch;
     sketch.limits = {95, 100, 0, 0, -1};

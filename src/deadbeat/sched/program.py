@@ -43,7 +43,8 @@ def run_program(
         cpus: 1 to 64.
         threads: (n, 9): policy, priority (an ordinary thread: its weight, 1024 for nice 0), mask of
             CPUs, how (0: ``releases`` are instants, 1: sleeps after the end of the job before),
-            runtime, deadline and period of SCHED_DEADLINE, wake (from release to ready), 0.
+            runtime, deadline and period of SCHED_DEADLINE, wake (from release to ready), the CPU
+            where it is before it runs + 1 (0: the lowest that it may use).
         job_ends: (n): jobs of the threads up to each.
         releases: (jobs): see ``how``; the first of a thread is an instant; -1: the next ``wake``
             of the thread, which may come early.

@@ -30,11 +30,12 @@ enum Policy : std::int64_t { kOrdinary, kFifo, kRoundRobin, kDeadline };
 // Priority 1 to 99, or an ordinary thread's weight (1024: nice 0). `cpus`: a bit each. `how`: jobs
 // are released at instants (0), or so long after the end of the one before (1). `wake`: from
 // release to ready.
+// `first`: the CPU where it is before it runs, and one; 0: the lowest that it may use.
 struct Thread {
     std::int64_t policy, priority, cpus, how;
     Time runtime, deadline, period;
     Time wake;
-    std::int64_t spare;
+    std::int64_t first;
 };
 inline constexpr std::size_t kThreadFields = 9;
 

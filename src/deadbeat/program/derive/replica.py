@@ -44,6 +44,7 @@ class ReplicaThread:
         ops: As `deadbeat.sched.program.OP`; its targets are numbers of threads and locks.
         overhead: CPU time of each job beside that: its system calls and its wake-up.
         wake_ns: From a release to the CPU, where that was idle.
+        was_on: The CPUs that it may use as recorded, whatever ``task`` has.
     """
 
     task: DerivedTask
@@ -55,6 +56,7 @@ class ReplicaThread:
     wake_ns: int = 0
     period_ns: int = 0  # of SCHED_DEADLINE
     deadline_ns: int = 0
+    was_on: tuple[int, ...] = ()
 
     @property
     def compute_ns(self) -> NDArray[np.float64]:
@@ -234,6 +236,7 @@ class _SeenThread:
                 overhead=np.zeros(1),
                 period_ns=thread.period_ns,
                 deadline_ns=thread.deadline_ns,
+                was_on=task.cpus,
             )
         ops, counts = self._ops()
         releases = np.where(self.woken, WOKEN, np.maximum(rows["release"], 0))
@@ -255,6 +258,7 @@ class _SeenThread:
             wake_ns=int(np.median(np.maximum(waits, 0))) if len(waits) else _UNKNOWN,
             period_ns=thread.period_ns,
             deadline_ns=thread.deadline_ns,
+            was_on=task.cpus,
         )
 
     def _ops(self) -> tuple[Ops, Times]:

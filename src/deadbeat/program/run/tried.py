@@ -41,6 +41,8 @@ _OPTIONS = CompareOptions(
 _ORDER = {"better": 0, "worse": 1, "equal": 2, "undecided": 3}
 #: A prediction that is off by more of the larger response wants a reason.
 OFF = 0.2
+#: A design that misses so much more, as a share, is not as good as another.
+_AS_GOOD = 0.005
 #: More times as many turns are not asked for.
 _TIMES_MAX = 10
 
@@ -200,6 +202,8 @@ def sentences(found: Iterable[Tried]) -> Iterator[str]:
     silent = [each for each in unclear if not turns_needed(each)]
     yield from (f"{_sentence(each)}." for each in ordered if each not in silent)
     joint = [each for each in ordered if each.needs and each.verdict == "better"]
+    left = {each.name: (each.misses and each.misses.other) or 0.0 for each in joint}
+    joint = [each for each in joint if left[each.name] <= min(left.values()) + _AS_GOOD]
     if joint:
         least = min(joint, key=lambda each: len(each.needs))
         parts = ", ".join(f"{words} ({misses:,} misses without)" for words, misses in least.needs)

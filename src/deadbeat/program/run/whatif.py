@@ -54,7 +54,7 @@ def foreseen(
     threads = moved(replica, placings)
     everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
     does = _does(replica)
-    rows = [_row(each, cpus, everyone) for each in threads]
+    rows = [[*_row(each, cpus, everyone), _first(each.was_on, cpus)] for each in threads]
     urgent = [*zip([each.task.priority for each in threads], does.locks, strict=True)]
     locks = [
         (
@@ -174,7 +174,12 @@ def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list
     )
     weight = task.priority if policy else _WEIGHT
     signed = mask - (1 << 64) * (mask >= 1 << 63)
-    return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns, 0]
+    return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns]
+
+
+def _first(was: Sequence[int], cpus: Sequence[int]) -> int:
+    """Where a thread is when it is placed, as `run_program` has it: on the CPU that it was on."""
+    return cpus.index(was[0]) + 1 if len(was) == 1 and was[0] in cpus else 0
 
 
 def _judged(jobs: Times, deadline: int | None, end_ns: int) -> Foreseen:
