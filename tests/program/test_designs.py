@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from helpers.answers import Capture, answer_of
 from helpers.recorded import recorded
 
+from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.replica import Replica, ReplicaThread
 from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.program.run import kind
 from deadbeat.program.run.designs import DesignSearch
-from deadbeat.program.run.whatif import Foreseen, foreseen
+from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
 from deadbeat.sched.program import COMPUTE, LOCK, OP, UNLOCK
 
 MS = 1_000_000
@@ -46,6 +48,9 @@ def test_an_overloaded_cpu_is_simulated_as_it_was(
     """Six threads ask for 1.2 of a CPU, of which throttling leaves 0.95."""
     studio(monkeypatch)
     capsys.readouterr()
+    told = json.loads(Path("runs/studio/program.json").read_text())  # of where the test runs
+    told["platform"]["details"] |= {"rt_runtime_us": 950_000, "rt_group_sched": True}
+    Path("runs/studio/program.json").write_text(json.dumps(told))
     assert main(("predict", "studio", "--out", "out")) == 0
     assert "U 1.20: control misses first, 599 of 599" in capsys.readouterr().out
     (found,) = json.loads(Path("out/predictions.json").read_text())["variants"]
@@ -95,6 +100,26 @@ def test_what_a_design_must_not_say(capsys: Capture, monkeypatch: pytest.MonkeyP
         assert main(("predict", "studio", "--design", "design.toml")) == 2, text
         err = capsys.readouterr().err
         assert "design.toml: " in err and says in err and err.count("\n") == 1, err
+
+
+@pytest.mark.parametrize(
+    ("kernel", "runtime_us", "grouped", "limits"),
+    [
+        ("6.18.1 #1 SMP", 950_000, False, (0, 0, 50, 1000)),
+        ("6.18.1 #1 SMP", 950_000, True, (950, 1000, 50, 1000)),
+        ("6.1.0-18-amd64", 900_000, False, (900, 1000, 0, 0)),
+        ("6.1.0-18-amd64", -1, False, (0, 0, 0, 0)),
+        ("unknown", None, None, (950, 1000, 0, 0)),
+    ],
+)
+def test_what_real_time_threads_leave_to_others(
+    kernel: str, runtime_us: int | None, grouped: bool | None, limits: tuple[int, ...]
+) -> None:
+    """Throttling is of kernels before 6.12, and of those with RT_GROUP_SCHED; later ones have the
+    fair server."""
+    details = {"rt_runtime_us": runtime_us, "rt_group_sched": grouped}
+    platform = evolve(example_platform(), kernel=kernel, details=details)
+    assert limits_of(platform) == tuple(MS * each for each in limits)
 
 
 def made_up(draw: random.Random, threads: int, most: int) -> tuple[Replica, list[DerivedTask]]:

@@ -423,6 +423,7 @@ def test_a_kernel_that_leaves_out_switches_hides_no_miss(capsys: Capture) -> Non
         assert float(found["load"].split()[1]) < 0.5  # U: 0.2 and what logger takes
     assert control["misses"] == 10 and "605 of 738 jobs are not known" in found["headline"]
     assert main(("predict", "only-switches")) == 0
+    assert "whether its kernel throttles real-time threads" in capsys.readouterr().out
     assert main(("show", "only-switches")) == 0
     assert "missed 12 of 587 deadlines" in capsys.readouterr().out
 

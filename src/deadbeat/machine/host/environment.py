@@ -26,6 +26,7 @@ from deadbeat.machine.host.kernel import (
     VERSION,
     VIRTUAL_FILES,
     is_virtual,
+    kernel_config,
     preemption_model,
 )
 from deadbeat.machine.host.proc import (
@@ -108,6 +109,7 @@ def read_environment(
     cpus = online_cpus(read)
     preemption, basis = preemption_model(read)
     virtual, virtual_basis = is_virtual(read)
+    config, source = kernel_config(read)
     ticks = {str(c): t for c, t in ticks_of(read(STAT) or "").items() if c in cpus}
     no_ticks = Unknown(f"{STAT} has no ticks by CPU")
     found: dict[str, Fact] = {
@@ -133,6 +135,7 @@ def read_environment(
         "total_ticks": {cpu: each.total for cpu, each in ticks.items()} or no_ticks,
         "rt_runtime_us": integer(read, RT_RUNTIME),
         "rt_period_us": integer(read, RT_PERIOD),
+        "rt_group_sched": config.get("RT_GROUP_SCHED") == "y" if config else source,
         "fair_server_runtime_ns": {str(cpu): reading.fair_server(read, cpu) for cpu in cpus},
         "throttle_counts": {str(cpu): reading.throttle(read, cpu) for cpu in cpus},
         "thermal": reading.thermal(read),

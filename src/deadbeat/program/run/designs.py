@@ -99,7 +99,7 @@ def score_of(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> Sco
 class DesignSearch:
     """A search over designs of ``tasks`` on ``cpus``; ``judged``: threads that count; ``simulate``:
     what the simulator has of placings, with inheritance; ``locks``: there are some to inherit by;
-    ``ns``: for how long they were seen."""
+    ``ns``: for how long they were seen; ``others``: priorities of threads that stay."""
 
     def __init__(
         self,
@@ -110,6 +110,7 @@ class DesignSearch:
         *,
         locks: bool,
         ns: int,
+        others: Iterable[int] = (),
     ) -> None:
         self._tasks, self._judged, self._simulate = tasks, judged, simulate
         self._locks, self._room = locks, _ROOM * len(cpus)
@@ -123,6 +124,7 @@ class DesignSearch:
         self.now = Design(tuple(Seat(task.policy, task.priority, task.cpus) for task in tasks))
         self.known: dict[Design, Score] = {}
         self._scores: dict[Design, Score] = {}
+        self._others = {*others}
 
     def placings(self, design: Design) -> tuple[Placing, ...]:
         """What is to be set for it."""
@@ -147,7 +149,7 @@ class DesignSearch:
 
     def score(self, design: Design) -> Score:
         if design not in self.known:
-            same = _ordered(design)
+            same = _ordered(design, self._others)
             if same not in self._scores:
                 found = self._simulate(self.placings(design), design.inherit)
                 self._scores[same] = score_of(found, self._judged)
@@ -349,9 +351,9 @@ def _between(design: Design) -> list[int]:
     return sorted(gaps & _RANKS)
 
 
-def _ordered(design: Design) -> Design:
-    """The same with priorities 1, 2, ..: it runs as the other does."""
-    order = sorted({seat.priority for seat in design.seats} - {0})
+def _ordered(design: Design, others: set[int]) -> Design:
+    """The same with priorities 1, 2, .. among ``others``: it runs as the other does."""
+    order = sorted(({seat.priority for seat in design.seats} | others) - {0})
     seats = (
         evolve(seat, priority=order.index(seat.priority) + 1 if seat.priority else 0)
         for seat in design.seats

@@ -166,7 +166,8 @@ def forecast(
     rooms_table = Table(name="rooms", columns=columns, rows=rooms, terminal=True, title=title)
     sentence = f"As it is, worst responses simulated for measured: {model}."
     table = _table(variants)
-    lacks = (*program.lacks, *_LACKS)
+    assumed = not isinstance(store.platform.details.get("rt_group_sched"), bool)
+    lacks = (*program.lacks, *_LACKS, *[_ASSUMED] * assumed)
     document = Document(
         title=f"{path.name} predicted",
         kind="predict",
@@ -253,6 +254,8 @@ def freed(program: Replica, machine: Sequence[int]) -> tuple[Replica, list[str]]
     return evolve(program, threads=threads), words
 
 
+#: Of a machine that does not say whether it throttles.
+_ASSUMED = "whether its kernel throttles real-time threads: to 0.95 of each second is assumed"
 #: What the simulator leaves out.
 _LACKS = ("other programs, interrupts, and what cores share: memory and caches",)
 

@@ -175,6 +175,8 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
     if not tasks:
         return "no thread with a deadline has a priority"
 
+    names = {task.name for task in tasks}
+
     def simulate(placings: tuple[Placing, ...], inherit: bool) -> Mapping[str, Foreseen]:
         return foreseen(ground.replica, ground.cpus, placings=placings, inherit=inherit)
 
@@ -185,6 +187,7 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
         simulate,
         locks=isinstance(_inherit(ground, ""), ProgramChange),
         ns=ground.replica.end_ns,
+        others=(t.task.priority for t in ground.replica.threads if t.task.name not in names),
     )
     searched = found.search(count)
     if not searched.best:

@@ -125,7 +125,8 @@ def limits_of(platform: Platform) -> tuple[int, ...]:
     release = release_of(platform.kernel)
     runtime, period = (platform.details.get(f"rt_{word}_us") for word in ("runtime", "period"))
     runtime = runtime if isinstance(runtime, int) else round(_RUNTIME_NS / 1e3)
-    kept = rt_kept(runtime, period, release, None)
+    grouped = platform.details.get("rt_group_sched")
+    kept = rt_kept(runtime, period, release, grouped if isinstance(grouped, bool) else None)
     least = int(period) * 1000 if isinstance(period, int) else _PERIOD_NS
     throttling = (round((1 - kept) * least), least) if kept and kept < 1 else (0, 0)
     return *throttling, *((_PERIOD_NS - _RUNTIME_NS, _PERIOD_NS) if release >= (6, 12) else (0, 0))
