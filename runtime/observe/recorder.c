@@ -497,6 +497,7 @@ static int record_until_end(void)
     static uint16_t cpus[CPUS_MOST];
     unsigned count = open_buffers(files, cpus);
     say_present(false);
+    look_around(true);
     bool busy = false, gone = false;
     for (uint64_t due = 0; !stopped;) {
         struct pollfd input = {.fd = 0, .events = POLLIN};
@@ -585,6 +586,7 @@ int main(int argc, char **argv)
         if (events[id] && *events[id]->call && events[id]->number >= 0)
             printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
     say_threads();
+    look_around(false);
     say_names();
     if (full_ns)
         printf("full %" PRIu64 " %s\n", full_ns, strerror(full_why));

@@ -96,6 +96,9 @@ void say_present(bool count_from_now);
 /* A line for each thread that there was. */
 void say_threads(void);
 
+/* Begins to look at what runs beside the program, or says a line for each thread that ran. */
+void look_around(bool begins);
+
 /* Thread ``tid`` of any program has this name (16 bytes) now. */
 void name_of(uint32_t tid, const char *comm);
 

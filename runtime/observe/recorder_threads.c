@@ -15,6 +15,7 @@
 
 #define THREADS_MOST (1u << 16)
 #define SETTLED_NS 20000000
+#define BESIDE_PART 100 /* of the time: who has less does not matter */
 
 struct thread {
     uint32_t tid, pid;
@@ -38,6 +39,14 @@ static struct {
 
 static struct thread *threads;
 static size_t thread_count, thread_room;
+
+/* All of the machine as recording began: CPU times. */
+static struct {
+    uint32_t tid;
+    int64_t cpu_ns;
+} beside[THREADS_MOST];
+static size_t beside_count;
+static uint64_t beside_ns;
 
 uint64_t now_ns(void)
 {
@@ -337,30 +346,94 @@ static void say_call(int number)
             printf("call %d %s\n", number, CALLS[i].name);
 }
 
+static void say_thread(const char *word, const struct thread *t)
+{
+    char text[COMM_TEXT];
+    printf("%s %u %u %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " ", word,
+           t->tid, t->pid, t->policy, t->priority, t->call, t->runtime_ns, t->deadline_ns, t->period_ns,
+           t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
+    const char *comma = "";
+    for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)
+        if (t->cpus[cpu / 64] >> cpu % 64 & 1) {
+            printf("%s%u", comma, cpu);
+            comma = ",";
+        }
+    comm_text(text, t->comm, sizeof t->comm);
+    printf("%s %s\n", *comma ? "" : "-", text);
+}
+
 void say_threads(void)
 {
     for (size_t i = 0; i < thread_count; i++) {
         const struct thread *t = &threads[i];
-        char text[COMM_TEXT];
         if (!*t->comm)
             continue;
         say_call(t->call);
-        printf("thread %u %u %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64
-               " ",
-               t->tid, t->pid, t->policy, t->priority, t->call, t->runtime_ns, t->deadline_ns, t->period_ns,
-               t->cpu_ns < 0 ? -1 : t->cpu_ns - t->cpu_before_ns, t->sampled_ns, t->begin_ns);
-        const char *comma = "";
-        for (unsigned cpu = 0; cpu < CPUS_MOST; cpu++)
-            if (t->cpus[cpu / 64] >> cpu % 64 & 1) {
-                printf("%s%u", comma, cpu);
-                comma = ",";
-            }
-        comm_text(text, t->comm, sizeof t->comm);
-        printf("%s %s\n", *comma ? "" : "-", text);
+        say_thread("thread", t);
         for (unsigned n = 0; n < t->start_count; n++)
             printf("start %u %" PRIxPTR "\n", t->tid, t->starts[n]);
     }
     say_code();
+}
+
+/* Whether it is us, or what began us. */
+static bool is_ancestor(uint32_t pid)
+{
+    char path[64], text[TEXT_BYTES];
+    unsigned up = (unsigned)getpid();
+    for (const char *at; up > 1 && up != pid;) {
+        snprintf(path, sizeof path, "/proc/%u/stat", up);
+        at = text_of(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+        if (!at || sscanf(at, ") %*c %u", &up) != 1)
+            return false;
+    }
+    return up == pid;
+}
+
+/* A thread of another program: what it has had until now, or has had since. */
+static void look_beside(uint32_t pid, uint32_t tid, bool begins)
+{
+    char path[64], text[64];
+    int64_t cpu_ns;
+    snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", pid, tid);
+    if (text_of(path, text, sizeof text) <= 0 || sscanf(text, "%" SCNd64, &cpu_ns) != 1)
+        return;
+    if (begins) {
+        if (beside_count < THREADS_MOST) {
+            beside[beside_count].tid = tid;
+            beside[beside_count++].cpu_ns = cpu_ns;
+        }
+        return;
+    }
+    struct thread found = {.tid = tid, .pid = pid, .cpu_ns = cpu_ns, .call = -1, .begin_ns = beside_ns};
+    for (size_t i = 0; i < beside_count; i++)
+        if (beside[i].tid == tid && beside[i].cpu_ns <= cpu_ns)
+            found.cpu_before_ns = beside[i].cpu_ns;
+    if ((cpu_ns - found.cpu_before_ns) * BESIDE_PART >= (int64_t)(now_ns() - beside_ns) && !thread_of(tid) &&
+        !is_ancestor(pid) && look_at(&found))
+        say_thread("beside", &found);
+}
+
+void look_around(bool begins)
+{
+    static char path[300];
+    if (begins)
+        beside_ns = now_ns();
+    DIR *all = opendir("/proc");
+    for (struct dirent *process; all && (process = readdir(all));) {
+        uint32_t pid = (uint32_t)strtoul(process->d_name, NULL, 10);
+        snprintf(path, sizeof path, "/proc/%u/task", pid);
+        DIR *folder = pid ? opendir(path) : NULL;
+        for (struct dirent *entry; folder && (entry = readdir(folder));) {
+            uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+            if (tid)
+                look_beside(pid, tid, begins);
+        }
+        if (folder)
+            closedir(folder);
+    }
+    if (all)
+        closedir(all);
 }
 
 void say_present(bool count_from_now)

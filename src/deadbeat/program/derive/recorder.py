@@ -287,28 +287,30 @@ def _recording(
         dict(text.split(" ", 1) for word, text in lines if word == kind)
         for kind in ("call", "name")
     )
-    found = []
-    for word, text in lines:
-        if word == "thread":
-            # A thread from a line of the recorder.
-            *words, cpus, name = text.split(" ", 12)
-            fields: dict[str, Any] = dict(zip(_FACTS, map(int, words), strict=True))
-            fields["policy"] = _POLICIES.get(fields["policy"], str(fields["policy"]))
-            thread = RecordedThread(
-                name=name, cpus=() if cpus == "-" else tuple(parse_cpu_list(cpus)), **fields
-            )
-            found.append(thread)
-    threads = tuple(found)
+    threads, beside = (
+        tuple(_thread(text) for word, text in lines if word == kind)
+        for kind in ("thread", "beside")
+    )
     starts = _starts(lines, threads, target) if target else {}
     return Recording(
         events=events,
         threads=tuple(evolve(each, start=starts.get(each.tid, "")) for each in threads),
+        beside=beside,
         calls={int(number): name for number, name in calls.items()},
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),
         gaps=tuple((begin, end) for begin, end in gaps),
         **facts,
     )
+
+
+def _thread(text: str) -> RecordedThread:
+    """A thread from a line of the recorder."""
+    *words, cpus, name = text.split(" ", 12)
+    fields: dict[str, Any] = dict(zip(_FACTS, map(int, words), strict=True))
+    fields["policy"] = _POLICIES.get(fields["policy"], str(fields["policy"]))
+    allowed = () if cpus == "-" else tuple(parse_cpu_list(cpus))
+    return RecordedThread(name=name, cpus=allowed, **fields)
 
 
 def _starts(

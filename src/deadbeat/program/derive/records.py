@@ -118,7 +118,7 @@ class Recording:
     the program, as far as known; ``names``: tid -> name, of what ran in its place; ``maps``: pid ->
     its /proc/PID/maps, the last first, where it has real-time threads; ``event_ns``: what recording
     an event takes of a thread, from and to, and ``other_call_ns`` of a system call
-    of another program (0: not known)."""
+    of another program (0: not known); ``beside``: threads of other programs that ran meanwhile."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -135,6 +135,7 @@ class Recording:
     maps: dict[int, str] = field(factory=dict)
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
+    beside: tuple[RecordedThread, ...] = ()
 
     @cached_property
     def blind(self) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from deadbeat.program.derive.beside import Beside, beside, nice_of
 from deadbeat.program.derive.outside import BUSY
-from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.records import REAL_TIME, Recording
 from deadbeat.program.derive.sections import lock_spans
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import DerivedRun, DerivedTask
@@ -57,6 +58,7 @@ class ReplicaThread:
     period_ns: int = 0  # of SCHED_DEADLINE
     deadline_ns: int = 0
     was_on: tuple[int, ...] = ()
+    nice: int = 0  # of an ordinary one
 
     @property
     def compute_ns(self) -> NDArray[np.float64]:
@@ -86,7 +88,8 @@ class ReplicaThread:
 @frozen(kw_only=True, eq=False)
 class Replica:
     """``locks``: names and protocols; ``end_ns``: of the recording; ``lacks``: what is not in it, a
-    line each; ``limits``: of real-time threads, as `run_program` has them, since they ``run``."""
+    line each; ``limits``: of real-time threads, as `run_program` has them, since they ``run``.
+    ``beside``: threads of other programs; ``assumed``: what is, a line each."""
 
     threads: tuple[ReplicaThread, ...]
     locks: tuple[tuple[str, str], ...]
@@ -94,6 +97,8 @@ class Replica:
     lacks: tuple[str, ...] = ()
     limits: tuple[int, ...] = ()
     run: int = -1
+    beside: tuple[ReplicaThread, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def scaled(self, factor: float, *, thread: str = "", lock: str = "") -> Replica:
         """With this many times the CPU time: of ``thread``, of sections of ``lock``, of both
@@ -165,11 +170,17 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
         ).thread(task, idle["ns"][idle["a"] == task.tid].astype(np.int64) - recording.begin_ns)
         for task in tasks
     ]
-    known = [each.wake_ns for each in threads if each.wake_ns != _UNKNOWN]
+    known, nice = [each.wake_ns for each in threads if each.wake_ns != _UNKNOWN], nice_of(recording)
     usual = int(np.median(known)) if known else 0
     threads = [
-        evolve(each, wake_ns=usual) if each.wake_ns == _UNKNOWN else each for each in threads
+        evolve(
+            each,
+            wake_ns=usual if each.wake_ns == _UNKNOWN else each.wake_ns,
+            nice=nice.get(each.task.tid, 0),
+        )
+        for each in threads
     ]
+    others = beside(recording, tracks, all(each.task.policy in REAL_TIME for each in threads))
     seen = {section.lock for task in tasks for section in task.sections}
     lacks = [
         f"{lock.name}: only waits for it were seen, not its sections"
@@ -182,6 +193,32 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
         end_ns=recording.end_ns - recording.begin_ns,
         lacks=tuple(lacks),
         run=min((int(tracks[t.tid].on[0]) for t in tasks if t.priority), default=-1),
+        beside=tuple(map(_stranger, others)),
+        assumed=tuple(each.assumed for each in others if each.assumed),
+    )
+
+
+def _stranger(each: Beside) -> ReplicaThread:
+    thread, ops = each.thread, np.zeros(len(each.spans), OP)
+    ops["kind"], ops["ns"] = COMPUTE, each.spans[:, 1]
+    return ReplicaThread(
+        task=DerivedTask(
+            name=thread.name,
+            tid=thread.tid,
+            kind="event",
+            policy=thread.policy,
+            priority=thread.priority,
+            cpus=thread.cpus,
+            runtime_ns=thread.runtime_ns,
+        ),
+        releases=each.spans[:, 0],
+        ends=np.arange(1, len(ops) + 1),
+        ops=ops,
+        overhead=np.zeros(len(ops)),
+        period_ns=thread.period_ns,
+        deadline_ns=thread.deadline_ns,
+        was_on=thread.cpus,
+        nice=each.nice,
     )
 
 

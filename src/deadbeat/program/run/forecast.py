@@ -167,7 +167,7 @@ def forecast(
     sentence = f"As it is, worst responses simulated for measured: {model}."
     table = _table(variants)
     assumed = not isinstance(store.platform.details.get("rt_group_sched"), bool)
-    lacks = (*program.lacks, *_LACKS, *[_ASSUMED] * assumed)
+    lacks = (*program.lacks, *program.assumed, *_LACKS, *[_ASSUMED] * assumed)
     document = Document(
         title=f"{path.name} predicted",
         kind="predict",
@@ -257,7 +257,7 @@ def freed(program: Replica, machine: Sequence[int]) -> tuple[Replica, list[str]]
 #: Of a machine that does not say whether it throttles.
 _ASSUMED = "whether its kernel throttles real-time threads: to 0.95 of each second is assumed"
 #: What the simulator leaves out.
-_LACKS = ("other programs, interrupts, and what cores share: memory and caches",)
+_LACKS = ("interrupts, and what cores share: memory and caches",)
 
 
 def _variant(program: Replica, cpus: Sequence[int], instances: int) -> ProgramVariant:

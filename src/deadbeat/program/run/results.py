@@ -149,8 +149,9 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         columns = read_columns(path, what="events", hint=_EVENTS_HINT)
         try:
             facts = json.loads(columns.pop("facts").tobytes())
-            threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts["threads"]]
-            facts["threads"] = tuple(RecordedThread(**each) for each in threads)
+            for name in ("threads", "beside"):
+                threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts.get(name, ())]
+                facts[name] = tuple(RecordedThread(**each) for each in threads)
             facts |= {n: tuple(facts.get(n, ())) for n in ("not_seen", "event_ns", "throttled")}
             facts["gaps"] = tuple((begin, end) for begin, end in facts.get("gaps", ()))
             facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}

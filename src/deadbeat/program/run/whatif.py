@@ -17,8 +17,9 @@ from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_program
 
-#: Weight of an ordinary thread of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
-_WEIGHT = 1024
+#: Weight of an ordinary thread of nice 0, and of another by 1.25 a step (sched_prio_to_weight in
+#: kernel/sched/core.c); of SCHED_IDLE.
+_WEIGHT, _STEP, _IDLE_WEIGHT = 1024, 1.25, 3
 #: By default fixed priorities have so much of which period; the fair server has the rest.
 _RUNTIME_NS, _PERIOD_NS = 950_000_000, 1_000_000_000
 
@@ -52,10 +53,11 @@ def foreseen(
         deadlines: In place of those of the replica's tasks.
     """
     threads = moved(replica, placings)
-    everyone = {cpu for each in threads for cpu in each.task.cpus} | {*cpus}
+    all_of_them = [*threads, *replica.beside]
+    everyone = {cpu for each in all_of_them for cpu in each.task.cpus} | {*cpus}
     does = _does(replica)
-    rows = [[*_row(each, cpus, everyone), _first(each.was_on, cpus)] for each in threads]
-    urgent = [*zip([each.task.priority for each in threads], does.locks, strict=True)]
+    rows = [[*_row(each, cpus, everyone), _first(each.was_on, cpus)] for each in all_of_them]
+    urgent = [*zip([each.task.priority for each in threads], does.locks, strict=False)]
     locks = [
         (
             PROTOCOLS.index("inherit" if inherit and protocol == "none" else protocol),
@@ -78,7 +80,7 @@ def foreseen(
     wanted = {each.task.name: each.task.deadline_ns for each in threads} | dict(deadlines or {})
     return {
         each.task.name: _judged(jobs, wanted[each.task.name], replica.end_ns)
-        for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=True)
+        for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=False)
     }
 
 
@@ -96,8 +98,8 @@ class _Does:
 @lru_cache(maxsize=2)
 def _does(replica: Replica) -> _Does:
     ends, op_ends, ops = list[int](), list[Times](), [np.zeros(0, OP)]
-    done = many = 0
-    for each in replica.threads:
+    done, many, threads = 0, 0, (*replica.threads, *replica.beside)
+    for each in threads:
         # Operations with each job's overhead before them, and the number until the end of each.
         starts = np.append(0, each.ends[:-1])
         more = np.zeros(len(each.ends), OP)
@@ -110,12 +112,10 @@ def _does(replica: Replica) -> _Does:
     every, none = np.concatenate(ops), np.zeros(0, np.int64)
     return _Does(
         job_ends=np.array(ends, np.int64),
-        releases=np.concatenate([none, *(each.releases for each in replica.threads)]),
+        releases=np.concatenate([none, *(each.releases for each in threads)]),
         op_ends=np.concatenate([none, *op_ends]),
         ops=np.column_stack([every[name] for name in OP.names or ()]).astype(np.int64),
-        locks=tuple(
-            {*each.ops["target"][each.ops["kind"] == LOCK].tolist()} for each in replica.threads
-        ),
+        locks=tuple({*each.ops["target"][each.ops["kind"] == LOCK].tolist()} for each in threads),
     )
 
 
@@ -173,7 +173,8 @@ def _row(thread: ReplicaThread, cpus: Sequence[int], everyone: set[int]) -> list
         if task.policy == "deadline"
         else (0, 0, 0)
     )
-    weight = task.priority if policy else _WEIGHT
+    weight = round(_WEIGHT / _STEP**thread.nice) if task.policy != "idle" else _IDLE_WEIGHT
+    weight = task.priority if policy else weight
     signed = mask - (1 << 64) * (mask >= 1 << 63)
     return [policy, weight, signed, int(thread.after), *reserved, thread.wake_ns]
 
