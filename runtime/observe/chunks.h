@@ -15,7 +15,9 @@ struct process {
     uint32_t pid, sleeps, chunks, next, filtered;
     int32_t call[7]; /* numbers of: clock_nanosleep, read, epoll_pwait, ppoll, sched_yield, futex,
                         sched_setscheduler */
-    char spare[64];
+    uint32_t held;   /* what of its memory and timers, as shim.h has it */
+    int32_t held_error;
+    char spare[56];
     uint8_t state[CHUNKS_MOST];
 };
 _Static_assert(sizeof(struct process) == HEADER, "chunks begin at a page");

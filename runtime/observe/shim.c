@@ -29,7 +29,8 @@
  *                    thread looks as if alone on its CPU
  *   END              at the end of a thread
  * There is no WAKING: derive/shim.py infers it from POST, SIGNAL and UNLOCK.
- * DEADBEAT_SHIM_PROTOCOL=inherit: shim_protocol.c gives mutexes priority inheritance.
+ * DEADBEAT_SHIM_PROTOCOL=inherit: shim_protocol.c gives mutexes priority inheritance; shim_memory.c takes
+ * two more.
  */
 #include "shim.h"
 #include "chunks.h"
@@ -519,6 +520,11 @@ __attribute__((constructor)) static void begin(void)
         alive = page;
         if (!begin_file())
             alive = NULL;
+    }
+    struct held held = hold();
+    if (alive != NULL) {
+        process->held = held.what;
+        process->held_error = held.error;
     }
     ask_inheritance();
     errno = kept;

@@ -73,6 +73,14 @@ int ask_inheritance(void);
 
 #define INHERITS() ((inheritance == NOT_ASKED_YET ? ask_inheritance() : inheritance) != LEFT)
 
+/* Memory and timers as the environment asks: what was done, and errno. */
+struct held {
+    uint32_t what;
+    int error;
+};
+enum { HEAP = 1, LOCKED = 2, SLACK = 4 };
+struct held hold(void);
+
 /* Gives a mutex inheritance before its first lock: what INIT says of it, 0: nothing new. */
 int64_t inherit(pthread_mutex_t *lock);
 

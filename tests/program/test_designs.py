@@ -34,11 +34,11 @@ SAID = {
 }
 
 
-def studio(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
-    shutil.copy("/bin/true", "studio")
+def studio(monkeypatch: pytest.MonkeyPatch, *options: str, name: str = "studio") -> None:
+    shutil.copy("/bin/true", name)
     monkeypatch.setattr(kind, "watched", recorded("strangers"))
     monkeypatch.setenv("COLUMNS", "120")
-    assert main(("run", "--yes", *options, "--", "./studio")) == 0
+    assert main(("run", "--yes", *options, "--", f"./{name}")) == 0
 
 
 @pytest.mark.usefixtures("in_a_folder")
@@ -58,6 +58,30 @@ def test_an_overloaded_cpu_is_simulated_as_it_was(
         each = found["threads"][name]
         assert abs(each["misses"] / each["jobs"] - misses / jobs) < 0.03, name
         assert each["max_ns"] == pytest.approx(worst * MS, rel=0.45 if name == "logger" else 0.2)
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_what_runs_beside_a_program_is_in_its_prediction(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tests/programs/strangers/loads.c: a 6.5 ms every 20 ms at FIFO 40, b 5 ms every 50 at 70,
+    and, another process, 10 ms every 30 at 60, on one CPU. It said: a late 20 times, b never."""
+    studio(monkeypatch, name="loads")
+    assert main(("predict", "loads", "--out", "out")) == 0
+    said = capsys.readouterr().out
+    assert "when plc (FIFO 60, 35% of a CPU), another program, runs: evenly is assumed" in said
+    (found,) = json.loads(Path("out/predictions.json").read_text())["variants"]
+    assert found["threads"]["a"]["misses"] in (19, 20)  # one job was cut by the end
+    assert found["threads"]["a"]["max_ns"] == pytest.approx(22.0 * MS, rel=0.02)
+    # above both, it has no miss; below, where it was before, the same; alone, none
+    for priority, cpu, misses in ((90, 1, False), (40, 1, True), (40, 0, False)):
+        Path("d.toml").write_text(
+            f'[threads.a]\npolicy = "fifo"\npriority = {priority}\ncpus = [{cpu}]\n'
+        )
+        out = f"out-{priority}-{cpu}"
+        assert main(("predict", "loads", "--design", "d.toml", "--out", out)) == 0
+        (found,) = json.loads(Path(out, "predictions.json").read_text())["variants"]
+        assert bool(found["threads"]["a"]["misses"]) == misses
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -35,21 +35,17 @@ from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.program.derive.tracks import NEVER, PARKED, Track
+from deadbeat.program.derive.tracks import NEVER, PARKED, TOLD, Track
 
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
 _FAIR_PRIO = 100
 #: A charge in an interrupt counts until its begin; over as many that is little.
 _CHARGES = 10
-#: A page fault that maps what is in memory already.
-_FAULT_NS = 1_000
 #: Of INTERRUPT.c, and of softirqs their numbers.
 _HANDLERS = ("interrupt {}", "softirq {}", "local timer", "call of a CPU", "reschedule", "irq work")
 _SOFT = ("hi", "timer", "net_tx", "net_rx", "block", "poll", "tasklet", "sched", "hrtimer", "rcu")
 
-#: What a thread does between which page faults end.
-_TOLD = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
 
 Parts = Counter[tuple[str, str]]
 
@@ -171,7 +167,7 @@ class _Seen:
             cpu: (rows, rows["ns"].astype(np.int64) - recording.begin_ns)
             for cpu, rows in on.items()
         }
-        self.known = {tid: track.of(*_TOLD) for tid, track in self.tracks.items()}
+        self.known = {tid: track.of(*TOLD) for tid, track in self.tracks.items()}
         #: Instants in a row, as a search copies those of a column.
         self.when = {
             tid: tuple(
@@ -191,21 +187,6 @@ class _Seen:
         self.preempted = QUOTA if self.quota else PREEMPTED
         self.kinds = {*np.unique(recording.events["kind"]).tolist()}
         self.handlers = {tid: _handlers(track) for tid, track in self.tracks.items()}
-        found = {}
-        for tid, track in self.tracks.items():
-            # When page faults began, and what they took together until then: with the way back and
-            # to the next one, where that is no longer than the fault.
-            rows = track.of(*_TOLD)
-            begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
-            after = np.minimum(begin + 1, len(rows) - 1)
-            ended = rows["kind"][after] == RecordKind.FAULT_END
-            took = track.cpu_time(rows["ns"][after]) - track.cpu_time(rows["ns"][begin])
-            then = np.minimum(after + 1, len(rows) - 1)
-            back = track.cpu_time(rows["ns"][then]) - track.cpu_time(rows["ns"][after])
-            took += np.where((rows["kind"][then] == RecordKind.FAULT) & (back <= took), back, 0)
-            took = np.where(ended, took, _FAULT_NS).astype(np.int64)
-            found[tid] = rows["ns"][begin], np.append(0, np.cumsum(took))
-        self.faults = found
         each = [_charged(track, *self.handlers[tid]) for tid, track in self.tracks.items()]
         #: Whether the kernel charges interrupts to whom they hit: no CONFIG_IRQ_TIME_ACCOUNTING.
         self.charged = bool(np.concatenate([[True], *each]).mean() > 1 / 2)
@@ -248,7 +229,7 @@ class _Seen:
             found[max((k for k in found if k[0] == INTERRUPT), key=found.__getitem__)] -= min(
                 gone, longest
             )
-        at, sums = self.faults[track.thread.tid]
+        at, sums = track.faults
         faults = int(np.diff(sums[np.searchsorted(at, edges)])[0])
         found[FAULT, ""] += faults
         found[WORK, ""] = max(int(charged) - (handled if self.charged else 0) - faults, 0)

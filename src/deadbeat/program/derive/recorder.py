@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from attrs import evolve
@@ -96,6 +97,8 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 #: Of a sleep: call, timer, charge, away, woken, back, return.
 _SLEEP_EVENTS = 7
 _PATIENCE_S = 30.0
+#: What recording takes on a machine: as it says it, once for all runs.
+_COSTS = WeakKeyDictionary[Target, tuple[float, float, float]]()
 #: Where those of runtimes begin.
 _RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime[./]|node::|v8::|uv__)"
 #: Where a thread begins, and what libraries have between that and the function that it is made for.
@@ -140,11 +143,14 @@ class Recorder(ClosedAfterwards):
     def begin(self, pid: int) -> None:
         """Record process ``pid``; UsageError where there is none."""
         tracer = self._tracer
-        if tracer is not None:
+        if tracer is not None and self._target in _COSTS:
+            self._cost = _COSTS[self._target]
+        elif tracer is not None:
             said = self._target.run((self._tool, "cost", tracer.folder)).stdout.split()
             if len(said) == len(self._cost):
                 call_ns, low_ns, high_ns = (max(float(word), 0.0) for word in said)
                 self._cost = low_ns / _SLEEP_EVENTS, high_ns / _SLEEP_EVENTS, call_ns
+                _COSTS[self._target] = self._cost
         words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()

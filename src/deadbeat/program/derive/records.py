@@ -34,6 +34,8 @@ REAL_TIME = ("fifo", "rr", "deadline")
 SHARED = 1 << 62
 
 
+#: Of what a program is given: its heap stays, its memory is locked, the slack of its timers.
+HEAP, LOCKED, SLACK = 1, 2, 4
 #: A number of no call: of a thread that is several, which live for a job each.
 NEXT = -2
 
@@ -118,7 +120,9 @@ class Recording:
     the program, as far as known; ``names``: tid -> name, of what ran in its place; ``maps``: pid ->
     its /proc/PID/maps, the last first, where it has real-time threads; ``event_ns``: what recording
     an event takes of a thread, from and to, and ``other_call_ns`` of a system call
-    of another program (0: not known); ``beside``: threads of other programs that ran meanwhile."""
+    of another program (0: not known); ``beside``: threads of other programs that ran meanwhile;
+    ``held``: what its memory and timers were given (`HEAP`, `LOCKED`, `SLACK`), ``held_error``:
+    errno of what they were not."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -136,6 +140,8 @@ class Recording:
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
     beside: tuple[RecordedThread, ...] = ()
+    held: int = 0
+    held_error: int = 0
 
     @cached_property
     def blind(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 from attrs import evolve, frozen
@@ -59,6 +60,7 @@ class ReplicaThread:
     deadline_ns: int = 0
     was_on: tuple[int, ...] = ()
     nice: int = 0  # of an ordinary one
+    fault_ns: Times | None = None  # CPU time of each job's page faults
 
     @property
     def compute_ns(self) -> NDArray[np.float64]:
@@ -129,6 +131,23 @@ class Replica:
 
         every = [moved(each, place) for place in range(number) for each in self.threads]
         return evolve(self, threads=tuple(every), locks=self.locks * number)
+
+
+@lru_cache(maxsize=2)
+def without_faults(replica: Replica) -> Replica:
+    """With jobs that have no page faults, as if all memory were locked."""
+    threads = []
+    for each in replica.threads:
+        ops, overhead = each.ops.copy(), each.overhead
+        if each.fault_ns is not None:
+            rest = 1 - each.fault_ns / np.maximum(each.compute_ns + overhead, 1)
+            rest = np.maximum(rest, 0)
+            overhead = overhead * rest
+            work = ops["kind"] == COMPUTE
+            every = np.repeat(rest, np.diff(each.ends, prepend=0))
+            ops["ns"][work] = np.rint(ops["ns"] * every)[work]
+        threads.append(evolve(each, ops=ops, overhead=overhead))
+    return evolve(replica, threads=tuple(threads))
 
 
 def within(ops: Ops, lock: int) -> NDArray[np.bool_]:
@@ -280,6 +299,7 @@ class _SeenThread:
         after = task.kind == "relative"
         if after:
             releases[1:] = np.maximum(rows["release"][1:] - rows["end"][:-1], 0)
+        at, sums = track.faults
         # Median time from a release to the CPU, where that was idle.
         wakes = rows["release"][rows["waited"]]
         place = np.searchsorted(track.on, wakes)
@@ -296,6 +316,7 @@ class _SeenThread:
             period_ns=thread.period_ns,
             deadline_ns=thread.deadline_ns,
             was_on=task.cpus,
+            fault_ns=np.diff(sums[np.searchsorted(at, [rows["begin"], rows["end"]])], axis=0)[0],
         )
 
     def _ops(self) -> tuple[Ops, Times]:

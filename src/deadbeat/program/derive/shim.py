@@ -14,6 +14,8 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,8 @@ _CALLS = (
 _PROCESS = np.dtype(
     [
         *(("magic", "S8"), ("lost", "<u8"), ("pid", "<u4"), ("sleeps", "<u4"), ("chunks", "<u4")),
-        *(("next", "<u4"), ("filtered", "<u4"), ("call", "<i4", len(_CALLS)), ("spare", "S64")),
+        *(("next", "<u4"), ("filtered", "<u4"), ("call", "<i4", len(_CALLS)), ("held", "<u4")),
+        *(("held_error", "<i4"), ("spare", "S56")),
         ("state", "u1", _CHUNKS_MOST),
     ]
 )
@@ -94,6 +97,8 @@ class Shim(ClosedAfterwards):
         preloaded: LD_PRELOAD of the program, which stays.
         sleeps: Record sleeps and CPU times too, as there are no events of the kernel.
         inherit: Give every mutex priority inheritance, as far as one can take it.
+        memory: "heap": malloc keeps what it has; "locked": so is all memory. ``slack_ns``: of
+            timers of its ordinary threads; 0: as it is.
         out: It is not wanted.
 
     Attributes:
@@ -110,6 +115,8 @@ class Shim(ClosedAfterwards):
         preloaded: str = "",
         sleeps: bool = False,
         inherit: bool = False,
+        memory: str = "",
+        slack_ns: int = 0,
         out: bool = False,
     ) -> None:
         self._target = target
@@ -152,6 +159,8 @@ class Shim(ClosedAfterwards):
             "DEADBEAT_SHIM_FILTERS": status.get("Seccomp_filters", "0"),
             "DEADBEAT_SHIM_SLEEPS": str(int(sleeps)),
             "DEADBEAT_SHIM_PROTOCOL": "inherit" if inherit else "",
+            "DEADBEAT_SHIM_MEMORY": memory,
+            "DEADBEAT_SHIM_SLACK": str(slack_ns or ""),
             # of what it starts, that wants to be the first library
             "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
         }
@@ -198,6 +207,8 @@ class Shim(ClosedAfterwards):
             symbols=seen.symbols | recording.symbols,
             maps={pid: text + seen.maps.get(pid, "") for pid, text in recording.maps.items()},
             lost=recording.lost + seen.lost,
+            held=seen.held,
+            held_error=seen.held_error,
             not_seen=tuple(missing),
         )
 
@@ -226,6 +237,7 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     calls: dict[int, str] = {}
     symbols: dict[int, str] = {}
     lost, pids, above, filtered = 0, dict[int, int](), 0, False
+    held, held_error = list[int](), 0
     shared: dict[tuple[str, int], int] = {}
     files: dict[tuple[str, ...], list[Path]] = defaultdict(list)
     for path in sorted(each for folder in folders for each in folder.iterdir()):
@@ -241,6 +253,8 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
             continue
         lost += int(process["lost"][0])
         filtered |= bool(process["filtered"][0])
+        held.append(int(process["held"][0]))
+        held_error = int(process["held_error"][0]) or held_error
         own = tuple(image.name.split("-")[1:])
         pids[int(own[0])] = int(own[1])
         calls = dict(zip(process["call"][0].tolist(), _CALLS, strict=True))
@@ -265,6 +279,7 @@ def read_folders(folders: Sequence[Path], target: Target) -> tuple[Recording, di
     why = (f"all locks: {lost:,} records of them could not be written: {reason}",) * bool(lost)
     every_maps = {int(key[1]): _text(paths) for key, paths in files.items() if key[0] == "m"}
     facts: dict[str, Any] = {"calls": calls, "symbols": symbols, "maps": every_maps, "lost": lost}
+    facts |= {"held": reduce(and_, held, held[0] if held else 0), "held_error": held_error}
     found = Recording(events=events, not_seen=why, **facts, **none)
     return found, pids
 

@@ -51,6 +51,9 @@ PARKED = "futex_wait"
 _BY_THREAD = "another thread"
 #: Calls that look whether there is something, too: then they return 0 at once.
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
+#: What a thread does between which page faults end; one that maps what is in memory already.
+TOLD = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
+_FAULT_NS = 1_000
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
 _CONTROL, _BY_MONOTONIC = 0x7F, 0x17F
@@ -178,6 +181,21 @@ class Track:
         if site not in self.sites:
             self.sites.append(site)
         return self.sites.index(site)
+
+    @cached_property
+    def faults(self) -> tuple[Times, Times]:
+        """When page faults began, and the CPU time that they took together until then: with the way
+        back and to the next one, where that is no longer than the fault."""
+        rows = self.of(*TOLD)
+        begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
+        after = np.minimum(begin + 1, len(rows) - 1)
+        ended = rows["kind"][after] == RecordKind.FAULT_END
+        took = self.cpu_time(rows["ns"][after]) - self.cpu_time(rows["ns"][begin])
+        then = np.minimum(after + 1, len(rows) - 1)
+        back = self.cpu_time(rows["ns"][then]) - self.cpu_time(rows["ns"][after])
+        took += np.where((rows["kind"][then] == RecordKind.FAULT) & (back <= took), back, 0)
+        took = np.where(ended, took, _FAULT_NS).astype(np.int64)
+        return rows["ns"][begin], np.append(0, np.cumsum(took))
 
     @cached_property
     def blocks(self) -> NDArray[np.void]:

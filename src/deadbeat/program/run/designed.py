@@ -7,15 +7,19 @@ cpus = [0]
 
 [locks]
 "*" = "inherit"
+
+[process]
+memory = "locked"
+timer_slack = "1ns"
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from attrs import asdict, evolve
+from attrs import asdict, evolve, field, frozen
 
 from deadbeat.base.model import rules
 from deadbeat.base.model.errors import UsageError
@@ -28,41 +32,81 @@ from deadbeat.program.run.whatif import moved
 
 _POLICIES, _PROTOCOLS = ("other", "fifo", "rr", "deadline"), ("none", "inherit")
 _TIMES = ("runtime", "deadline", "period")
+_MEMORY, _SLACK = ("locked", "heap"), rules.DurationNs(1, 10**9)
 _TIME, _PRIORITY = rules.DurationNs(1024, 1 << 50), rules.Whole(1, 99)
 
 
-def design_text(name: str, placings: Sequence[Placing], *, inherit: bool) -> str:
+@frozen(kw_only=True)
+class ReadDesign:
+    """What a file asks for. ``locks``: names, or *, and protocols; ``memory``: locked, heap or "";
+    ``slack_ns``: of timers; 0: as it is."""
+
+    placings: tuple[Placing, ...] = ()
+    locks: Mapping[str, str] = field(factory=dict)
+    memory: str = ""
+    slack_ns: int = 0
+
+
+def design_text(name: str, design: ReadDesign) -> str:
     """The file of a design that is called ``name``."""
     lines = [f"# {name}: deadbeat predict RUN --design FILE"]
-    for each in placings:
+    process = [f'memory = "{design.memory}"'] * bool(design.memory)
+    process += [f'timer_slack = "{design.slack_ns}ns"'] * bool(design.slack_ns)
+    lines += ["", "[process]", *process] if process else []
+    for each in design.placings:
         values = asdict(each)
         known = {key: values[key] for key in ("policy", "priority") if values[key]}
         known |= {key: list(each.cpus) for key in ("cpus",) if each.cpus}
         known |= {key: f"{values[f'{key}_ns']}ns" for key in _TIMES if values[f"{key}_ns"]}
         lines += ["", f"[threads.{json.dumps(each.name)}]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in known.items()]
-    lines += ["", "[locks]", '"*" = "inherit"'] * inherit
+    protocols = [f"{json.dumps(key)} = {json.dumps(word)}" for key, word in design.locks.items()]
+    lines += ["", "[locks]", *protocols] if protocols else []
     return "\n".join([*lines, ""])
 
 
-def designed(program: Replica, file: Path, cpus: Collection[int]) -> Replica:
-    """The program by the design of a file.
-    Raises UsageError: it names a thread, a lock or a CPU that is not there, or an unknown key."""
-    text = read_toml(file, "a design", "name a TOML file", "run --try best writes such files")
-    _known(file, "", text, ("threads", "locks"))
-    threads, locks = (dict(_items(file, key, text.get(key, {}))) for key in ("threads", "locks"))
+def designed(program: Replica, file: Path, cpus: Collection[int]) -> tuple[Replica, bool]:
+    """The program by the design of a file, and whether its memory is locked. Raises UsageError."""
     names = {each.task.name for each in program.threads}
-    _known(file, "threads.", threads, {"*", *names, *(name.partition("#")[0] for name in names)})
-    _known(file, "locks.", locks, {"*", *(name for name, _ in program.locks)})
-    placings = [_placing(file, name, value, cpus) for name, value in threads.items()]
-    for name, value in locks.items():
-        if value not in _PROTOCOLS:
-            raise _refused(file, f"locks.{name}", f"{shown(value)} is neither none nor inherit")
+    found = read_design(file, names, {name for name, _ in program.locks}, cpus)
+    locks = found.locks
     protocols = tuple(
         (name, str(locks.get(name) or (protocol == "none" and locks.get("*")) or protocol))
         for name, protocol in program.locks
     )
-    return evolve(program, threads=moved(program, placings), locks=protocols)
+    made = evolve(program, threads=moved(program, found.placings), locks=protocols)
+    return made, found.memory == "locked"
+
+
+def read_design(
+    file: Path, names: Collection[str], locks: Collection[str], cpus: Collection[int]
+) -> ReadDesign:
+    """What a file asks of threads and locks of these names.
+    Raises UsageError: it names a thread, a lock or a CPU that is not there, or an unknown key."""
+    text = read_toml(file, "a design", "name a TOML file", "run --try best writes such files")
+    _known(file, "", text, ("threads", "locks", "process"))
+    threads, chosen, process = (
+        dict(_items(file, key, text.get(key, {}))) for key in ("threads", "locks", "process")
+    )
+    _known(file, "threads.", threads, {"*", *names, *(name.partition("#")[0] for name in names)})
+    _known(file, "locks.", chosen, {"*", *locks})
+    _known(file, "process.", process, ("memory", "timer_slack"))
+    for name, value in chosen.items():
+        if value not in _PROTOCOLS:
+            raise _refused(file, f"locks.{name}", f"{shown(value)} is neither none nor inherit")
+    memory, slack = process.get("memory", ""), process.get("timer_slack")
+    if memory not in ("", *_MEMORY):
+        raise _refused(file, "process.memory", f"{shown(memory)} is neither locked nor heap")
+    try:
+        slack_ns = 0 if slack is None else _SLACK.parse(slack)
+    except rules.RefusedError as error:
+        raise _refused(file, "process.timer_slack", str(error)) from None
+    return ReadDesign(
+        placings=tuple(_placing(file, name, value, cpus) for name, value in threads.items()),
+        locks={name: str(value) for name, value in chosen.items()},
+        memory=str(memory),
+        slack_ns=slack_ns,
+    )
 
 
 def _placing(file: Path, name: str, value: object, cpus: Collection[int]) -> Placing:

@@ -33,7 +33,7 @@ _SPARE = 1.1
 
 #: Misses, and the worst response by its deadline or period: the less the better.
 Score = tuple[int, float]
-Simulate = Callable[[tuple[Placing, ...], bool], Mapping[str, Foreseen]]
+Simulate = Callable[[tuple[Placing, ...], bool, bool], Mapping[str, Foreseen]]
 
 
 @frozen
@@ -52,10 +52,11 @@ class Seat:
 
 @frozen
 class Design:
-    """``seats``: of each thread; ``inherit``: all mutexes do."""
+    """``seats``: of each thread; ``inherit``: all mutexes do; ``memory``: it is locked."""
 
     seats: tuple[Seat, ...]
     inherit: bool = False
+    memory: bool = False
 
 
 @frozen(kw_only=True)
@@ -98,8 +99,9 @@ def score_of(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> Sco
 
 class DesignSearch:
     """A search over designs of ``tasks`` on ``cpus``; ``judged``: threads that count; ``simulate``:
-    what the simulator has of placings, with inheritance; ``locks``: there are some to inherit by;
-    ``ns``: for how long they were seen; ``others``: priorities of threads that stay."""
+    what the simulator has of placings, with inheritance and with locked memory; ``locks``,
+    ``faults``: there are some, of mutexes to inherit by, and of pages; ``ns``: for how long they
+    were seen; ``others``: priorities of threads that stay; ``pins``: all but the CPUs stays."""
 
     def __init__(
         self,
@@ -108,15 +110,18 @@ class DesignSearch:
         cpus: tuple[int, ...],
         simulate: Simulate,
         *,
-        locks: bool,
         ns: int,
+        locks: bool = False,
+        faults: bool = False,
         others: Iterable[int] = (),
+        pins: bool = False,
     ) -> None:
         self._tasks, self._judged, self._simulate = tasks, judged, simulate
-        self._locks, self._room = locks, _ROOM * len(cpus)
+        self._room, self._pins = _ROOM * len(cpus), pins
+        self._inherits, self._holds = (False, True)[: 1 + locks], (False, True)[: 1 + faults]
         self._ranks = priorities_for(tasks)
         self._every = cpus
-        self._reserved = [reservation(task) for task in tasks]
+        self._reserved = [None if pins else reservation(task) for task in tasks]
         self._asked = [
             task.demand((task.charged_mean_ns or 0.0) * task.jobs, task.jobs, ns) for task in tasks
         ]
@@ -151,7 +156,7 @@ class DesignSearch:
         if design not in self.known:
             same = _ordered(design, self._others)
             if same not in self._scores:
-                found = self._simulate(self.placings(design), design.inherit)
+                found = self._simulate(self.placings(design), design.inherit, design.memory)
                 self._scores[same] = score_of(found, self._judged)
             self.known[design] = self._scores[same]
         return self.known[design]
@@ -176,6 +181,8 @@ class DesignSearch:
                 found.append((f"CPU {where} of {task.name}", self._with(design, place, back)))
         if design.inherit:
             found.append(("inheritance", evolve(design, inherit=False)))
+        if design.memory:
+            found.append(("locked memory", evolve(design, memory=False)))
         return found
 
     def search(self, count: int = MOST, seconds: float = _SECONDS) -> Searched:
@@ -244,7 +251,7 @@ class DesignSearch:
 
     def _possible(self, design: Design) -> bool:
         """Whether reservations have room, and no more threads of one CPU are as urgent."""
-        if _ties(design) > _ties(self.now):
+        if not self._pins and _ties(design) > _ties(self.now):
             return False
         asked = (seat.reserved for seat in design.seats if seat.policy == "deadline")
         return sum(runtime / period for runtime, _, period in asked if period) <= self._room
@@ -254,47 +261,53 @@ class DesignSearch:
         return evolve(design, seats=seats)
 
     def _all_of_them(self) -> int:
-        orders = factorial(len(self._tasks))
+        orders = 1 if self._pins else factorial(len(self._tasks))
         for cpus, reserved in zip(self._cpus, self._reserved, strict=True):
             orders *= len(cpus) + (reserved is not None)
-        return orders * (1 + self._locks)
+        return orders * len(self._inherits) * len(self._holds)
 
     def _enumerated(self) -> Iterator[Design]:
         """All designs that are possible."""
-        where = [
+        where: list[list[tuple[int, ...] | None]] = [
             [*cpus, *([None] * (reserved is not None))]
             for cpus, reserved in zip(self._cpus, self._reserved, strict=True)
         ]
-        for order in permutations(self._ranks):
-            for places in product(*where):
-                for inherit in (False, True)[: 1 + self._locks]:
-                    seats = (
-                        Seat("fifo", rank, cpus) if cpus is not None else self._reservation(place)
-                        for place, (rank, cpus) in enumerate(zip(order, places, strict=True))
-                    )
-                    design = Design(tuple(seats), inherit)
-                    if self._possible(design):
-                        yield design
+        orders = [()] if self._pins else permutations(self._ranks)
+        for order, places in product(orders, product(*where)):
+            seats = []
+            for place, (now, cpus) in enumerate(zip(self.now.seats, places, strict=True)):
+                if cpus is None:
+                    seats.append(self._reservation(place))
+                elif self._pins:
+                    seats.append(evolve(now, cpus=cpus))
+                else:
+                    seats.append(Seat("fifo", order[place], cpus))
+            for inherit, memory in product(self._inherits, self._holds):
+                design = Design(tuple(seats), inherit, memory)
+                if self._possible(design):
+                    yield design
 
     def _reservation(self, place: int) -> Seat:
         return Seat("deadline", 0, self._every, self._reserved[place] or (0, 0, 0))
 
     def _neighbours(self, design: Design) -> Iterator[Design]:
         seats = design.seats
-        if self._locks:
-            yield evolve(design, inherit=not design.inherit)
+        for inherit in self._inherits[1:]:
+            yield evolve(design, inherit=design.inherit != inherit)
+        for memory in self._holds[1:]:
+            yield evolve(design, memory=design.memory != memory)
         used = {seat.priority for seat in seats}
         free = next((rank for rank in self._ranks if rank not in used), self._ranks[-1])
         for place, seat in enumerate(seats):
-            for rank in _between(design) if seat.policy != "deadline" else ():
-                yield self._with(design, place, evolve(seat, policy="fifo", priority=rank))
             for cpus in self._cpus[place] if seat.policy != "deadline" else ():
                 yield self._with(design, place, evolve(seat, cpus=cpus))
+            for rank in _between(design) if seat.policy != "deadline" and not self._pins else ():
+                yield self._with(design, place, evolve(seat, policy="fifo", priority=rank))
             if self._reserved[place]:
                 now = Seat("fifo", free, self.now.seats[place].cpus)
                 made = self._reservation(place) if seat.policy != "deadline" else now
                 yield self._with(design, place, made)
-        for one, two in combinations(range(len(seats)), 2):
+        for one, two in combinations(range(len(seats)), 2) if not self._pins else ():
             if "deadline" not in (seats[one].policy, seats[two].policy):
                 first = evolve(seats[one], policy=seats[two].policy, priority=seats[two].priority)
                 then = evolve(seats[two], policy=seats[one].policy, priority=seats[one].priority)
@@ -317,9 +330,10 @@ class DesignSearch:
             cpu = fits[0] if fits else min(load, key=load.__getitem__)
             load[cpu] += self._asked[place]
             rank = self._ranks[order.index(place)]
-            seats[place] = Seat("fifo", rank, (cpu,))
-        for inherit in (False, True)[: 1 + self._locks]:
-            yield Design(tuple(seats), inherit)
+            now = seats[place]
+            seats[place] = evolve(now, cpus=(cpu,)) if self._pins else Seat("fifo", rank, (cpu,))
+        for inherit, memory in product(self._inherits, self._holds):
+            yield Design(tuple(seats), inherit, memory)
 
     def _climb(self, until: float) -> None:
         draw, best, idle = Random(1), self.now, 0

@@ -23,7 +23,7 @@ from deadbeat.base.report.document import (
     Table,
     machine_facts,
 )
-from deadbeat.program.derive.replica import Replica, replica
+from deadbeat.program.derive.replica import Replica, replica, without_faults
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.designed import designed
 from deadbeat.program.run.results import ProgramStore, worst_run
@@ -137,7 +137,8 @@ def forecast(
     was = foreseen(freed(recorded, machine)[0], machine)
     if design is not None:
         every = {*machine, *range(max(cores, default=0))}
-        recorded = designed(recorded, design, sorted(every))
+        recorded, memory = designed(recorded, design, sorted(every))
+        recorded = without_faults(recorded) if memory else recorded
     recorded, pinned = freed(recorded, machine)
     program = recorded
     scales, instances = scales_of(words, program)

@@ -40,13 +40,14 @@ from deadbeat.machine.targets.guarded import check_user, ended_words, found
 from deadbeat.machine.targets.opening import opened
 from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.outside import computed
+from deadbeat.program.derive.records import HEAP, LOCKED, SLACK, Recording
 from deadbeat.program.derive.replica import replica
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
-from deadbeat.program.run.designed import design_text
+from deadbeat.program.run.designed import ReadDesign, design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
     COLUMNS,
@@ -234,6 +235,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             error.exit_status = shell_status(watch.status or 0) or error.exit_status
             raise error
         problems = [*self._problems(watch, key, derived), *self._unlike(change, seen)]
+        problems += _not_held(change, watch.recording)
         worst = sorted((-each.response_ns, each.at_ns) for each in seen.late)
         part = kept(watch.recording, worst[0][1] if worst else 0)
         if not key.change:
@@ -320,6 +322,16 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         return ProgramRun(
             key=key, started="", seconds=2.0, status=None, tasks=tasks_of(found, self._spec)
         )
+
+
+def _not_held(change: ProgramChange, recording: Recording) -> Iterator[Finding]:
+    """What it was not given of memory and timers: then the change was not tried."""
+    wanted = {"locked": LOCKED, "heap": HEAP}.get(change.memory, 0) | SLACK * bool(change.slack_ns)
+    if lacking := wanted & ~recording.held:
+        what = "memory" if lacking & (LOCKED | HEAP) else "timer slack"
+        why = os.strerror(recording.held_error) if recording.held_error else "it is static?"
+        text = f"{change.name}: the program did not get its {what} ({why})"
+        yield Finding(id="not-changed", severity="invalid", message=text)
 
 
 def begin(asked: Begin) -> Begun:
@@ -504,10 +516,16 @@ _TABLE = TableKind(
         **{each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)},
         **{
             f"{each.name.replace(':', '-')}.toml": design_text(
-                each.name, each.placings, inherit=each.inherit
+                each.name,
+                ReadDesign(
+                    placings=each.placings,
+                    locks={"*": "inherit"} if each.inherit else {},
+                    memory=each.memory,
+                    slack_ns=each.slack_ns,
+                ),
             )
             for each in found.tried
-            if each.placings or each.inherit
+            if each.placings or each.inherit or each.memory or each.slack_ns
         },
     },
     cases=cases,

@@ -40,13 +40,16 @@ class Deadlines:
 #: Changes that can be tried, in the order of lists; the first ones are ``all``.
 ALL = ("inherit", "rate-monotonic", "deadline-monotonic", "audsley", "pin", "deadline", "idle")
 BEST = "best"
-CHANGES = (*ALL, BEST, "tune", "nothing", "version", "all")
+HELD = ("memory", "malloc", "slack")
+CHANGES = (*ALL, BEST, *HELD, "design", "tune", "nothing", "version", "all")
 _SHORT = {"rm": ALL[1], "dm": ALL[2]}
 
 
 def _change(value: Any) -> str:
     word = _SHORT.get(value, value)
-    if isinstance(word, str) and (word in CHANGES[:-1] or word.startswith("tune:")):
+    if word == "design":
+        raise rules.refuse("it names no file", "design:FILE, as --try best writes them")
+    if isinstance(word, str) and (word in CHANGES[:-1] or word.startswith(("tune:", "design:"))):
         return word
     if word in (f"{BEST}:1", f"{BEST}:2", f"{BEST}:3"):
         return str(word)
@@ -119,8 +122,8 @@ class ProgramSpec:
         ),
         "--try LIST",
         "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
-        " deadline-monotonic (dm), audsley, pin, deadline, idle, tune[:WORD], nothing, or all that"
-        " apply; or with several: best[:N] designs.",
+        " deadline-monotonic (dm), audsley, pin, deadline, idle, or all of these that apply;"
+        " memory, malloc, slack, tune[:WORD], nothing; several: best[:N] designs, design:FILE.",
         default=(),
     )
     against: tuple[str, ...] = keyed(

@@ -147,6 +147,8 @@ def _judged(
         left=left_alone,
         placings=change.placings,
         inherit=change.inherit,
+        memory=change.memory,
+        slack_ns=change.slack_ns,
         needs=change.needs,
         last=change.last if any(each.verdict == "better" for each in cells.values()) else ("", ""),
     )
@@ -257,6 +259,7 @@ def designs(found: Sequence[Tried], tasks: Sequence[DerivedTask]) -> list[Table]
     ]
     for each in joint:
         heading = f"{each.name}{', mutexes inherit' * each.inherit}"
+        heading += ", memory locked" * bool(each.memory)
         value = partial(lambda mine, task: mine.get(task.name, "as today"), moves[each.name])
         key = each.name.replace(":", "_")
         columns.append(Column(key=key, heading=heading, words=True, value=value))

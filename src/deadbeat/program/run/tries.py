@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise, product
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
 
 from attrs import evolve, field, frozen
 
@@ -17,9 +20,10 @@ from deadbeat.machine.settings.tuning_plan import plan as tuning_plan
 from deadbeat.machine.targets.base import Target
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.records import REAL_TIME
-from deadbeat.program.derive.replica import Replica
+from deadbeat.program.derive.replica import Replica, without_faults
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run.designed import read_design
 from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation, score_of
 from deadbeat.program.run.spec import ALL, BEST
 from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
@@ -29,11 +33,13 @@ from deadbeat.sched.analysis import analyze
 _AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
 _SCHEDULE = "pthread_setschedparam(pthread_self(), SCHED_FIFO, &param)"
 _RESERVE = "sched_setattr(0, &attr, 0)"
+_LOCK = "mallopt(M_TRIM_THRESHOLD, -1); mallopt(M_MMAP_MAX, 0); mlockall(MCL_CURRENT | MCL_FUTURE)"
 _INHERIT = "pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT)"
 #: Of a lock that must not inherit: the kernel refuses who is not its owner.
 FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or another): it must not"
-#: Placements of a search.
-_LOOKS = 200
+_RUNS = "a process that runs takes no library before its own"
+#: Page faults of a job that take more of its deadline matter.
+_FAULTS = 0.01
 
 
 @frozen(kw_only=True)
@@ -42,8 +48,8 @@ class ProgramChange:
 
     Attributes:
         words: What it does. ``last``: how to make it last, and where.
-        inherit, placings, settings, command: What is done: `Shim`, `Placer`, words of ``tune
-            apply``, another program.
+        inherit, memory, slack_ns, placings, settings, command: What is done: `Shim`, `Placer`,
+            words of ``tune apply``, another program.
         needs: Of several at once: each, and how many misses there are without it, by simulation.
     """
 
@@ -51,6 +57,8 @@ class ProgramChange:
     words: str = ""
     last: tuple[str, str] = ("", "")
     inherit: bool = False
+    memory: str = ""
+    slack_ns: int = 0
     placings: tuple[Placing, ...] = ()
     settings: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -73,7 +81,7 @@ class Tried:
     miss fewer or more. ``misses``: the share of its deadlines; ``worst``: its longest response.
     ``verdict``: one of `model.comparison.VERDICTS`, or why it was not tried. ``expected``:
     what the simulator has of it. ``left``: locks that stayed as they were; ``why``: the prediction
-    is off. ``placings``, ``inherit``, ``needs``: as `ProgramChange` has them."""
+    is off. What is done, ``needs``: as `ProgramChange` has them."""
 
     name: str
     words: str
@@ -89,6 +97,8 @@ class Tried:
     why: str = ""
     placings: tuple[Placing, ...] = ()
     inherit: bool = False
+    memory: str = ""
+    slack_ns: int = 0
     needs: tuple[tuple[str, int], ...] = ()
     last: tuple[str, str] = ("", "")
 
@@ -128,9 +138,8 @@ def changes_of(
             continue
         rules = (evolve(each, comm=comms.get(each.name, "")) for each in found.placings)
         made = evolve(found, name=name, placings=tuple(rules))
-        does = {*made.placings}, made.inherit
-        same = [each.name for each in chosen[1:] if does == ({*each.placings}, each.inherit)]
-        if same and (made.placings or made.inherit):
+        same = [each.name for each in chosen[1:] if _does(each) == _does(made)]
+        if same and any(_does(made)):
             unfit[name] = f"it does what {same[0]} does"
         else:
             chosen.append(evolve(made, expected=_expected(ground, made)))
@@ -142,7 +151,8 @@ def _asked(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramC
     for name in names:
         head, _, rest = name.partition(":")
         if head != BEST:
-            yield name, CHANGES[head](ground, rest)
+            shown = f"{head}:{re.sub('[^A-Za-z0-9-]+', '-', Path(rest).stem)}"
+            yield shown if head == "design" else name, CHANGES[head](ground, rest)
             continue
         made = _best(ground, int(rest or MOST))
         if isinstance(made, str):
@@ -177,15 +187,13 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
 
     names = {task.name for task in tasks}
 
-    def simulate(placings: tuple[Placing, ...], inherit: bool) -> Mapping[str, Foreseen]:
-        return foreseen(ground.replica, ground.cpus, placings=placings, inherit=inherit)
-
     found = DesignSearch(
         tasks,
         ground.urgent,
         ground.cpus,
-        simulate,
+        partial(_simulated, ground),
         locks=isinstance(_inherit(ground, ""), ProgramChange),
+        faults=ground.pid is None and _faults(ground, tasks),
         ns=ground.replica.end_ns,
         others=(t.task.priority for t in ground.replica.threads if t.task.name not in names),
     )
@@ -202,11 +210,13 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
         code += [_SCHEDULE] * any(each.priority for each in moved)
         code += [_RESERVE] * any(each.runtime_ns for each in moved)
         code += [_INHERIT] * design.inherit
+        code += [_LOCK] * design.memory
         last = "; ".join(code), f"so that: {words}"
         made = ProgramChange(
             words=f"{words} ({of})",
             placings=moved,
             inherit=design.inherit,
+            memory="locked" * design.memory,
             last=last,
             needs=tuple((each, found.score(without)[0]) for each, without in changes),
         )
@@ -214,18 +224,39 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
     return designs
 
 
+def _simulated(
+    ground: Ground, placings: tuple[Placing, ...], inherit: bool, memory: bool
+) -> dict[str, Foreseen]:
+    program = without_faults(ground.replica) if memory else ground.replica
+    return foreseen(program, ground.cpus, placings=placings, inherit=inherit)
+
+
+def _faults(ground: Ground, tasks: Iterable[DerivedTask]) -> bool:
+    """Whether page faults take so much of a job that a deadline may depend on them."""
+    limits = {task.name: task.deadline_ns or task.period_ns for task in tasks}
+    jobs = ((limits.get(each.task.name), each.fault_ns) for each in ground.replica.threads)
+    return any(
+        limit and ns is not None and ns.max(initial=0) > _FAULTS * limit for limit, ns in jobs
+    )
+
+
+def _does(change: ProgramChange) -> tuple[object, ...]:
+    return {*change.placings}, change.inherit, change.memory, change.slack_ns
+
+
 def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
     """What the simulator has of it; {}: it knows nothing of such changes."""
-    if change.settings or change.command or ground.replica.lacks:
+    unknown = change.settings or change.command or change.slack_ns or change.memory == "heap"
+    if unknown or ground.replica.lacks:
         return {}
-    return foreseen(ground.replica, ground.cpus, placings=change.placings, inherit=change.inherit)
+    return _simulated(ground, change.placings, change.inherit, bool(change.memory))
 
 
 def _inherit(ground: Ground, _: str) -> ProgramChange | str:
     locks = [lock for lock in ground.found.locks if lock.count and lock.protocol == "none"]
     plain = [lock for lock in locks if lock.waited or len(lock.users) > 1]
     if ground.pid is not None:
-        return "a process that runs takes no shim, which changes its mutexes"
+        return _RUNS
     if not plain:
         return "no threads share a mutex without inheritance"
     if foreign := [lock.name for lock in locks if lock.foreign]:
@@ -290,12 +321,10 @@ def _audsley(ground: Ground, _: str) -> ProgramChange | str:
 
 
 def _pin(ground: Ground, _: str) -> ProgramChange | str:
-    """The placement that the simulator likes best: from the largest thread on each where it is
-    best, then each again, until nothing is better."""
+    """The fewest threads on other CPUs that leave as few misses as any placement, by simulation."""
     tasks = [task for task in ground.urgent if task.policy != "deadline"]
     if len(ground.cpus) < 2 or not tasks:
         return "there is one CPU" if tasks else "no thread with a deadline has a fixed priority"
-    place = {task.name: task.cpus for task in tasks}
     tasks.sort(key=lambda task: -(task.charged_mean_ns or 0) * task.jobs)
     if ground.replica.lacks:
         # Each thread, the largest first, on the CPU that has least to do.
@@ -305,33 +334,19 @@ def _pin(ground: Ground, _: str) -> ProgramChange | str:
             load[least] += (task.charged_mean_ns or 0) * task.jobs
             spread[task.name] = (least,)
         return _places(spread)
-    now = {**place}
-    best = score_of(_expected(ground, ORIGINAL), tasks)
-    before, looks = best, 0
-    while looks < _LOOKS:
-        last = best
-        for task, cpu in product(tasks, ground.cpus):
-            tried = {**place, task.name: (cpu,)}
-            looks += 1
-            found = foreseen(ground.replica, ground.cpus, placings=_pinned(tried))
-            if looks < _LOOKS and _better(score := score_of(found, tasks), best):
-                best, place = score, tried
-        if best == last:
-            break
-    if best == before or place == now:
+    found = DesignSearch(
+        tasks, tasks, ground.cpus, partial(_simulated, ground), ns=ground.replica.end_ns, pins=True
+    )
+    searched = found.search(1)
+    if not searched.best:
         return "no placement is better, by simulation"
-    return _places({name: cpus for name, cpus in place.items() if cpus != now[name]})
+    return _places({each.name: each.cpus for each in found.placings(searched.best[0])})
 
 
 def _places(place: Mapping[str, tuple[int, ...]]) -> ProgramChange:
     placings = _pinned(place)
-    text = "; ".join(f"{each.name} on CPU {each.cpus[0]}" for each in placings)
+    text = "; ".join(f"{each.name} on CPU {','.join(map(str, each.cpus))}" for each in placings)
     return ProgramChange(words=text, placings=placings, last=(_AFFINITY, f"with {text}"))
-
-
-def _better(one: tuple[int, float], other: tuple[int, float]) -> bool:
-    """Fewer misses; or as many, and the worst response at least a twentieth shorter."""
-    return one[0] < other[0] or (one[0] == other[0] and one[1] < 0.95 * other[1])
 
 
 def _pinned(place: Mapping[str, tuple[int, ...]]) -> tuple[Placing, ...]:
@@ -414,6 +429,49 @@ def _version(ground: Ground, _: str) -> ProgramChange | str:
     return ProgramChange(words="another version", command=ground.against)
 
 
+def _memory(ground: Ground, _: str) -> ProgramChange | str:
+    if ground.pid is not None:
+        return _RUNS
+    words = "all memory is locked, and malloc keeps what it has"
+    return ProgramChange(words=words, memory="locked", last=(_LOCK, "before its threads are made"))
+
+
+def _malloc(ground: Ground, _: str) -> ProgramChange | str:
+    if ground.pid is not None:
+        return _RUNS
+    last = "MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0", "in the program's environment"
+    words = "malloc gives no memory back and takes none by mmap"
+    return ProgramChange(words=words, memory="heap", last=last)
+
+
+def _slack(ground: Ground, _: str) -> ProgramChange | str:
+    if ground.pid is not None:
+        return _RUNS
+    if all(task.policy in REAL_TIME for task in ground.found.tasks):
+        return "timers of real-time threads have no slack"
+    last = "prctl(PR_SET_TIMERSLACK, 1)", "in its first thread"
+    return ProgramChange(words="timers of ordinary threads have no slack", slack_ns=1, last=last)
+
+
+def _design(ground: Ground, file: str) -> ProgramChange | str:
+    names = {task.name for task in ground.found.tasks}
+    locks = {lock.name for lock in ground.found.locks}
+    known = read_design(Path(file), names, locks, ground.cpus)
+    if {*known.locks} - {"*"} or "none" in known.locks.values():
+        return 'the library gives all mutexes inheritance, or none: "*" = "inherit"'
+    if (known.locks or known.memory or known.slack_ns) and ground.pid is not None:
+        return _RUNS
+    words = f"the design of {Path(file).name}"
+    return ProgramChange(
+        words=words,
+        placings=known.placings,
+        inherit=bool(known.locks),
+        memory=known.memory,
+        slack_ns=known.slack_ns,
+        last=(words, "in the program"),
+    )
+
+
 def _nothing(ground: Ground, _: str) -> ProgramChange | str:
     return ProgramChange(words="nothing: shows by how much runs differ by themselves")
 
@@ -429,5 +487,9 @@ CHANGES: Mapping[str, Callable[[Ground, str], ProgramChange | str]] = {
     "idle": _idle,
     "tune": _tune,
     "version": _version,
+    "memory": _memory,
+    "malloc": _malloc,
+    "slack": _slack,
+    "design": _design,
     "nothing": _nothing,
 }

@@ -133,7 +133,10 @@ def watched(
                 preloaded=own,
                 sleeps=blind,
                 inherit=change.inherit,
-                out=spec.no_locks and not (blind or change.inherit),
+                memory=change.memory,
+                slack_ns=change.slack_ns,
+                out=spec.no_locks
+                and not (blind or change.inherit or change.memory or change.slack_ns),
             )
         )
         placer = held.enter_context(_placer(change, target, toolchain))

@@ -95,7 +95,7 @@ class _Does:
     locks: tuple[set[int], ...]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _does(replica: Replica) -> _Does:
     ends, op_ends, ops = list[int](), list[Times](), [np.zeros(0, OP)]
     done, many, threads = 0, 0, (*replica.threads, *replica.beside)
