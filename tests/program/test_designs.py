@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,37 @@ def test_an_overloaded_cpu_is_simulated_as_it_was(
         each = found["threads"][name]
         assert abs(each["misses"] / each["jobs"] - misses / jobs) < 0.03, name
         assert each["max_ns"] == pytest.approx(worst * MS, rel=0.45 if name == "logger" else 0.2)
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("in_a_folder")
+def test_memory_and_timers_are_held(capsys: Capture) -> None:
+    """The program counts its page faults, and says the slack of its timers."""
+    source = Path(__file__).parents[1] / "programs/tries/held.c"
+    subprocess.run(("cc", "-O2", "-o", "held", str(source)), check=True)
+    Path("both.toml").write_text('[process]\nmemory = "locked"\ntimer_slack = "7ns"\n')
+    changes = "memory,malloc,slack,design:both.toml"
+    assert main(("run", "--yes", "--try", changes, "--repeats", "1", "--", "./held")) == 0
+    assert "try malloc: malloc gives no memory back" in capsys.readouterr().err
+    said = {}
+    for path in Path("runs/held/output").iterdir():
+        words = path.read_text().split()
+        said[path.stem] = (int(words[1]), int(words[3]))
+    assert {name: (faults > 100, slack) for name, (faults, slack) in said.items()} == {
+        "0001": (True, 50_000),
+        "0001-memory": (False, 50_000),
+        "0001-malloc": (False, 50_000),
+        "0001-slack": (True, 1),
+        "0001-design_both": (False, 7),
+    }
+    assert main(("predict", "held", "--design", "runs/held/design-both.toml")) == 0
+    Path("bad.toml").write_text('[process]\nmemory = "most"\n')
+    assert main(("predict", "held", "--design", "bad.toml")) == 2
+    assert 'process.memory: "most" is neither locked nor heap' in capsys.readouterr().err
+    assert main(("run", "--try", "design", "--", "./held")) == 2
+    assert "design:FILE, as --try best writes them" in capsys.readouterr().err
+    assert main(("run", "--yes", "--try", "design:none.toml", "--", "./held")) == 2
+    assert "none.toml" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("in_a_folder")
@@ -186,7 +218,7 @@ def test_the_search_finds_the_best_of_all_designs(threads: int, seeds: range) ->
         program, tasks = made_up(random.Random(seed), threads, 800)
 
         def simulate(
-            placings: tuple[Placing, ...], inherit: bool, of: Replica = program
+            placings: tuple[Placing, ...], inherit: bool, _memory: bool, of: Replica = program
         ) -> dict[str, Foreseen]:
             return foreseen(of, (0, 1), placings=placings, inherit=inherit)
 

@@ -117,7 +117,7 @@ def test_what_applies_and_why_the_rest_does_not() -> None:
     ranked, _, _ = changes_of(ground(evolve(swapped, threads=tuple(threads))), ["rate-monotonic"])
     assert ranked[1].placings[0] == Placing(name="high", policy="fifo", priority=49)
     _, running, _ = changes_of(ground(inverted(), pid=7), ["inherit"])
-    assert running["inherit"].startswith("a process that runs takes no shim")
+    assert running["inherit"].startswith("a process that runs takes no library")
     blind, _, lacking = changes_of(ground(evolve(inverted(), lacks=("x",))), ["pin"])
     assert (blind[1].expected, lacking) == ({}, ("x",))
 
