@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
 from deadbeat.base.model.comparison import CellComparison
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.words import count_of
+from deadbeat.base.model.words import count_of, time_text
 from deadbeat.machine.host.proc import CPU_FOLDER
 from deadbeat.machine.host.values import parse_cpu_list
 from deadbeat.machine.settings.profile import all_profiles, turns
@@ -22,7 +23,7 @@ from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.replica import Replica, without_faults
 from deadbeat.program.derive.system import system_of
-from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.derive.tasks import DerivedLock, DerivedTask
 from deadbeat.program.run.designed import read_design
 from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation, score_of
 from deadbeat.program.run.spec import ALL, BEST
@@ -40,6 +41,8 @@ FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or anot
 _RUNS = "a process that runs takes no library before its own"
 #: Page faults of a job that take more of its deadline matter.
 _FAULTS = 0.01
+#: As many events are expected of a turn that shows at least one, with 95 %.
+_SHOWN = 3
 
 
 @frozen(kw_only=True)
@@ -147,7 +150,7 @@ def changes_of(
 
 
 def _asked(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramChange | str]]:
-    """What each of ``names`` makes; of the best designs several, behind the best single change."""
+    """What each of ``names`` makes; of the best designs several, before the best single change."""
     for name in names:
         head, _, rest = name.partition(":")
         if head != BEST:
@@ -158,9 +161,9 @@ def _asked(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramC
         if isinstance(made, str):
             yield name, made
             continue
-        yield from _best_single(ground, names)
         for place, each in enumerate(made):
             yield f"{head}:{place + 1}" if place else head, each
+        yield from _best_single(ground, names)
 
 
 def _best_single(ground: Ground, names: Sequence[str]) -> Iterator[tuple[str, ProgramChange | str]]:
@@ -269,7 +272,29 @@ def _inherit(ground: Ground, _: str) -> ProgramChange | str:
     ]
     where = f"in the code that makes {names[0]}{', ...' * (len(names) > 1)}"
     last = _INHERIT, where
-    return ProgramChange(words="all mutexes inherit priority", inherit=True, last=last)
+    words = "all mutexes inherit priority"
+    rate = max(_inversions(ground, lock) for lock in plain)
+    if 0 < rate * ground.replica.end_ns < _SHOWN:
+        every, turn = time_text(1 / rate), ceil(_SHOWN / rate / 1e9)
+        words += f" (an inversion comes about every {every}: --duration {turn}s shows it)"
+    return ProgramChange(words=words, inherit=True, last=last)
+
+
+def _inversions(ground: Ground, lock: DerivedLock) -> float:
+    """How often, a ns, a thread that is to wait for a less urgent holder is kept waiting by one
+    between them: that comes in a section, and stays until the most urgent one does."""
+    tasks = [task for task in ground.found.tasks if task.policy in ("fifo", "rr")]
+    users = sorted((t for t in tasks if t.name in lock.users), key=lambda task: task.priority)
+    rate = 0.0
+    for holder in users[:-1]:
+        held = sum(each.mean_ns * each.count for each in holder.sections if each.lock == lock.name)
+        for task in tasks:
+            between = holder.priority < task.priority < users[-1].priority
+            gap, urgent = (each.period_ns or each.typical_gap_ns for each in (task, users[-1]))
+            if between and gap and urgent and not {*task.cpus}.isdisjoint(holder.cpus):
+                stays = min((task.charged_mean_ns or 0) / urgent, 1)
+                rate += held / ground.replica.end_ns / gap * stays
+    return rate
 
 
 def _by(
