@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve
@@ -22,6 +24,7 @@ from deadbeat.program.derive.rtapp import LACKS, rt_app
 from deadbeat.program.derive.twin import c_source, twin_of
 from deadbeat.program.run.exported import recorded
 from deadbeat.program.run.kind import task_system as program_system
+from deadbeat.program.run.lasting import lasting, script, unit
 from deadbeat.sched.tasksystems import write_task_system
 from deadbeat.tasksets.contention.drawn_set import task_system
 
@@ -34,23 +37,30 @@ def export(
     keys: tuple[str, ...],
     port: str,
     worst: int,
+    design: Path | None,
     calibration: Path | None,
     runs: Path,
 ) -> Shown:
+    if design and form not in ("chrt", "systemd"):
+        raise UsageError("--design is of --as chrt and systemd", "drop it")
     if keys and form not in ("c", "task-system"):
         raise UsageError("--task-set is of --as c and task-system", "drop it")
     if form == "c" and PROGRAM.find(runs, run) is None:
         return emit(run, out=_needed(out, form), keys=keys, port=port, calibration=calibration,
             runs=runs)  # fmt: skip
-    if form in ("c", "rt-app", "task-system"):
-        there, twin = _needed(out, form), form != "task-system"
-        return _twin(runs, run, form, there) if twin else _system(runs, run, keys, there)
     kind, path = find(runs, run)
-    if form in ("csv", "samples", "perfetto"):
-        there = _needed(out, form)
-        if form == "perfetto":
-            return trace(kind, path, there, worst)
-        return _tables(kind, path, there) if form == "csv" else samples(kind, path, there)
+    writers: dict[str, Callable[[Path], Shown]] = {
+        "c": partial(_twin, path, form),
+        "rt-app": partial(_twin, path, form),
+        "task-system": partial(_system, kind, path, runs, keys),
+        "csv": partial(_tables, kind, path),
+        "samples": partial(samples, kind, path),
+        "perfetto": partial(trace, kind, path, worst),
+        "chrt": partial(_lasting, path, form, design),
+        "systemd": partial(_lasting, path, form, design),
+    }
+    if form in writers:
+        return writers[form](_needed(out, form))
     if form == "openmetrics":
         text = metrics_of(kind, path)
     else:
@@ -78,25 +88,38 @@ def _wrote(*files: Path) -> Shown:
     return Shown(kind="export", plain={"files": [*map(str, files)]}, parts=[*map(str, files)])
 
 
-def _system(runs: Path, run: str, keys: tuple[str, ...], out: Path) -> Shown:
+def _system(
+    kind: ExperimentKind, path: Path, runs: Path, keys: tuple[str, ...], out: Path
+) -> Shown:
     """A task set with its locks, for the schedulability lab."""
-    kind, path = find(runs, run)
     if kind.name == "run":
         system, notes = program_system(path)
     elif len(keys) == 1:
-        system, notes = task_system(runs, run, *keys)
+        system, notes = task_system(runs, path.name, *keys)
     else:
         raise UsageError("--as task-system writes one set", "say which: --task-set KEY")
     write_task_system(out, system)
     return evolve(_wrote(out), lines=notes)
 
 
-def _twin(runs: Path, run: str, form: str, out: Path) -> Shown:
+def _twin(path: Path, form: str, out: Path) -> Shown:
     """A program of the same shape."""
-    found = twin_of(*recorded(find(runs, run)[1]))
+    found = twin_of(*recorded(path))
     atomic_write(out, c_source(found) if form == "c" else rt_app(found))
     lacks = (*found.lacks, *(LACKS if form == "rt-app" else ()))
     return evolve(_wrote(out), lines=[f"not in it: {line}" for line in lacks])
+
+
+def _lasting(path: Path, form: str, file: Path | None, out: Path) -> Shown:
+    """A script that places threads, and the unit that runs it."""
+    design, comms, title = lasting(path, file)
+    there = out if form == "chrt" else out.with_suffix(".sh")
+    atomic_write(there, script(title, design, comms))
+    there.chmod(0o755)
+    if form == "chrt":
+        return _wrote(there)
+    atomic_write(out, unit(title, design, there))
+    return _wrote(out, there)
 
 
 def _tables(kind: ExperimentKind, path: Path, out: Path) -> Shown:
@@ -134,7 +157,7 @@ def samples(kind: ExperimentKind, path: Path, out: Path) -> Shown:
     return _wrote(*(out / each.name for each in kind.samples(path, out)))
 
 
-def trace(kind: ExperimentKind, path: Path, out: Path, worst: int) -> Shown:
+def trace(kind: ExperimentKind, path: Path, worst: int, out: Path) -> Shown:
     """What went on around the worst ones, as a trace for ui.perfetto.dev.
     Raises UsageError: the kind keeps no events."""
     if kind.perfetto is None:

@@ -47,7 +47,7 @@ from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
-from deadbeat.program.run.designed import ReadDesign, design_text
+from deadbeat.program.run.designed import design_of, design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
     COLUMNS,
@@ -515,17 +515,9 @@ _TABLE = TableKind(
     files=lambda found: {
         **{each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)},
         **{
-            f"{each.name.replace(':', '-')}.toml": design_text(
-                each.name,
-                ReadDesign(
-                    placings=each.placings,
-                    locks={"*": "inherit"} if each.inherit else {},
-                    memory=each.memory,
-                    slack_ns=each.slack_ns,
-                ),
-            )
+            f"{each.name.replace(':', '-')}.toml": design_text(each.name, design)
             for each in found.tried
-            if each.placings or each.inherit or each.memory or each.slack_ns
+            if (design := design_of(each))
         },
     },
     cases=cases,

@@ -1,0 +1,96 @@
+"""A design as lines that make it last from outside: a script of chrt and taskset, or a drop-in of
+systemd that runs it. What a program alone can do about its mutexes and memory is said in them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from deadbeat.base.model.errors import UsageError
+from deadbeat.program.derive.placer import Placing
+from deadbeat.program.run.designed import ReadDesign, design_of, read_design
+from deadbeat.program.run.results import ProgramStore
+from deadbeat.program.run.tried import best_first, summarised
+
+_SCRIPT = """#!/bin/sh
+# {title}: gives the threads of process $1 their places. Run it as root, once they are there.
+set -eu
+of() {{ grep -lxF -e "$1" /proc/"$pid"/task/*/comm | cut -d / -f 5 | sort -n; }}
+pid=$1
+"""
+_UNIT = """# {title}: {place} of a unit of systemd; the script beside it is {script}
+[Service]
+{lines}ExecStartPost=+/bin/sh {script} $MAINPID
+"""
+_INSIDE = {
+    "inherit": "# its mutexes: PTHREAD_PRIO_INHERIT, in the code that makes them",
+    "locked": "# its memory: mlockall(MCL_CURRENT | MCL_FUTURE), in the program",
+}
+
+
+def lasting(path: Path, file: Path | None) -> tuple[ReadDesign, Mapping[str, str], str]:
+    """The design of ``file`` for a result, or without one the best that helped; names of threads by
+    the kernel, and what it is called. Raises UsageError: none helped; as `read_design`."""
+    store = ProgramStore.open(path)
+    found = summarised(store)
+    if found.traced is None:
+        raise UsageError(f"{path.name} has no traced job", "deadbeat run -- ./program")
+    comms = {task.name: task.comm or task.name for task in found.traced.tasks}
+    if file is not None:
+        locks = [lock.name for lock in found.traced.locks]
+        return read_design(file, comms, locks, store.platform.cpus), comms, str(file)
+    for each in best_first(found.tried):
+        if each.verdict == "better" and (design := design_of(each)):
+            return design, comms, f"{each.name} of {path.name}"
+    raise UsageError(
+        f"no change of {path.name} helped", "run --try best looks for one; or --design FILE"
+    )
+
+
+def script(title: str, design: ReadDesign, comms: Mapping[str, str]) -> str:
+    lines = [f"for thread in {_threads(each, comms)}; do {_placed(each)}; done"
+             for each in design.placings]  # fmt: skip
+    if design.slack_ns:
+        text = f'echo {design.slack_ns} > /proc/"$thread"/timerslack_ns'
+        lines.append(f'for thread in $(ls /proc/"$pid"/task); do {text}; done')
+    return _SCRIPT.format(title=title) + "".join(f"{each}\n" for each in (*lines, *_inside(design)))
+
+
+def unit(title: str, design: ReadDesign, at: Path) -> str:
+    """A drop-in that runs the script ``at``."""
+    lines = [*_inside(design), *["LimitMEMLOCK=infinity"] * (design.memory == "locked")]
+    lines += [f"TimerSlackNSec={design.slack_ns}ns"] * bool(design.slack_ns)
+    heap = "Environment=MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0"
+    lines += [heap] * bool(design.memory)
+    words = {"title": title, "script": shlex.quote(str(at.resolve())), "place": "NAME.service.d/"}
+    return _UNIT.format(lines="".join(f"{each}\n" for each in lines), **words)
+
+
+def _inside(design: ReadDesign) -> list[str]:
+    inherits = ["inherit"] * ("inherit" in design.locks.values())
+    return [_INSIDE[word] for word in (*inherits, design.memory) if word in _INSIDE]
+
+
+def _threads(placing: Placing, comms: Mapping[str, str]) -> str:
+    """A command that says their numbers; of the n-th thread of a name one."""
+    if placing.name == "*":
+        return '$(ls /proc/"$pid"/task)'
+    name, _, number = placing.name.partition("#")
+    comm = shlex.quote(comms.get(placing.name, name))
+    return f"$(of {comm} | sed -n {number}p)" if number else f"$(of {comm})"
+
+
+def _placed(placing: Placing) -> str:
+    return "; ".join(_words(placing))
+
+
+def _words(placing: Placing) -> Iterator[str]:
+    if placing.cpus:  # first: a reservation is of all CPUs, or refused
+        yield f'taskset --cpu-list --pid {",".join(map(str, placing.cpus))} "$thread"'
+    if placing.policy == "deadline":
+        names = ("runtime", "deadline", "period")
+        times = " ".join(f"--sched-{name} {getattr(placing, f'{name}_ns')}" for name in names)
+        yield f'chrt --deadline {times} --pid 0 "$thread"'
+    elif placing.policy:
+        yield f'chrt --{placing.policy} --pid {placing.priority or 0} "$thread"'
