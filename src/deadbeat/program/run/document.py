@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import attrs
 
@@ -28,6 +29,7 @@ from deadbeat.base.report.document import (
     records,
 )
 from deadbeat.base.store.place import REPORT_FILE
+from deadbeat.base.store.texts import shown
 from deadbeat.program.run import traced, twin
 from deadbeat.program.run import tried as changes
 from deadbeat.program.run.charts import charts
@@ -139,7 +141,7 @@ def _table(found: ProgramSummary) -> Table:
     )
 
 
-def document(found: ProgramSummary, platform: Platform) -> Document:
+def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
     said, of = answer(found), found.traced
     command = shlex.join(found.spec.command)
     turns = max(5, 2 * found.spec.repeats)
@@ -154,8 +156,17 @@ def document(found: ProgramSummary, platform: Platform) -> Document:
     steps += [again] * bool(command and not missed and not found.tried)
     best = changes.best_first(found.tried)
     steps = [each.last for each in best if each.last[0]][:1] + steps
-    open_ = {each.name: times for each in best if (times := changes.turns_needed(each))}
-    open_.pop("version", None)  # its command is not known here
+    if best and best[0].verdict == "better" and best[0].placings:
+        script = f"deadbeat export {found.name} --as chrt --out place.sh"
+        steps.insert(1, (script, "does it from outside; --as systemd in a unit"))
+    # its command is not known here
+    still = [each for each in best if changes.turns_needed(each) and each.name != "version"]
+    open_ = {
+        f"design:{shown(path)}/{each.name.replace(':', '-')}.toml"
+        if each.needs
+        else each.name: changes.turns_needed(each)
+        for each in still
+    }
     if open_ and command:
         turns = max(open_.values()) * found.spec.repeats
         more = f"deadbeat run --try {','.join(open_)} --repeats {turns} -- {command}"
