@@ -1,6 +1,7 @@
 """Truth: a program that counted its own misses, and every design of small made-up ones."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -59,6 +60,59 @@ def test_an_overloaded_cpu_is_simulated_as_it_was(
         each = found["threads"][name]
         assert abs(each["misses"] / each["jobs"] - misses / jobs) < 0.03, name
         assert each["max_ns"] == pytest.approx(worst * MS, rel=0.45 if name == "logger" else 0.2)
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("in_a_folder")
+def test_a_design_lasts_by_a_script(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel says how threads run; systemd reads the unit."""
+    source = Path(__file__).parents[1] / "programs/strangers/loads.c"
+    studio(monkeypatch)
+    Path("d.toml").write_text(
+        '[threads.control]\npolicy = "fifo"\npriority = 7\ncpus = [0]\n'
+        '[threads.logger]\npolicy = "deadline"\nruntime = "1ms"\ndeadline = "9ms"\nperiod = "9ms"\n'
+        '[locks]\n"*" = "inherit"\n[process]\nmemory = "locked"\ntimer_slack = "7ns"\n'
+    )
+    words = ("export", "studio", "--design", "d.toml", "--as")
+    assert main((*words, "systemd", "--out", "unit.conf")) == 0
+    assert main((*words, "chrt", "--out", "place.sh")) == 0
+    assert Path("unit.sh").read_text() == Path("place.sh").read_text()
+    unit = Path("unit.conf").read_text()
+    assert "PTHREAD_PRIO_INHERIT" in unit and "LimitMEMLOCK=infinity\nTimerSlackNSec=7ns" in unit
+    subprocess.run(("cc", "-O2", "-pthread", "-o", "loads", str(source)), check=True)
+    loads = "control:20:100:0:1", "logger:20:100:0:1", "other:20:100:0:1"
+    with subprocess.Popen(("./loads", "60", *loads), stdout=subprocess.DEVNULL) as program:
+        try:
+            tasks = {}
+            while {"control", "logger", "other"} - tasks.keys():
+                folders = Path(f"/proc/{program.pid}/task").iterdir()
+                tasks = {(each / "comm").read_text().strip(): int(each.name) for each in folders}
+            os.sched_setaffinity(tasks["logger"], os.sched_getaffinity(0))
+            subprocess.run(("sh", "./place.sh", str(program.pid)), check=True)
+            assert os.sched_getscheduler(tasks["control"]) == os.SCHED_FIFO
+            assert os.sched_getparam(tasks["control"]).sched_priority == 7
+            assert os.sched_getaffinity(tasks["control"]) == {0}
+            assert os.sched_getscheduler(tasks["logger"]) == 6  # SCHED_DEADLINE
+            assert os.sched_getscheduler(tasks["other"]) == os.SCHED_OTHER
+            assert Path(f"/proc/{tasks['other']}/timerslack_ns").read_text() == "7\n"
+        finally:
+            program.kill()
+    if shutil.which("systemd-analyze"):
+        Path("x.service.d").mkdir()
+        shutil.move("unit.conf", "x.service.d/unit.conf")
+        Path("x.service").write_text("[Service]\nExecStart=/bin/true\n")
+        done = subprocess.run(
+            ("systemd-analyze", "verify", "./x.service"),
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert "unit.conf" not in done.stderr
+    capsys.readouterr()
+    assert main(("export", "studio", "--as", "chrt", "--out", "x.sh")) == 2
+    assert "no change of studio helped" in capsys.readouterr().err
+    assert main(("export", "studio", "--as", "csv", "--design", "d.toml", "--out", "x")) == 2
+    assert "--design is of --as chrt and systemd" in capsys.readouterr().err
 
 
 @pytest.mark.hardware
