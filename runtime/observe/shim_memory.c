@@ -19,7 +19,7 @@
 enum { TRIM_THRESHOLD = -1, MMAP_MAX = -4 }; /* of glibc's malloc.h */
 enum { STACK_BYTES = 256 << 10, PAGE_BYTES = 4096 };
 
-/* Nobody else had a page of it until now. */
+/* It grows no more until it is as large. */
 static __attribute__((noinline)) void touch_stack(void)
 {
     volatile char stack[STACK_BYTES];

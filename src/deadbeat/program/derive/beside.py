@@ -19,14 +19,14 @@ _FAIR, _NICE = 100, 120
 _SHARE, _LATENCY_NS = 0.001, 50_000
 #: Who has more of a CPU always wants it; of less a part is unseen where it is this much.
 _ALWAYS, _PART = 0.9, 0.2
-#: Stretches that nobody saw are as long as the longest tenth of others; of few: so long.
+#: Stretches that were not seen are as long as the longest tenth of others; of few: so long.
 _BURST, _FEW, _BURST_NS = 0.9, 3, 1_000_000
 
 
 @frozen(kw_only=True, eq=False)
-class Beside:
+class Bystander:
     """A thread of another program. ``spans``: when it came, and for how long it ran, ns. ``nice``:
-    of an ordinary one. ``assumed``: what of that nobody saw; ""."""
+    of an ordinary one. ``assumed``: what of that was not seen; ""."""
 
     thread: RecordedThread
     spans: Times
@@ -42,8 +42,8 @@ def nice_of(recording: Recording) -> dict[int, int]:
     return dict(zip(rows["tid"][fair].tolist(), (prio[fair] - _NICE).tolist(), strict=True))
 
 
-def beside(recording: Recording, tracks: Mapping[int, Track], real_time: bool) -> list[Beside]:
-    """Those that matter: where all of the program is ``real_time`` ordinary ones do not."""
+def beside(recording: Recording, tracks: Mapping[int, Track], real_time: bool) -> list[Bystander]:
+    """Who matters: where all of the program is ``real_time`` ordinary ones do not."""
     known, nice = {each.tid: each for each in recording.beside}, nice_of(recording)
     length, found = recording.end_ns - recording.begin_ns, []
     spans = _in_the_way(recording, tracks)
@@ -67,7 +67,7 @@ def beside(recording: Recording, tracks: Mapping[int, Track], real_time: bool) -
             stretches, assumed = _with_rest(thread, stretches, tracks, length)
         if stretches[:, 1].sum() >= _SHARE * length:
             usual = nice.get(tid, 0)
-            found.append(Beside(thread=thread, spans=stretches, nice=usual, assumed=assumed))
+            found.append(Bystander(thread=thread, spans=stretches, nice=usual, assumed=assumed))
     return found
 
 
@@ -106,8 +106,8 @@ def _free(tracks: Iterable[Track], cpu: int, length: int) -> Times:
 def _in_the_way(
     recording: Recording, tracks: Mapping[int, Track]
 ) -> dict[int, list[tuple[int, int, int, int]]]:
-    """Of each other thread: since when it had a CPU that one of the program wanted, how long, which
-    CPU, and its priority. Ordinary ones are in the way of ordinary ones."""
+    """Since when each other thread had a CPU that one of the program wanted, how long, which CPU, and
+    its priority. Ordinary ones are in the way of ordinary ones."""
     rows = switches_of(recording)
     found = defaultdict(list)
     for cpu in np.unique(rows["cpu"]).tolist():

@@ -35,7 +35,7 @@ from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.program.derive.tracks import NEVER, PARKED, TOLD, Track
+from deadbeat.program.derive.tracks import NEVER, PARKED, FAULTING, Track
 
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
@@ -167,7 +167,7 @@ class _Seen:
             cpu: (rows, rows["ns"].astype(np.int64) - recording.begin_ns)
             for cpu, rows in on.items()
         }
-        self.known = {tid: track.of(*TOLD) for tid, track in self.tracks.items()}
+        self.known = {tid: track.of(*FAULTING) for tid, track in self.tracks.items()}
         #: Instants in a row, as a search copies those of a column.
         self.when = {
             tid: tuple(

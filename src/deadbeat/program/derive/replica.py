@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from deadbeat.program.derive.beside import Beside, beside, nice_of
+from deadbeat.program.derive.beside import Bystander, beside, nice_of
 from deadbeat.program.derive.outside import BUSY
 from deadbeat.program.derive.records import REAL_TIME, Recording
 from deadbeat.program.derive.sections import lock_spans
@@ -217,7 +217,7 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
     )
 
 
-def _stranger(each: Beside) -> ReplicaThread:
+def _stranger(each: Bystander) -> ReplicaThread:
     thread, ops = each.thread, np.zeros(len(each.spans), OP)
     ops["kind"], ops["ns"] = COMPUTE, each.spans[:, 1]
     return ReplicaThread(

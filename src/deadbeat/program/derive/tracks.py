@@ -52,7 +52,7 @@ _BY_THREAD = "another thread"
 #: Calls that look whether there is something, too: then they return 0 at once.
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 #: What a thread does between which page faults end; one that maps what is in memory already.
-TOLD = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
+FAULTING = (RecordKind.FAULT, RecordKind.FAULT_END, RecordKind.ENTER, RecordKind.EXIT)
 _FAULT_NS = 1_000
 _FUTEX_PI, _FUTEX_CONDITION = (6, 13), (9, 11)
 _FUTEX_WAKES = (1, 3, 4, 5, 7, 10)
@@ -186,7 +186,7 @@ class Track:
     def faults(self) -> tuple[Times, Times]:
         """When page faults began, and the CPU time that they took together until then: with the way
         back and to the next one, where that is no longer than the fault."""
-        rows = self.of(*TOLD)
+        rows = self.of(*FAULTING)
         begin = np.flatnonzero(rows["kind"] == RecordKind.FAULT)
         after = np.minimum(begin + 1, len(rows) - 1)
         ended = rows["kind"][after] == RecordKind.FAULT_END

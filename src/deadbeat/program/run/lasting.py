@@ -87,10 +87,9 @@ def _placed(placing: Placing) -> str:
 
 def _words(placing: Placing) -> Iterator[str]:
     if placing.cpus:  # first: a reservation is of all CPUs, or refused
-        yield f'taskset --cpu-list --pid {",".join(map(str, placing.cpus))} "$thread"'
+        yield f'taskset -cp {",".join(map(str, placing.cpus))} "$thread"'
     if placing.policy == "deadline":
-        names = ("runtime", "deadline", "period")
-        times = " ".join(f"--sched-{name} {getattr(placing, f'{name}_ns')}" for name in names)
-        yield f'chrt --deadline {times} --pid 0 "$thread"'
+        times = f"-T {placing.runtime_ns} -D {placing.deadline_ns} -P {placing.period_ns}"
+        yield f'chrt -d {times} -p 0 "$thread"'
     elif placing.policy:
-        yield f'chrt --{placing.policy} --pid {placing.priority or 0} "$thread"'
+        yield f'chrt -{placing.policy[0]} -p {placing.priority or 0} "$thread"'
