@@ -106,8 +106,8 @@ def _free(tracks: Iterable[Track], cpu: int, length: int) -> Times:
 def _in_the_way(
     recording: Recording, tracks: Mapping[int, Track]
 ) -> dict[int, list[tuple[int, int, int, int]]]:
-    """Since when each other thread had a CPU that one of the program wanted, how long, which CPU, and
-    its priority. Ordinary ones are in the way of ordinary ones."""
+    """Since when each other thread had a CPU that one of the program wanted, how long, which CPU,
+    and its priority. Ordinary ones are in the way of ordinary ones."""
     rows = switches_of(recording)
     found = defaultdict(list)
     for cpu in np.unique(rows["cpu"]).tolist():
