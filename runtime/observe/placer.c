@@ -15,6 +15,7 @@
  *   stuck     not put back: ERRNO
  *
  * It looks every 2 ms for a second after a thread was new, then every 20 ms, and takes 1 % of a CPU at most.
+ * For the first tenth of that second it runs before all others, then behind all real-time threads.
  * A file of each thread stays open: that one cannot be of another thread that got the same number.
  *
  * Two processes do it: one waits for the other, knows what that changed, and puts it back where that is
@@ -42,7 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000;
+static const uint64_t SOON_NS = 2000000, LATER_NS = 20000000, NEW_NS = 1000000000, FIRST_NS = 100000000;
 
 static struct {
     size_t count;
@@ -479,10 +480,24 @@ static void be_first(void)
     }
 }
 
+/* First while threads are new; then behind all real-time threads: one that wakes where a more urgent thread
+ * runs moves to another CPU. */
+static void step_back(pid_t pid, bool is_first)
+{
+    struct sched_param param = {.sched_priority = is_first ? sched_get_priority_max(SCHED_FIFO) : 0};
+    if (sched_setscheduler(pid, is_first ? SCHED_FIFO : SCHED_OTHER, &param) == 0 && !is_first)
+        setpriority(PRIO_PROCESS, (id_t)pid, -20);
+}
+
 /* Waits for the next look; false: it is over. */
 static bool goes_on(uint64_t cost_ns)
 {
-    uint64_t ns = clock_ns(CLOCK_MONOTONIC) < fast_until_ns ? SOON_NS : LATER_NS;
+    static bool was_first = true;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = now_ns < fast_until_ns ? SOON_NS : LATER_NS;
+    bool is_first = now_ns + NEW_NS < fast_until_ns + FIRST_NS;
+    if (is_first != was_first)
+        step_back(0, is_first);
+    was_first = is_first;
     if (ns < cost_ns * SHARE)
         ns = cost_ns * SHARE;
     struct timespec wait = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
@@ -520,6 +535,25 @@ static int places(uint32_t pid)
     return 0;
 }
 
+static void on_child(int number)
+{
+    (void)number;
+}
+
+/* Until the end of the input, or of the worker: at its end that is first again. Ends of children are blocked
+ * but here. */
+static void watch(pid_t worker)
+{
+    struct pollfd input = {.fd = 0};
+    sigset_t none;
+    step_back(0, true);
+    sigemptyset(&none);
+    ppoll(&input, 1, NULL, &none);
+    if (stopped)
+        kill(worker, SIGTERM);
+    step_back(worker, true);
+}
+
 int main(int argc, char **argv)
 {
     shared =
@@ -533,12 +567,19 @@ int main(int argc, char **argv)
         }
     int status = 0;
     pid_t first = getpid(), worker;
+    sigset_t child;
+    struct sigaction action = {.sa_handler = on_child};
     fflush(stdout);
     heed();
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    sigaction(SIGCHLD, &action, NULL);
     if ((worker = fork()) == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         return getppid() == first ? places((uint32_t)number_in(argv[1])) : 1;
     }
+    watch(worker);
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
         kill(worker, SIGTERM);
     if (WIFEXITED(status))

@@ -17,6 +17,8 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.base import ClosedAfterwards, Process, Target, is_here
 
 _PATIENCE_S = 30.0
+#: For so long after a thread is new the placer runs before all others, and keeps them waiting.
+FIRST_NS = 100_000_000
 
 
 @frozen(kw_only=True)

@@ -24,7 +24,7 @@ from deadbeat.machine.targets import marks
 from deadbeat.machine.targets.base import Target, is_here
 from deadbeat.machine.targets.guarded import GuardedProgram, TargetProgram, end_rest, shared_path
 from deadbeat.machine.targets.local import HostKeeper, LocalTarget
-from deadbeat.program.derive.placer import Placed, Placer
+from deadbeat.program.derive.placer import FIRST_NS, Placed, Placer
 from deadbeat.program.derive.quota import Quotas
 from deadbeat.program.derive.recorder import Recorder, recorded_alone
 from deadbeat.program.derive.records import REAL_TIME, Recording, RecordKind, killed
@@ -261,6 +261,7 @@ def since(recording: Recording, placed: Placed) -> Recording:
     )
     if at <= recording.begin_ns:
         return recording
+    at += FIRST_NS
     events = recording.events.copy()
     made = events["kind"] == RecordKind.INIT  # the protocols of locks
     events["ns"][made] = np.maximum(events["ns"][made], at)
