@@ -106,6 +106,9 @@ _GIT = (
 #: Turns of changes, and the longest run where neither is given.
 _TURNS, _TURN_S = 5, 10.0
 
+#: What a turn takes beside the program, and a search of designs, s; about twice what it took here.
+_TURN_TAKES_S, _SEARCH_TAKES_S = 2.0, 15.0
+
 #: Flag of a process in /proc/PID/stat (PF_KTHREAD).
 _KERNEL_THREAD = 0x200000
 
@@ -430,7 +433,7 @@ def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
     what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
     asked.agree(
         f"{what} {most} times at most, for {each:g} s at most, with changes:"
-        f" {duration(most * each)} at most"
+        f" {duration(most * (each + _TURN_TAKES_S) + _SEARCH_TAKES_S * (more > 0))} at most"
     )
     return spec
 

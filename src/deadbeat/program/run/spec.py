@@ -121,9 +121,9 @@ class ProgramSpec:
             named={"all": ALL},
         ),
         "--try LIST",
-        "Run it again and again, as it is and with one change each: inherit, rate-monotonic (rm),"
-        " deadline-monotonic (dm), audsley, pin, deadline, idle, or all of these that apply;"
-        " memory, malloc, slack, tune[:WORD], nothing; several: best[:N] designs, design:FILE.",
+        "Run it as it is and with a change, in turns: inherit, rate-monotonic (rm),"
+        " deadline-monotonic (dm), audsley, pin, deadline, idle, or all of these; memory, malloc,"
+        " slack, tune[:WORD], nothing; several at once: best[:N], design:FILE.",
         default=(),
     )
     against: tuple[str, ...] = keyed(
