@@ -121,9 +121,9 @@ class ProgramSpec:
             named={"all": ALL},
         ),
         "--try LIST",
-        "Run it as it is and with a change, in turns: inherit, rate-monotonic (rm),"
-        " deadline-monotonic (dm), audsley, pin, deadline, idle, or all of these; memory, malloc,"
-        " slack, tune[:WORD], nothing; several at once: best[:N], design:FILE.",
+        "Run it with and without a change, in turns: inherit, rate-monotonic (rm),"
+        " deadline-monotonic (dm), audsley, pin, deadline, idle, or all these; memory, malloc,"
+        " slack, tune[:WORD], nothing; joint ones: best[:N], design:FILE.",
         default=(),
     )
     against: tuple[str, ...] = keyed(
