@@ -125,9 +125,9 @@ def _in_the_way(
                 for since, until in wanted[first:last].tolist():
                     span = max(begin, since), min(end, until)
                     if span[1] - span[0] >= _LATENCY_NS:
-                        what = int(prio[place + 1])
+                        what = int(prio[place + 1]) * (ordinary or prio[place + 1] < _FAIR)
                         found[int(here["tid"][place + 1])].append(
-                            (span[0], span[1] - span[0], cpu, what if ordinary else what % _FAIR)
+                            (span[0], span[1] - span[0], cpu, int(what))  # a deadline: as 0
                         )
     return {tid: sorted(spans) for tid, spans in found.items()}
 

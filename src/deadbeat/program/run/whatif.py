@@ -43,6 +43,7 @@ def foreseen(
     *,
     placings: Sequence[Placing] = (),
     inherit: bool = False,
+    start: int | None = None,
     deadlines: Mapping[str, int] | None = None,
 ) -> dict[str, Foreseen]:
     """Thread -> what the simulator has of it.
@@ -50,6 +51,7 @@ def foreseen(
     Args:
         cpus: CPUs of the machine. A thread that may use none of these has ``cpu % number``.
         placings: Threads with another policy, priority or CPUs; ``inherit``: of all plain locks.
+        start: Place of the CPU on which threads begin that may use several.
         deadlines: In place of those of the replica's tasks.
     """
     threads = moved(replica, placings)
@@ -57,6 +59,8 @@ def foreseen(
     everyone = {cpu for each in all_of_them for cpu in each.task.cpus} | {*cpus}
     does = _does(replica)
     rows = [[*_row(each, cpus, everyone), _first(each.was_on, cpus)] for each in all_of_them]
+    if start is not None:
+        rows = [row if row[2].bit_count() == 1 else [*row[:-1], start + 1] for row in rows]
     urgent = [*zip([each.task.priority for each in threads], does.locks, strict=False)]
     locks = [
         (
