@@ -1,5 +1,5 @@
-/* Periodic threads by the command line, NAME:PERIOD_MS:WORK_US:FIFO_PRIORITY:CPU each (priority 0: ordinary),
- * for so many seconds; each says its jobs and misses. */
+/* Periodic threads by the command line, NAME:PERIOD_MS:WORK_US:FIFO_PRIORITY:CPU each (priority 0: ordinary;
+ * CPU -1: 0 and 1), for so many seconds; each says its jobs and misses. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,9 @@ static void *run(void *argument)
     struct load *my = argument;
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
-    CPU_SET((size_t)my->cpu, &cpus);
+    for (int cpu = 0; cpu < 2; cpu++)
+        if (my->cpu < 0 || my->cpu == cpu)
+            CPU_SET((size_t)cpu, &cpus);
     pthread_setname_np(pthread_self(), my->name);
     pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
     if (my->priority)

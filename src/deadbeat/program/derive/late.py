@@ -100,12 +100,15 @@ def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) ->
     missed = missed[:: -(-len(missed) // _MOST) or 1]
     worst = missed[np.argsort(-response[missed], kind="stable")]
     timely = np.flatnonzero(response <= deadline)
-    sample = timely[:: max(len(timely) // _SAMPLE, 1)]
+    usual_ones = timely if len(timely) else missed
+    sample = usual_ones[:: max(len(usual_ones) // _SAMPLE, 1)]
     causes = [_by_cause(seen.parts(task.tid, rows[place])) for place in sample]
     usual = {
         cause: int(np.median([each[cause] for each in causes]))
         for cause in {cause for each in causes for cause in each}
     }
+    if not len(timely):  # work is no reason, but where it takes more than there is
+        usual = {WORK: usual[WORK]} if usual.get(WORK, deadline) < deadline else {}
 
     @cache
     def judged(at: int) -> tuple[str, Parts, dict[str, int]]:
