@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from attrs import asdict, evolve, field, frozen
 
@@ -46,27 +45,6 @@ class ReadDesign:
     locks: Mapping[str, str] = field(factory=dict)
     memory: str = ""
     slack_ns: int = 0
-
-
-class Treated(Protocol):
-    """What changes a program."""
-
-    @property
-    def placings(self) -> tuple[Placing, ...]: ...
-    @property
-    def inherit(self) -> bool: ...
-    @property
-    def memory(self) -> str: ...
-    @property
-    def slack_ns(self) -> int: ...
-
-
-def design_of(change: Treated) -> ReadDesign | None:
-    """A change as a design; None: no file says it."""
-    locks = {"*": "inherit"} if change.inherit else {}
-    held = change.memory, change.slack_ns
-    found = ReadDesign(placings=change.placings, locks=locks, memory=held[0], slack_ns=held[1])
-    return found if found != ReadDesign() else None
 
 
 def design_text(name: str, design: ReadDesign) -> str:

@@ -47,7 +47,7 @@ from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
-from deadbeat.program.run.designed import design_of, design_text
+from deadbeat.program.run.designed import design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
     COLUMNS,
@@ -520,7 +520,7 @@ _TABLE = TableKind(
         **{
             f"{each.name.replace(':', '-')}.toml": design_text(each.name, design)
             for each in found.tried
-            if (design := design_of(each))
+            if (design := each.design)
         },
     },
     cases=cases,

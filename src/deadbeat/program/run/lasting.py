@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deadbeat.base.model.errors import UsageError
 from deadbeat.program.derive.placer import Placing
-from deadbeat.program.run.designed import ReadDesign, design_of, read_design
+from deadbeat.program.run.designed import ReadDesign, read_design
 from deadbeat.program.run.results import ProgramStore
 from deadbeat.program.run.tried import best_first, summarised
 
@@ -41,8 +41,8 @@ def lasting(path: Path, file: Path | None) -> tuple[ReadDesign, Mapping[str, str
         locks = [lock.name for lock in found.traced.locks]
         return read_design(file, comms, locks, store.platform.cpus), comms, str(file)
     for each in best_first(found.tried):
-        if each.verdict == "better" and (design := design_of(each)):
-            return design, comms, f"{each.name} of {path.name}"
+        if each.verdict == "better" and each.design:
+            return each.design, comms, f"{each.name} of {path.name}"
     raise UsageError(
         f"no change of {path.name} helped", "run --try best looks for one; or --design FILE"
     )

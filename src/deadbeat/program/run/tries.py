@@ -24,7 +24,7 @@ from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.replica import Replica, without_faults
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedLock, DerivedTask
-from deadbeat.program.run.designed import read_design
+from deadbeat.program.run.designed import ReadDesign, read_design
 from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation, score_of
 from deadbeat.program.run.spec import ALL, BEST
 from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
@@ -106,6 +106,17 @@ class Tried:
     slack_ns: int = 0
     needs: tuple[tuple[str, int], ...] = ()
     last: tuple[str, str] = ("", "")
+
+    @property
+    def design(self) -> ReadDesign | None:
+        """As a file says it; None: it cannot."""
+        found = ReadDesign(
+            placings=self.placings,
+            locks={"*": "inherit"} if self.inherit else {},
+            memory=self.memory,
+            slack_ns=self.slack_ns,
+        )
+        return found if found != ReadDesign() else None
 
 
 @frozen(kw_only=True, eq=False)
