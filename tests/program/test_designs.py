@@ -64,13 +64,16 @@ def test_an_overloaded_cpu_is_simulated_as_it_was(
 
 @pytest.mark.hardware
 @pytest.mark.usefixtures("in_a_folder")
-def test_a_design_lasts_by_a_script(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel says how threads run; systemd reads the unit."""
+def test_a_design_lasts_by_a_script(capsys: Capture) -> None:
+    """The kernel says how threads run, of which two have one name; systemd reads the unit."""
     source = Path(__file__).parents[1] / "programs/strangers/loads.c"
-    studio(monkeypatch)
+    subprocess.run(("cc", "-O2", "-pthread", "-o", "loads", str(source)), check=True)
+    loads = "control:20:100:0:1", "logger:20:100:0:-1", "logger:20:100:0:-1"
+    assert main(("run", "--name", "studio", "--", "./loads", "0.6", *loads)) == 0
     Path("d.toml").write_text(
         '[threads.control]\npolicy = "fifo"\npriority = 7\ncpus = [0]\n'
-        '[threads.logger]\npolicy = "deadline"\nruntime = "1ms"\ndeadline = "9ms"\nperiod = "9ms"\n'
+        '[threads."logger#2"]\npolicy = "deadline"\n'
+        'runtime = "1ms"\ndeadline = "9ms"\nperiod = "9ms"\n'
         '[locks]\n"*" = "inherit"\n[process]\nmemory = "locked"\ntimer_slack = "7ns"\n'
     )
     words = ("export", "studio", "--design", "d.toml", "--as")
@@ -79,22 +82,21 @@ def test_a_design_lasts_by_a_script(capsys: Capture, monkeypatch: pytest.MonkeyP
     assert Path("unit.sh").read_text() == Path("place.sh").read_text()
     unit = Path("unit.conf").read_text()
     assert "PTHREAD_PRIO_INHERIT" in unit and "LimitMEMLOCK=infinity\nTimerSlackNSec=7ns" in unit
-    subprocess.run(("cc", "-O2", "-pthread", "-o", "loads", str(source)), check=True)
-    loads = "control:20:100:0:1", "logger:20:100:0:1", "other:20:100:0:1"
     with subprocess.Popen(("./loads", "60", *loads), stdout=subprocess.DEVNULL) as program:
         try:
-            tasks = {}
-            while {"control", "logger", "other"} - tasks.keys():
-                folders = Path(f"/proc/{program.pid}/task").iterdir()
-                tasks = {(each / "comm").read_text().strip(): int(each.name) for each in folders}
-            os.sched_setaffinity(tasks["logger"], os.sched_getaffinity(0))
             subprocess.run(("sh", "./place.sh", str(program.pid)), check=True)
-            assert os.sched_getscheduler(tasks["control"]) == os.SCHED_FIFO
-            assert os.sched_getparam(tasks["control"]).sched_priority == 7
-            assert os.sched_getaffinity(tasks["control"]) == {0}
-            assert os.sched_getscheduler(tasks["logger"]) == 6  # SCHED_DEADLINE
-            assert os.sched_getscheduler(tasks["other"]) == os.SCHED_OTHER
-            assert Path(f"/proc/{tasks['other']}/timerslack_ns").read_text() == "7\n"
+            folders = Path(f"/proc/{program.pid}/task").iterdir()
+            folders = sorted(folders, key=lambda each: int(each.name))[1:]
+            assert [(each / "comm").read_text().strip() for each in folders] == [
+                each.partition(":")[0] for each in loads
+            ]
+            control, first, second = (int(each.name) for each in folders)
+            assert os.sched_getscheduler(control) == os.SCHED_FIFO
+            assert os.sched_getparam(control).sched_priority == 7
+            assert os.sched_getaffinity(control) == {0}
+            assert os.sched_getscheduler(second) == 6  # SCHED_DEADLINE
+            assert os.sched_getscheduler(first) == os.SCHED_OTHER
+            assert Path(f"/proc/{first}/timerslack_ns").read_text() == "7\n"
         finally:
             program.kill()
     if shutil.which("systemd-analyze"):
@@ -108,7 +110,17 @@ def test_a_design_lasts_by_a_script(capsys: Capture, monkeypatch: pytest.MonkeyP
             text=True,
         )
         assert "unit.conf" not in done.stderr
+    none = subprocess.run(("sh", "./place.sh", "1"), check=False, capture_output=True, text=True)
+    assert (none.returncode, none.stderr) == (1, "process 1 has no thread control\n")
     capsys.readouterr()
+    assert main((*words, "systemd", "--out", "unit.sh")) == 2
+    assert "unit.sh is its script" in capsys.readouterr().err
+    Path("d.toml").write_text(
+        '[threads.control]\npolicy = "deadline"\n'
+        'runtime = "9ms"\ndeadline = "2ms"\nperiod = "9ms"\n'
+    )
+    assert main(("predict", "studio", "--design", "d.toml")) == 2
+    assert "threads.control: its runtime is above its deadline" in capsys.readouterr().err
     assert main(("export", "studio", "--as", "chrt", "--out", "x.sh")) == 2
     assert "no change of studio helped" in capsys.readouterr().err
     assert main(("export", "studio", "--as", "csv", "--design", "d.toml", "--out", "x")) == 2
@@ -142,8 +154,9 @@ def test_memory_and_timers_are_held(capsys: Capture) -> None:
     assert 'process.memory: "most" is neither locked nor heap' in capsys.readouterr().err
     assert main(("run", "--try", "design", "--", "./held")) == 2
     assert "design:FILE, as --try best writes them" in capsys.readouterr().err
-    assert main(("run", "--yes", "--try", "design:none.toml", "--", "./held")) == 2
-    assert "none.toml" in capsys.readouterr().err
+    words = ("run", "--yes", "--name", "none", "--try", "design:none.toml", "--", "./held")
+    assert main(words) == 2
+    assert "none.toml" in capsys.readouterr().err and not Path("runs/none").exists()
 
 
 @pytest.mark.usefixtures("in_a_folder")

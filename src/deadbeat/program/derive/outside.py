@@ -37,7 +37,7 @@ def jobless(track: Track, blind: bool) -> str:
     without events of the kernel, where it seems to run on."""
     ran = float(track.thread.cpu_ns if blind else track.on_cpu(np.array([track.end]))[0])
     share = ran / max(track.end, 1)
-    away = (track.on[1:] - track.off[:-1]).max(initial=0)  # while others work, as in a join
+    away = (track.blocks["wake"] - track.blocks["enter"]).max(initial=0)  # as in a join
     idle = away > track.end / 2 or (rests(track) and not len(track.of(RecordKind.END)))
     if ran < HELPER_NS or idle:
         return ""

@@ -42,7 +42,11 @@ def never_waits(seen: Judged) -> Instances:
     for tid, track in seen.urgent.items():
         begin, end = seen.window(tid)
         ran = float(np.diff(track.on_cpu(np.array([begin, end], np.int64)))[0])
-        waits = seen.steady(tid, track.blocks["enter"]) or seen.steady(tid, track.blocks["exit"])
+        # whose sleep is over before it begins is late
+        sleeps = [place for place, site in enumerate(track.sites) if site.what == "sleep"]
+        asked = track.waits["enter"][np.isin(track.waits["site"], sleeps)]
+        ends = (track.blocks["enter"], track.blocks["exit"], asked)
+        waits = any(seen.steady(tid, at) for at in ends)
         if ran > _LITTLE * track.end and not waits:
             yield tid, None, f"it runs {ran / (end - begin):.0%} of the time"
 

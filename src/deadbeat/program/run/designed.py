@@ -124,11 +124,16 @@ def _placing(file: Path, name: str, value: object, cpus: Collection[int]) -> Pla
     if chosen is not None and not (listed and chosen):
         text = f"{shown(chosen)} is no list of its CPUs"
         raise _refused(file, f"{where}.cpus", text, [*map(str, cpus)])
+    if policy == "deadline" and isinstance(chosen, list) and {*cpus} - {*chosen}:
+        raise _refused(file, f"{where}.cpus", "a reservation is of all CPUs")
     try:
         times = {f"{key}_ns": _TIME.parse(said[key]) for key in _TIMES if key in said}
         number = None if priority is None else _PRIORITY.parse(priority)
     except rules.RefusedError as error:
         raise _refused(file, where, str(error)) from None
+    runtime, deadline, period = (times.get(f"{key}_ns", 0) for key in _TIMES)
+    if not runtime <= deadline <= period:
+        raise _refused(file, where, "its runtime is above its deadline, or that above its period")
     return Placing(
         name=name,
         policy=str(policy or ""),

@@ -15,6 +15,7 @@ from random import Random
 
 from attrs import evolve, frozen
 
+from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.tasks import DerivedTask
@@ -168,7 +169,8 @@ class DesignSearch:
             zip(self._tasks, design.seats, self.now.seats, strict=True)
         ):
             if seat.policy == "deadline":
-                words = f"the reservation of {task.name}"
+                runtime, _, period = (time_text(ns) for ns in seat.reserved)
+                words = f"the reservation of {task.name} ({runtime} every {period})"
                 found.append((words, self._with(design, place, was)))
                 continue
             if seat.how != was.how:

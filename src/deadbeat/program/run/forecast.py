@@ -26,9 +26,9 @@ from deadbeat.base.report.document import (
 from deadbeat.program.derive.replica import Replica, replica, without_faults
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.designed import designed
-from deadbeat.program.run.results import ProgramStore, worst_run
+from deadbeat.program.run.results import FIRST, ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
-from deadbeat.program.run.traced import offer, time_column
+from deadbeat.program.run.traced import how, offer, time_column
 from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
 
 #: Factors that are looked at, and steps of a search between two of them.
@@ -124,7 +124,9 @@ def forecast(
 ) -> tuple[Document, dict[str, Json]]:
     """What a stored program would do otherwise: for people, and as values."""
     store = ProgramStore.open(path)
-    run = worst_run(store)
+    # designs are made of the first run
+    tried = design is not None and FIRST in store.committed()
+    run = store.load(FIRST) if tried else worst_run(store)
     if run and run.traced and not any(task.deadline_ns for task in run.traced.known):
         again = f"measure or import it with --deadline {offer(run.traced)}"
         raise UsageError(f"no thread of {path.name} has a known deadline", again)
@@ -150,6 +152,8 @@ def forecast(
     one = program.times(instances[0])
     rooms = list(_rooms(one, numbers[0], recorded.times(instances[0])))
     lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
+    if others := ", ".join(f"{each.task.name} ({how(each.task)})" for each in program.beside):
+        lines.append(f"Beside it, of other programs, and simulated too: {others}.")
     if cores and pinned:
         lines.append(f"Pinned as recorded, on any number of cores: {', '.join(pinned)}.")
     model = ", ".join(

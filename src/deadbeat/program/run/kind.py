@@ -27,6 +27,7 @@ from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import count_of, duration, shortened, time_text
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.store.files import read_toml
 from deadbeat.base.store.place import PROGRAM, no_result
 from deadbeat.build.programs import toolchain_of
 from deadbeat.build.toolchain import Toolchain
@@ -428,6 +429,8 @@ def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
     for word in spec.tries:
         if word.partition(":")[0] == "tune":
             knobs_of(word.partition(":")[2])
+        if word.partition(":")[0] == "design":
+            read_toml(Path(word.partition(":")[2]), "a design", "name a TOML file", "mend it")
     more = MOST * any(word.startswith(BEST) for word in spec.tries)
     most, each = spec.repeats * (1 + len(spec.tries) + more), spec.duration or 0
     what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"

@@ -10,14 +10,22 @@ from pathlib import Path
 from deadbeat.base.model.errors import UsageError
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.run.designed import ReadDesign, read_design
-from deadbeat.program.run.results import ProgramStore
+from deadbeat.program.run.results import FIRST, ProgramStore
 from deadbeat.program.run.tried import best_first, summarised
 
 _SCRIPT = """#!/bin/sh
-# {title}: gives the threads of process $1 their places. Run it as root, once they are there.
+# {title}: gives the threads of process $1 their places, for which it waits. Run it as root.
 set -eu
-of() {{ grep -lxF -e "$1" /proc/"$pid"/task/*/comm | cut -d / -f 5 | sort -n; }}
 pid=$1
+of() {{ grep -lxF -e "$1" /proc/"$pid"/task/*/comm | cut -d / -f 5 | sort -n; }}
+comes() {{
+    for try in $(seq 100); do
+        [ "$(of "$1" 2>/dev/null | wc -l)" -ge "$2" ] && return
+        sleep 0.1
+    done
+    echo "process $pid has no thread $1" >&2
+    exit 1
+}}
 """
 _UNIT = """# {title}: {place} of a unit of systemd; the script beside it is {script}
 [Service]
@@ -26,6 +34,7 @@ _UNIT = """# {title}: {place} of a unit of systemd; the script beside it is {scr
 _INSIDE = {
     "inherit": "# its mutexes: PTHREAD_PRIO_INHERIT, in the code that makes them",
     "locked": "# its memory: mlockall(MCL_CURRENT | MCL_FUTURE), in the program",
+    "heap": "# its malloc: MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0 in its environment",
 }
 
 
@@ -36,9 +45,11 @@ def lasting(path: Path, file: Path | None) -> tuple[ReadDesign, Mapping[str, str
     found = summarised(store)
     if found.traced is None:
         raise UsageError(f"{path.name} has no traced job", "deadbeat run -- ./program")
-    comms = {task.name: task.comm or task.name for task in found.traced.tasks}
+    seen = [each for each in (found.traced, store.load(FIRST).traced) if each]
+    every = [task for each in seen for task in each.tasks]
+    comms = {task.name: task.comm or task.name.partition("#")[0] for task in every}
     if file is not None:
-        locks = [lock.name for lock in found.traced.locks]
+        locks = {lock.name for each in seen for lock in each.locks}
         return read_design(file, comms, locks, store.platform.cpus), comms, str(file)
     for each in best_first(found.tried):
         if each.verdict == "better" and each.design:
@@ -49,8 +60,7 @@ def lasting(path: Path, file: Path | None) -> tuple[ReadDesign, Mapping[str, str
 
 
 def script(title: str, design: ReadDesign, comms: Mapping[str, str]) -> str:
-    lines = [f"for thread in {_threads(each, comms)}; do {_placed(each)}; done"
-             for each in design.placings]  # fmt: skip
+    lines = [line for each in design.placings for line in _lines(each, comms)]
     if design.slack_ns:
         text = f'echo {design.slack_ns} > /proc/"$thread"/timerslack_ns'
         lines.append(f'for thread in $(ls /proc/"$pid"/task); do {text}; done')
@@ -72,17 +82,15 @@ def _inside(design: ReadDesign) -> list[str]:
     return [_INSIDE[word] for word in (*inherits, design.memory) if word in _INSIDE]
 
 
-def _threads(placing: Placing, comms: Mapping[str, str]) -> str:
-    """A command that says their numbers; of the n-th thread of a name one."""
-    if placing.name == "*":
-        return '$(ls /proc/"$pid"/task)'
-    name, _, number = placing.name.partition("#")
-    comm = shlex.quote(comms.get(placing.name, name))
-    return f"$(of {comm} | sed -n {number}p)" if number else f"$(of {comm})"
-
-
-def _placed(placing: Placing) -> str:
-    return "; ".join(_words(placing))
+def _lines(placing: Placing, comms: Mapping[str, str]) -> Iterator[str]:
+    """What places the threads of a name; of the n-th one of a name that."""
+    threads = '$(ls /proc/"$pid"/task)'
+    if placing.name != "*":
+        name, _, number = placing.name.partition("#")
+        comm = shlex.quote(comms.get(placing.name, name))
+        yield f"comes {comm} {number or 1}"
+        threads = f"$(of {comm} | sed -n {number}p)" if number else f"$(of {comm})"
+    yield f"for thread in {threads}; do {'; '.join(_words(placing))}; done"
 
 
 def _words(placing: Placing) -> Iterator[str]:
