@@ -42,7 +42,7 @@ def never_waits(seen: Judged) -> Instances:
     for tid, track in seen.urgent.items():
         begin, end = seen.window(tid)
         ran = float(np.diff(track.on_cpu(np.array([begin, end], np.int64)))[0])
-        # whose sleep is over before it begins is late
+        # a sleep that is over before it begins is of a late job
         sleeps = [place for place, site in enumerate(track.sites) if site.what == "sleep"]
         asked = track.waits["enter"][np.isin(track.waits["site"], sleeps)]
         ends = (track.blocks["enter"], track.blocks["exit"], asked)

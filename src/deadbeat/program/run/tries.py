@@ -109,7 +109,7 @@ class Tried:
 
     @property
     def design(self) -> ReadDesign | None:
-        """As a file says it; None: it cannot."""
+        """What a file says of it; None: it cannot."""
         found = ReadDesign(
             placings=self.placings,
             locks={"*": "inherit"} if self.inherit else {},
