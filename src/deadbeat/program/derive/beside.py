@@ -44,7 +44,8 @@ def nice_of(recording: Recording) -> dict[int, int]:
 
 def beside(recording: Recording, tracks: Mapping[int, Track], real_time: bool) -> list[Bystander]:
     """Who matters: where all of the program is ``real_time`` ordinary ones do not."""
-    known, nice = {each.tid: each for each in recording.beside}, nice_of(recording)
+    own, nice = {each.tid for each in recording.threads}, nice_of(recording)
+    known = {each.tid: each for each in recording.beside if each.tid not in own}
     length, found = recording.end_ns - recording.begin_ns, []
     spans = _in_the_way(recording, tracks)
     for tid in sorted({*known, *spans}):

@@ -133,6 +133,23 @@ class Replica:
         return evolve(self, threads=tuple(every), locks=self.locks * number)
 
 
+def with_dearer_locks(replica: Replica, more: Mapping[str, float]) -> Replica:
+    """With so many ns more, by protocol, in each section of a lock that several threads take."""
+    users = [{*each.ops["target"][each.ops["kind"] == LOCK].tolist()} for each in replica.threads]
+    shared = {lock for mine in users for lock in mine if sum(lock in each for each in users) > 1}
+    each_ns = [more.get(word, 0.0) * (n in shared) for n, (_, word) in enumerate(replica.locks)]
+    threads = []
+    for each in replica.threads:
+        ops = each.ops.copy()
+        begins = np.flatnonzero(ops["kind"] == LOCK)
+        begins = begins[begins + 1 < len(ops)]
+        begins = begins[ops["kind"][begins + 1] == COMPUTE]
+        longer = ops["ns"][begins + 1] + np.rint(np.array(each_ns)[ops["target"][begins]])
+        ops["ns"][begins + 1] = np.maximum(longer, 0)
+        threads.append(evolve(each, ops=ops))
+    return evolve(replica, threads=tuple(threads))
+
+
 @lru_cache(maxsize=2)
 def without_faults(replica: Replica) -> Replica:
     """With jobs that have no page faults, as if all memory were locked."""

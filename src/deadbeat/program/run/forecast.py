@@ -3,7 +3,8 @@ times; which thread misses first, and how much more each figure may be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from attrs import asdict, evolve, frozen
@@ -23,10 +24,10 @@ from deadbeat.base.report.document import (
     Table,
     machine_facts,
 )
-from deadbeat.program.derive.replica import Replica, replica, without_faults
+from deadbeat.program.derive.replica import Replica, replica, with_dearer_locks, without_faults
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.designed import designed
-from deadbeat.program.run.results import FIRST, ProgramStore, worst_run
+from deadbeat.program.run.results import FIRST, PRICES, ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import how, offer, time_column
 from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
@@ -152,6 +153,9 @@ def forecast(
     one = program.times(instances[0])
     rooms = list(_rooms(one, numbers[0], recorded.times(instances[0])))
     lines = [*_sentences(variants), *_growth(one, numbers[0], variants[0])]
+    more = [each for each in numbers if len(each) > len(machine)]
+    if more and program.locks:
+        lines += _dearer(one, more, store)
     if others := ", ".join(f"{each.task.name} ({how(each.task)})" for each in program.beside):
         lines.append(f"Beside it, of other programs, and simulated too: {others}.")
     if cores and pinned:
@@ -336,6 +340,31 @@ def _rooms(program: Replica, cpus: Sequence[int], recorded: Replica) -> Iterator
         )
         if now:
             yield room(f"sections of {name}", now, scaled, TimeScale(factor=1, lock=name))
+
+
+def _dearer(
+    program: Replica, numbers: Iterable[Sequence[int]], store: ProgramStore
+) -> Iterator[str]:
+    """What more cores may cost, by prices of sharing and by how public machines grow."""
+    prices = import_module(PRICES)
+    sharing = prices.sharing_of(store.path, store.platform)
+    if not sharing:
+        yield "What locks cost on more cores is not in it: deadbeat contention measures prices."
+    for cpus in numbers if sharing else ():
+        ends = prices.dearer(len(cpus), len(store.platform.cpus))
+        found = [
+            foreseen(
+                with_dearer_locks(program, {w: ns * (end - 1) for w, ns in sharing.items()}), cpus
+            )
+            for end in ends
+        ]
+        misses = [sum(each.misses for each in one.values()) for one in found]
+        longest = [time_text(max(each.max_ns for each in one.values())) for one in found]
+        yield (
+            f"Where locks cost {ends[0]:.2g} to {ends[1]:.2g} times as much, as on 91 % of public"
+            f" machines with {len(cpus)} cores: {misses[0]:,} to {misses[1]:,} misses, worst"
+            f" {longest[0]} to {longest[1]}."
+        )
 
 
 def _growth(program: Replica, cpus: Sequence[int], now: ProgramVariant) -> Iterator[str]:

@@ -103,7 +103,7 @@ _BY_NUMBER = ("calls", "symbols", "names", "maps")
 #: Of the time of a run, in a picture of its jobs.
 _STRETCHES = 200
 #: Price lists of other results: loaded by name.
-_PRICES = "deadbeat.tasksets.prices.sharing"
+PRICES = "deadbeat.tasksets.prices.sharing"
 #: Label of what was imported.
 ELSEWHERE = "recorded elsewhere"
 _EVENTS_HINT = "delete the file: the run is then without its events"
@@ -444,7 +444,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
                 response=response,
             )
         )
-    sharing: dict[str, float] = import_module(_PRICES).sharing_of(store.path, store.platform)
+    sharing: dict[str, float] = import_module(PRICES).sharing_of(store.path, store.platform)
     spec = read(ProgramSpec, store.spec)
     return ProgramSummary(
         name=store.path.name,
