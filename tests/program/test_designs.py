@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,14 +16,19 @@ from helpers.answers import Capture, answer_of
 from helpers.recorded import recorded
 
 from deadbeat.base.model.platform import example_platform
+from deadbeat.base.store.folder import OwnedFolder
 from deadbeat.cli.main import main
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.replica import Replica, ReplicaThread
 from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.program.run import kind
 from deadbeat.program.run.designs import DesignSearch
+from deadbeat.program.run.results import ProgramStore
 from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
 from deadbeat.sched.program import COMPUTE, LOCK, OP, UNLOCK
+from deadbeat.tasksets.prices.stage import save_prices
+from deadbeat.tasksets.prices.table import PriceBatch, StoredPrices
+from deadbeat.tasksets.prices.works import PriceWork
 
 MS = 1_000_000
 #: What tests/programs/strangers/studio.c said: jobs, misses, and worst response in ms.
@@ -181,6 +187,38 @@ def test_what_runs_beside_a_program_is_in_its_prediction(
         assert main(("predict", "loads", "--design", "d.toml", "--out", out)) == 0
         (found,) = json.loads(Path(out, "predictions.json").read_text())["variants"]
         assert bool(found["threads"]["a"]["misses"]) == misses
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_locks_cost_more_on_more_cores(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of prices has 39.9 us for sharing a mutex: on 4 times the CPUs 0.95 squared to 2
+    squared times that, in each of control's sections and of logger's."""
+    studio(monkeypatch)
+    work = PriceWork(object="mutex_normal", size=1, operations=1, cores=(0, 1))
+    slots = (  # 10 calls of 100 ns each, alone; then both in a window of 400 us
+        *((0, 0, core, 1, 1000, 10, 0, 0, 60_000, 60_000) for core in (0, 1)),
+        (0, 0, -1, 2, 400_000, 10, 400_000, 10, 60_000, 60_000),
+    )
+    batch = PriceBatch(works=(work,), errors=("",), slots=slots)
+    here = ProgramStore.open(Path("runs/studio")).platform
+    cores = 4 * len(here.cpus)
+    words = ("predict", "studio", "--cores", str(cores))
+    assert main(words) == 0
+    assert "deadbeat contention measures prices" in capsys.readouterr().out
+    Path("runs/prices").mkdir()
+    prices = StoredPrices(platform=here, policy="fifo", batches=(batch,))
+    save_prices(OwnedFolder(Path("runs/prices")), prices)
+    assert main((*words, "--out", "out")) == 0
+    said = capsys.readouterr().out
+    found = re.search(
+        rf"cost 0.9 to 4 times as much, as on 91 % of public machines with {cores} cores:"
+        r" ([0-9,]+) to ([0-9,]+) misses",
+        said,
+    )
+    assert found
+    (variant,) = json.loads(Path("out/predictions.json").read_text())["variants"]
+    low, high = (int(word.replace(",", "")) for word in found.groups())
+    assert low <= sum(each["misses"] for each in variant["threads"].values()) < high
 
 
 @pytest.mark.usefixtures("in_a_folder")

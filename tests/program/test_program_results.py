@@ -179,9 +179,9 @@ def test_what_was_seen_is_in_json_tables_and_python(capsys: Capture) -> None:
 def test_a_price_list_of_this_machine_says_what_a_shared_lock_costs(capsys: Capture) -> None:
     stored("b", inversion())
     work = PriceWork(object="mutex_normal", size=1, operations=1, cores=(0, 1))
-    slots = (  # 10 calls of 100 ns each, alone; then both in a window of 400 us, 10 calls each
+    slots = (  # 10 calls of 100 ns each, alone; then both in a window of 4,000 ns, 10 calls each
         *((0, 0, core, 1, 1000, 10, 0, 0, 60_000, 60_000) for core in (0, 1)),
-        (0, 0, -1, 2, 400_000, 10, 400_000, 10, 60_000, 60_000),
+        (0, 0, -1, 2, 4000, 10, 4000, 10, 60_000, 60_000),
     )
     batch = PriceBatch(works=(work,), errors=("",), slots=slots)
     Path("runs/prices").mkdir()
@@ -189,16 +189,9 @@ def test_a_price_list_of_this_machine_says_what_a_shared_lock_costs(capsys: Capt
     save_prices(OwnedFolder(Path("runs/prices")), prices)
     assert main(("show", "b", "--json")) == 0
     (lock,) = answer_of(capsys.readouterr().out)["locks"]
-    assert lock["sharing_ns"] == pytest.approx(39_900)
+    assert lock["sharing_ns"] == pytest.approx(300)
     assert main(("show", "b")) == 0
-    assert "shared by cores: 39.9 µs more an operation" in capsys.readouterr().out
-    # example_platform has n CPUs: on 4 n of them a line costs 0.95 to 2 times, twice: 0.90 to 4
-    cores = str(4 * len(example_platform().cpus))
-    assert main(("predict", "b", "--cores", cores, "--out", "out")) == 0
-    said = capsys.readouterr().out
-    assert f"cost 0.9 to 4 times as much, as on 91 % of public machines with {cores} cores" in said
-    # control has 2 ms of work: 10 % of 39.9 us less, 3 times that more
-    assert "0 to 0 misses, worst 2 ms to 2.13 ms." in said
+    assert "shared by cores: 300 ns more an operation" in capsys.readouterr().out
 
 
 def test_two_versions_of_a_program_are_compared(capsys: Capture) -> None:
