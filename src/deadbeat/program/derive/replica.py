@@ -134,7 +134,7 @@ class Replica:
 
 
 def with_dearer_locks(replica: Replica, more: Mapping[str, float]) -> Replica:
-    """With so many ns more, by protocol, in each section of a lock that several threads take."""
+    """With ns more, by protocol, in each section of a lock that several threads take."""
     users = [{*each.ops["target"][each.ops["kind"] == LOCK].tolist()} for each in replica.threads]
     shared = {lock for mine in users for lock in mine if sum(lock in each for each in users) > 1}
     each_ns = [more.get(word, 0.0) * (n in shared) for n, (_, word) in enumerate(replica.locks)]
