@@ -540,15 +540,17 @@ static void on_child(int number)
     (void)number;
 }
 
-/* Until the end of the input, or of the worker: at its end that is first again. Ends of children are blocked
- * but here. */
+/* Until the end of the input, or of the worker: at its end that is first again. Signals are blocked until
+ * then. */
 static void watch(pid_t worker)
 {
     struct pollfd input = {.fd = 0};
     sigset_t none;
-    step_back(0, true);
+    be_first();
     sigemptyset(&none);
-    ppoll(&input, 1, NULL, &none);
+    if (!stopped)
+        ppoll(&input, 1, NULL, &none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     if (stopped)
         kill(worker, SIGTERM);
     step_back(worker, true);
@@ -572,11 +574,13 @@ int main(int argc, char **argv)
     fflush(stdout);
     heed();
     sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
+    for (const int *each = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *each; each++)
+        sigaddset(&child, *each);
     sigprocmask(SIG_BLOCK, &child, NULL);
     sigaction(SIGCHLD, &action, NULL);
     if ((worker = fork()) == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
+        sigprocmask(SIG_UNBLOCK, &child, NULL);
         return getppid() == first ? places((uint32_t)number_in(argv[1])) : 1;
     }
     watch(worker);

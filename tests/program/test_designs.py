@@ -85,7 +85,7 @@ def test_a_design_lasts_by_a_script(capsys: Capture) -> None:
     words = ("export", "studio", "--design", "d.toml", "--as")
     assert main((*words, "systemd", "--out", "unit.conf")) == 0
     assert main((*words, "chrt", "--out", "place.sh")) == 0
-    assert Path("unit.sh").read_text() == Path("place.sh").read_text()
+    assert Path("unit.conf.sh").read_text() == Path("place.sh").read_text()
     unit = Path("unit.conf").read_text()
     assert "PTHREAD_PRIO_INHERIT" in unit and "LimitMEMLOCK=infinity\nTimerSlackNSec=7ns" in unit
     with subprocess.Popen(("./loads", "60", *loads), stdout=subprocess.DEVNULL) as program:
@@ -119,8 +119,6 @@ def test_a_design_lasts_by_a_script(capsys: Capture) -> None:
     none = subprocess.run(("sh", "./place.sh", "1"), check=False, capture_output=True, text=True)
     assert (none.returncode, none.stderr) == (1, "process 1 has no thread control\n")
     capsys.readouterr()
-    assert main((*words, "systemd", "--out", "unit.sh")) == 2
-    assert "unit.sh is its script" in capsys.readouterr().err
     Path("d.toml").write_text(
         '[threads.control]\npolicy = "deadline"\n'
         'runtime = "9ms"\ndeadline = "2ms"\nperiod = "9ms"\n'
@@ -232,6 +230,10 @@ def test_a_design_is_as_good_as_from_the_worst_begin(
     out, said = capsys.readouterr()
     assert "All 66 late jobs were preempted by a" in out  # none in time says what is usual
     assert "CPU 0 of a; CPU 0 of b (" in said or "CPU 1 of a; CPU 1 of b (" in said
+    Path("one.toml").write_text("[threads.b]\ncpus = [0]\n")
+    assert main(("predict", "light", "--design", "one.toml", "--out", "out")) == 0
+    (found,) = json.loads(Path("out/predictions.json").read_text())["variants"]
+    assert found["threads"]["heavy"]["misses"] > 50
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -113,9 +113,7 @@ def _twin(path: Path, form: str, out: Path) -> Shown:
 def _lasting(path: Path, form: str, file: Path | None, out: Path) -> Shown:
     """A script that places threads, and the unit that runs it."""
     design, comms, title = lasting(path, file)
-    there = out if form == "chrt" else out.with_suffix(".sh")
-    if form == "systemd" and (there == out or there.exists()):
-        raise UsageError(f"{there} is its script", "name another: --out place.conf")
+    there = out if form == "chrt" else out.with_name(f"{out.name}.sh")
     atomic_write(there, script(title, design, comms))
     there.chmod(0o755)
     if form == "chrt":

@@ -19,7 +19,7 @@ from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.tasks import DerivedTask
-from deadbeat.program.run.whatif import Foreseen
+from deadbeat.program.run.whatif import Foreseen, Score, score_of
 
 #: Designs that are proved; CPU time of a search, s; share of a CPU for reservations.
 MOST, _SECONDS, _ROOM = 3, 5.0, 0.9
@@ -32,8 +32,6 @@ TOP, _RANKS = 49, {*range(1, 99)}
 #: Of a reservation beyond the largest execution time.
 _SPARE = 1.1
 
-#: Misses, and the worst response by its deadline or period: the less the better.
-Score = tuple[int, float]
 Simulate = Callable[[tuple[Placing, ...], bool, bool], Mapping[str, Foreseen]]
 
 
@@ -87,15 +85,6 @@ def reservation(task: DerivedTask) -> tuple[int, int, int] | None:
         min(task.deadline_ns or period, period),
     )
     return (runtime, deadline, period) if period and 1024 <= runtime <= deadline else None
-
-
-def score_of(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> Score:
-    """The score of ``tasks`` by what the simulator has."""
-    rows = [(every[task.name], task) for task in tasks if task.name in every]
-    ratios = (
-        row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
-    )
-    return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
 
 
 class DesignSearch:

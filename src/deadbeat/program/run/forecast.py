@@ -30,7 +30,7 @@ from deadbeat.program.run.designed import designed
 from deadbeat.program.run.results import FIRST, PRICES, ProgramStore, worst_run
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import how, offer, time_column
-from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
+from deadbeat.program.run.whatif import Foreseen, foreseen, from_worst, limits_of
 
 #: Factors that are looked at, and steps of a search between two of them.
 _FACTORS, _STEPS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 10, 20, 64), 8
@@ -143,6 +143,12 @@ def forecast(
         recorded, memory = designed(recorded, design, sorted(every))
         recorded = without_faults(recorded) if memory else recorded
     recorded, pinned = freed(recorded, machine)
+    if design is not None and (start := from_worst(recorded, machine)[0]) is not None:
+        cpu = (machine[start],)
+        threads = (
+            evolve(t, was_on=cpu if len(t.task.cpus) > 1 else t.was_on) for t in recorded.threads
+        )
+        recorded = evolve(recorded, threads=tuple(threads))
     program = recorded
     scales, instances = scales_of(words, program)
     for each in scales:

@@ -31,10 +31,11 @@ _UNIT = """# {title}: {place} of a unit of systemd; the script beside it is {scr
 [Service]
 {lines}ExecStartPost=+/bin/sh {script} $MAINPID
 """
+_HEAP = "MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0"
 _INSIDE = {
     "inherit": "# its mutexes: PTHREAD_PRIO_INHERIT, in the code that makes them",
     "locked": "# its memory: mlockall(MCL_CURRENT | MCL_FUTURE), in the program",
-    "heap": "# its malloc: MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0 in its environment",
+    "heap": f"# its malloc: {_HEAP} in its environment",
 }
 
 
@@ -69,10 +70,10 @@ def script(title: str, design: ReadDesign, comms: Mapping[str, str]) -> str:
 
 def unit(title: str, design: ReadDesign, at: Path) -> str:
     """A drop-in that runs the script ``at``."""
-    lines = [*_inside(design), *["LimitMEMLOCK=infinity"] * (design.memory == "locked")]
+    lines = [line for line in _inside(design) if line != _INSIDE["heap"]]
+    lines += ["LimitMEMLOCK=infinity"] * (design.memory == "locked")
     lines += [f"TimerSlackNSec={design.slack_ns}ns"] * bool(design.slack_ns)
-    heap = "Environment=MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0"
-    lines += [heap] * bool(design.memory)
+    lines += [f"Environment={_HEAP}"] * bool(design.memory)
     words = {"title": title, "script": shlex.quote(str(at.resolve())), "place": "NAME.service.d/"}
     return _UNIT.format(lines="".join(f"{each}\n" for each in lines), **words)
 

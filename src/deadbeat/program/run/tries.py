@@ -25,10 +25,10 @@ from deadbeat.program.derive.replica import Replica, without_faults
 from deadbeat.program.derive.system import system_of
 from deadbeat.program.derive.tasks import DerivedLock, DerivedTask
 from deadbeat.program.run.designed import ReadDesign, read_design
-from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation, score_of
+from deadbeat.program.run.designs import MOST, TOP, DesignSearch, reservation
 from deadbeat.program.run.spec import ALL, BEST
 from deadbeat.program.run.traced import TracedProgram, inverts, worst_task
-from deadbeat.program.run.whatif import Foreseen, foreseen, moved
+from deadbeat.program.run.whatif import Foreseen, foreseen, from_worst, score_of
 from deadbeat.sched.analysis import analyze
 
 _AFFINITY = "pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus)"
@@ -41,8 +41,6 @@ FOREIGN = "is unlocked by a thread that did not lock it (a fork handler, or anot
 _RUNS = "a process that runs takes no library before its own"
 #: Page faults of a job that take more of its deadline matter.
 _FAULTS = 0.01
-#: CPUs on which threads are made to begin.
-_STARTS = 4
 #: As many events are expected of a turn that shows at least one, with 95 %.
 _SHOWN = 3
 
@@ -243,15 +241,10 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
 def _simulated(
     ground: Ground, placings: tuple[Placing, ...], inherit: bool, memory: bool
 ) -> dict[str, Foreseen]:
-    """The worst of what may be: with a thread that has a priority and several CPUs it may depend on
-    where it begins, for good."""
     program = without_faults(ground.replica) if memory else ground.replica
-    tasks = [each.task for each in moved(program, placings)]
-    free = any(task.priority and len({*task.cpus} & {*ground.cpus}) > 1 for task in tasks)
-    starts = range(len(ground.cpus))[:_STARTS] if free and placings else (None,)
-    simulate = partial(foreseen, program, ground.cpus, placings=placings, inherit=inherit)
-    found = [simulate(start=start) for start in starts]
-    return max(found, key=lambda each: score_of(each, ground.urgent))
+    if not placings:
+        return foreseen(program, ground.cpus, inherit=inherit)
+    return from_worst(program, ground.cpus, placings, inherit=inherit)[1]
 
 
 def _faults(ground: Ground, tasks: Iterable[DerivedTask]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -22,6 +22,11 @@ from deadbeat.sched.program import COMPUTE, LOCK, OP, POLICIES, PROTOCOLS, run_p
 _WEIGHT, _STEP, _IDLE_WEIGHT = 1024, 1.25, 3
 #: By default fixed priorities have so much of which period; the fair server has the rest.
 _RUNTIME_NS, _PERIOD_NS = 950_000_000, 1_000_000_000
+#: CPUs on which threads are made to begin.
+_STARTS = 4
+
+#: Misses, and the worst response by its deadline or period: the less the better.
+Score = tuple[int, float]
 
 
 @frozen(kw_only=True)
@@ -86,6 +91,32 @@ def foreseen(
         each.task.name: _judged(jobs, wanted[each.task.name], replica.end_ns)
         for each, jobs in zip(threads, np.split(found, ends[:-1]), strict=False)
     }
+
+
+def from_worst(
+    replica: Replica,
+    cpus: Sequence[int],
+    placings: Sequence[Placing] = (),
+    *,
+    inherit: bool = False,
+) -> tuple[int | None, dict[str, Foreseen]]:
+    """Where threads begin that have a priority and may use several CPUs, if there are some, so that
+    most is missed, as it may be so for good; and what the simulator has then."""
+    tasks = [each.task for each in moved(replica, placings)]
+    free = any(task.priority and len({*task.cpus} & {*cpus}) > 1 for task in tasks)
+    starts = range(len(cpus))[:_STARTS] if free else (None,)
+    simulate = partial(foreseen, replica, cpus, placings=placings, inherit=inherit)
+    every = ((start, simulate(start=start)) for start in starts)
+    return max(every, key=lambda each: score_of(each[1], tasks))
+
+
+def score_of(every: Mapping[str, Foreseen], tasks: Iterable[DerivedTask]) -> Score:
+    """The score of ``tasks`` by what the simulator has."""
+    rows = [(every[task.name], task) for task in tasks if task.name in every]
+    ratios = (
+        row.max_ns / limit for row, task in rows if (limit := task.deadline_ns or task.period_ns)
+    )
+    return sum(row.misses for row, _ in rows), max(ratios, default=0.0)
 
 
 @frozen(kw_only=True, eq=False)
