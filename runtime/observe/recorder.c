@@ -10,6 +10,8 @@
  *   recorder watch --out FILE --seconds-ns N EVENTS COMMAND...
  *       The same of a command, for at most N ns (0: until it ends), where tracefs and all else is
  *       ours. EVENTS: a file, a line each, its filter behind a blank.
+ *   recorder keep PLAN
+ *       Watches for days what PLAN says (recorder_keep.c); "replay": the records of its input instead.
  *   recorder cost INSTANCE
  *       Says what its events add to a system call of others, and to a sleep of the program, in ns.
  *
@@ -108,6 +110,7 @@ static struct record pending[PENDING_MOST], sorted[PENDING_MOST];
 static const struct record *order[PENDING_MOST];
 static size_t window = FILE_MOST / WINDOWS, stride = 1; /* windows are kept that stride divides */
 static size_t pending_count, written, come;
+size_t pending_most = PENDING_MOST;
 static uint64_t full_ns; /* from then on there was no room; 0: there is */
 static int full_why;
 size_t lost_count;
@@ -197,7 +200,27 @@ static bool know_call(const char *name, char *format)
     return known;
 }
 
-static void know_events(void)
+/* hrtimer_start names its function by address only. */
+static void know_timers(const char *kallsyms)
+{
+    char line[512], name[128];
+    uint64_t address;
+    FILE *file = fopen(kallsyms, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "%" SCNx64 " %*c %127s", &address, name) != 2)
+            continue;
+        else if (strcmp(name, "dl_task_timer") == 0)
+            deadline_function = address;
+        else if (strcmp(name, "hrtimer_wakeup") == 0)
+            sleep_function = address;
+    if (file)
+        fclose(file);
+    if (!deadline_function || !sleep_function)
+        puts("missing kallsyms");
+}
+
+/* -1: sub-buffers are none that we know. */
+int know_events(const char *kallsyms)
 {
     static char format[TEXT_BYTES];
     char path[512];
@@ -228,25 +251,10 @@ static void know_events(void)
         closedir(folder);
     if (!found)
         puts("missing syscalls");
-}
-
-/* hrtimer_start names its function by address only. */
-static void know_timers(const char *kallsyms)
-{
-    char line[512], name[128];
-    uint64_t address;
-    FILE *file = fopen(kallsyms, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "%" SCNx64 " %*c %127s", &address, name) != 2)
-            continue;
-        else if (strcmp(name, "dl_task_timer") == 0)
-            deadline_function = address;
-        else if (strcmp(name, "hrtimer_wakeup") == 0)
-            sleep_function = address;
-    if (file)
-        fclose(file);
-    if (!deadline_function || !sleep_function)
-        puts("missing kallsyms");
+    know_timers(kallsyms);
+    bool known = subbuf_bytes <= SUBBUF_MOST && header_bytes <= 64;
+    errno = EINVAL;
+    return known && (commit_bytes == 4 || commit_bytes == 8) ? 0 : -1;
 }
 
 /* -- records */
@@ -277,8 +285,35 @@ static int thin(void)
     return ftruncate(out, end) == 0 && lseek(out, end, SEEK_SET) == end ? 0 : -1;
 }
 
-/* Writes what is older than ``until``, in order of time; the rest waits. */
-static int flush_until(uint64_t until)
+/* Writes records into the file. */
+static int write_records(const struct record *records, size_t count)
+{
+    for (size_t i = 0, n; i < count; i += n, come += n) {
+        n = window - come % window;
+        n = n < count - i ? n : count - i;
+        if (come / window % stride != 0)
+            continue;
+        if (full_ns)
+            continue;
+        if ((written == WINDOWS * window && thin() != 0) ||
+            write_all(out, records + i, n * sizeof *records) != 0) {
+            if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+                return -1;
+            full_ns = records[i].ns; /* what there is, is kept */
+            full_why = errno;
+            if (ftruncate(out, (off_t)(written * sizeof *records)) != 0)
+                return -1;
+            continue;
+        }
+        written += n;
+    }
+    return 0;
+}
+
+int (*take)(const struct record *records, size_t count) = write_records;
+
+/* Takes what is older than ``until``, in order of time; the rest waits. */
+int flush_until(uint64_t until)
 {
     size_t count = 0;
     for (size_t i = 0; i < pending_count; i++)
@@ -292,25 +327,8 @@ static int flush_until(uint64_t until)
         if (sorted[i].kind == FORK || sorted[i].kind == EXEC || sorted[i].kind == END)
             follow(&sorted[i]);
     }
-    for (size_t i = 0, n; i < count; i += n, come += n) {
-        n = window - come % window;
-        n = n < count - i ? n : count - i;
-        if (come / window % stride != 0)
-            continue;
-        if (full_ns)
-            continue;
-        if ((written == WINDOWS * window && thin() != 0) ||
-            write_all(out, sorted + i, n * sizeof *sorted) != 0) {
-            if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
-                return -1;
-            full_ns = sorted[i].ns; /* what there is, is kept */
-            full_why = errno;
-            if (ftruncate(out, (off_t)(written * sizeof *sorted)) != 0)
-                return -1;
-            continue;
-        }
-        written += n;
-    }
+    if (take(sorted, count) != 0)
+        return -1;
     pending_count -= count;
     memcpy(pending, sorted + count, pending_count * sizeof *pending);
     return 0;
@@ -318,7 +336,7 @@ static int flush_until(uint64_t until)
 
 static int keep(const struct record *record)
 {
-    if (pending_count == PENDING_MOST && flush_until(UINT64_MAX) != 0)
+    if (pending_count == pending_most && flush_until(UINT64_MAX) != 0)
         return -1;
     struct record *last = pending_count ? &pending[pending_count - 1] : NULL; /* of this CPU, mostly */
     if (last && record->kind == RUNTIME && last->kind == RUNTIME && last->tid == record->tid &&
@@ -330,6 +348,8 @@ static int keep(const struct record *record)
     pending[pending_count++] = *record;
     return 0;
 }
+
+int (*sink)(const struct record *record) = keep;
 
 static int64_t value_of(const struct field *field, const unsigned char *data, size_t bytes)
 {
@@ -387,7 +407,7 @@ static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, ui
         else
             name_of((uint32_t)record.a, (const char *)data + comm->offset);
     }
-    return keep(&record);
+    return sink(&record);
 }
 
 /* Events of a CPU that were lost since the last answer: ``count`` by the sub-buffer, which has no room
@@ -428,7 +448,7 @@ static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_
         if (commit & 1u << 30 && end + commit_bytes <= page + bytes)
             memcpy(&missed, end, commit_bytes); /* a long, behind the events */
         struct record lost = {.ns = ns, .kind = LOST, .cpu = cpu, .a = newly_lost(cpu, missed)};
-        if (keep(&lost) != 0)
+        if (sink(&lost) != 0)
             return -1;
     }
     while (at + 4 <= end) {
@@ -460,7 +480,7 @@ static int decode(const unsigned char *page, size_t bytes, uint16_t cpu, uint64_
 
 /* Decodes what was recorded on a CPU until ``until``, or as long as ``give_up`` is not reached: where
  * what we do is itself recorded there is no end. */
-static int drain(int file, uint16_t cpu, uint64_t until, uint64_t give_up)
+int drain(int file, uint16_t cpu, uint64_t until, uint64_t give_up)
 {
     static unsigned char page[SUBBUF_MOST];
     uint64_t last = 0;
@@ -472,7 +492,7 @@ static int drain(int file, uint16_t cpu, uint64_t until, uint64_t give_up)
     return 0;
 }
 
-static unsigned open_buffers(struct pollfd *files, uint16_t *cpus)
+unsigned open_buffers(struct pollfd *files, uint16_t *cpus)
 {
     char path[512];
     unsigned count = 0, cpu;
@@ -530,8 +550,17 @@ static int record_until_end(void)
     return 0;
 }
 
+void say_calls(void)
+{
+    for (unsigned id = 0; id < 1u << 16; id++)
+        if (events[id] && *events[id]->call && events[id]->number >= 0)
+            printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && (strcmp(argv[1], "keep") == 0 || strcmp(argv[1], "replay") == 0))
+        return keep_misses(argv[2], argv[1][0] == 'r');
     pid_t command = 0;
     int gate = -1;
     if (argc > 7 && strcmp(argv[1], "watch") == 0) {
@@ -564,14 +593,8 @@ int main(int argc, char **argv)
         most = (most < memory ? most : memory) / PART / sizeof *pending / WINDOWS;
         window = most >= window ? window : most > 1 ? most : 1;
     }
-    if (strcmp(instance, "-") != 0) {
-        know_events();
-        know_timers(kallsyms);
-    }
-    if (subbuf_bytes > SUBBUF_MOST || header_bytes > 64 || (commit_bytes != 4 && commit_bytes != 8)) {
-        errno = EINVAL;
+    if (strcmp(instance, "-") != 0 && know_events(kallsyms) != 0)
         return fail("header_page");
-    }
     for (int i = 4; i < argc && !command; i++)
         know_process((uint32_t)strtoul(argv[i], NULL, 10));
     if (command) {
@@ -582,9 +605,7 @@ int main(int argc, char **argv)
         return 1;
     if (command)
         end_command(command);
-    for (unsigned id = 0; id < 1u << 16; id++)
-        if (events[id] && *events[id]->call && events[id]->number >= 0)
-            printf("call %" PRId64 " %s\n", events[id]->number, events[id]->call);
+    say_calls();
     say_threads();
     look_around(false);
     say_names();

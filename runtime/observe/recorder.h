@@ -50,6 +50,34 @@ void on_term(int signal_number);
 /* Says what a call of others takes, and a sleep. */
 int say_cost(void);
 
+/* Writes to a file of the instance; a kernel may lack it. */
+void set_text(const char *name, const char *text);
+void set(const char *name, unsigned value);
+
+/* Formats of the instance's events and of its buffers; -1: these are of no known form. */
+int know_events(const char *kallsyms);
+
+/* What each record that is decoded goes to: those that wait for their turn in time, unless another is set. */
+extern int (*sink)(const struct record *record);
+
+/* What records go to in order of time once it is their turn; -1: errno says why not. */
+extern int (*take)(const struct record *records, size_t count);
+extern size_t pending_most;
+int flush_until(uint64_t until);
+
+/* Opens the buffers of the instance; how many. */
+struct pollfd;
+unsigned open_buffers(struct pollfd *files, uint16_t *cpus);
+
+/* Decodes what a buffer of ``cpu`` has until an instant, for as long as ``give_up`` is not reached. */
+int drain(int file, uint16_t cpu, uint64_t until, uint64_t give_up);
+
+/* A line for each call that was seen. */
+void say_calls(void);
+
+/* Keeps what led to the misses of a process, for days; its exit status. */
+int keep_misses(const char *plan, bool replayed);
+
 /* Makes an instance of all tracing, for the events that a file names. */
 void set_up(const char *names);
 

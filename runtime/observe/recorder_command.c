@@ -42,7 +42,7 @@ static double call_ns(void)
     return least;
 }
 
-static void set_text(const char *name, const char *text)
+void set_text(const char *name, const char *text)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", instance, name);
@@ -52,7 +52,7 @@ static void set_text(const char *name, const char *text)
     close(file);
 }
 
-static void set(const char *name, unsigned value)
+void set(const char *name, unsigned value)
 {
     char text[16];
     snprintf(text, sizeof text, "%u", value);

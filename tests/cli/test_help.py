@@ -40,6 +40,8 @@ _EXCEPTIONS = {
     "--preset": "presets differ by verb",
     "--policy": "of the kernel, or of the simulator",
     "--deadlines": "kind of deadlines",
+    "--keep": "every sample, or what led to misses",
+    "--openmetrics": "printed, or written while a process is watched",
 }
 
 

@@ -51,8 +51,8 @@ def look(script: str = LOOK) -> str | None:
 
 def _of_others(line: str) -> bool:
     """Whether it is an instance of a test beside this one: its shell lives."""
-    name, _, number = line.partition("-")
-    above = int(number) if name == "deadbeat" else 0
+    name, _, number = line.rpartition("-")
+    above = int(number) if name.startswith("deadbeat") else 0
     while above > 1 and above != os.getpid():
         try:
             above = int(Path(f"/proc/{above}/stat").read_text().rpartition(")")[2].split()[1])

@@ -66,12 +66,14 @@ class Ended:
     Attributes:
         notes: What is said before the answer.
         kept: What is stored where a time budget left something undone, in words; "": nothing was.
+        then: As of `Begun`.
     """
 
     path: Path
     shown: Shown
     notes: tuple[str, ...] = ()
     kept: str = ""
+    then: Callable[[], None] | None = None
 
     def status(self, fail_on: str | None) -> int:
         """Exit status of the command; where it is that of ``--fail-on``, says why."""
@@ -161,6 +163,8 @@ def measure(
     if found.kept and not as_json:
         again = to_repeat(begin.words)
         echo(f"the time is over, {found.kept} are kept; continue with: {again}")
+    if found.then is not None:
+        found.then()
     return found.status(fail_on)
 
 
@@ -200,6 +204,7 @@ def measured(asked: Order) -> Ended:
         shown=evolve(shown, cases=cases),
         notes=tuple(_notes(asked, outcome, shown)) if outcome else (),
         kept=f"{outcome.done} of {outcome.planned} {experiment.unit}" if outcome and over else "",
+        then=begun.then,
     )
 
 

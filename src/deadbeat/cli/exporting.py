@@ -22,6 +22,7 @@ from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
 from deadbeat.program.derive.rtapp import LACKS, rt_app
 from deadbeat.program.derive.twin import c_source, twin_of
+from deadbeat.program.run import keeping
 from deadbeat.program.run.exported import recorded
 from deadbeat.program.run.kind import task_system as program_system
 from deadbeat.program.run.lasting import lasting, script, unit
@@ -111,7 +112,10 @@ def _twin(path: Path, form: str, out: Path) -> Shown:
 
 
 def _lasting(path: Path, form: str, file: Path | None, out: Path) -> Shown:
-    """A script that places threads, and the unit that runs it."""
+    """A script that places threads, and the unit that runs it; or the unit that watches on."""
+    if form == "systemd" and file is None and (text := keeping.unit(path)):
+        atomic_write(out, text)
+        return _wrote(out)
     design, comms, title = lasting(path, file)
     there = out if form == "chrt" else out.with_name(f"{out.name}.sh")
     atomic_write(there, script(title, design, comms))

@@ -276,7 +276,7 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError("--target: run watches one machine at a time", "name one")
     if isinstance(words, tuple) and words:
         layer.put("command", words, "CMD")
-    elif not (options["file"] or options["pid"] or "twin_of" in layer.values):
+    elif not (options["file"] or options["pid"] or options["keep"] or "twin_of" in layer.values):
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 

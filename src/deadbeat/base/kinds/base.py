@@ -194,12 +194,14 @@ class Begun:
         beside: A program that runs beside all runs; empty: none.
         so_far: The picture of all stored runs; None: what `ExperimentKind.picture` finds.
         report: Writes everything derived (with figures or without); None: what any folder has.
+        then: What this process becomes when all is said; None: it ends.
     """
 
     experiment: Experiment[Any, Any]
     beside: Sequence[str] = ()
     so_far: Callable[[], Table | CellMap | None] | None = None
     report: Callable[[bool], Shown] | None = None
+    then: Callable[[], None] | None = None
 
 
 @frozen(kw_only=True)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import zlib
@@ -100,6 +101,14 @@ class HostKeeper:
             process.send_signal(signal.SIGCONT)  # it may have been stopped
             with suppress(BrokenPipeError):
                 process.communicate(f"{DONE}\n".encode())
+
+
+def become(argv: Sequence[str], held: Sequence[int]) -> None:
+    """Goes on as another program, which has the files ``held``, too."""
+    for each in held:
+        os.set_inheritable(each, True)
+    sys.stdout.flush()
+    os.execv(argv[0], [*argv])
 
 
 class LocalProcess(Process):

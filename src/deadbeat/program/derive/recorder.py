@@ -79,7 +79,7 @@ _MORE = (
     *("exceptions/page_fault_kernel", "kmem/rss_stat"),
 )
 EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
-_FILTERS = {
+FILTERS = {
     "timer/hrtimer_start": " || ".join(
         f"function.function == {name}" for name in ("hrtimer_wakeup", "dl_task_timer")
     ),
@@ -158,7 +158,7 @@ class Recorder(ClosedAfterwards):
             raise UsageError(f"no process {pid} on {self._target.name}", "check the number: ps -e")
         if tracer is not None:
             tracer.set("options/event-fork", "1")
-            for event, text in _FILTERS.items():
+            for event, text in FILTERS.items():
                 tracer.set(f"events/{event}/filter", text)
             chosen = tracer.set("set_event_pid", " ".join(present))
             _, again = self._ask("look")
@@ -191,7 +191,7 @@ class Recorder(ClosedAfterwards):
         completed = self._process.close(_PATIENCE_S)
         lines = _lines(completed)
         self.close()
-        return _recording(
+        return recorded_from(
             lines,
             _fetched(self._target, self._file),
             self.missing,
@@ -242,7 +242,7 @@ def recorded_alone(
     tool, out, names = (f"{target.folder}/{name}" for name in ("recorder", "events", "names"))
     target.put(tool_program(toolchain, "recorder"), tool)
     with tempfile.TemporaryDirectory() as folder:
-        text = "\n".join(f"{name} {_FILTERS.get(name, '')}".strip() for name in EVENTS)
+        text = "\n".join(f"{name} {FILTERS.get(name, '')}".strip() for name in EVENTS)
         atomic_write(Path(folder, "names"), f"{text}\n")
         target.put(Path(folder, "names"), names)
     most = ("--seconds-ns", str(round(seconds * 1e9))) if seconds else ("--until-its-end", "0")
@@ -255,7 +255,7 @@ def recorded_alone(
     missing = [_LOSSES[text] for word, text in lines if word == "missing" and text in _LOSSES]
     lost = sum(int(text) for word, text in lines if word == "lost")
     events = _fetched(target, out)
-    found = _recording(lines, events, missing, begin_ns=begin, end_ns=end, lost=lost)
+    found = recorded_from(lines, events, missing, begin_ns=begin, end_ns=end, lost=lost)
     return found, status, completed.stderr
 
 
@@ -268,13 +268,14 @@ def _lines(completed: Completed) -> list[tuple[str, str]]:
     return found
 
 
-def _recording(
+def recorded_from(
     lines: Sequence[tuple[str, str]],
     events: NDArray[np.void],
     missing: list[str],
     target: Target | None = None,
     **facts: Any,
 ) -> Recording:
+    """What a recorder said at its end, with its events."""
     stride, window = map(int, lines[-1][1].split())
     ns = events["ns"]
     last = np.arange(window, len(ns), window) if stride > 1 else np.zeros(0, int)

@@ -30,7 +30,7 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.base.store.texts import shown
-from deadbeat.program.run import traced, twin
+from deadbeat.program.run import kept, traced, twin
 from deadbeat.program.run import tried as changes
 from deadbeat.program.run.charts import charts
 from deadbeat.program.run.graph import chain_graph
@@ -80,7 +80,9 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
             return (*said, "No run that counts has a job.")
         seen = found.traced
         first, *rest = traced.answer(seen, label)
-        ended, said = said, []
+        ended, said = said, [*kept.answer(found.kept)] if found.kept else []
+        if found.kept and found.kept.windows:
+            first = f"The worst window: {first}"
         said += [
             first,
             *few,
@@ -213,7 +215,8 @@ def _rules(of: traced.TracedProgram, name: str) -> list[str | Table]:
 
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
-    tables = [changes.table(found.tried)] * bool(found.tried)
+    tables = [kept.table(found.kept)] if found.kept else []
+    tables += [changes.table(found.tried)] * bool(found.tried)
     tables += changes.designs(found.tried, found.traced.tasks if found.traced else ())
     title = "Each run"
     by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True, title=title)
@@ -250,6 +253,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "labels": list(found.labels),
         "rows": rows(found),
         "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
+        "kept": attrs.asdict(found.kept) if found.kept else None,
         "tried": [comparison.plain(each, placed=False) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),
         "report": str(store.path / REPORT_FILE),

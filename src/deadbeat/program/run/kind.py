@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,8 @@ from deadbeat.program.derive.system import reduced
 from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
+from deadbeat.program.run import keeping
+from deadbeat.program.run import kept as keeps
 from deadbeat.program.run.designed import design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
@@ -203,7 +206,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 ran = evolve(spec, command=change.command or spec.command)
                 watch = watched(ran, output, target, made, change)
             else:
-                watch = joined(spec, spec.pid, target, made, change)
+                short = evolve(spec, duration=spec.learn) if spec.keep else spec
+                watch = joined(short, spec.pid, target, made, change)
         if watch.stopped is not None and spec.tries:
             raise watch.stopped
         return watch
@@ -245,6 +249,10 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if not key.change:
             store.keep_events(key, part)
             store.keep_jobs(key, jobs_table(derived))
+        if spec.keep and spec.pid:
+            who = keeping.followed(spec.pid, target)
+            for line in keeping.plan(store, spec, watch.recording, derived, who):
+                self._say(line)
         if len(part.events) < (count := len(watch.recording.events)):
             text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
             problems.append(Finding(id="events-cut", severity="info", message=text))
@@ -349,11 +357,18 @@ def begin(asked: Begin) -> Begun:
         )
     base, typed = asked.without_preset({"quick": {"duration": 10.0}})
     spec = read(ProgramSpec, base, asked.written, typed, names=asked.names)
+    on = keeping.watched_before(spec, asked)
+    if on is not None:
+        spec = read(ProgramSpec, on.spec, asked.written, typed, names=asked.names)
+        asked = evolve(asked, retry_failed=True, retry_invalid=True)
     if bool(spec.command or spec.twin_of) is (spec.pid is not None):
         raise UsageError("run takes a program, or --pid", "give one of them")
     if spec.against or spec.tries:
         spec = _in_turns(spec, asked)
     target = opened(asked)
+    pid, learns = keeping.process_of(spec, on, target) if spec.keep else (spec.pid, True)
+    locks = keeping.locked(Path(f"/proc/{pid}"), f"process {pid}") if spec.keep and pid else []
+    spec = evolve(spec, pid=read(ProgramSpec, on.spec).pid) if on else spec
     if spec.tries and (target is None or target.boot_s):
         raise UsageError("--try runs a program again and again", "on a machine that runs")
     if spec.pid and target and target.boot_s:
@@ -363,7 +378,7 @@ def begin(asked: Begin) -> Begun:
         found(spec.command[0], target)
     if spec.user and target:
         check_user(spec.user, target)
-    words = spec.command or (_comm(spec.pid or 0, target),)
+    words = spec.command or (_comm(pid, target) if pid else spec.name,)
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=f"{spec.twin_of}-twin" if spec.twin_of else _named(words))
     platform = example_platform()
@@ -374,7 +389,10 @@ def begin(asked: Begin) -> Begun:
         made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
         platform = with_tuning(made, target)
     runs = plan(spec)
-    each_s = None if asked.simulated else spec.duration
+    if spec.keep and on is not None:
+        done = sorted(on.committed())
+        runs = [*done, *[ProgramKey(max(each.repeat for each in done) + 1 if done else 1)] * learns]
+    each_s = spec.learn if spec.keep else None if asked.simulated else spec.duration
     store = begun_store(
         FOLDERS,
         asked,
@@ -383,11 +401,11 @@ def begin(asked: Begin) -> Begun:
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
         ready=lambda left: {"commit": _commit(words, target)},
-        details=f"{shortened(shlex.join(spec.command)) or f'process {spec.pid}'},"
-        f" {f'{spec.duration:g} s each' if spec.duration else 'each until it ends'}",
+        details=f"{shortened(shlex.join(spec.command)) or f'process {pid or spec.pid}'},"
+        f" {f'{each_s:g} s each' if each_s else 'each until it ends'}",
     )
     experiment = ProgramExperiment(
-        spec,
+        evolve(spec, pid=pid),
         target,
         toolchain_of(target, cross=asked.cross) if target else None,
         2 if asked.as_json else None,
@@ -397,7 +415,11 @@ def begin(asked: Begin) -> Begun:
         planned=runs,
         retry_invalid=asked.retry_invalid,
     )
-    return Begun(experiment=experiment)
+    then = None
+    if spec.keep and target:
+        locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
+        then = partial(keeping.keep_on, pid, store, toolchain_of(target), locks)
+    return Begun(experiment=experiment, then=then)
 
 
 def _as_twin(
@@ -534,7 +556,10 @@ _TABLE = TableKind(
 
 def _why(path: Path, worst: int) -> Shown:
     """Why jobs were late, one by one."""
-    found = summarise(ProgramStore.open(path)).traced
+    store = ProgramStore.open(path)
+    if read(ProgramSpec, store.spec).keep:
+        return evolve(_TABLE.show(path), lines=keeps.late_lines([*store.runs()], worst))
+    found = summarise(store).traced
     lines = worst_jobs(found, worst) if found else ("No job of a run that counts was traced.",)
     return evolve(_TABLE.show(path), lines=lines)
 

@@ -81,7 +81,8 @@ class TaskRun:
 class ProgramRun(StoredRun):
     """``tasks``: what it marked; ``traced``: what was seen of it. Of the first run where changes
     are tried, ``changes``: it, then those that apply; ``unfit``: why others do not; ``lacks``: why
-    nothing is predicted. ``killed``: processes that a signal ended while it was watched."""
+    nothing is predicted. ``killed``: processes that a signal ended while it was watched. Of what a
+    keeper kept, ``missed_at``: when, and how many ``misses`` it is of."""
 
     key: ProgramKey
     seconds: float
@@ -92,6 +93,8 @@ class ProgramRun(StoredRun):
     unfit: dict[str, str] = field(factory=dict)
     lacks: tuple[str, ...] = ()
     killed: int = 0
+    missed_at: str = ""
+    misses: int = 0
 
 
 @frozen(kw_only=True)
@@ -115,7 +118,7 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
     CONVERTER = run_converter(ProgramKey)
-    FOLDERS = (*RunFolder.FOLDERS, "events", "jobs", "output")
+    FOLDERS = (*RunFolder.FOLDERS, "events", "jobs", "output", "kept")
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
         self._keep(self._events(key), recording)
@@ -224,6 +227,8 @@ def plan(spec: ProgramSpec, changes: Sequence[ProgramChange] = ()) -> list[Progr
 
 def planned(store: ProgramStore) -> list[ProgramKey]:
     spec = read(ProgramSpec, store.spec)
+    if spec.keep:
+        return sorted(store.committed()) or [FIRST]
     known = bool(spec.tries) and FIRST in store.committed()
     return plan(spec, store.load(FIRST).changes if known else ())
 
@@ -321,7 +326,8 @@ class ProgramSummary:
     """What is known of a program. ``status``: its first exit status that is not 0, as a shell has
     it. ``traced``: of the run that missed most deadlines, but rules of all; None: no run has jobs.
     ``sharing``: protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what
-    changes did; ``agreed``: how it compares with the program that it is the twin of."""
+    changes did; ``agreed``: how it compares with the program that it is the twin of;
+    ``kept``: as of `program.run.kept`, where it is watched for days."""
 
     name: str
     spec: ProgramSpec
@@ -337,6 +343,7 @@ class ProgramSummary:
     sharing: Mapping[str, float] = field(factory=dict)
     tried: tuple[Tried, ...] = ()
     agreed: tuple[Agreed, ...] = ()
+    kept: Any = None
 
 
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
@@ -457,7 +464,7 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         agreed=_agreed(store, worst),
         traced=_with_rules(worst.traced, runs) if worst and worst.traced else None,
         responses=_responses(store, worst) if worst else (),
-        seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 else (),
+        seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 and not spec.keep else (),
         sharing=sharing,
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
     )

@@ -65,6 +65,16 @@ def _allowed(value: Any) -> str:
     raise rules.refuse(f"{shown(value)} is no RULE:THREAD", near)
 
 
+@frozen
+class _File:
+    """Path of a file to write."""
+
+    def parse(self, value: Any) -> str:
+        if isinstance(value, str) and value and not {*value} & {"\0", "\n"}:
+            return value
+        raise rules.refuse(f"{shown(value)} is no path", "name a file")
+
+
 @frozen(kw_only=True)
 class ProgramSpec:
     """Which program, for how long, how often, and what its jobs must keep."""
@@ -82,8 +92,35 @@ class ProgramSpec:
     pid: int | None = keyed(
         rules.Whole(1, 2**22),
         "--pid P",
-        "Watch the process P, which goes on as it was, instead of a program.",
+        "Watch process P, which goes on as it was.",
         default=None,
+    )
+    keep: str | None = keyed(
+        rules.Choice(("misses",)),
+        "--keep misses",
+        "Watch it for days: of each miss keep what led to it, else counts.",
+        default=None,
+    )
+    around: int = keyed(
+        _TIME, "--around TIME", "Time before a miss that --keep keeps.", default=10**9
+    )
+    openmetrics: str | None = keyed(
+        _File(),
+        "--openmetrics FILE",
+        "Counts for a collector, written each 15 s.",
+        default=None,
+    )
+    learn: float = keyed(
+        rules.Seconds("1", "3600"), "TIME", "Time in which --keep learns the process.", default=30.0
+    )
+    hourly: int = keyed(
+        rules.Whole(0, 3600), "N", "Windows of misses that are kept an hour, at most.", default=240
+    )
+    kept_mb: int = keyed(
+        rules.Whole(1, 2**20),
+        "MB",
+        "What windows of misses take of the disk, at most.",
+        default=256,
     )
     user: str | None = keyed(
         rules.Name(),

@@ -22,6 +22,7 @@ from deadbeat.base.verdicts.words import interval_text
 from deadbeat.machine.targets.guarded import ended_words
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run.kept import kept_of
 from deadbeat.program.run.observe import METRICS, WORDS, observe
 from deadbeat.program.run.results import (
     FIRST,
@@ -50,6 +51,8 @@ _TIMES_MAX = 10
 def summarised(store: ProgramStore) -> ProgramSummary:
     """What is known of a program, and of changes to it."""
     found = summarise(store)
+    if found.spec.keep:
+        return evolve(found, kept=kept_of(store, [*store.runs()]))
     runs = [run for run in store.runs() if run.key == FIRST or found.spec.tries]
     first = next((run for run in runs if run.key == FIRST), None)
     task = worst_task(found.traced) if found.traced else None

@@ -1,0 +1,264 @@
+"""What is kept of a process that is watched for days: counts, and a run of each window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from attrs import evolve, frozen
+
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.lateness import MissCause, causes_words, counted
+from deadbeat.base.model.specification import read
+from deadbeat.base.model.words import count_of, duration, time_text
+from deadbeat.base.report.document import Column, Table
+from deadbeat.base.store.files import atomic_write
+from deadbeat.machine.targets.base import Target
+from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.lives import lives
+from deadbeat.program.derive.recorder import read_events, recorded_from
+from deadbeat.program.derive.records import Recording
+from deadbeat.program.derive.shim import with_variables
+from deadbeat.program.derive.tasks import derive, jobs_table
+from deadbeat.program.derive.timeline import kept as part_of
+from deadbeat.program.run.keeping import KEPT, STATE
+from deadbeat.program.run.results import ProgramKey, ProgramRun, ProgramStore
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.traced import time_column, traced
+
+#: As keep.h has them.
+_SUB_BITS, _BUCKETS, _WATCHED = 5, 1248, 64
+_TALLY = np.dtype(
+    [
+        ("name", "S64"),
+        *((name, "<u8") for name in ("deadline_ns", "jobs", "misses", "worst_ns", "sum_ns")),
+        ("bucket", "<u8", _BUCKETS),
+    ]
+)
+_STATE = np.dtype(
+    [
+        ("magic", "S8"),
+        *(
+            (n, "<u8")
+            for n in ("watched_ns", "starts", "windows", "only_counted", "lost", "threads")
+        ),
+        ("thread", _TALLY, _WATCHED),
+    ]
+)
+
+
+@frozen(kw_only=True)
+class KeptThread:
+    """A thread in all the time that it was watched; quantiles by buckets of 3 %."""
+
+    name: str
+    deadline_ns: int
+    jobs: int
+    misses: int
+    p50_ns: int
+    p99_ns: int
+    p9999_ns: int
+    max_ns: int
+
+
+@frozen(kw_only=True)
+class KeptCounts:
+    """``only_counted``: misses without a window; ``lost``: events of the watch; ``causes``: of the
+    misses in windows."""
+
+    seconds: float
+    starts: int
+    windows: int
+    only_counted: int
+    lost: int
+    threads: tuple[KeptThread, ...]
+    causes: tuple[MissCause, ...]
+
+
+def _quantile(tally: np.void, share: float) -> int:
+    buckets = tally["bucket"]
+    place = int(np.searchsorted(np.cumsum(buckets), share * int(buckets.sum())))
+    shift = max((place >> _SUB_BITS) - 1, 0)
+    return min(((place - (shift << _SUB_BITS)) + 1) << shift, int(tally["worst_ns"]))
+
+
+def kept_of(store: ProgramStore, runs: Sequence[ProgramRun]) -> KeptCounts | None:
+    """What is kept in a result; None: nothing is watched for it."""
+    path = store.path / KEPT / STATE
+    data = path.read_bytes() if path.is_file() else b""
+    if len(data) < _STATE.itemsize:
+        return None
+    state = np.frombuffer(data, _STATE, 1)[0]
+    threads = [
+        KeptThread(
+            name=each["name"].decode(errors="replace"),
+            deadline_ns=int(each["deadline_ns"]),
+            jobs=int(each["jobs"]),
+            misses=int(each["misses"]),
+            p50_ns=_quantile(each, 0.5),
+            p99_ns=_quantile(each, 0.99),
+            p9999_ns=_quantile(each, 0.9999),
+            max_ns=int(each["worst_ns"]),
+        )
+        for each in state["thread"][: int(state["threads"])]
+    ]
+    return KeptCounts(
+        seconds=int(state["watched_ns"]) / 1e9,
+        starts=int(state["starts"]),
+        windows=int(state["windows"]),
+        only_counted=int(state["only_counted"]),
+        lost=int(state["lost"]),
+        threads=tuple(threads),
+        causes=tuple(_pooled(runs)),
+    )
+
+
+def _pooled(runs: Sequence[ProgramRun]) -> Iterator[MissCause]:
+    """Why jobs in windows were late, all of them."""
+    rows: dict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
+    for run in runs:
+        for each in run.traced.causes if run.missed_at and run.traced else ():
+            rows[each.task].append((each.cause, each.by, each.most_ns, each.misses))
+    for task, mine in rows.items():
+        yield from counted(task, mine)
+
+
+def answer(found: KeptCounts) -> Iterator[str]:
+    """How long it was watched, what was missed, and why."""
+    yield f"Watched for {duration(found.seconds)}."
+    judged = [each for each in found.threads if each.deadline_ns]
+    for each in sorted(judged, key=lambda each: -each.misses)[:3]:
+        of = f"{each.misses:,} of {count_of(each.jobs, 'deadline')}"
+        ends = f"({time_text(each.deadline_ns)}); worst {time_text(each.max_ns)}."
+        yield f"{each.name} missed {of} {ends}"
+        mine = [cause for cause in found.causes if cause.task == each.name]
+        if mine:
+            yield f"In windows: {causes_words(mine)}."
+    yield f"{count_of(found.windows, 'window')} kept."
+    if found.only_counted:
+        yield f"{found.only_counted:,} more misses are only counted: too many, or no room."
+    if found.lost:
+        yield f"{count_of(found.lost, 'event')} lost: jobs around them are not counted."
+
+
+def table(found: KeptCounts) -> Table:
+    columns = (
+        Column(key="name", heading="thread", words=True),
+        time_column("deadline_ns", "deadline", value=lambda each: each.deadline_ns or None),
+        Column(key="jobs", heading="jobs"),
+        Column(key="misses", heading="missed"),
+        time_column("p50_ns", "median"),
+        time_column("p99_ns", "99 %"),
+        time_column("p9999_ns", "99.99 %"),
+        time_column("max_ns", "worst"),
+    )
+    title = "All jobs while it was watched; response times from wake-up"
+    return Table(name="kept", columns=columns, rows=found.threads, terminal=True, title=title)
+
+
+def late_lines(runs: Sequence[ProgramRun], worst: int) -> tuple[str, ...]:
+    """The worst late jobs of all windows, with the time of day."""
+    rows = [(late, run) for run in runs if run.missed_at and run.traced for late in run.traced.late]
+    rows.sort(key=lambda row: -row[0].response_ns)
+    return tuple(
+        f"{run.missed_at[:19]} {late.task}: response {time_text(late.response_ns)}; {late.cause}"
+        f"{f' ({late.by})' if late.by else ''} {time_text(late.ns)} (run {run.key.text})"
+        for late, run in rows[:worst]
+    ) or ("No window has a late job.",)
+
+
+def _numbers(lines: Sequence[tuple[str, str]], word: str) -> list[int]:
+    return next(([*map(int, rest.split())] for each, rest in lines if each == word), [])
+
+
+def _recording(facts: Path, target: Target) -> tuple[Recording, list[tuple[str, str]]]:
+    """A window, and what the keeper said of it."""
+    text = facts.read_text(errors="replace").splitlines()
+    lines = [(word, rest) for word, _, rest in (line.partition(" ") for line in text)]
+    begin, end = _numbers(lines, "window")
+    events = read_events(facts.with_suffix(".events"))
+    not_seen = (facts.parent / "not-seen").read_text().splitlines()
+    found = recorded_from(
+        lines,
+        np.array(events[events["ns"] >= begin]),
+        not_seen,
+        target=target,
+        begin_ns=begin,
+        end_ns=end,
+    )
+    threads = tuple(evolve(each, cpu_ns=-1, sampled_ns=0) for each in found.threads)
+    maps = (facts.parent / "maps").read_text(errors="replace")
+    return lives(with_variables(evolve(found, threads=threads), maps, target)), lines
+
+
+def _window(store: ProgramStore, facts: Path, deadlines: Mapping[str, int], target: Target) -> None:
+    """Makes a run of a window."""
+    recording, lines = _recording(facts, target)
+    derived = derive(recording, deadlines=deadlines)
+    seen = traced(recording, deadlines, derived=derived)
+    worst = min((-each.response_ns, each.at_ns) for each in seen.late) if seen.late else (0, 0)
+    with store.lock():
+        last = max((key.repeat for key in store.committed()), default=0)
+        key = ProgramKey(last + 1)
+        store.keep_events(key, part_of(recording, worst[1]))
+        if derived.jobs:
+            store.keep_jobs(key, jobs_table(derived))
+        at = datetime.fromtimestamp(_numbers(lines, "wall")[0] / 1e9, UTC).isoformat()
+        store.keep(
+            ProgramRun(
+                key=key,
+                started=at,
+                seconds=(recording.end_ns - recording.begin_ns) / 1e9,
+                status=None,
+                tasks=(),
+                traced=seen,
+                missed_at=at,
+                misses=_numbers(lines, "misses")[0],
+            )
+        )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"")
+
+
+def _write_causes(store: ProgramStore, runs: Sequence[ProgramRun]) -> None:
+    """Lines for the keeper's file for a collector."""
+    name = "deadbeat_misses_by_cause_total"
+    many: dict[tuple[str, str], int] = defaultdict(int)
+    for each in _pooled(runs):
+        many[each.task, each.cause] += each.misses
+    lines = [f"# HELP {name} Late jobs in windows by cause.", f"# TYPE {name} counter"]
+    for (task, cause), count in sorted(many.items()):
+        labels = {"process": store.path.name, "thread": task, "cause": cause}
+        text = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
+        lines.append(f"{name}{{{text}}} {count}")
+    atomic_write(store.path / KEPT / "causes", "".join(f"{line}\n" for line in lines * bool(many)))
+
+
+def absorb(path: Path) -> Iterator[str]:
+    """Makes runs of all windows in a result; says which it could not."""
+    store, folder = ProgramStore.open(path), path / KEPT
+    spec = read(ProgramSpec, store.spec)
+    with LocalTarget() as target:
+        for facts in sorted(folder.glob("*.facts")):
+            found = kept_of(store, ())
+            known = (
+                {each.name: each.deadline_ns for each in found.threads if each.deadline_ns}
+                if found
+                else {}
+            )
+            try:
+                _window(store, facts, {**known, **dict(spec.deadline)}, target)
+            except (ValueError, LookupError, TypeError, DeadbeatError) as error:
+                yield f"a window is not looked at: {facts.stem}: {error}"
+                if isinstance(error, DeadbeatError):  # no room, or another writes: later
+                    break
+                facts.rename(facts.with_suffix(".bad"))
+                continue
+            facts.unlink()
+            facts.with_suffix(".events").unlink(missing_ok=True)
+    _write_causes(store, [*store.runs()])

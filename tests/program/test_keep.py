@@ -1,0 +1,223 @@
+"""Truth: records made here, with known jobs and misses; and what a program says that it did."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.processes import until
+from helpers.programs import ROOT, command_of
+from test_injected_causes import look, tracefs  # noqa: F401 - a fixture
+
+from deadbeat.build.native import tool_program
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.program.derive.records import RECORD, RecordKind
+from deadbeat.program.run.kept import KeptCounts, kept_of
+from deadbeat.program.run.results import ProgramStore
+
+MS = 10**6
+SLEEP, LOCK = 230, 202
+WAKING, ENTER, SWITCH, LOST = (
+    int(RecordKind[name]) for name in ("WAKING", "ENTER", "SWITCH", "LOST")
+)
+
+
+def replayed(folder: Path, records: np.ndarray, *threads: str, **more: int) -> KeptCounts:
+    """What the keeper counts of records."""
+    kept = folder / "kept"
+    kept.mkdir(exist_ok=True)
+    facts = {"folder": kept, "process": "made", "metrics": folder / "made.prom"} | more
+    lines = [f"{key} {value}" for key, value in facts.items()]
+    lines += [f"thread {each}" for each in threads]
+    (kept / "plan").write_text("".join(f"{line}\n" for line in lines))
+    tool = str(tool_program(Toolchain.find(), "recorder"))
+    subprocess.run([tool, "replay", str(kept / "plan")], input=records.tobytes(), check=True)
+    return found_in(folder)
+
+
+def found_in(folder: Path) -> KeptCounts:
+    class Store:
+        path = folder
+
+    found = kept_of(Store(), ())  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def made(*rows: tuple[int, ...]) -> np.ndarray:
+    return np.array(
+        [(ns, tid, kind, 0, *(*abc, 0, 0, 0)[:3]) for ns, tid, kind, *abc in rows], RECORD
+    )
+
+
+CONTROL = f"7 {MS} {MS} {SLEEP} 0 0 1 1 control"
+
+
+def test_a_job_is_from_its_wake_up_to_its_next_call(tmp_path: Path) -> None:
+    """A lock within it ends none, a wake-up within it begins none; one that is late releases those
+    after it, which do not sleep, by its grid; a timer that is late is due when it was due."""
+    k = 1000
+    found = replayed(
+        tmp_path,
+        made(
+            (1, 7, ENTER, SLEEP, 1, 1),
+            (1000 * k, 7, WAKING),
+            (1100 * k, 7, ENTER, SLEEP, 1, 0),  # another sleep
+            (1150 * k, 7, WAKING),
+            (1200 * k, 7, ENTER, LOCK),
+            (1200 * k, 8, ENTER, SLEEP, 1, 1),  # another thread
+            (1300 * k, 7, ENTER, SLEEP, 1, 1),  # 300 us
+            (2000 * k, 7, WAKING),
+            (4200 * k, 7, ENTER, SLEEP, 1, 1),  # 2.2 ms
+            (4300 * k, 7, ENTER, SLEEP, 1, 1),  # released at 3 ms: 1.3 ms
+            (4400 * k, 7, ENTER, SLEEP, 1, 1),  # at 4 ms: 0.4 ms
+            (5000 * k, 7, WAKING),
+            (5100 * k, 7, ENTER, SLEEP, 1, 1),
+            (6700 * k, 7, WAKING),  # due at 6 ms
+            (7100 * k, 7, ENTER, SLEEP, 1, 1),  # 1.1 ms
+        ),
+        CONTROL,
+        hourly=10,
+        bytes=1 << 30,
+    )
+    (control,) = found.threads
+    assert (control.jobs, control.misses, control.max_ns) == (6, 3, 2200 * k)
+    assert (found.windows, found.only_counted) == (1, 0)
+    text = (tmp_path / "made.prom").read_text()
+    bucket = 'deadbeat_response_seconds_bucket{process="made",thread="control",le='
+    assert f'{bucket}"0.001048576"}} 3\n' in text and f'{bucket}"+Inf"}} 6\n' in text
+    assert 'deadbeat_deadline_misses_total{process="made",thread="control"} 3\n' in text
+
+
+def test_without_a_call_any_sleep_ends_a_job_and_lost_events_none(tmp_path: Path) -> None:
+    found = replayed(
+        tmp_path,
+        made(
+            (1, 7, SWITCH, 0, 1),
+            (1000, 7, WAKING),
+            (2000, 7, SWITCH, 0, 0x100),  # preempted
+            (5000, 7, SWITCH, 0, 1),
+            (6000, 7, WAKING),
+            (9000, 0, LOST, 12),
+            (10**9, 7, SWITCH, 0, 1),
+            (2 * 10**9, 7, WAKING),
+            (2 * 10**9 + 2_500_000, 7, SWITCH, 0, 2),  # three of a period of 1 ms
+        ),
+        f"7 {MS} {MS} -1 0 0 0 0 any",
+    )
+    (thread,) = found.threads
+    assert (thread.jobs, thread.misses, found.lost, found.only_counted) == (4, 2, 12, 2)
+
+
+def days(jobs: int, late: np.ndarray) -> Iterator[np.ndarray]:
+    """A thread of 1 kHz, by a million jobs; each of ``late`` takes 1.5 ms, the others 0.1 ms."""
+    for first in range(0, jobs, 10**6):
+        n = np.arange(first, min(first + 10**6, jobs), dtype=np.int64)
+        rows = np.zeros((len(n), 2), RECORD)
+        rows["tid"] = 7
+        rows["kind"] = WAKING, ENTER
+        rows["a"], rows["b"], rows["c"] = (0, SLEEP), 1, 1
+        took = np.where(np.isin(n, late), 1_500_000, 100_000)
+        rows["ns"] = np.stack([(n + 1) * 2 * MS, (n + 1) * 2 * MS + took], 1)
+        yield rows.ravel()
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [200_000, pytest.param(7 * 86_400 * 1000, marks=pytest.mark.slow)],
+    ids=["short", "week"],
+)
+def test_a_week_is_counted_exactly_in_bounded_room(jobs: int, tmp_path: Path) -> None:
+    """Twice: the second one goes on with the counts of the first."""
+    late = np.random.default_rng(1).choice(np.arange(1, jobs, dtype=np.int64), 500, replace=False)
+    kept, most = tmp_path / "kept", 8 << 20
+    kept.mkdir()
+    facts = {"folder": kept, "process": "made", "hourly": 5, "bytes": most}
+    lines = [f"{key} {value}\n" for key, value in facts.items()]
+    (kept / "plan").write_text("".join(lines) + f"thread 7 0 {MS} {SLEEP} 0 0 1 1 control\n")
+    tool = str(tool_program(Toolchain.find(), "recorder"))
+    for turn in (1, 2):
+        feed = subprocess.Popen([tool, "replay", str(kept / "plan")], stdin=subprocess.PIPE)
+        assert feed.stdin is not None
+        feed.stdin.write(made((1, 7, ENTER, SLEEP, 1, 1)).tobytes())
+        for part in days(jobs, late):
+            feed.stdin.write(part.tobytes())
+        feed.stdin.close()
+        assert feed.wait() == 0
+        found = found_in(tmp_path)
+        (thread,) = found.threads
+        assert (thread.jobs, thread.misses) == (turn * jobs, turn * 500)
+        assert sum(each.stat().st_size for each in kept.iterdir()) < 2 * most
+        assert 0 < found.windows < 100
+
+
+def deadbeat(*words: str, **more: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "deadbeat", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    return Path(command_of(ROOT / "tests/programs/late/for_days.c", tmp_path)[0])
+
+
+KEEP = ("run", "--keep", "misses", "--name", "it")
+
+
+@pytest.mark.hardware
+def test_a_process_is_watched_followed_and_left(
+    tracefs: None,  # noqa: F811
+    program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Misses are named in their windows; a second watcher is refused; who takes its place is
+    followed, not who has its name; after kill -9 nothing stays, and the counts go on."""
+    monkeypatch.chdir(tmp_path)
+    store = tmp_path / "runs/it"
+    first = subprocess.Popen([program, "14", "700", "10000"], stdout=subprocess.PIPE, text=True)
+    keeper = deadbeat(*KEEP, "--pid", str(first.pid), "--set", "learn=2s")
+    until(lambda: f"-{keeper.pid}" in (look() or "") or keeper.poll() is not None, 30)
+    second = deadbeat("run", "--keep", "misses", "--pid", str(first.pid))
+    assert "another deadbeat watches process" in second.communicate()[0]
+    assert second.returncode == 3
+    said = first.communicate()[0]
+    keeper.stdout.readline()  # type: ignore[union-attr]
+    until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
+    shutil.copy(program, tmp_path / "other")
+    named_so = subprocess.Popen([tmp_path / "other", "30", "0", "10000"], stdout=subprocess.DEVNULL)
+    again = subprocess.Popen([program, "30", "0", "10000"], stdout=subprocess.DEVNULL)
+    until(lambda: f"deadbeat-{again.pid}-w-{keeper.pid}" in (look() or ""), 30)
+    time.sleep(1)
+    os.kill(keeper.pid, signal.SIGKILL)
+    keeper.wait()
+    until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
+    before = found_in(store)
+    third = deadbeat(*KEEP)
+    until(lambda: f"-{third.pid}" in (look() or "") or third.poll() is not None, 30)
+    time.sleep(1)
+    third.send_signal(signal.SIGTERM)
+    assert "control missed" in third.communicate()[0]
+    after = found_in(store)
+    assert after.starts == before.starts + 1 and after.threads[0].jobs > before.threads[0].jobs
+    for each in (named_so, again):
+        each.kill()
+        each.wait()
+    runs = [run for run in ProgramStore.open(store).runs() if run.missed_at]
+    causes = {each.cause for run in runs for each in run.traced.causes}  # type: ignore[union-attr]
+    assert len(runs) >= said.count("\n") / 3
+    assert causes & {"own work", "page fault", "preempted", "lock", "waited"}
+    unit = deadbeat("export", "it", "--as", "systemd", "--out", "it.service")
+    assert unit.wait() == 0
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "./it.service"], capture_output=True, check=False
+        )
+        assert b"it.service" not in done.stderr
