@@ -116,11 +116,12 @@ nb::object worst_of(std::int32_t processors, const TaskArray& tasks, const Secti
 
 // As of the simulator, and `all` jobs and `holds`.
 nb::dict decide_drawn(std::int32_t processors, const TaskArray& tasks, const SectionArray& sections,
-                      const FourArray& extras, const std::string& policy,
+                      const FourArray& extras, const FourArray& details, const std::string& policy,
                       const std::string& protocol, std::int64_t horizon, std::int64_t window,
                       std::uint64_t seed, std::uint64_t patterns, std::int64_t budget) {
     static_assert(sizeof(locks::Hold) == locks::kHoldFields * sizeof(std::int64_t));
-    const System system = system_of(processors, tasks, sections, extras);
+    System system = system_of(processors, tasks, sections, extras);
+    system.details = details_of(details);
     const locks::Scheduling how{policy, protocol};
     require_simulated(system, how);
     const locks::Drawing longer = drawing_of(system, horizon, 0, seed);
@@ -144,11 +145,12 @@ void bind_locks(nb::module_& m) {
     m.def("lock_policies", &locks::policies);
     m.def("lock_protocols", &locks::protocols);
     m.def("decide_locks", &decide_drawn, nb::arg("processors"), nb::arg("tasks"),
-          nb::arg("sections"), nb::arg("extras"), nb::arg("policy"), nb::arg("protocol"),
-          nb::arg("horizon"), nb::arg("window"), nb::arg("seed"), nb::arg("patterns"),
-          nb::arg("budget"),
+          nb::arg("sections"), nb::arg("extras"), nb::arg("details"), nb::arg("policy"),
+          nb::arg("protocol"), nb::arg("horizon"), nb::arg("window"), nb::arg("seed"),
+          nb::arg("patterns"), nb::arg("budget"),
           nb::sig("def decide_locks(processors: int, tasks: numpy.typing.NDArray[numpy.int64], "
                   "sections: numpy.typing.NDArray[numpy.int64], extras: "
+                  "numpy.typing.NDArray[numpy.int64], details: "
                   "numpy.typing.NDArray[numpy.int64], policy: str, protocol: str, horizon: int, "
                   "window: int, seed: int, patterns: int, budget: int) -> dict[str, typing.Any]"));
     m.def("draw_locks", &draw_one, nb::arg("processors"), nb::arg("tasks"), nb::arg("sections"),

@@ -19,6 +19,7 @@ class Drawer {
     void run() {
         pattern_.jobs.clear();
         pattern_.parts.clear();
+        pattern_.follows.clear();
         const std::uint64_t start = random_.below(4);  // 0: all together, 1: least urgent first
         const bool delays = chance(2);
         const bool late = chance(2);  // the first job as late after its arrival as it may be
@@ -28,6 +29,9 @@ class Drawer {
         }
         std::vector<std::pair<Job, std::int64_t>> drawn;
         for (std::size_t i = 0; i < system_.tasks.size(); i++) {
+            if (!details_of(system_, i, DetailKind::trigger).empty()) {
+                continue;
+            }
             const Task& task = system_.tasks[i];
             const Time window = drawing_.window > 0 ? drawing_.window : task.period - 1;
             Time arrival = start == 0 ? 0 : below(window + 1);
@@ -56,6 +60,16 @@ class Drawer {
         for (const auto& [job, rank] : drawn) {
             parts(at(job.task), static_cast<std::int64_t>(pattern_.jobs.size()));
             pattern_.jobs.push_back(job);
+        }
+        for (std::size_t k = 0; k < pattern_.jobs.size(); k++) {
+            const Job before = pattern_.jobs[k];
+            for (const Detail& each : system_.details) {
+                if (each.kind == DetailKind::trigger && each.a == before.task) {
+                    pattern_.follows.emplace_back(k, pattern_.jobs.size());
+                    parts(at(each.task), static_cast<std::int64_t>(pattern_.jobs.size()));
+                    pattern_.jobs.push_back({each.task, before.arrival, kNever});
+                }
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace deadbeat::sched::locks {
 struct Log {
     std::vector<TaskMetrics> tasks;  // how often jobs were preempted, or moved
     std::int64_t events = 0;
+    std::vector<Time> starts;
     bool whole = false;  // the following, too
     std::vector<JobRecord> jobs;
     std::vector<Segment> segments;
@@ -63,8 +65,12 @@ class Machine {
 
     void run(const Pattern& pattern, std::vector<Time>& responses, Log* log = nullptr) {
         begin(pattern, responses);
+        if (log != nullptr) {
+            log->starts.assign(pattern.jobs.size(), kNever);
+        }
         std::size_t next = 0;
-        for (Time now = 0; next < pattern.jobs.size() || busy_ > 0;) {
+        const std::size_t listed = pattern.jobs.size() - pattern.follows.size();
+        for (Time now = 0; next < listed || busy_ > 0 || !due_.empty();) {
             settle(now);
             help();
             const Time then = next_event(now, next);
@@ -89,7 +95,14 @@ class Machine {
             if (!together_) {
                 settle(now);
             }
-            while (next < pattern.jobs.size() && pattern.jobs[next].release <= now) {
+            while (!due_.empty() && due_.begin()->first <= now) {
+                release(due_.begin()->second);
+                due_.erase(due_.begin());
+                if (!together_) {
+                    settle(now);
+                }
+            }
+            while (next < listed && pattern.jobs[next].release <= now) {
                 release(next++);
                 if (!together_) {
                     settle(now);
@@ -145,6 +158,7 @@ class Machine {
         }
         busy_ = 0;
         tickets_ = 0;
+        due_.clear();
         std::ranges::fill(running_, kNobody);
         std::ranges::fill(ran_, std::pair(kNobody, kNobody));
     }
@@ -498,6 +512,11 @@ class Machine {
         const std::size_t job = own.queue[own.head++];
         (*responses_)[job] = now - pattern_->jobs[job].arrival;
         busy_--;
+        const auto [first, last] = std::ranges::equal_range(
+            pattern_->follows, job, {}, &std::pair<std::size_t, std::size_t>::first);
+        for (auto each = first; each != last; ++each) {
+            due_.emplace(now, each->second);
+        }
         if (pending(i)) {
             start(i);
             fresh_.push_back(i);
@@ -508,6 +527,9 @@ class Machine {
         Time then = kNever;
         if (next < pattern_->jobs.size()) {
             then = pattern_->jobs[next].release;
+        }
+        if (!due_.empty()) {
+            then = std::min(then, due_.begin()->first);
         }
         for (std::size_t i = 0; i < active_.size(); i++) {
             if (pending(i) && active_[i].wakes > now) {
@@ -539,7 +561,7 @@ class Machine {
             const std::size_t i = executed_[p];
             ran_[p] = {i, i == kNobody ? kNobody : job(i)};
             if (i != kNobody) {
-                moves(log, i, p);
+                moves(log, i, p, now);
             }
         }
         for (std::size_t i = 0; log.whole && i < active_.size(); i++) {
@@ -549,13 +571,14 @@ class Machine {
         }
     }
 
-    void moves(Log& log, std::size_t i, std::size_t p) {
+    void moves(Log& log, std::size_t i, std::size_t p, Time now) {
         Active& own = active_[i];
         const bool moved = own.last != kNobody && own.last != p;
         const bool resumed = own.number == job(i);
         log.tasks[i].migrations += moved && resumed;
         log.tasks[i].cross_cluster += moved && resumed && own.last / size_ != p / size_;
         log.tasks[i].task_migrations += moved && !resumed;
+        log.starts[job(i)] = std::min(log.starts[job(i)], now);
         own.number = job(i);
         own.last = p;
     }
@@ -616,6 +639,7 @@ class Machine {
     const Pattern* pattern_ = nullptr;
     std::vector<Time>* responses_ = nullptr;
     std::int64_t busy_ = 0, tickets_ = 0;
+    std::set<std::pair<Time, std::size_t>> due_;  // jobs that others released, and when
 };
 
 }  // namespace deadbeat::sched::locks

@@ -109,16 +109,18 @@ constexpr std::size_t kJobsKept = 1'000'000;
 
 // Adds the jobs of a pattern, and how near to its deadline (or how far beyond) the worst one was.
 double judge(const System& system, const Pattern& pattern, const std::vector<Time>& responses,
-             Found& found) {
+             const std::vector<Time>& starts, Found& found) {
     double nearest = 0;
+    std::vector<std::int64_t> numbers(system.tasks.size());
     for (std::size_t k = 0; k < responses.size(); k++) {
         const Job& job = pattern.jobs[k];
         const Time response = responses[k], deadline = system.tasks[at(job.task)].deadline;
         TaskMetrics& own = found.verdict.result.tasks[at(job.task)];
         if (found.all.size() < kJobsKept) {
-            found.all.push_back({job.task, own.released, job.arrival, kNever,
+            found.all.push_back({job.task, numbers[at(job.task)], job.arrival, starts[k],
                                  job.arrival + response, job.arrival + deadline});
         }
+        numbers[at(job.task)]++;
         own.released++;
         own.completed++;
         own.judged++;
@@ -183,7 +185,7 @@ Found decide(const System& system, const Scheduling& how, const Drawing& longer,
     for (; number < patterns && (number == 0 || log.events < budget); number++) {
         draw(system, drawing(number), number, pattern);
         machine.run(pattern, responses, &log);
-        const double nearest = judge(system, pattern, responses, found);
+        const double nearest = judge(system, pattern, responses, log.starts, found);
         if (most <= 1 && nearest > most) {
             most = nearest;
             shown = number;

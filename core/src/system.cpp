@@ -36,8 +36,8 @@ bool follows(const System& system, const Detail* before, const Detail& detail, T
             return detail.a == nodes && detail.b >= 1 && detail.b <= task.wcet;
         case DetailKind::edge:
             return detail.a >= 0 && detail.a < detail.b && detail.b < nodes;
-        case DetailKind::chain:
-            return true;
+        case DetailKind::trigger:
+            return detail.a >= 0 && at(detail.a) < system.tasks.size();
         case DetailKind::cpu:
             return detail.a >= 0 && detail.a < system.processors;
         case DetailKind::bcet:
@@ -123,7 +123,7 @@ unsigned beyond(const System& system) {
         found |= extra.np_max > 1 || extra.np_last > 1 ? kNonPreemptive : kNothing;
     }
     for (const Detail& detail : system.details) {
-        constexpr std::array kKinds{kArrivals, kDag, kDag, kChains, kAffinity, kShorter};
+        constexpr std::array kKinds{kArrivals, kDag, kDag, kTriggers, kAffinity, kShorter};
         found |= kKinds[at(static_cast<std::int64_t>(detail.kind))];
     }
     return found;
@@ -135,10 +135,10 @@ std::span<const Detail> details_of(const System& system, std::size_t task, Detai
 }
 
 const char* ignored(const System& system, unsigned modelled) {
-    constexpr std::array kWords{"it ignores locks",          "it ignores jitter",
-                                "it ignores suspension",     "it ignores non-preemptive sections",
-                                "it ignores arrival curves", "it ignores DAGs",
-                                "it ignores chains",         "it ignores affinity sets",
+    constexpr std::array kWords{"it ignores locks",           "it ignores jitter",
+                                "it ignores suspension",      "it ignores non-preemptive sections",
+                                "it ignores arrival curves",  "it ignores DAGs",
+                                "it ignores triggered links", "it ignores affinity sets",
                                 "it ignores shorter jobs"};
     const unsigned left = beyond(system) & ~modelled;
     return left == 0 ? nullptr : kWords[static_cast<std::size_t>(std::countr_zero(left))];

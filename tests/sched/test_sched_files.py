@@ -62,6 +62,14 @@ def one_task(**values) -> str:
     return f'{{"processors": 2, "tasks": [{task}]}}'
 
 
+def chained(tasks: list[int], links: Any = ("triggered",), also: Any = (), **values: int) -> str:
+    """Tasks of period 10, but the third; ``values``: of the second."""
+    every = [{"wcet": 1, "period": 20 if i == 2 else 10} for i in range(4)]
+    every[1] |= values
+    chains = [{"tasks": each, "links": [*links]} for each in (tasks, also) if each]
+    return json.dumps({"processors": 1, "tasks": every, "chains": chains})
+
+
 def curve(horizon: int, *steps: list[int]) -> Any:
     return {"horizon": horizon, "steps": steps}
 
@@ -123,6 +131,13 @@ def test_every_field():
         (one_task(dag={"nodes": [1], "edges": [[0, 1]]}), "tasks[0].dag.edges[0]: [0, 1] (from"),
         (one_task(dag={"node": [1]}), "tasks[0].dag.node: unknown key (did you mean nodes?)"),
         (one_task()[:-1] + ', "chains": [{"tasks": [0, 1]}]}', "chains[0].tasks[1]: task 1 (each"),
+        (chained([0, 1, 0], []), "chains[0].tasks[2]: task 0 (each once, counted from 0: at most"),
+        (chained([0, 1], ["s"]), 'chains[0].links[0]: "s" is not a choice'),
+        (chained([0, 1], ["sampled"] * 2), "chains[0].links: 2 links of 2 tasks (one of each task"),
+        (chained([0, 2]), "tasks[2].period: 20, and task 0, which releases it, has 10 (write the"),
+        (chained([0, 1], jitter=3), "tasks[1].jitter: 3 (leave it out: task 0 releases it)"),
+        (chained([0, 1], also=[3, 1]), "tasks[1]: task 0 and task 3 release it (one: let it"),
+        (chained([0, 1], also=[1, 0]), "tasks[0]: it releases itself, by way of others (let one"),
         (one_task(home=2), "tasks[0].home: 2 with processors = 2 (clusters are counted from 0"),
         (one_task(wcet=TIME_MAX + 1), "tasks[0].wcet: 1152921504606846977 is above the maximum"),
         (SMALLEST.replace("1,", "NaN,"), "tasks[0].wcet: NaN is not a whole number"),

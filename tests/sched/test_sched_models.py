@@ -28,6 +28,7 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.systems import (
     BEYOND,
     RARE,
+    TRIGGERED,
     Chain,
     CriticalSection,
     Dag,
@@ -216,29 +217,26 @@ _HAS = {
     "non-preemptive sections": {"np_max": 2, "np_last": 2},
     "arrival curves": {"arrivals": ((1, 1), (4, 2))},
     "DAGs": {"dag": Dag(nodes=(1, 1), edges=((0, 1),))},
-    "chains": {},
+    TRIGGERED: {},
     "affinity sets": {"affinity": (0,)},
     "shorter jobs": {"bcet": 1},
 }
 
 
-#: No analysis has them.
-_NO_TEST = ("chains",)
-
-
 @pytest.mark.parametrize("word", BEYOND)
 def test_what_a_test_does_not_model_it_does_not_answer(word, tmp_path):
     task = TimedTask(wcet=2, period=10, deadline=10, home=0, **_HAS[word])
-    chains = (Chain(tasks=(0, 1)),) if word == "chains" else ()
+    chains = (Chain(tasks=(0, 1), links=("triggered",)),) if word == TRIGGERED else ()
     locks = tuple(Lock(name=each.lock) for each in task.sections)
     system = TaskSystem(processors=2, tasks=(task, task), locks=locks, chains=chains)
     assert (system.beyond, system.rare) == ((word,), (word,) if word in RARE else ())
     said = {each.facts: each for each in sched.analyze(system, names=[*sched.tests()]).results}
-    assert {word in facts.models for facts in said} == {word not in _NO_TEST, False}
+    assert {word in facts.models for facts in said} == {True, False}
     for facts, found in said.items():
         refused = (found.answer, found.reason) == ("not applicable", f"it ignores {word}")
         assert refused != (word in facts.models), facts.name
-    for policy in {*sched.policies()} - {*([] if word in RARE else core().lock_policies())}:
+    alone = {*RARE} - {TRIGGERED}
+    for policy in {*sched.policies()} - {*([] if word in alone else core().lock_policies())}:
         with pytest.raises(UsageError, match=f"ignores {word}"):
             sched.simulate(system, sched.Scheduler(policy=policy))
     with pytest.raises(UsageError, match=f"CSV has no {word}"):

@@ -11,7 +11,7 @@ from helpers import seldom
 from oracles.ticks import Job, finish
 
 from deadbeat import sched
-from deadbeat.base.model.systems import CriticalSection, Dag, Lock, TaskSystem, TimedTask
+from deadbeat.base.model.systems import TRIGGERED, CriticalSection, Dag, Lock, TaskSystem, TimedTask
 from deadbeat.sched.sensitivity import MONOTONE, scaled
 
 
@@ -47,7 +47,7 @@ def drawn(rng: Random, models: Iterable[str], processors: int = 1) -> TaskSystem
         }
         due = rng.randint(period // 2, 2 * period) if "arrival curves" in models else period
         task = TimedTask(wcet=wcet, period=period, deadline=due, priority=-i, home=i % processors)
-        for word in models:
+        for word in (each for each in models if each != TRIGGERED):
             task = evolve(task, **(some.get(word, {}) if rng.random() < 0.7 else {}))
         tasks.append(evolve(task, bcet=0) if task.dag else task)
     return TaskSystem(processors=processors, tasks=tuple(tasks), locks=(Lock(name="a"),))

@@ -39,6 +39,7 @@ from deadbeat.sched.blocking import (
     wait_words,
     worst_simulated,
 )
+from deadbeat.sched.chain_results import ChainResult, chain_results
 from deadbeat.sched.placing import placements
 from deadbeat.sched.sensitivity import Sensitivity
 from deadbeat.sched.sensitivity import sensitivity as sensitivity_of
@@ -48,6 +49,7 @@ from deadbeat.sched.words import beyond, headline_of, proof_of, spoken_of
 #: Keys of RootDomain.
 _DOMAIN = ("rt_runtime", "rt_period", "fair_runtime", "fair_period")
 _WORDS = ("priorities", "partition", "order", "admission")
+_OF_CHAINS = ("age", "reaction", "from_event", "by")
 
 
 def analyze(
@@ -104,13 +106,15 @@ def analyze(
     headline = headline_of(analysis)
     waits = Waits.of(analysis, of_tests)
     budget = None if spare is None else Budget.of(system, grown, spare)
-    lines = [*(budget.lines() if budget else ()), headline, *(waits.lines() if waits else ())]
-    plain = _plain(analysis, verdicts) | (waits.plain() if waits else {})
+    chained = Chained(system=system, results=chain_results(analysis))
+    lines = [*(budget.lines() if budget else ()), headline]
+    lines += [*(waits.lines() if waits else ()), *chained.lines()]
+    plain = _plain(analysis, verdicts) | (waits.plain() if waits else {}) | chained.plain()
     if budget and budget.fits is False and budget.test in homes and analysis.partition != "any":
         lines.insert(1, f"that is where {budget.test} places tasks now; anywhere: --partition any")
     if budget:
         plain["budget"] = {key: _fraction(value) for key, value in asdict(budget).items()}
-    tail = [waits.table()] if waits else []
+    tail = [*([waits.table()] if waits else []), *chained.parts()]
     parts = [*lines, "", *tail, *_sources(system), *_parts(analysis, verdicts)]
     if analysis.assigned:
         plain["assigned"] = [*analysis.assigned]
@@ -130,6 +134,7 @@ def analyze(
     said = ". ".join(lines)
     proved = {analysis.schedulers[name].schedulable for name in spoken_of(analysis)}
     failed = fail_on is not None and "yes" not in proved and (fail_on != "miss" or proved == {"no"})
+    failed |= fail_on == "not-proved" and chained.due[0] < chained.due[1]
     if failed:
         say(f"--fail-on {fail_on}: {said}")
     case = Verdicted(name="schedulable", verdict="failed" if failed else "passed", message=said)
@@ -163,6 +168,62 @@ def _placed(system: TaskSystem, homes: Mapping[str, tuple[int, ...]]) -> Iterato
         tests = ", ".join(test for test, own in homes.items() if own == places)
         words = (f"{system.label(i)} on {place}" for i, place in enumerate(places))
         yield f"placement of {tests}: {', '.join(words)}"
+
+
+@frozen(kw_only=True)
+class Chained:
+    """What is known of the chains of a system."""
+
+    system: TaskSystem
+    results: Sequence[ChainResult]
+
+    @property
+    def due(self) -> tuple[int, int]:
+        """Chains that are proved to keep their deadline, and chains that have one."""
+        kept = {found.chain for found in self.results if found.kept}
+        return len(kept), len({c for c in self.system.chains if c.deadline is not None})
+
+    def lines(self) -> list[str]:
+        kept, due = self.due
+        return [f"chains proved to keep their deadline: {kept} of {due}"] * bool(due)
+
+    def plain(self) -> dict[str, Json]:
+        return {"chains": [self._plain(each) for each in self.results]} if self.results else {}
+
+    def _plain(self, found: ChainResult) -> Json:
+        bounds = asdict(found.bounds) if found.bounds else dict.fromkeys(_OF_CHAINS)
+        return {
+            "name": found.chain.name,
+            "tasks": [self.system.label(i) for i in found.chain.tasks],
+            "scheduler": found.scheduler or None,
+            "test": found.test or None,
+            **{f"{key}_bound": bounds[key] for key in _OF_CHAINS[:-1]},
+            "by": bounds["by"],
+            "at_offsets": asdict(found.at_offsets) if found.at_offsets else None,
+            "deadline": found.chain.deadline,
+            "kept": found.kept,
+            "reason": found.reason,
+        }
+
+    def parts(self) -> Iterator[Part]:
+        rows = []
+        offsets = any(task.offset for task in self.system.tasks)
+        for found in self.results:
+            name = found.chain.name or " > ".join(self.system.label(i) for i in found.chain.tasks)
+            if found.reason:
+                yield f"chain {name}: {found.reason}"
+            due = found.chain.deadline
+            kept = f"{due} {'kept' if found.kept else 'not proved'}" if due is not None else "-"
+            for bounds, where in ((found.bounds, ""), (found.at_offsets, "at these offsets")):
+                if bounds and (offsets or not where):
+                    numbers = (bounds.age, bounds.reaction, bounds.from_event)
+                    by = ", ".join(filter(None, (found.test, bounds.by, where)))
+                    rows.append([name, found.scheduler, *map(str, numbers), kept, by])
+        if rows:
+            columns = ["chain", "scheduler", "age", "reaction", "from event", "deadline", "by"]
+            title = "chains, at most, where tasks come periodically"
+            yield table(columns, rows, title=title, numeric=columns[2:5])
+        yield from [""] * bool(self.results)
 
 
 def _sources(system: TaskSystem) -> Iterator[str]:

@@ -30,7 +30,7 @@ from deadbeat.sched.answer import (
     ties_answer,
 )
 from deadbeat.sched.drawing import gantt_svg, schedule_moment
-from deadbeat.sched.page import render_schedule, schedule_facts, tasks_table
+from deadbeat.sched.page import chains_table, render_schedule, schedule_facts, tasks_table
 from deadbeat.sched.picture import JOBS_READABLE, JOBS_TRACED, Picture, picture, window
 from deadbeat.sched.simulator import (
     Costs,
@@ -236,4 +236,7 @@ def _parts(
     if answer["tasks"]:
         yield ""
         yield partial(print_part, tasks_table(system, answer))
+    if chains := answer.get("chains"):
+        yield ""
+        yield partial(print_part, chains_table(chains))
     yield from (f"{kind}: {path}" for kind, path in written.items())

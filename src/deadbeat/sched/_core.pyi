@@ -258,6 +258,7 @@ def decide_locks(
     tasks: numpy.typing.NDArray[numpy.int64],
     sections: numpy.typing.NDArray[numpy.int64],
     extras: numpy.typing.NDArray[numpy.int64],
+    details: numpy.typing.NDArray[numpy.int64],
     policy: str,
     protocol: str,
     horizon: int,

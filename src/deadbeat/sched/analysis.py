@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import process_time
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.systems import BEYOND, Lock, TaskSystem
+from deadbeat.base.model.systems import BEYOND, TRIGGERED, Lock, TaskSystem
 from deadbeat.base.model.words import nearest
 from deadbeat.sched.arrays import TaskBatch, detail_rows, extra_rows, section_rows, task_rows
 from deadbeat.sched.simulator import Verdict, require_word
@@ -36,6 +36,10 @@ GIVEN_TIES = "given"
 _SPECIAL = {"arrival curves", "DAGs", "shorter jobs"}
 #: Costs from which on a test is run where it is named, only.
 ASKED_ONLY = 100
+#: Of triggered links asks ``uni-rta`` of each processor.
+_ON_EACH = "p-fp"
+#: Of response times that jitter follows from, at most.
+_ROUNDS = 1000
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -143,13 +147,17 @@ def tests() -> Mapping[str, TestFacts]:
                 **entry,
                 "kind": TEST_KINDS[entry["kind"]],
                 "protocols": tuple(entry["protocols"].split()),
-                "models": tuple(
-                    word for bit, word in enumerate(BEYOND) if entry["models"] >> bit & 1
-                ),
+                "models": _models(entry["name"], entry["models"]),
             }
         )
         for entry in _core.tests()
     }
+
+
+def _models(name: str, bits: int) -> tuple[str, ...]:
+    own = {word for bit, word in enumerate(BEYOND) if bits >> bit & 1}
+    own |= {TRIGGERED} if "jitter" in own or name == _ON_EACH else set()  # see ``run_test``
+    return tuple(word for word in BEYOND if word in own)
 
 
 def schedulers() -> list[str]:
@@ -252,7 +260,8 @@ def _is_for(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) ->
 
 
 def _assigned(system: TaskSystem, options: _core.TestOptions) -> tuple[int, ...]:
-    if not set(system.beyond) <= set(tests()["uni-rta"].models) or system.processors > 1:
+    own = {*tests()["uni-rta"].models} - {TRIGGERED}
+    if not set(system.beyond) <= own or system.processors > 1:
         return ()
     rows = task_rows(system.tasks), options, section_rows(system), extra_rows(system)
     order = _core.order_of_priorities(system.processors, *rows)
@@ -333,6 +342,73 @@ vars(test_options)["__test__"] = False
 
 
 def run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
+    """What the test says; of triggered links as of jitter (Tindell and Clark 1994): a job of what
+    another task releases arrives with its job, and is released when that ends, by its bound."""
+    if not system.triggers or TRIGGERED not in facts.models or options.priorities == "opa":
+        return _run_test(system, facts, options)
+    if facts.name == _ON_EACH:
+        return _on_each(system, facts, options)
+    return _with_triggers(system, facts, lambda each: _run_test(each, facts, options))
+
+
+def _with_triggers(
+    system: TaskSystem, facts: TestFacts, test: Callable[[TaskSystem], TestResult]
+) -> TestResult:
+    """From no jitter on until bounds are those that the jitter follows from. An instant at which
+    one is passed first would need one that was passed before."""
+    waits = dict.fromkeys(system.triggers, 0)
+    for _ in range(_ROUNDS):
+        found = test(_released(system, waits))
+        if found.answer != "accepted" or facts.kind == "necessary":
+            break
+        due = (task.deadline for task in system.tasks)
+        bounds = [min(b or d, d) for b, d in zip(found.bounds, due, strict=True)]
+        before, waits = waits, {to: bounds[by] for to, by in system.triggers.items()}
+        if waits == before:
+            return evolve(found, bounds=tuple(bounds))
+    else:
+        found = evolve(found, answer="undecided", reason="no end of rounds of jitter")
+    if found.answer == "refuted" and facts.kind != "necessary":
+        found = evolve(found, answer="not accepted", reason="with links as jitter, which is more")
+    return found
+
+
+def _released(system: TaskSystem, waits: Mapping[int, int]) -> TaskSystem:
+    """Tasks that others release as ones of jitter, at the offsets of the first of their run."""
+    tasks = list(system.tasks)
+    for to, wait in waits.items():
+        root = system.tasks[system.root(to)]
+        tasks[to] = evolve(tasks[to], jitter=wait or root.jitter, offset=root.offset)
+    return evolve(system, chains=(), tasks=tuple(tasks))
+
+
+def _on_each(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
+    """``uni-rta`` of each processor."""
+    homes = [task.home if system.processors > 1 else 0 for task in system.tasks]
+    one = tests()["uni-rta"]
+    places = {
+        home: [i for i, other in enumerate(homes) if other == home] for home in dict.fromkeys(homes)
+    }
+
+    def test(jittery: TaskSystem) -> TestResult:
+        bounds: list[int | None] = [None] * len(homes)
+        for mine in places.values():
+            own = evolve(jittery, processors=1, tasks=tuple(jittery.tasks[i] for i in mine))
+            plain = evolve(own, tasks=tuple(evolve(task, home=0) for task in own.tasks))
+            found = _run_test(plain, one, options)
+            for i, bound in zip(mine, found.bounds, strict=True):
+                bounds[i] = bound
+            if found.answer != "accepted":
+                break
+        return evolve(found, facts=facts, bounds=tuple(bounds))
+
+    if None in homes:
+        hint = "with triggered links it takes tasks with homes"
+        return evolve(_run_test(system, facts, options), reason=hint)
+    return _with_triggers(system, facts, test)
+
+
+def _run_test(system: TaskSystem, facts: TestFacts, options: _core.TestOptions) -> TestResult:
     more = section_rows(system), extra_rows(system), detail_rows(system)
     start = process_time()
     if reason := _other_protocol(system.locks, facts):

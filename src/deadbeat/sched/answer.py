@@ -11,8 +11,9 @@ import numpy as np
 from attrs import asdict
 from numpy.typing import NDArray
 
-from deadbeat.base.model.systems import TaskSystem
+from deadbeat.base.model.systems import Chain, TaskSystem
 from deadbeat.base.model.words import Json
+from deadbeat.sched.chains import chain_times
 from deadbeat.sched.picture import observe
 from deadbeat.sched.simulator import JOB_FIELDS, Costs, PolicyFacts, TiesVerdict, Verdict
 
@@ -124,6 +125,22 @@ class Wait(TypedDict):
     end: int
 
 
+class ChainFigures(TypedDict):
+    """A chain in [0, ``until``), None: in patterns of periodic releases. ``jobs``: of the last task
+    that have an age."""
+
+    name: str
+    tasks: list[str]
+    deadline: int | None
+    jobs: int
+    until: int | None
+    age_mean: float | None
+    age_max: int | None
+    reaction_mean: float | None
+    reaction_max: int | None
+    from_event_max: int | None
+
+
 class ScheduleAnswer(TypedDict, total=False):
     """Everything known of one simulation, as plain values; times in the system's unit.
 
@@ -176,6 +193,7 @@ class ScheduleAnswer(TypedDict, total=False):
     remarks: list[str]
     tasks: list[dict[str, Any]]
     waits: list[Wait]
+    chains: list[ChainFigures]
     robustness: str
     shown_ties: str
     by_ties: dict[str, dict[str, Any]]
@@ -194,6 +212,59 @@ def responses_of(
         system, verdict, horizon=verdict.until, run_on=run_on, budget=budget, segments=False
     )
     return response_times(records.jobs, len(system.tasks))
+
+
+def chains_of(
+    system: TaskSystem, verdict: Verdict, *, run_on: bool, budget: int
+) -> list[ChainFigures]:
+    """Ages and reactions of each chain where its tasks come periodically: of all such patterns
+    where jobs of all are recorded, else of the schedule that the verdict is about, and for as long
+    again as data need to come through."""
+    whole = len(verdict.all_jobs) and len(verdict.all_jobs) == sum(verdict.figures["released"])
+    if whole:
+        rows, end = verdict.all_jobs, 0
+        firsts = rows[:, 1] == 0
+        of = np.zeros(len(rows), dtype=np.int64)
+        for task in range(len(system.tasks)):
+            own = rows[:, 0] == task
+            of[own] = np.cumsum(firsts[own])
+        runs = [rows[of == pattern] for pattern in range(1, of.max() + 1)]
+    else:
+        cycle = math.lcm(*(task.period for task in system.tasks))
+        through = (sum(2 * system.tasks[i].period for i in each.tasks) for each in system.chains)
+        end = min(verdict.until + cycle + max(through), 1 << 60)
+        jobs = sum(end / task.period for task in system.tasks)
+        end = verdict.until if system.beyond or jobs > JOBS_RECORDED else end
+        how: Any = {"run_on": run_on, "budget": budget, "segments": False}
+        records = observe(system, verdict, horizon=max(end, 1), **how)
+        runs, end = [records.jobs], records.until
+    found: list[ChainFigures] = []
+    for chain in system.chains:
+        times = [chain_times(chain.tasks, run) for run in runs if _periodic(system, chain, run)]
+        age, reaction, event = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(each, name) for each in times)])
+            for name in ("ages", "reactions", "from_events")
+        )
+        found.append(
+            ChainFigures(
+                name=chain.name,
+                tasks=[system.label(i) for i in chain.tasks],
+                deadline=chain.deadline,
+                jobs=len(age),
+                until=end or None,
+                age_mean=float(age.mean()) if len(age) else None,
+                age_max=int(age.max()) if len(age) else None,
+                reaction_mean=float(reaction.mean()) if len(reaction) else None,
+                reaction_max=int(reaction.max()) if len(reaction) else None,
+                from_event_max=int(event.max()) if len(event) else None,
+            )
+        )
+    return found
+
+
+def _periodic(system: TaskSystem, chain: Chain, jobs: NDArray[np.int64]) -> bool:
+    arrivals = ((i, np.sort(jobs[jobs[:, 0] == i, _RELEASE])) for i in chain.tasks)
+    return all((np.diff(at) == system.tasks[i].period).all() for i, at in arrivals)
 
 
 def answer_of(
@@ -255,6 +326,8 @@ def answer_of(
         "remarks": [named(system, remark) for remark in verdict.remarks],
         "tasks": [{**row, "placed": placed[row["task"]] if placed else None} for row in rows],
     }
+    if system.chains:
+        answer["chains"] = chains_of(system, verdict, run_on=run_on, budget=budget)
     if system.locks:
         answer["waits"] = waits_of(system, verdict)
     return answer

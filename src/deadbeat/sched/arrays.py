@@ -64,14 +64,14 @@ def extra_rows(system: TaskSystem) -> NDArray[np.int64]:
 def detail_rows(system: TaskSystem) -> NDArray[np.int64]:
     """Shape (details, 4): task, kind and two numbers, as ``Detail`` of the core; by task, kind."""
     rows: list[tuple[int, int, int, int]] = []
+    triggers = system.triggers
     for i, task in enumerate(system.tasks):
         dag = task.dag
-        chains = ((n, each.tasks) for n, each in enumerate(system.chains))
         pairs: tuple[Iterable[tuple[int, int]], ...] = (
             task.arrivals,
             enumerate(dag.nodes or (0,)) if dag else (),
             dag.edges if dag else (),
-            [(n, tasks.index(i)) for n, tasks in chains if i in tasks],
+            [(triggers[i], 0)] if i in triggers else [],
             [(cpu, 0) for cpu in task.affinity if system.bound(task)],
             [(task.bcet, 0)] if task.bcet else (),
         )

@@ -428,15 +428,48 @@ def _model_defects(document: Any) -> Iterator[Defect]:
             yield Defect((*path, "home"), f"{task['home']} is not in its affinity", "add it there")
         if task.get("bcet", 0) > wcet:
             yield Defect((*path, "bcet"), f"{task['bcet']} of a wcet of {wcet}", "at most the wcet")
-    for number, chain in enumerate(document.get("chains", ())):
-        yield from _chain_defects(chain["tasks"], len(tasks), ("chains", number, "tasks"))
+    yield from _chain_defects(document.get("chains", ()), tasks)
 
 
-def _chain_defects(chain: Any, tasks: int, path: Path) -> Iterator[Defect]:
-    for place, task in enumerate(chain):
-        if task >= tasks or task in chain[:place]:
-            hint = f"each once, counted from 0: at most {tasks - 1}"
-            yield Defect((*path, place), f"task {task}", hint)
+def _chain_defects(chains: Any, tasks: Any) -> Iterator[Defect]:
+    releases: dict[int, int] = {}
+    for number, chain in enumerate(chains):
+        path, places, links = ("chains", number), chain["tasks"], chain.get("links", ())
+        if links and len(links) != len(places) - 1:
+            hint = "one of each task but the first"
+            yield Defect((*path, "links"), f"{len(links)} links of {len(places)} tasks", hint)
+        for place, task in enumerate(places):
+            if task >= len(tasks) or task in places[:place]:
+                hint = f"each once, counted from 0: at most {len(tasks) - 1}"
+                yield Defect((*path, "tasks", place), f"task {task}", hint)
+            elif links[:place][place - 1 :] == ["triggered"] and places[place - 1] < len(tasks):
+                yield from _trigger_defects(places[place - 1], task, tasks, releases)
+
+
+def _trigger_defects(
+    before: int, task: int, tasks: Any, releases: dict[int, int]
+) -> Iterator[Defect]:
+    """What a task can't have that ``before`` releases. ``releases``: those so far."""
+    path, root, own = ("tasks", task), tasks[before], tasks[task]
+    if releases.setdefault(task, before) != before:
+        found = f"task {releases[task]} and task {before} release it"
+        yield Defect(path, found, "one: let it sample the other")
+    at, seen = before, {task}
+    while at in releases and at not in seen:
+        seen.add(at)
+        at = releases[at]
+    if at == task:
+        yield Defect(path, "it releases itself, by way of others", "let one of them sample")
+    if own["period"] != root["period"]:
+        found = f"{own['period']}, and task {before}, which releases it, has {root['period']}"
+        yield Defect((*path, "period"), found, "write the same")
+    for key in ("offset", "jitter", "arrivals"):
+        if own.get(key):
+            hint = f"leave it out: task {before} releases it"
+            yield Defect((*path, key), f"{own[key]}" if key != "arrivals" else "a curve", hint)
+    if root.get("arrivals"):
+        hint = "a task that releases others comes once a period"
+        yield Defect(("tasks", before, "arrivals"), "a curve", hint)
 
 
 def _curve_defects(curve: Any, period: int, path: Path) -> Iterator[Defect]:
@@ -491,7 +524,8 @@ def _system(document: Any) -> TaskSystem:
     return TaskSystem(
         locks=tuple(locks.values()),
         chains=tuple(
-            Chain(**{**each, "tasks": tuple(each["tasks"])}) for each in document.get("chains", ())
+            Chain(**{**each, "tasks": tuple(each["tasks"]), "links": tuple(each.get("links", ()))})
+            for each in document.get("chains", ())
         ),
         processors=int(document["processors"]),
         tasks=tuple(tasks),

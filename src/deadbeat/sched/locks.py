@@ -11,8 +11,8 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.model.systems import TaskSystem
-from deadbeat.sched.arrays import extra_rows, section_rows, task_rows
+from deadbeat.base.model.systems import TRIGGERED, TaskSystem
+from deadbeat.sched.arrays import detail_rows, extra_rows, section_rows, task_rows
 
 if TYPE_CHECKING:
     from deadbeat.sched import _core
@@ -69,7 +69,7 @@ def decide(
         UsageError: The system is not simulated so, with the reason.
     """
     has = ", ".join(system.rare or system.beyond)
-    if policy not in _core.lock_policies() or system.rare:
+    if policy not in _core.lock_policies() or {*system.rare} - {TRIGGERED}:
         raise UsageError(f"not applicable: {policy} ignores {has}", "p-fp knows locks and jitter")
     for what, wrong, hint in (
         (f"model {model}", model not in (None, "sporadic"), "leave out --model"),
@@ -90,9 +90,10 @@ def decide(
     longest = max(task.period for task in tasks)
     span = horizon or min(_PERIODS * longest, int(_JOBS / rate), 1 << 60)
     window = min(sum(task.wcet for task in tasks), 1 << 60)
-    arrays = rows(evolve(system, tasks=tuple(ranked)))
+    arrays = rows(evolve(system, tasks=tuple(ranked), chains=()))
     try:
-        found = _core.decide_locks(*arrays, policy, protocol, span, window, seed, patterns, budget)
+        how = (detail_rows(system), policy, protocol)
+        found = _core.decide_locks(*arrays, *how, span, window, seed, patterns, budget)
     except ValueError as error:
         raise UsageError(f"no simulation: {error}", "change what it names") from None
     name = f"{policy}+{protocol if system.locks else NO_LOCKS}"

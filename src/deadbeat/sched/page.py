@@ -32,7 +32,7 @@ from deadbeat.base.report.document import (
     texts_table,
 )
 from deadbeat.base.report.html import page
-from deadbeat.sched.answer import ScheduleAnswer
+from deadbeat.sched.answer import ChainFigures, ScheduleAnswer
 from deadbeat.sched.drawing import LABEL, row_name, schedule_chart, unit_words
 from deadbeat.sched.picture import Picture
 
@@ -103,6 +103,11 @@ def render_schedule(
                     "tasks",
                     "Tasks",
                     (tasks or Sentence("Nothing was simulated."),),
+                ),
+                *(
+                    Section("chains", "Chains", (chains_table(chains),))
+                    for chains in [answer.get("chains")]
+                    if chains
                 ),
             ),
         )
@@ -278,6 +283,29 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
         " release to completion; R p95: the least value that 95 % of the jobs do not exceed. Slack:"
         " deadline minus completion. Preempted: a running job left its processor before it was"
         " complete. Migrated: a job resumed on another processor. Marked: a deadline was missed.",
+    )
+
+
+def chains_table(chains: Sequence[ChainFigures]) -> Table:
+    """``chains``: of an answer."""
+    keys = ("age_mean", "age_max", "reaction_mean", "reaction_max", "from_event_max", "deadline")
+    heads = [("chain", "name"), *((key.replace("_", " "), key) for key in keys), ("jobs", "jobs")]
+    rows = [{**row, "name": row["name"] or " > ".join(row["tasks"])} for row in chains]
+    return Table(
+        name="chains-table",
+        title="Simulated, per chain: age of data, and reaction, from an event one period longer",
+        columns=[
+            Column(key=key, heading=head, value=methodcaller("get", key), format=_cell)
+            for head, key in heads
+        ],
+        rows=rows,
+        differs=lambda row: bool(
+            row["deadline"] and max(row["age_max"] or 0, row["reaction_max"] or 0) > row["deadline"]
+        ),
+        dense=True,
+        terminal=True,
+        hint="Age: from the arrival of the first task's job to the end of the last task's job that"
+        " uses its data. Reaction: to the first such end, with its data or newer. Marked: late.",
     )
 
 

@@ -327,7 +327,9 @@ def placed_by(scheduler: Scheduler, system: TaskSystem) -> TaskSystem | None:
     if not bound or all(task.home is not None for task in system.tasks):
         return system
     none: dict[str, Any] = {"sections": (), **dict.fromkeys(EXTRAS, 0)}
-    plain = evolve(system, locks=(), tasks=tuple(evolve(task, **none) for task in system.tasks))
+    plain = evolve(
+        system, locks=(), chains=(), tasks=tuple(evolve(t, **none) for t in system.tasks)
+    )
     if plain.beyond:
         return system
     placed = simulate(plain, evolve(scheduler, protocol="any"), horizon=1).placed

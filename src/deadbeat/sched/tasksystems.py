@@ -35,8 +35,8 @@ def write_task_system(path: Path, system: TaskSystem) -> None:
     """Writes ``system`` as ``path``, atomically: CSV where it ends in ``.csv``, else JSON.
     Raises DeadbeatError: it cannot be written; nothing is left behind."""
     as_csv = path.suffix.lower() == ".csv"
-    if as_csv and system.beyond:
-        raise UsageError(f"{path}: CSV has no {', '.join(system.beyond)}", "write JSON")
+    if as_csv and (left := (*system.beyond, *["chains"] * bool(system.chains))):
+        raise UsageError(f"{path}: CSV has no {', '.join(left)}", "write JSON")
     atomic_write(path, csv_text(system) if as_csv else task_system_text(system))
 
 
@@ -50,7 +50,9 @@ def task_system_text(system: TaskSystem) -> str:
         locks = [asdict(lock, filter=lambda _, v: v is not None) for lock in system.locks]
         lines.insert(-1, f'  "locks": {_json(locks)},')
     if system.chains:
-        chains = [asdict(each, filter=lambda _, v: v not in ("", None)) for each in system.chains]
+        chains = [
+            asdict(each, filter=lambda _, v: v not in ("", None, ())) for each in system.chains
+        ]
         lines.insert(-1, f'  "chains": {_json(chains)},')
     tasks = ",\n".join(f"    {_json(_entry(task))}" for task in system.tasks)
     return "\n".join(["{", *lines, tasks, "  ]", "}", ""])

@@ -192,6 +192,9 @@ def _mapped(document: Any, to: Callable[[str, Any], Any]) -> Any:
         {key: nested(key, value) for key, value in each.items()} if isinstance(each, dict) else each
         for each in document["tasks"]
     ]
+    if isinstance(chains := document.get("chains"), list):
+        due = [_at(each, "deadline", lambda v: to("deadline", v)) for each in chains]
+        document = {**document, "chains": due}
     return {**document, "tasks": tasks}
 
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "deadbeat/sched/system.hpp"
@@ -28,10 +29,12 @@ struct Job {
 };
 inline constexpr std::size_t kJobFields = 3;
 
-// Jobs in the order of their releases; their parts, in the order of jobs.
+// Jobs in the order of their releases, then those that others release; their parts, in the order of
+// jobs; and which job releases which.
 struct Pattern {
     std::vector<Job> jobs;
     std::vector<Part> parts;
+    std::vector<std::pair<std::size_t, std::size_t>> follows = {};
 };
 
 // How patterns are drawn: releases up to `horizon`, the first one of each task in [0, window] (0:

@@ -58,12 +58,12 @@ static_assert(sizeof(Extra) == kExtraFields * sizeof(Time));
 
 // What few tasks have: `a` and `b` are
 enum class DetailKind : std::int64_t {
-    step = 0,   // of its arrival curve: in any a at most b arrivals; all again every period
-    node = 1,   // of its DAG: number a takes b
-    edge = 2,   // node a ends before node b, a later number, starts
-    chain = 3,  // it is number b of chain a
-    cpu = 4,    // it may execute on processor a, not on those that are not listed
-    bcet = 5,   // a job takes a at least
+    step = 0,     // of its arrival curve: in any a at most b arrivals; all again every period
+    node = 1,     // of its DAG: number a takes b
+    edge = 2,     // node a ends before node b, a later number, starts
+    trigger = 3,  // task a releases it
+    cpu = 4,      // it may execute on processor a, not on those that are not listed
+    bcet = 5,     // a job takes a at least
 };
 struct Detail {
     std::int64_t task;
@@ -92,7 +92,7 @@ enum Beyond : unsigned {
     kNonPreemptive = 8,
     kArrivals = 16,
     kDag = 32,
-    kChains = 64,
+    kTriggers = 64,
     kAffinity = 128,
     kShorter = 256,  // jobs: a least execution time
 };

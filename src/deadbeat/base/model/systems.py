@@ -6,10 +6,12 @@ from fractions import Fraction
 
 from attrs import frozen
 
+#: Of BEYOND: a task is released by the end of another.
+TRIGGERED = "triggered links"
 #: What a task system may have beside tasks that compute, in the order of the core's bits.
 BEYOND = (
     *("locks", "jitter", "suspension", "non-preemptive sections", "arrival curves"),
-    *("DAGs", "chains", "affinity sets", "shorter jobs"),
+    *("DAGs", TRIGGERED, "affinity sets", "shorter jobs"),
 )
 #: Those that batches and simulations have no place for.
 RARE = BEYOND[4:]
@@ -69,10 +71,12 @@ class Dag:
 
 @frozen(kw_only=True)
 class Chain:
-    """Each of ``tasks`` (places) uses what the one before it made; ``deadline``: from the first
-    one's arrival to the last one's end, if any."""
+    """Each of ``tasks`` (places) uses what the one before it made: ``links`` says of each but the
+    first whether it reads the newest when it starts (sampled) or is released by it (triggered);
+    empty: all sampled. ``deadline``: of age and reaction, if any."""
 
     tasks: tuple[int, ...]
+    links: tuple[str, ...] = ()
     deadline: int | None = None
     name: str = ""
 
@@ -157,11 +161,28 @@ class TaskSystem:
             any(max(task.np_max, task.np_last) > 1 for task in self.tasks),
             any(task.arrivals for task in self.tasks),
             any(task.dag for task in self.tasks),
-            bool(self.chains),
+            bool(self.triggers),
             any(self.bound(task) for task in self.tasks),
             any(task.bcet for task in self.tasks),
         )
         return tuple(word for word, has in zip(BEYOND, there, strict=True) if has)
+
+    @property
+    def triggers(self) -> dict[int, int]:
+        """Tasks that another one releases -> which."""
+        return {
+            to: before
+            for chain in self.chains
+            for before, to, link in zip(chain.tasks, chain.tasks[1:], chain.links, strict=False)
+            if link == "triggered"
+        }
+
+    def root(self, index: int) -> int:
+        """The first of the tasks that release each other up to this one."""
+        triggers = self.triggers
+        for _ in triggers:
+            index = triggers.get(index, index)
+        return index
 
     @property
     def rare(self) -> tuple[str, ...]:
